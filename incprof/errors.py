@@ -1,0 +1,33 @@
+"""Errors that end a command, each with the exit code it stands for."""
+
+from __future__ import annotations
+
+
+class IncprofError(Exception):
+    """One line that says what is wrong, where, and what to do. Exit code 1."""
+
+    exit_code = 1
+
+
+class UsageError(IncprofError):
+    """The command line does not make sense. Exit code 2."""
+
+    exit_code = 2
+
+
+class GateError(IncprofError):
+    """A gate that the user set was not met. Exit code 3."""
+
+    exit_code = 3
+
+
+class NoDataError(IncprofError):
+    """There is nothing usable in the input. Exit code 4."""
+
+    exit_code = 4
+
+
+class PartialDataError(IncprofError):
+    """A result was given, from input of which a part was dropped. Exit code 5."""
+
+    exit_code = 5

@@ -1,0 +1,229 @@
+"""What a recorded run is, once its files have been read.
+
+Times are seconds, addresses are link-time addresses of their module, and every array says its shape. Nothing here
+reads files or computes phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_array
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Sample kinds (docs/formats.md, kind 7).
+OWN, LIBRARY, PROFILER, UNKNOWN = range(4)
+
+# Function indices of path nodes that stand for no function (docs/formats.md, kind 6).
+ROOT, ELIDED, BROKEN = -1, -2, -3
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A loaded ELF object. `app`: its functions are kept as frames."""
+
+    id: int
+    path: str
+    build_id: str | None
+    low: int
+    high: int
+    app: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g."""
+
+    module: str
+    mangled: str
+    name: str
+    address: int
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One recorded process of a run: a rank, or a child of one. `path` is its stream (or its gmon directory)."""
+
+    rank: int
+    pid: int | None
+    path: str
+    primary: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """How a process was recorded. `raw` holds the metadata object as written (docs/formats.md, kind 1)."""
+
+    app: str
+    exe: str | None
+    rank: int
+    ranks: int | None
+    interval_s: float
+    rate_hz: float
+    modules: tuple[Module, ...] = ()
+    raw: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory: its processes in order of (rank, children last)."""
+
+    directory: str
+    app: str
+    processes: tuple[Process, ...]
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The distinct ranks, ascending."""
+        return tuple(sorted({p.rank for p in self.processes}))
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """Calls per interval as a long table; all shape (m,). `caller` is -1 when it lies outside the known functions."""
+
+    interval: IntArray
+    caller: IntArray
+    callee: IntArray
+    count: IntArray
+
+
+@dataclass(frozen=True)
+class PathTree:
+    """Call paths as a trie; all shape (p,). Node 0 is the root; a parent comes before its children.
+
+    `function` indexes the profile's functions, or is ROOT, ELIDED or BROKEN. `address` is the sampled instruction
+    (leaf) or the call instruction's last byte.
+    """
+
+    parent: IntArray
+    function: IntArray
+    address: IntArray
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples in time order; all shape (s,). `time_s` is since the start of the run, `weight` in ticks.
+
+    `kind` is OWN, LIBRARY, PROFILER or UNKNOWN; `library` is the module id of LIBRARY samples, else -1.
+    """
+
+    time_s: FloatArray
+    thread: IntArray
+    node: IntArray
+    kind: IntArray
+    weight: IntArray
+    library: IntArray
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/formats.md, kind 2)."""
+
+    cpu_s: FloatArray
+    thread_s: FloatArray
+    collector_s: FloatArray
+    handler_s: FloatArray
+    profiler_s: FloatArray
+    samples: IntArray
+    lost: IntArray
+    broken: IntArray
+    threads: IntArray
+
+
+@dataclass(frozen=True)
+class IntervalProfile:
+    """One process, interval by interval. n intervals, f functions, p path nodes.
+
+    start_s, end_s: (n,) seconds since the start of the run.
+    self_s: sparse (n, f), seconds of self time (library time included, see the reader's `libs`).
+    calls: sparse (n, f), calls of the function.
+    paths, samples, arcs: empty where the input has none (gmon directories).
+    warnings: what was wrong with the input, a line each. damaged: data was dropped (exit code 5).
+    """
+
+    metadata: Metadata
+    start_s: FloatArray
+    end_s: FloatArray
+    functions: tuple[Function, ...]
+    self_s: csr_array
+    calls: csr_array
+    arcs: Arcs
+    paths: PathTree
+    samples: Samples
+    counters: Counters
+    warnings: tuple[str, ...] = ()
+    damaged: bool = False
+
+    @property
+    def n_intervals(self) -> int:
+        """Number of intervals."""
+        return len(self.end_s)
+
+    @property
+    def off_cpu_s(self) -> FloatArray:
+        """Thread time off the CPU per interval, shape (n,), seconds."""
+        busy = self.counters.cpu_s - self.counters.collector_s
+        return np.maximum(self.counters.thread_s - busy, 0.0)
+
+    @property
+    def overhead_pct(self) -> float:
+        """The profiler's measured share of the process's CPU time, percent."""
+        total = float(self.counters.cpu_s.sum())
+        own = float((self.counters.profiler_s + self.counters.collector_s + self.counters.handler_s).sum())
+        return 100.0 * own / total if total > 0 else 0.0
+
+    def interval_of_samples(self) -> IntArray:
+        """Interval index of each sample, shape (s,)."""
+        index = np.searchsorted(self.end_s, self.samples.time_s, side="left")
+        return np.minimum(index, max(self.n_intervals - 1, 0)).astype(np.int64)
+
+    def inclusive_s(self) -> csr_array:
+        """Inclusive seconds per interval and path node: sparse (n, p). PROFILER samples are left out."""
+        from scipy.sparse import csr_array
+
+        n, p = self.n_intervals, len(self.paths.parent)
+        use = self.samples.kind != PROFILER
+        tick = 1.0 / self.metadata.rate_hz
+        row, node = self.interval_of_samples()[use], self.samples.node[use]
+        seconds = self.samples.weight[use] * tick
+        rows, cols, values = [], [], []
+        while len(node):
+            rows.append(row)
+            cols.append(node)
+            values.append(seconds)
+            up = node > 0
+            row, seconds, node = row[up], seconds[up], self.paths.parent[node[up]]
+        if not rows:
+            return csr_array((n, p), dtype=np.float64)
+        coords = (np.concatenate(rows), np.concatenate(cols))
+        return csr_array((np.concatenate(values), coords), shape=(n, p))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Long table of the non-zero entries: interval, end_s, function, module, self_s, calls."""
+        import pandas as pd
+
+        both = (abs(self.self_s) + abs(self.calls)).tocoo()
+        row, col = both.coords
+        order = np.lexsort((col, row))
+        row, col = row[order], col[order]
+        return pd.DataFrame(
+            {
+                "interval": row,
+                "end_s": self.end_s[row],
+                "function": [self.functions[c].name for c in col],
+                "module": [self.functions[c].module for c in col],
+                "self_s": np.asarray(self.self_s[row, col]).ravel(),
+                "calls": np.asarray(self.calls[row, col]).ravel(),
+            }
+        )
