@@ -1,0 +1,123 @@
+"""What the phase analysis answers. Reports read these and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incprof.model import FloatArray, Function, IntArray
+
+
+@dataclass(frozen=True)
+class FunctionShare:
+    """A function in a phase: self seconds, share of the phase's time (0..1), calls."""
+
+    function: Function
+    self_s: float
+    share: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a heartbeat goes. `kind` is "body" or "loop"; percentages are of intervals newly covered by the site.
+
+    index: the function's column in the profile. file, line: the loop's hottest line or the function's first one.
+    """
+
+    heartbeat: int
+    index: int
+    function: Function
+    kind: str
+    phase_pct: float
+    app_pct: float
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A repeated child of the phase's long-lived driver: its share of the phase (0..1) and its calls."""
+
+    index: int
+    function: Function
+    kind: str
+    share: float
+    calls: int
+    mean_s: float
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase. app_pct: percent of the run's intervals. seconds: their wall time. clusters: ids before merging.
+
+    off_cpu: the program mostly waited; there is no function to instrument.
+    """
+
+    id: int
+    intervals: int
+    app_pct: float
+    seconds: float
+    functions: tuple[FunctionShare, ...]
+    sites: tuple[Site, ...]
+    steps: tuple[Step, ...] = ()
+    clusters: tuple[int, ...] = ()
+    off_cpu: bool = False
+
+
+@dataclass(frozen=True)
+class KScore:
+    """How well k clusters describe the run; None where a score is not defined.
+
+    noise_ratio: inertia over what sampling noise explains (1 is "nothing left to explain"). misfits: intervals
+    beyond that noise. stability: agreement of seeded starts (adjusted Rand index).
+    """
+
+    k: int
+    inertia: float
+    silhouette: float | None
+    calinski_harabasz: float | None
+    noise_ratio: float | None
+    misfits: int | None
+    stability: float
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """The phases of one process.
+
+    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. votes: what each rule would choose.
+    end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified, cluster ids are before merging.
+    dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
+    """
+
+    method: str
+    k: int
+    k_clusters: int
+    rule: str
+    votes: dict[str, int | None]
+    scores: tuple[KScore, ...]
+    end_s: FloatArray
+    labels: IntArray
+    clusters: IntArray
+    phases: tuple[Phase, ...]
+    dispersion: float
+    features: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The run that an answer is about, for the head of a report. samples: ticks of the analysed process."""
+
+    app: str
+    ranks: int
+    rank: int
+    intervals: int
+    interval_s: float
+    duration_s: float
+    rate_hz: float
+    samples: int
+    overhead_pct: float
+    off_cpu_s: float

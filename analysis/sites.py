@@ -1,0 +1,134 @@
+"""Where to put the heartbeats: Algorithm 1 of the paper (section V-B), literally or repaired.
+
+n intervals, f functions. A site is a function and a kind: "body" (instrument the whole function) or "loop" (instrument
+a loop in it, because it runs for longer than an interval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from incprof.analysis.features import shares
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+COVERAGE = 0.95
+# Below this part of an interval a function does not stand for it: one stray tick must not elect a site.
+MIN_SHARE = 0.05
+# A site of the robust method should be active in at least this part of its phase, if any function is.
+COMMON = 0.5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen site. covered: intervals of the phase that it covers and no site before it does."""
+
+    function: int
+    kind: str
+    covered: int
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Who runs when: active and share are sparse (n, f) of the same pattern, calls is sparse (n, f)."""
+
+    active: csr_array
+    columns: csc_array
+    share: csr_array
+    calls: csr_array
+    literal: bool
+
+
+def activity(profile: IntervalProfile, *, literal: bool) -> Activity:
+    """Decide which functions are active in which interval.
+
+    literal: any self time counts (the paper). Otherwise at least 5 % of the interval, or else its largest function.
+    """
+    share = shares(profile.self_s)
+    keep = share.data > 0 if literal else share.data >= MIN_SHARE
+    if not literal:
+        for i in np.flatnonzero(np.diff(share.indptr)):
+            row = slice(share.indptr[i], share.indptr[i + 1])
+            if not keep[row].any():
+                keep[share.indptr[i] + int(np.argmax(share.data[row]))] = True
+    share.data[~keep] = 0.0
+    share.eliminate_zeros()
+    share.sort_indices()
+    active = csr_array((np.ones(share.nnz, dtype=np.int64), share.indices, share.indptr), shape=share.shape)
+    return Activity(active, csc_array(active), share, csr_array(profile.calls), literal)
+
+
+def choose_sites(act: Activity, members: IntArray, distance: FloatArray, coverage: float = COVERAGE) -> list[Choice]:
+    """Choose the sites of one phase.
+
+    Args:
+        act: activity of the whole run.
+        members: (m,) the phase's intervals, ascending.
+        distance: (m,) their distance to the phase's centroid.
+        coverage: stop once this part of the phase's intervals with any active function is covered.
+    """
+    order = members[np.lexsort((members, np.round(distance, 12)))]
+    busy = np.diff(act.active.indptr)[order] > 0
+    order = order[busy]
+    rank = np.asarray(act.active[order].sum(axis=0)).ravel() / max(len(order), 1)
+    covered = np.zeros(act.active.shape[0], dtype=np.bool_)
+    chosen: list[Choice] = []
+    for interval in order:
+        done = int(covered[order].sum())
+        if done >= coverage * len(order):
+            break
+        if covered[interval]:
+            continue
+        function, kind = _elect(act, int(interval), order, rank)
+        covered[_intervals_of(act, function)] = True
+        chosen.append(Choice(function, kind, int(covered[order].sum()) - done))
+    return chosen
+
+
+def _intervals_of(act: Activity, function: int) -> IntArray:
+    """Return the intervals in which a function is active."""
+    column: IntArray = act.columns.indices[act.columns.indptr[function] : act.columns.indptr[function + 1]]
+    return column
+
+
+def _elect(act: Activity, interval: int, order: IntArray, rank: FloatArray) -> tuple[int, str]:
+    """Choose the function that stands for one interval, and its kind (Algorithm 1, lines 10-16)."""
+    row = slice(act.share.indptr[interval], act.share.indptr[interval + 1])
+    candidates, share = act.share.indices[row], act.share.data[row]
+    if act.literal:
+        calls = _row(act.calls, interval, candidates)
+        rare = np.zeros(len(candidates), dtype=np.bool_)
+    else:
+        calls = np.array([_phase_calls(act, int(f), order).mean() for f in candidates])
+        rare = rank[candidates] < COMMON
+    best = int(np.lexsort((candidates, -np.round(share, 12), -rank[candidates], calls, rare))[0])
+    function = int(candidates[best])
+    if act.literal:
+        return function, "body" if calls[best] > 0 else "loop"
+    called = _phase_calls(act, function, order) > 0
+    return function, "body" if 2 * int(called.sum()) > len(called) else "loop"
+
+
+def _row(matrix: csr_array, row: int, columns: IntArray) -> FloatArray:
+    """Return the entries of one sparse row at some columns, shape (len(columns),)."""
+    part = slice(matrix.indptr[row], matrix.indptr[row + 1])
+    found = dict(zip(matrix.indices[part].tolist(), matrix.data[part].tolist(), strict=True))
+    return np.array([found.get(int(c), 0) for c in columns], dtype=np.float64)
+
+
+def _phase_calls(act: Activity, function: int, order: IntArray) -> FloatArray:
+    """Return a function's calls in those intervals of the phase in which it is active."""
+    active = np.intersect1d(_intervals_of(act, function), order)
+    return np.asarray(act.calls[active][:, [function]].toarray(), dtype=np.float64).ravel()
+
+
+def number_heartbeats(sites: Sequence[Sequence[Choice]]) -> dict[tuple[int, str], int]:
+    """Give each distinct (function, kind) a heartbeat id from 1, in order of phase and choice."""
+    ids: dict[tuple[int, str], int] = {}
+    for phase in sites:
+        for choice in phase:
+            ids.setdefault((choice.function, choice.kind), len(ids) + 1)
+    return ids
