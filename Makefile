@@ -1,0 +1,72 @@
+# make test, make check, make demo: each sets up what it needs (a virtual environment in .venv) by itself.
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
+	$(shell command -v $(p) >/dev/null && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $(p))))
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PYTEST_ARGS ?=
+PACKAGES := gcc libc6-dev make binutils python3 python3-venv
+C_FILES := $(wildcard preload/*.c preload/*.h preload/include/*.h tests/native/*.c tests/native/*.h)
+BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard preload/CMakeLists.txt preload/*.[chS] preload/*/*.[chS])
+
+.PHONY: all check test demo bench realworld clean tools format
+all: $(VENV)/.installed
+
+# One line that says what to install, instead of a failure halfway through.
+tools:
+	@missing=; \
+	for tool in gcc make as gprof; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	echo '#include <unistd.h>' | gcc -E -x c - >/dev/null 2>&1 || missing="$$missing libc-headers"; \
+	test -n "$(PYTHON)" || missing="$$missing python3(>=3.11)"; \
+	$(or $(PYTHON),python3) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
+	test -z "$$missing" || { echo "missing:$$missing; run: sudo apt-get install $(PACKAGES)" >&2; exit 1; }
+
+# cmake comes from PyPI where the system has none.
+$(VENV)/.deps: pyproject.toml | tools
+	@echo "setting up $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*p["build-system"]["requires"], *p["project"]["dependencies"], \
+	*p["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
+	@command -v cmake >/dev/null || echo cmake >> $(VENV)/requirements.txt
+	@$(PIP) install -r $(VENV)/requirements.txt
+	@touch $@
+
+# Editable: Python is used where it lies, the C library is built again when its sources change.
+$(VENV)/.installed: $(VENV)/.deps $(BUILT_FROM)
+	@echo "building libincprof.so"
+	@$(PIP) install --no-build-isolation --no-deps -e .
+	@touch $@
+
+check: $(VENV)/.deps
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+
+format: $(VENV)/.deps
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(C_FILES)
+
+test: $(VENV)/.installed
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+# Builds an example with -pg, records it, and shows its phases.
+demo: $(VENV)/.installed
+	@$(MAKE) --no-print-directory -C examples build/phases
+	@rm -rf build/demo && mkdir -p build/demo
+	$(BIN)/incprof record -i 0.2 -o build/demo/gmon -- examples/build/phases
+	$(BIN)/incprof phases build/demo/gmon
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/run.py
+
+realworld: $(VENV)/.installed
+	PATH="$(abspath $(BIN)):$$PATH" sh benchmarks/realworld/run.sh
+
+clean:
+	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

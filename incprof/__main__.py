@@ -1,0 +1,5 @@
+"""Runs the command line as `python -m incprof`."""
+
+from incprof.cli import main
+
+raise SystemExit(main())
