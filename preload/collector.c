@@ -1,0 +1,352 @@
+#define _GNU_SOURCE
+#include "collector.h"
+
+#include <fnmatch.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "arcs.h"
+#include "hooks.h"
+#include "interval.h"
+#include "launch.h"
+#include "log.h"
+#include "recording.h"
+#include "sys.h"
+
+#define STACK_BYTES ((size_t)256 << 10)
+#define MILLISECOND 1000000u
+#define LONGEST_WAIT_NS (2000u * (uint64_t)MILLISECOND)
+#define SHORTEST_SCAN_NS (100u * (uint64_t)MILLISECOND)
+#define LONGEST_SCAN_NS (100u * SHORTEST_SCAN_NS)
+
+static struct config config;
+static struct launch launch;
+
+/* Guarded by `lock`. */
+static struct interval interval;
+static struct recording recording;
+static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
+static uint64_t next_scan_ns, scan_pause_ns;
+static int lock;
+
+static int started;       /* once per process image */
+static int on;            /* threads are recorded */
+static int paused;        /* moncontrol(0) */
+static int scan_wanted;
+static pid_t collector_tid;
+static pid_t owner;       /* the process that all this belongs to: a vfork child sees it too */
+
+bool collector_is_on(void)
+{
+    return __atomic_load_n(&on, __ATOMIC_RELAXED) != 0;
+}
+
+bool collector_is_sampling(void)
+{
+    return collector_is_on() && __atomic_load_n(&paused, __ATOMIC_RELAXED) == 0;
+}
+
+void collector_request_scan(void)
+{
+    __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
+}
+
+/* The lock is held for a drain or a write. Whoever needs it in the application's time waits for so long at most: a
+ * file system that hangs must not hang the program, nor a signal handler that interrupted the lock's holder. */
+static bool acquire(uint64_t longest_ns)
+{
+    uint64_t deadline = monotonic_ns() + longest_ns;
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
+        struct timespec pause = {0, 50000};
+        if (monotonic_ns() >= deadline)
+            return false;
+        SYS2(SYS_nanosleep, &pause, NULL);
+    }
+    return true;
+}
+
+static void release(void)
+{
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Looking for new modules costs some 50 us: soon after something unknown was seen, ever less often if in vain. */
+static void scan_if_wanted(uint64_t now_ns)
+{
+    if (__atomic_load_n(&scan_wanted, __ATOMIC_RELAXED) == 0 || now_ns < next_scan_ns)
+        return;
+    __atomic_store_n(&scan_wanted, 0, __ATOMIC_RELAXED);
+    bool found = modules_scan();
+    scan_pause_ns = found ? SHORTEST_SCAN_NS : 2 * scan_pause_ns;
+    if (scan_pause_ns > LONGEST_SCAN_NS)
+        scan_pause_ns = LONGEST_SCAN_NS;
+    next_scan_ns = now_ns + scan_pause_ns;
+}
+
+static void drain(void)
+{
+    scan_if_wanted(monotonic_ns());
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        interval_take_thread(&interval, thread, true);
+}
+
+/* Calls made while moncontrol(3) had switched counting off are not kept. */
+static void take_calls(bool keep)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        if (keep)
+            interval_take_calls(&interval, thread);
+        else
+            arcs_forget(thread);
+    }
+}
+
+/* Code that dlopen has brought is known by its calls before a sample falls into it. */
+static void look_up_new_calls(uint64_t now_ns)
+{
+    for (size_t i = 0; i < interval.calls.count; i++) {
+        const struct call *call = table_record(&interval.calls, i);
+        uint64_t address;
+        if (interval_resolve(call->self, &address) == NULL) {
+            collector_request_scan();
+            scan_if_wanted(now_ns);
+            return;
+        }
+    }
+}
+
+/* Wall time for which the thread existed and that has not been reported yet. */
+static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
+{
+    bool exiting = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
+    uint64_t until = exiting && thread->exit_ns < now_ns ? thread->exit_ns : now_ns;
+    uint64_t life = until > thread->counted_ns ? until - thread->counted_ns : 0;
+    thread->counted_ns += life;
+    return life;
+}
+
+/* A CPU clock of another thread, by the kernel's numbering. */
+static uint64_t cpu_ns_of(pid_t tid)
+{
+    return tid > 0 ? sys_clock_ns((clockid_t)(~(unsigned int)tid << 3 | 6)) : 0;
+}
+
+static void close_interval(void)
+{
+    interval.threads = 0;
+    take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
+    drain();
+    uint64_t now_ns = monotonic_ns();
+    look_up_new_calls(now_ns);
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        interval.thread_ns += life_ns(thread, now_ns);
+        interval.threads += thread->state == THREAD_LIVE;
+    }
+    uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t collector_ns = cpu_ns_of(collector_tid);
+    const struct interval_record record = {
+        .start_ns = interval.start_ns - run_start_ns,
+        .end_ns = now_ns - run_start_ns,
+        .cpu_ns = cpu_ns - last_cpu_ns,
+        .thread_ns = interval.thread_ns,
+        .collector_ns = collector_ns > last_collector_ns ? collector_ns - last_collector_ns : 0,
+        .handler_ns = interval.totals.handler_ns,
+        .samples = interval.totals.samples,
+        .ticks = interval.totals.ticks,
+        .profiler_ticks = interval.profiler_ticks,
+        .lost = interval.totals.lost,
+        .broken = interval.totals.broken,
+        .threads = interval.threads,
+    };
+    recording_interval(&recording, &interval, &record);
+    interval.number++;
+    interval_begin(&interval, now_ns, config.format == FORMAT_GMON);
+    last_cpu_ns = cpu_ns;
+    last_collector_ns = collector_ns;
+    thread_reap();
+}
+
+/* Rings are emptied often enough to hold what comes between: some 50 samples of each thread. */
+static uint64_t drain_period_ns(void)
+{
+    uint64_t period = 50u * (1000000000u / config.rate_hz);
+    if (period > 100 * MILLISECOND)
+        period = 100 * MILLISECOND;
+    return period < config.interval_ns ? period : config.interval_ns;
+}
+
+static void sleep_until(uint64_t deadline_ns)
+{
+    struct timespec deadline = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
+    SYS4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+}
+
+/* The interval thread: made by clone, unknown to libc, which so goes on as for a program without threads (and ends the
+ * process when the application's last thread ends). It runs on another thread's TLS and uses none of it. */
+static int collect(void *unused)
+{
+    (void)unused;
+    uint64_t grid = run_start_ns + config.interval_ns;
+    uint64_t wake = run_start_ns;
+    SYS5(SYS_prctl, PR_SET_NAME, "incprof", 0, 0, 0);
+    while (collector_is_on()) {
+        wake += drain_period_ns();
+        uint64_t now = monotonic_ns();
+        if (wake < now) /* the machine was asleep, or too busy: keep to the grid, skip what is past */
+            wake = now;
+        bool closing = wake >= grid;
+        sleep_until(closing ? grid : wake);
+        if (!acquire(UINT64_MAX / 4))
+            continue;
+        if (collector_is_on()) {
+            if (closing) {
+                close_interval();
+                wake = grid;
+                while (grid <= monotonic_ns())
+                    grid += config.interval_ns;
+            } else {
+                drain();
+            }
+        }
+        release();
+    }
+    return 0;
+}
+
+static bool start_collecting(void)
+{
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    uint8_t *stack = sys_alloc(STACK_BYTES);
+    if (stack == NULL)
+        return false;
+    SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
+    uint64_t all = ~(uint64_t)0;
+    uint64_t old = 0;
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
+    int tid = clone(collect, stack + STACK_BYTES, flags, NULL);
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+    collector_tid = tid > 0 ? tid : 0;
+    return tid > 0;
+}
+
+static void begin(bool forked)
+{
+    owner = (pid_t)SYS0(SYS_getpid);
+    run_start_ns = monotonic_ns();
+    last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    last_collector_ns = 0;
+    scan_pause_ns = SHORTEST_SCAN_NS;
+    next_scan_ns = 0;
+    recording_begin(&recording, &config, &launch, run_start_ns, forked);
+    interval_begin(&interval, run_start_ns, false);
+    __atomic_store_n(&on, 1, __ATOMIC_RELEASE);
+}
+
+static void fork_prepare(void)
+{
+    if (collector_is_on())
+        acquire(LONGEST_WAIT_NS);
+}
+
+static void fork_parent(void)
+{
+    if (collector_is_on())
+        release();
+}
+
+/* The child is a process of its own: its file holds what it does from here on. */
+static void fork_child(void)
+{
+    if (!collector_is_on())
+        return;
+    lock = 0;
+    on = 0;
+    output_close(&recording.file);
+    interval_free(&interval);
+    if (!config.follow) {
+        incprof_tls = (struct thread_local){.arcs = incprof_tls.arcs, .mask = incprof_tls.mask};
+        return;
+    }
+    begin(true);
+    thread_after_fork();
+    if (!start_collecting())
+        log_warn("no interval thread in a forked child: only its end is recorded", NULL);
+}
+
+static bool is_wanted(void)
+{
+    if (!config_has_rank(config.ranks, launch.rank))
+        return false;
+    if (config.exe == NULL || *config.exe == '\0')
+        return true;
+    return fnmatch(config.exe, launch.exe, 0) == 0 || fnmatch(config.exe, launch_basename(launch.exe), 0) == 0;
+}
+
+void collector_start(void)
+{
+    if (started)
+        return;
+    started = 1;
+    config_read(&config);
+    if (config.disabled || !launch_identify(&launch, &config) || !is_wanted())
+        return;
+    if (!launch_claim_directory(&launch, &config))
+        return;
+    modules_scan();
+    if (!sampler_start(&config))
+        return;
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    begin(false);
+    hooks_start_main_thread();
+    if (!start_collecting()) {
+        __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
+        log_warn("cannot start the interval thread, not recording", NULL);
+    }
+}
+
+/* Files have limits, pipes break: the kernel's signals for that must not reach the program. */
+static void swallow(const int *signals, size_t count, uint64_t old_mask)
+{
+    struct timespec none = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        uint64_t one = (uint64_t)1 << (signals[i] - 1);
+        if ((old_mask & one) == 0)
+            SYS4(SYS_rt_sigtimedwait, &one, NULL, &none, sizeof one);
+    }
+}
+
+void collector_stop(void)
+{
+    static const int file_signals[] = {SIGXFSZ, SIGPIPE};
+    if (!collector_is_on() || SYS0(SYS_getpid) != owner)
+        return;
+    uint64_t all = ~(uint64_t)0;
+    uint64_t old = 0;
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
+    if (acquire(LONGEST_WAIT_NS)) {
+        if (__atomic_exchange_n(&on, 0, __ATOMIC_ACQ_REL) != 0) {
+            thread_stop_all();
+            bool worth_it = !recording.forked || recording.open;
+            if (worth_it || interval.totals.samples > 0)
+                close_interval();
+            recording_end(&recording, monotonic_ns() - run_start_ns);
+        }
+        release();
+    }
+    swallow(file_signals, 2, old);
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+}
+
+void collector_pause(bool pause)
+{
+    if (!collector_is_on() || !acquire(LONGEST_WAIT_NS))
+        return;
+    drain();
+    take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
+    __atomic_store_n(&paused, pause, __ATOMIC_RELAXED);
+    release();
+}

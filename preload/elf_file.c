@@ -1,0 +1,189 @@
+#define _GNU_SOURCE
+#include "elf_file.h"
+
+#include <string.h>
+
+#include "sys.h"
+
+bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t offset)
+{
+    if (offset > elf->size || bytes > elf->size - offset)
+        return false;
+    if (elf->memory == NULL)
+        return sys_pread_all(elf->fd, into, bytes, offset);
+    memcpy(into, elf->memory + offset, bytes);
+    return true;
+}
+
+void *elf_load(const struct elf_file *elf, uint64_t offset, uint64_t bytes)
+{
+    if (bytes == 0 || offset > elf->size || bytes > elf->size - offset)
+        return NULL;
+    uint8_t *data = sys_alloc(bytes + 1);
+    if (data != NULL && !elf_read(elf, data, bytes, offset)) {
+        sys_free(data, bytes + 1);
+        data = NULL;
+    }
+    return data;
+}
+
+static void load_sections(struct elf_file *elf)
+{
+    const Elf64_Ehdr *header = &elf->header;
+    size_t count = header->e_shnum;
+    if (count == 0 || count > ELF_MOST_SECTIONS || header->e_shentsize != sizeof(Elf64_Shdr))
+        return;
+    elf->sections = elf_load(elf, header->e_shoff, count * sizeof(Elf64_Shdr));
+    if (elf->sections == NULL)
+        return;
+    elf->section_count = count;
+    if (header->e_shstrndx >= count)
+        return;
+    const Elf64_Shdr *names = &elf->sections[header->e_shstrndx];
+    elf->section_names = elf_load(elf, names->sh_offset, names->sh_size);
+    if (elf->section_names != NULL)
+        elf->section_names_size = names->sh_size;
+}
+
+static bool read_headers(struct elf_file *elf)
+{
+    Elf64_Ehdr *header = &elf->header;
+    if (!elf_read(elf, header, sizeof *header, 0) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+        header->e_machine != EM_X86_64 || header->e_phentsize != sizeof(Elf64_Phdr) ||
+        header->e_phnum > ELF_MOST_SEGMENTS)
+        return false;
+    elf->segment_count = header->e_phnum;
+    if (!elf_read(elf, elf->segments, elf->segment_count * sizeof(Elf64_Phdr), header->e_phoff))
+        return false;
+    load_sections(elf);
+    return true;
+}
+
+bool elf_open(struct elf_file *elf, const char *path)
+{
+    *elf = (struct elf_file){.fd = sys_open(path, O_RDONLY, 0)};
+    if (elf->fd < 0)
+        return false;
+    long size = SYS3(SYS_lseek, elf->fd, 0, 2 /* SEEK_END */);
+    elf->size = size > 0 ? (uint64_t)size : 0;
+    if (read_headers(elf))
+        return true;
+    elf_close(elf);
+    return false;
+}
+
+bool elf_open_memory(struct elf_file *elf, const void *image, size_t size)
+{
+    *elf = (struct elf_file){.fd = -1, .memory = image, .size = size};
+    return read_headers(elf);
+}
+
+void elf_close(struct elf_file *elf)
+{
+    if (elf->sections != NULL)
+        sys_free(elf->sections, elf->section_count * sizeof(Elf64_Shdr) + 1);
+    if (elf->section_names != NULL)
+        sys_free(elf->section_names, elf->section_names_size + 1);
+    if (elf->fd >= 0)
+        sys_close(elf->fd);
+}
+
+const char *elf_section_name(const struct elf_file *elf, const Elf64_Shdr *section)
+{
+    return section->sh_name < elf->section_names_size ? elf->section_names + section->sh_name : "";
+}
+
+const Elf64_Shdr *elf_section(const struct elf_file *elf, const char *name)
+{
+    for (size_t i = 0; i < elf->section_count; i++)
+        if (strcmp(elf_section_name(elf, &elf->sections[i]), name) == 0)
+            return &elf->sections[i];
+    return NULL;
+}
+
+const Elf64_Phdr *elf_segment(const struct elf_file *elf, uint32_t type)
+{
+    for (size_t i = 0; i < elf->segment_count; i++)
+        if (elf->segments[i].p_type == type)
+            return &elf->segments[i];
+    return NULL;
+}
+
+/* One note segment holds several notes; sizes are padded to 4. */
+static bool find_build_id(const uint8_t *notes, size_t size, const uint8_t **id, size_t *id_size)
+{
+    size_t at = 0;
+    while (size - at >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr note;
+        memcpy(&note, notes + at, sizeof note);
+        size_t name_size = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+        size_t body_size = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+        at += sizeof note;
+        if (name_size > size - at || body_size > size - at - name_size)
+            return false;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + at, "GNU", 4) == 0) {
+            *id = notes + at + name_size;
+            *id_size = note.n_descsz;
+            return true;
+        }
+        at += name_size + body_size;
+    }
+    return false;
+}
+
+void elf_build_id(const struct elf_file *elf, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < elf->segment_count && text[0] == '\0'; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
+        uint8_t notes[4096];
+        const uint8_t *id;
+        size_t id_size;
+        if (segment->p_type != PT_NOTE || segment->p_filesz > sizeof notes ||
+            !elf_read(elf, notes, segment->p_filesz, segment->p_offset) ||
+            !find_build_id(notes, segment->p_filesz, &id, &id_size) || 2 * id_size + 1 > size)
+            continue;
+        for (size_t byte = 0; byte < id_size; byte++) {
+            text[2 * byte] = "0123456789abcdef"[id[byte] >> 4];
+            text[2 * byte + 1] = "0123456789abcdef"[id[byte] & 15];
+        }
+        text[2 * id_size] = '\0';
+    }
+}
+
+static bool is_mcount(const char *name)
+{
+    return strcmp(name, "mcount") == 0 || strcmp(name, "_mcount") == 0 || strcmp(name, "__fentry__") == 0;
+}
+
+static bool imports_mcount(const Elf64_Sym *symbols, size_t count, const char *names, size_t names_size)
+{
+    for (size_t i = 0; i < count; i++)
+        if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name < names_size &&
+            is_mcount(names + symbols[i].st_name))
+            return true;
+    return false;
+}
+
+bool elf_calls_mcount(const struct elf_file *elf)
+{
+    const Elf64_Shdr *table = elf_section(elf, ".dynsym");
+    const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
+    if (table == NULL || strings == NULL)
+        return false;
+    bool found = false;
+    char *names = elf_load(elf, strings->sh_offset, strings->sh_size);
+    /* Most libraries lack the name altogether: their symbols need not be read. */
+    if (names != NULL && (memmem(names, strings->sh_size, "mcount", 7) != NULL ||
+                          memmem(names, strings->sh_size, "__fentry__", 11) != NULL)) {
+        Elf64_Sym *symbols = elf_load(elf, table->sh_offset, table->sh_size);
+        if (symbols != NULL) {
+            found = imports_mcount(symbols, table->sh_size / sizeof *symbols, names, strings->sh_size);
+            sys_free(symbols, table->sh_size + 1);
+        }
+    }
+    if (names != NULL)
+        sys_free(names, strings->sh_size + 1);
+    return found;
+}

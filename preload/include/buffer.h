@@ -1,0 +1,41 @@
+/* A growing byte buffer in memory of its own (mmap), so that it works in the interval thread and in signal context.
+ *
+ * Async-signal-safe; not thread-safe: each buffer has one user at a time. A failed growth sets `failed` and turns
+ * every later append into a no-op, so that callers check once, at the end.
+ */
+#ifndef INCPROF_BUFFER_H
+#define INCPROF_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buffer {
+    uint8_t *data;
+    size_t length;
+    size_t capacity;
+    bool failed;
+};
+
+bool buffer_reserve(struct buffer *buffer, size_t more);
+void buffer_free(struct buffer *buffer);
+void buffer_bytes(struct buffer *buffer, const void *bytes, size_t length);
+void buffer_u8(struct buffer *buffer, uint8_t value);
+void buffer_u16(struct buffer *buffer, uint16_t value);
+void buffer_u32(struct buffer *buffer, uint32_t value);
+void buffer_u64(struct buffer *buffer, uint64_t value);
+void buffer_varint(struct buffer *buffer, uint64_t value);
+void buffer_zigzag(struct buffer *buffer, int64_t value);
+void buffer_text(struct buffer *buffer, const char *text);
+void buffer_decimal(struct buffer *buffer, uint64_t value);
+void buffer_hex(struct buffer *buffer, uint64_t value);
+
+/* JSON pieces: a quoted string, and `,"key":` (without the comma after an opening brace). */
+void buffer_json_string(struct buffer *buffer, const char *text);
+void buffer_json_key(struct buffer *buffer, const char *key);
+void buffer_json_text(struct buffer *buffer, const char *key, const char *text);
+void buffer_json_u64(struct buffer *buffer, const char *key, uint64_t value);
+/* A decimal number given in billionths, as in 0.01 for 10 000 000. */
+void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value);
+
+#endif

@@ -1,0 +1,35 @@
+/* What the environment asks for (docs/record.md lists the variables). */
+#ifndef INCPROF_CONFIG_H
+#define INCPROF_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum clock_source { CLOCK_CPU, CLOCK_PERF };
+enum output_format { FORMAT_STREAM, FORMAT_GMON };
+
+struct config {
+    const char *directory; /* INCPROF_DIR, or NULL for the default name */
+    const char *ranks;     /* INCPROF_RANKS, a list such as 0,8-15, or NULL for all */
+    const char *exe;       /* INCPROF_EXE, a glob for the program's name or path, or NULL */
+    uint64_t interval_ns;
+    uint64_t rate_hz;
+    int rank; /* INCPROF_RANK, or -1 */
+    enum clock_source clock;
+    enum output_format format;
+    bool charge_libraries; /* gmon format: library time is part of its caller's */
+    bool follow;           /* forked children are recorded */
+    bool disabled;
+};
+
+/* Reads the environment. A bad value costs one line that names it, and its default is used.
+ * Not thread-safe (getenv); called once, before main. */
+void config_read(struct config *config);
+
+/* Whether `rank` is in a list such as 0,8-15 (NULL: every rank is). Pure. */
+bool config_has_rank(const char *list, int rank);
+
+/* A decimal number such as 0.25 in billionths. False if it is none or above `limit`. Pure. */
+bool config_parse_nano(const char *text, uint64_t limit, uint64_t *nano);
+
+#endif

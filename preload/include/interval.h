@@ -1,0 +1,74 @@
+/* What happened in the open interval: samples, call paths, histogram blocks and arcs, in link-time addresses.
+ *
+ * Used by the collector alone, under its lock. Async-signal-safe.
+ */
+#ifndef INCPROF_INTERVAL_H
+#define INCPROF_INTERVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler.h"
+#include "table.h"
+#include "thread.h"
+
+/* A block of the histogram grid: 16 bins of 4 bytes. */
+#define BLOCK_BINS 16
+#define BLOCK_BYTES 64
+
+enum { NODE_BROKEN = 65534, NODE_ELIDED = 65535 }; /* module numbers of marker nodes */
+
+struct path_node {
+    uint64_t address;
+    uint32_t parent;
+    uint32_t module;
+};
+
+struct block {
+    uint64_t low;
+    uint32_t module;
+    uint32_t library; /* 1: library time that is charged to this caller */
+    uint32_t bins[BLOCK_BINS];
+};
+
+struct call {
+    uint64_t self, from; /* addresses in this process */
+    uint64_t count;
+};
+
+struct interval_sample {
+    uint64_t time_ns;
+    uint32_t thread, node, weight;
+    uint16_t library;
+    uint16_t kind;
+};
+
+struct interval {
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint32_t number;
+    struct table paths;  /* of the whole run: path_node, record i is node i + 1 */
+    size_t paths_written;
+    struct table blocks; /* struct block */
+    struct table calls;  /* struct call */
+    struct interval_sample *samples;
+    struct interval_sample *spare; /* for sorting */
+    size_t sample_count, sample_capacity;
+    struct thread_counters totals; /* of the interval */
+    uint64_t profiler_ticks;
+    uint64_t thread_ns;
+    uint32_t threads;
+};
+
+void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);
+void interval_take_thread(struct interval *interval, struct thread *thread, bool with_samples);
+void interval_take_calls(struct interval *interval, struct thread *thread);
+void interval_sort(struct interval *interval);
+void interval_free(struct interval *interval);
+
+/* Nothing in it that is worth a file. */
+bool interval_is_empty(const struct interval *interval);
+
+/* The module and link-time address of a place in this process. NULL if nothing known is mapped there. */
+const struct module *interval_resolve(uint64_t pc, uint64_t *address);
+
+#endif

@@ -1,0 +1,57 @@
+/* The ELF objects in the process and their unwind tables.
+ *
+ * Read from /proc/self/maps and the objects' files: no loader lock is taken, so that the interval thread can do it at
+ * any moment, also while the application is inside dlopen or fork.
+ */
+#ifndef INCPROF_MODULES_H
+#define INCPROF_MODULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "cfi.h"
+
+#define MOST_MODULES 4096
+
+struct module {
+    char path[512];
+    char build_id[72];
+    uint64_t low, high;         /* link-time bounds of the code */
+    uint64_t base;              /* what was added to them when it was first seen */
+    uint64_t plt_low, plt_high; /* link-time bounds of the PLT sections: stubs are no functions */
+    struct cfi_table cfi;
+    uint16_t id;
+    bool app;                   /* the executable, or a library that calls mcount */
+    bool profiler;              /* this library */
+};
+
+/* One executable mapping. */
+struct code_range {
+    uint64_t start, end; /* in this process */
+    uint64_t base;       /* what was added to the link-time addresses */
+    struct module *module;
+};
+
+/* What is mapped, sorted by address. Immutable once published: an old one stays readable for ever (they are few). */
+struct code_map {
+    size_t count;
+    struct code_range ranges[];
+};
+
+/* Looks at the process again; publishes a new map if anything has changed and returns whether it has. One caller at a
+ * time (the collector's lock). Async-signal-safe. */
+bool modules_scan(void);
+
+/* Async-signal-safe and thread-safe. */
+const struct code_map *modules_current(void);
+const struct code_range *modules_find(const struct code_map *map, uint64_t pc);
+
+size_t modules_count(void);
+struct module *modules_get(size_t id);
+
+/* Module `id` as a JSON object (docs/formats.md). */
+void modules_json(struct buffer *out, size_t id);
+
+#endif

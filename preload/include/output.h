@@ -1,0 +1,33 @@
+/* Files of the run directory. All functions are async-signal-safe; the collector's lock guards them. */
+#ifndef INCPROF_OUTPUT_H
+#define INCPROF_OUTPUT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buffer.h"
+
+/* An append-only file that survives a program which closes descriptors that it does not know. */
+struct output {
+    char path[PATH_MAX];
+    int fd;
+    uint64_t device, inode;
+    uint64_t length; /* what is in it, always whole images */
+};
+
+/* Creates a file that does not exist yet. 0 or negative errno. */
+long output_create(struct output *output, const char *path);
+
+/* Appends by one write. On failure the file is cut back to what it held, and the error is returned. */
+long output_append(struct output *output, const struct buffer *data);
+
+void output_close(struct output *output);
+
+/* Writes a file whole: under another name first, then renamed. An existing one is kept if `keep`. */
+long output_write_file(const char *path, const struct buffer *data, bool keep);
+
+/* directory + "/" + name (+ "." + number for each number >= 0) + suffix into path[PATH_MAX]. */
+void output_name(char *path, const char *directory, const char *name, const char *suffix);
+
+#endif

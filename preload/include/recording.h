@@ -1,0 +1,38 @@
+/* The files of one process: where its intervals go. Collector, under its lock; async-signal-safe. */
+#ifndef INCPROF_RECORDING_H
+#define INCPROF_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "interval.h"
+#include "launch.h"
+#include "output.h"
+#include "stream.h"
+
+struct recording {
+    const struct config *config;
+    const struct launch *launch;
+    struct output file;
+    struct buffer data;
+    bool open;    /* the stream exists */
+    bool broken;  /* writing has failed: nothing more is tried */
+    bool forked;
+    char suffix[32]; /* of gmon files: the pid, in another process of the rank */
+    uint64_t start_ns;
+    size_t modules_written;
+    uint64_t samples, lost;
+};
+
+void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
+                     uint64_t start_ns, bool forked);
+
+/* Appends the interval (stream), or writes its cumulative file (gmon). */
+void recording_interval(struct recording *recording, struct interval *interval,
+                        const struct interval_record *record);
+
+/* The recording ended as it should. */
+void recording_end(struct recording *recording, uint64_t end_ns);
+
+#endif

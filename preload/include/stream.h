@@ -1,0 +1,41 @@
+/* Images of the stream and of gmon files (docs/formats.md). Collector; async-signal-safe. */
+#ifndef INCPROF_STREAM_H
+#define INCPROF_STREAM_H
+
+#include <stdint.h>
+
+#include "buffer.h"
+#include "interval.h"
+
+enum image_kind {
+    IMAGE_GMON,
+    IMAGE_METADATA,
+    IMAGE_INTERVAL,
+    IMAGE_PROFILE,
+    IMAGE_LIBRARY,
+    IMAGE_MODULES,
+    IMAGE_NODES,
+    IMAGE_SAMPLES,
+    IMAGE_END
+};
+
+/* The counters of an interval, in the order of the format. */
+struct interval_record {
+    uint64_t start_ns, end_ns, cpu_ns, thread_ns, collector_ns, handler_ns;
+    uint64_t samples, ticks, profiler_ticks, lost, broken, threads;
+};
+
+/* Starts an image; stream_end_image fills in its length. */
+size_t stream_begin_image(struct buffer *out, enum image_kind kind, uint16_t module, uint32_t number);
+void stream_end_image(struct buffer *out, size_t start);
+
+/* All images of the interval. `first_module`: modules from this number on have not been written yet. */
+void stream_interval(struct buffer *out, struct interval *interval, const struct interval_record *record,
+                     uint64_t rate_hz, size_t first_module);
+
+/* The gmon records of a module: own time, library time or both, and (not for library time alone) its arcs. */
+enum profile_part { PART_OWN = 1, PART_LIBRARY = 2 };
+void stream_profile(struct buffer *out, const struct interval *interval, const struct module *module,
+                    uint64_t rate_hz, unsigned int parts);
+
+#endif

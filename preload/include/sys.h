@@ -1,0 +1,104 @@
+/* Raw system calls, usable where libc is not: in the signal handler and in the interval thread, which borrows the
+ * TLS of the thread that started it and so must never write errno.
+ *
+ * Everything here is async-signal-safe and thread-safe. Results are the kernel's: negative errno on failure.
+ */
+#ifndef INCPROF_SYS_H
+#define INCPROF_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
+{
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#else
+#error "libincprof: this architecture has no system call stub yet"
+#endif
+
+#define SYS0(n) sys6(n, 0, 0, 0, 0, 0, 0)
+#define SYS1(n, a) sys6(n, (long)(a), 0, 0, 0, 0, 0)
+#define SYS2(n, a, b) sys6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define SYS3(n, a, b, c) sys6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define SYS4(n, a, b, c, d) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define SYS5(n, a, b, c, d, e) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+#define SYS6(n, a, b, c, d, e, f) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline int sys_open(const char *path, int flags, int mode)
+{
+    return (int)SYS4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+}
+
+static inline int sys_openat(int dir, const char *path, int flags, int mode)
+{
+    return (int)SYS4(SYS_openat, dir, path, flags | O_CLOEXEC, mode);
+}
+
+static inline void sys_close(int fd)
+{
+    SYS1(SYS_close, fd);
+}
+
+/* Anonymous zeroed memory, or NULL. */
+static inline void *sys_alloc(size_t bytes)
+{
+    long at = SYS6(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
+static inline void sys_free(void *memory, size_t bytes)
+{
+    if (memory != NULL)
+        SYS2(SYS_munmap, memory, bytes);
+}
+
+static inline uint64_t sys_clock_ns(clockid_t clock)
+{
+    struct timespec now = {0, 0};
+    if (SYS2(SYS_clock_gettime, clock, &now) != 0)
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC through the vDSO: libc's wrapper touches TLS only on failure, and this clock never fails. */
+static inline uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Reads exactly `bytes` at `offset`, or fails. */
+static inline bool sys_pread_all(int fd, void *into, size_t bytes, uint64_t offset)
+{
+    char *at = into;
+    while (bytes > 0) {
+        long got = SYS4(SYS_pread64, fd, at, bytes, offset);
+        if (got == -EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        bytes -= (size_t)got;
+        offset += (uint64_t)got;
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* One record per application thread: its arc tables, its sample ring, its timer.
+ *
+ * A record is made by the thread that creates the thread (pthread_create hook) or, for threads made behind our back, by
+ * the thread itself at its first instrumented call. Only the collector unlinks records, once the kernel says that the
+ * thread is gone; records are then used again, so that a thread storm costs no memory.
+ */
+#ifndef INCPROF_THREAD_H
+#define INCPROF_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "unwind.h"
+
+#define INNER_FRAMES 64
+#define OUTER_FRAMES 64
+#define RING_WORDS 8192 /* a power of two */
+#define SIGNAL_STACK ((size_t)64 << 10)
+
+struct arc {
+    uint64_t self;  /* return address of mcount: in the called function. 0: free */
+    uint64_t from;  /* return address of the called function: in its caller */
+    uint64_t count; /* written by the owner alone */
+    uint64_t seen;  /* written by the collector alone: what it has taken */
+};
+
+/* Open addressing without wrap-around: the slots behind the last home catch overflow. A full table is not copied: the
+ * owner goes on with an empty one of twice the size, and the collector reads both. */
+struct arc_table {
+    struct arc_table *older;
+    size_t bytes; /* of this mapping */
+    size_t homes; /* a power of two */
+    size_t slots;
+    size_t used;
+    struct arc arcs[];
+};
+
+enum thread_state { THREAD_NEW, THREAD_LIVE, THREAD_EXITING };
+
+struct thread {
+    uint8_t guard[4096]; /* not accessible: below the signal stack, which grows towards it */
+    uint8_t signal_stack[SIGNAL_STACK];
+    struct thread *next;
+    struct arc_table *table;
+    pid_t tid;
+    uint32_t number; /* in order of appearance, per process */
+    int state;
+    uint64_t start_ns, exit_ns;
+    uint64_t counted_ns; /* up to where its life time has been reported (collector) */
+
+    /* Sampling. Due times are on the thread's CPU clock. */
+    int timer;   /* kernel timer id, or -1 */
+    int perf_fd; /* or -1 */
+    uint64_t period_ns, first_due_ns, delivered;
+    uint64_t start_pc; /* the start routine: what a thread too short to be sampled is charged to */
+    uint64_t stack_low, stack_high;
+
+    /* What pthread_create was asked to run (hooks.c). */
+    void *(*routine)(void *);
+    void *argument;
+
+    /* Written by the thread, read by the collector, which keeps what it has taken in `taken`. */
+    struct thread_counters {
+        uint64_t samples, ticks, lost, broken, handler_ns;
+    } counters, taken;
+
+    uint64_t head; /* of the ring: next word to write (thread) */
+    uint64_t tail; /* next word to read (collector) */
+    uint64_t outer[OUTER_FRAMES];
+    uint64_t inner[INNER_FRAMES];
+    uint8_t window[UNWIND_WINDOW];
+    uint64_t ring[RING_WORDS];
+};
+
+/* What the entry stubs and the signal handler find their thread by. The stubs know the offsets of the first two. */
+struct thread_local {
+    struct arc *arcs;
+    uint64_t mask; /* (homes - 1) * sizeof(struct arc) */
+    struct thread *self;
+};
+extern __thread struct thread_local incprof_tls;
+
+/* A blank record, or NULL. Thread-safe and async-signal-safe. */
+struct thread *thread_new(void);
+
+/* Gives back a record that was never started. */
+void thread_discard(struct thread *thread);
+
+/* Makes the calling thread the record's thread: sampled and counted from now on. Async-signal-safe. */
+void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high, uint64_t start_pc);
+
+/* The calling thread is about to end: its timer goes, what its timer could not see is accounted for. */
+void thread_end(struct thread *thread);
+
+/* All threads that were started, newest first. Collector. */
+struct thread *thread_first(void);
+
+/* Unlinks the records of threads that are gone, for use again. Collector, after draining. */
+void thread_reap(void);
+
+/* In a forked child: forgets every thread but the calling one. */
+void thread_after_fork(void);
+
+/* Stops the sampling of every thread. */
+void thread_stop_all(void);
+
+#endif

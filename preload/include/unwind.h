@@ -1,0 +1,53 @@
+/* Stepping from a frame to its caller by the compiled call frame information.
+ *
+ * Everything here is async-signal-safe and thread-safe (a cursor belongs to one thread). Stack memory is read only
+ * inside the known bounds of the thread's stack; on any other stack (coroutines, alternate signal stacks) it is
+ * copied by the kernel, which refuses what is not mapped. So no input can make it fault.
+ */
+#ifndef INCPROF_UNWIND_H
+#define INCPROF_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "modules.h"
+
+#define UNWIND_WINDOW 4096
+
+/* Where stack words come from. */
+struct stack {
+    uint64_t low, high;    /* readable directly: the thread's own stack from the interrupted rsp up */
+    uint64_t copy_low, copy_high; /* held in `copy` */
+    uint8_t *copy;         /* UNWIND_WINDOW bytes */
+};
+
+struct cursor {
+    const struct code_map *map;
+    const struct code_range *range; /* of pc, or NULL */
+    const ucontext_t *context;      /* the interrupted registers, while still in the leaf */
+    struct stack stack;
+    uint64_t pc, sp, bp;
+    bool leaf;  /* pc is an interrupted instruction, not a return address */
+};
+
+enum unwind_result {
+    UNWIND_CALLER, /* the cursor is at the caller now */
+    UNWIND_END,    /* there is none: the start of the thread (or coroutine) was reached */
+    UNWIND_BROKEN  /* the caller cannot be told */
+};
+
+/* Starts at the interrupted instruction. [stack_low, stack_high) is what is known to be the thread's stack (both 0
+ * when nothing is); `copy` has UNWIND_WINDOW bytes. */
+void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
+                  uint64_t stack_high, uint8_t *copy);
+
+enum unwind_result unwind_step(struct cursor *cursor);
+
+/* The link-time address that stands for the frame: the interrupted instruction, or the call's last byte. */
+static inline uint64_t unwind_lookup_pc(const struct cursor *cursor)
+{
+    return cursor->leaf ? cursor->pc : cursor->pc - 1;
+}
+
+#endif

@@ -1,0 +1,183 @@
+#define _GNU_SOURCE
+#include "interval.h"
+
+#include <string.h>
+
+#include "arcs.h"
+#include "sys.h"
+
+void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals)
+{
+    interval->paths.record_size = interval->paths.key_size = sizeof(struct path_node);
+    interval->blocks.record_size = sizeof(struct block);
+    interval->blocks.key_size = offsetof(struct block, bins);
+    interval->calls.record_size = sizeof(struct call);
+    interval->calls.key_size = offsetof(struct call, count);
+    interval->start_ns = now_ns;
+    interval->sample_count = 0;
+    interval->totals = (struct thread_counters){0};
+    interval->profiler_ticks = interval->thread_ns = 0;
+    if (!keep_totals) {
+        table_clear(&interval->blocks);
+        table_clear(&interval->calls);
+    }
+}
+
+void interval_free(struct interval *interval)
+{
+    table_free(&interval->paths);
+    table_free(&interval->blocks);
+    table_free(&interval->calls);
+    sys_free(interval->samples, interval->sample_capacity * sizeof *interval->samples);
+    sys_free(interval->spare, interval->sample_capacity * sizeof *interval->spare);
+    *interval = (struct interval){0};
+}
+
+bool interval_is_empty(const struct interval *interval)
+{
+    return interval->totals.samples == 0 && interval->calls.count == 0;
+}
+
+const struct module *interval_resolve(uint64_t pc, uint64_t *address)
+{
+    const struct code_range *range = modules_find(modules_current(), pc);
+    if (range == NULL)
+        return NULL;
+    *address = pc - range->base;
+    return range->module;
+}
+
+static uint32_t add_node(struct interval *interval, uint32_t parent, uint32_t module, uint64_t address)
+{
+    struct path_node key = {.address = address, .parent = parent, .module = module};
+    const uint8_t *record = table_add(&interval->paths, &key, NULL);
+    if (record == NULL)
+        return parent;
+    return (uint32_t)((size_t)(record - interval->paths.records) / sizeof key) + 1;
+}
+
+/* From the outermost frame in. Elided frames are those between the first INNER_FRAMES and the rest. */
+static uint32_t add_path(struct interval *interval, const struct sample *sample)
+{
+    uint32_t node = 0;
+    if (sample->frame_count > 0 && (sample->flags & SAMPLE_BROKEN) != 0)
+        node = add_node(interval, node, NODE_BROKEN, 0);
+    for (size_t i = sample->frame_count; i-- > 0;) {
+        uint64_t address;
+        if (i + 1 == INNER_FRAMES && (sample->flags & SAMPLE_ELIDED) != 0)
+            node = add_node(interval, node, NODE_ELIDED, 0);
+        const struct module *module = interval_resolve(sample->frames[i], &address);
+        if (module != NULL)
+            node = add_node(interval, node, module->id, address);
+    }
+    return node;
+}
+
+static bool more_samples(struct interval *interval)
+{
+    size_t capacity = interval->sample_capacity > 0 ? 2 * interval->sample_capacity : 1024;
+    size_t bytes = capacity * sizeof *interval->samples;
+    struct interval_sample *samples = sys_alloc(bytes);
+    struct interval_sample *spare = sys_alloc(bytes);
+    if (samples == NULL || spare == NULL) {
+        sys_free(samples, bytes);
+        sys_free(spare, bytes);
+        return false;
+    }
+    if (interval->sample_count > 0)
+        memcpy(samples, interval->samples, interval->sample_count * sizeof *samples);
+    sys_free(interval->samples, interval->sample_capacity * sizeof *samples);
+    sys_free(interval->spare, interval->sample_capacity * sizeof *samples);
+    interval->samples = samples;
+    interval->spare = spare;
+    interval->sample_capacity = capacity;
+    return true;
+}
+
+static void add_to_histogram(struct interval *interval, const struct sample *sample)
+{
+    uint64_t address;
+    const struct module *module = interval_resolve(sample->frames[0], &address);
+    if (module == NULL)
+        return;
+    struct block key = {.low = address & ~(uint64_t)(BLOCK_BYTES - 1),
+                        .module = module->id,
+                        .library = sample->kind == KIND_LIBRARY};
+    struct block *block = table_add(&interval->blocks, &key, NULL);
+    if (block != NULL)
+        block->bins[(address - block->low) * BLOCK_BINS / BLOCK_BYTES] += sample->weight;
+}
+
+static void add_sample(struct interval *interval, const struct thread *thread, const struct sample *sample)
+{
+    if (interval->sample_count == interval->sample_capacity && !more_samples(interval)) {
+        interval->totals.lost++;
+        return;
+    }
+    uint64_t address;
+    const struct module *leaf = interval_resolve(sample->leaf_pc, &address);
+    interval->samples[interval->sample_count++] = (struct interval_sample){
+        .time_ns = sample->time_ns,
+        .thread = thread->number,
+        .node = add_path(interval, sample),
+        .weight = sample->weight,
+        .library = leaf != NULL ? leaf->id : 0,
+        .kind = sample->kind,
+    };
+    interval->totals.samples++;
+    interval->totals.ticks += sample->weight;
+    if (sample->kind == KIND_PROFILER)
+        interval->profiler_ticks += sample->weight;
+    else if (sample->frame_count > 0)
+        add_to_histogram(interval, sample);
+}
+
+void interval_take_thread(struct interval *interval, struct thread *thread, bool with_samples)
+{
+    struct sample sample;
+    while (sampler_take(thread, &sample))
+        if (with_samples)
+            add_sample(interval, thread, &sample);
+    struct thread_counters now = thread->counters;
+    struct thread_counters *taken = &thread->taken;
+    interval->totals.lost += now.lost - taken->lost;
+    interval->totals.broken += now.broken - taken->broken;
+    interval->totals.handler_ns += now.handler_ns - taken->handler_ns;
+    *taken = now;
+}
+
+static void add_call(void *context, uint64_t from, uint64_t self, uint64_t calls)
+{
+    struct interval *interval = context;
+    struct call key = {.self = self, .from = from};
+    struct call *call = table_add(&interval->calls, &key, NULL);
+    if (call != NULL)
+        call->count += calls;
+}
+
+void interval_take_calls(struct interval *interval, struct thread *thread)
+{
+    arcs_take(thread, add_call, interval);
+}
+
+/* Bottom-up merge sort by time: rings are in order already, so few passes move anything far. */
+void interval_sort(struct interval *interval)
+{
+    size_t count = interval->sample_count;
+    for (size_t width = 1; width < count; width *= 2) {
+        const struct interval_sample *from = interval->samples;
+        struct interval_sample *to = interval->spare;
+        for (size_t low = 0; low < count; low += 2 * width) {
+            size_t middle = low + width < count ? low + width : count;
+            size_t high = middle + width < count ? middle + width : count;
+            size_t left = low;
+            size_t right = middle;
+            for (size_t i = low; i < high; i++) {
+                bool take_left = right == high || (left < middle && from[left].time_ns <= from[right].time_ns);
+                to[i] = take_left ? from[left++] : from[right++];
+            }
+        }
+        interval->spare = interval->samples;
+        interval->samples = to;
+    }
+}

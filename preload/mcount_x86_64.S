@@ -1,0 +1,114 @@
+/* Function entry on x86-64: mcount (after the frame is set up) and __fentry__ (before it).
+ *
+ * The fast path touches rax, rcx, rdx and r11 only, in the red zone, and adds one to a counter of the calling thread
+ * by a single instruction: a signal handler that calls instrumented functions cannot get between. No lock, no
+ * atomic read-modify-write. Async-signal-safe and thread-safe.
+ */
+#include "arcs.h"
+
+/* rcx: return address of the stub (in the function), rdx: return address of the function (in its caller). */
+.macro COUNT_ARC
+	movq	incprof_tls@gottpoff(%rip), %r11
+	imulq	$ARC_HASH, %rcx, %rax
+	shrq	$ARC_HASH_SHIFT, %rax
+	addq	%rdx, %rax
+	shlq	$ARC_SHIFT, %rax
+	andq	%fs:8(%r11), %rax
+	addq	%fs:(%r11), %rax
+1:	cmpq	%rcx, (%rax)
+	jne	2f
+	cmpq	%rdx, 8(%rax)
+	jne	3f
+	incq	16(%rax)
+	movq	-8(%rsp), %rax
+	movq	-16(%rsp), %rcx
+	movq	-24(%rsp), %rdx
+	ret
+2:	cmpq	$0, (%rax)
+	je	slow_path
+3:	addq	$(1 << ARC_SHIFT), %rax
+	jmp	1b
+.endm
+
+	.text
+	.p2align 6
+	.globl	mcount
+	.type	mcount, @function
+	.globl	_mcount
+	.type	_mcount, @function
+mcount:
+_mcount:
+	.cfi_startproc
+	movq	%rax, -8(%rsp)
+	movq	%rcx, -16(%rsp)
+	movq	%rdx, -24(%rsp)
+	movq	(%rsp), %rcx
+	movq	8(%rbp), %rdx
+	COUNT_ARC
+	.cfi_endproc
+	.size	mcount, .-mcount
+	.size	_mcount, .-_mcount
+
+	.p2align 6
+	.globl	__fentry__
+	.type	__fentry__, @function
+__fentry__:
+	.cfi_startproc
+	movq	%rax, -8(%rsp)
+	movq	%rcx, -16(%rsp)
+	movq	%rdx, -24(%rsp)
+	movq	(%rsp), %rcx
+	movq	8(%rsp), %rdx
+	COUNT_ARC
+	.cfi_endproc
+	.size	__fentry__, .-__fentry__
+
+/* Every register that may carry an argument is kept; the C part uses general registers only. */
+	.type	slow_path, @function
+slow_path:
+	.cfi_startproc
+	subq	$24, %rsp
+	.cfi_adjust_cfa_offset 24
+	pushq	%rsi
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdi
+	.cfi_adjust_cfa_offset 8
+	pushq	%r8
+	.cfi_adjust_cfa_offset 8
+	pushq	%r9
+	.cfi_adjust_cfa_offset 8
+	pushq	%r10
+	.cfi_adjust_cfa_offset 8
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	andq	$-16, %rsp
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	call	incprof_count_slow
+	movq	%rbp, %rsp
+	popq	%rbp
+	.cfi_restore %rbp
+	.cfi_def_cfa %rsp, 72
+	popq	%r10
+	.cfi_adjust_cfa_offset -8
+	popq	%r9
+	.cfi_adjust_cfa_offset -8
+	popq	%r8
+	.cfi_adjust_cfa_offset -8
+	popq	%rdi
+	.cfi_adjust_cfa_offset -8
+	popq	%rsi
+	.cfi_adjust_cfa_offset -8
+	addq	$24, %rsp
+	.cfi_adjust_cfa_offset -24
+	movq	-8(%rsp), %rax
+	movq	-16(%rsp), %rcx
+	movq	-24(%rsp), %rdx
+	ret
+	.cfi_endproc
+	.size	slow_path, .-slow_path
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,284 @@
+#define _GNU_SOURCE
+#include "modules.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "elf_file.h"
+#include "sys.h"
+
+static struct module *modules[MOST_MODULES];
+static size_t module_count;
+static struct code_map *current_map;
+
+/* A line of /proc/self/maps that is mapped executable. */
+struct mapping {
+    uint64_t start, end, offset;
+    char path[sizeof((struct module *)0)->path];
+};
+
+static uint64_t parse_hex(const char **text)
+{
+    uint64_t value = 0;
+    for (;; (*text)++) {
+        char c = **text;
+        if (c >= '0' && c <= '9')
+            value = value * 16 + (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            value = value * 16 + (uint64_t)(c - 'a' + 10);
+        else
+            return value;
+    }
+}
+
+/* "start-end perms offset dev inode   path"; false where it is not code from a file or the vDSO. */
+static bool parse_mapping(const char *line, size_t length, struct mapping *mapping)
+{
+    const char *end = line + length;
+    mapping->start = parse_hex(&line);
+    if (*line++ != '-')
+        return false;
+    mapping->end = parse_hex(&line);
+    if (end - line < 6 || line[3] != 'x')
+        return false;
+    line += 6;
+    mapping->offset = parse_hex(&line);
+    const char *path = memchr(line, '/', (size_t)(end - line));
+    if (path == NULL && end - line > 6 && memcmp(end - 6, "[vdso]", 6) == 0)
+        path = end - 6;
+    length = path != NULL ? (size_t)(end - path) : 0;
+    if (length == 0 || length >= sizeof mapping->path)
+        return false;
+    memcpy(mapping->path, path, length);
+    mapping->path[length] = '\0';
+    return true;
+}
+
+static bool read_maps(struct buffer *text)
+{
+    int fd = sys_open("/proc/self/maps", O_RDONLY, 0);
+    if (fd < 0)
+        return false;
+    long got;
+    do {
+        if (!buffer_reserve(text, 65536))
+            break;
+        got = SYS3(SYS_read, fd, text->data + text->length, 65536);
+        text->length += got > 0 ? (size_t)got : 0;
+    } while (got > 0 || got == -EINTR);
+    sys_close(fd);
+    buffer_u8(text, '\0');
+    return !text->failed;
+}
+
+static bool open_object(struct elf_file *elf, const struct mapping *mapping)
+{
+    if (strcmp(mapping->path, "[vdso]") == 0)
+        return elf_open_memory(elf, (const void *)mapping->start, mapping->end - mapping->start);
+    if (elf_open(elf, mapping->path))
+        return true;
+    /* The executable's file may have been replaced or removed since it was started. */
+    return module_count == 0 && elf_open(elf, "/proc/self/exe");
+}
+
+/* The segment that the mapping shows: base is its address here minus its link-time address. */
+static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module,
+                  uint64_t *base)
+{
+    const uint64_t page = 4095;
+    for (size_t i = 0; i < elf->segment_count; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
+            continue;
+        if ((segment->p_offset & ~page) > mapping->offset ||
+            mapping->offset >= segment->p_offset + segment->p_filesz)
+            continue;
+        *base = mapping->start - mapping->offset + segment->p_offset - segment->p_vaddr;
+        module->low = segment->p_vaddr;
+        module->high = segment->p_vaddr + segment->p_memsz;
+        return true;
+    }
+    return false;
+}
+
+static void find_plt(const struct elf_file *elf, struct module *module)
+{
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (strncmp(elf_section_name(elf, section), ".plt", 4) != 0 || (section->sh_flags & SHF_EXECINSTR) == 0)
+            continue;
+        if (module->plt_low == module->plt_high)
+            module->plt_low = section->sh_addr;
+        module->plt_high = section->sh_addr + section->sh_size;
+    }
+}
+
+/* A mapping that the last scan saw too. */
+static const struct code_range *find_known(const struct mapping *mapping)
+{
+    const struct code_range *range = modules_find(current_map, mapping->start);
+    bool same = range != NULL && range->start == mapping->start && range->end == mapping->end &&
+                strncmp(range->module->path, mapping->path, sizeof range->module->path - 1) == 0;
+    return same ? range : NULL;
+}
+
+/* The same object mapped again elsewhere (dlclose, dlopen) keeps its number: addresses are link-time ones. */
+static struct module *find_moved(const struct module *fresh)
+{
+    for (size_t i = 0; i < module_count; i++)
+        if (strcmp(modules[i]->path, fresh->path) == 0 && strcmp(modules[i]->build_id, fresh->build_id) == 0 &&
+            modules[i]->low == fresh->low)
+            return modules[i];
+    return NULL;
+}
+
+/* This library is the one whose code holds this function. */
+static bool holds_profiler(const struct mapping *mapping)
+{
+    uint64_t self = (uint64_t)(uintptr_t)&modules_scan;
+    return self >= mapping->start && self < mapping->end;
+}
+
+static struct module *add_module(const struct mapping *mapping, uint64_t *base)
+{
+    struct elf_file elf;
+    struct module *module = module_count < MOST_MODULES ? sys_alloc(sizeof *module) : NULL;
+    if (module == NULL)
+        return NULL;
+    memcpy(module->path, mapping->path, sizeof module->path);
+    if (!open_object(&elf, mapping)) {
+        sys_free(module, sizeof *module);
+        return NULL;
+    }
+    struct module *result = NULL;
+    if (place(&elf, mapping, module, base)) {
+        elf_build_id(&elf, module->build_id, sizeof module->build_id);
+        result = find_moved(module);
+        if (result == NULL) {
+            module->base = *base;
+            find_plt(&elf, module);
+            cfi_build(&module->cfi, &elf, module->low, module->high);
+            module->profiler = holds_profiler(mapping);
+            module->app = !module->profiler && (module_count == 0 || elf_calls_mcount(&elf));
+            module->id = (uint16_t)module_count;
+            modules[module_count++] = module;
+            result = module;
+        }
+    }
+    elf_close(&elf);
+    if (result != module)
+        sys_free(module, sizeof *module);
+    return result;
+}
+
+static bool same_map(const struct code_map *a, const struct code_map *b)
+{
+    return a != NULL && a->count == b->count &&
+           memcmp(a->ranges, b->ranges, a->count * sizeof a->ranges[0]) == 0;
+}
+
+static void add_range(struct code_map *map, const struct mapping *mapping)
+{
+    const struct code_range *known = find_known(mapping);
+    struct code_range range = {.start = mapping->start, .end = mapping->end};
+    range.module = known != NULL ? known->module : add_module(mapping, &range.base);
+    if (known != NULL)
+        range.base = known->base;
+    if (range.module != NULL)
+        map->ranges[map->count++] = range;
+}
+
+/* `executable_first`: only makes the program itself module 0, whatever the order of the addresses. */
+static void fill_map(struct code_map *map, const struct buffer *text, bool executable_first)
+{
+    uint64_t entry = getauxval(AT_ENTRY);
+    for (const char *line = (const char *)text->data; *line != '\0';) {
+        struct mapping mapping;
+        const char *end = strchr(line, '\n');
+        size_t length = end != NULL ? (size_t)(end - line) : strlen(line);
+        if (parse_mapping(line, length, &mapping) &&
+            (!executable_first || (entry >= mapping.start && entry < mapping.end)))
+            add_range(map, &mapping);
+        line += length + (end != NULL);
+    }
+    if (executable_first)
+        map->count = 0;
+}
+
+bool modules_scan(void)
+{
+    struct buffer text = {0};
+    struct code_map *map = NULL;
+    size_t lines = 0;
+    if (read_maps(&text))
+        for (const uint8_t *at = text.data; *at != '\0'; at++)
+            lines += *at == '\n';
+    size_t bytes = sizeof *map + lines * sizeof map->ranges[0];
+    if (lines > 0)
+        map = sys_alloc(bytes);
+    if (map != NULL && module_count == 0)
+        fill_map(map, &text, true);
+    if (map != NULL)
+        fill_map(map, &text, false);
+    buffer_free(&text);
+    if (map == NULL || same_map(current_map, map)) {
+        sys_free(map, bytes);
+        return false;
+    }
+    __atomic_store_n(&current_map, map, __ATOMIC_RELEASE);
+    return true;
+}
+
+const struct code_map *modules_current(void)
+{
+    return __atomic_load_n(&current_map, __ATOMIC_ACQUIRE);
+}
+
+const struct code_range *modules_find(const struct code_map *map, uint64_t pc)
+{
+    if (map == NULL)
+        return NULL;
+    size_t low = 0;
+    size_t high = map->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (map->ranges[middle].end <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < map->count && map->ranges[low].start <= pc ? &map->ranges[low] : NULL;
+}
+
+size_t modules_count(void)
+{
+    return module_count;
+}
+
+struct module *modules_get(size_t id)
+{
+    return modules[id];
+}
+
+void modules_json(struct buffer *out, size_t id)
+{
+    static const char *const words[] = {"false", "true"};
+    const struct module *module = modules[id];
+    buffer_text(out, "{\"id\":");
+    buffer_decimal(out, id);
+    buffer_json_text(out, "path", module->path);
+    buffer_json_text(out, "build_id", module->build_id[0] != '\0' ? module->build_id : NULL);
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {{"base", module->base}, {"low", module->low}, {"high", module->high}};
+    for (size_t i = 0; i < 3; i++) {
+        buffer_json_key(out, numbers[i].key);
+        buffer_text(out, "\"0x");
+        buffer_hex(out, numbers[i].value);
+        buffer_text(out, "\"");
+    }
+    buffer_json_key(out, "app");
+    buffer_text(out, words[module->app]);
+    buffer_text(out, "}");
+}

@@ -1,0 +1,202 @@
+#define _GNU_SOURCE
+#include "recording.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "metadata.h"
+#include "snapshot.h"
+#include "sys.h"
+
+#define MOST_NAMES 1000
+
+static void fail(struct recording *recording, long error)
+{
+    recording->broken = true;
+    log_error("cannot write, recording stops here", recording->launch->directory, error);
+}
+
+static void put_rank(struct buffer *out, int rank)
+{
+    for (int digit = 10000; digit > 1 && rank < digit; digit /= 10)
+        buffer_u8(out, '0');
+    buffer_decimal(out, (uint64_t)rank);
+}
+
+/* rank-00000.gmon, or where that is taken rank-00000.<pid>.gmon, rank-00000.<pid>-2.gmon, ... */
+static long create_stream(struct recording *recording)
+{
+    struct buffer *name = &recording->data;
+    char path[PATH_MAX];
+    long error = -EEXIST;
+    for (uint64_t attempt = recording->forked ? 1 : 0; attempt < MOST_NAMES && error == -EEXIST; attempt++) {
+        name->length = 0;
+        buffer_text(name, "rank-");
+        put_rank(name, recording->launch->rank);
+        if (attempt > 0) {
+            buffer_u8(name, '.');
+            buffer_decimal(name, (uint64_t)SYS0(SYS_getpid));
+        }
+        if (attempt > 1) {
+            buffer_u8(name, '-');
+            buffer_decimal(name, attempt);
+        }
+        buffer_u8(name, '\0');
+        if (name->failed)
+            return -ENOMEM;
+        output_name(path, recording->launch->directory, (const char *)name->data, ".gmon");
+        error = output_create(&recording->file, path);
+    }
+    return error;
+}
+
+static void write_snapshots(const struct recording *recording)
+{
+    for (size_t id = 0; id < modules_count(); id++)
+        if (modules_get(id)->app)
+            snapshot_write(recording->launch->directory, modules_get(id));
+}
+
+static void put_metadata(struct recording *recording)
+{
+    metadata_json(&recording->data, recording->config, recording->launch, recording->start_ns, recording->forked);
+}
+
+static long open_stream(struct recording *recording)
+{
+    long error = create_stream(recording);
+    recording->data.length = 0;
+    if (error != 0)
+        return error;
+    write_snapshots(recording);
+    recording->modules_written = modules_count();
+    size_t start = stream_begin_image(&recording->data, IMAGE_METADATA, 0, 0);
+    put_metadata(recording);
+    stream_end_image(&recording->data, start);
+    return output_append(&recording->file, &recording->data);
+}
+
+static void name_gmon(struct recording *recording, char *path, const char *stem, uint64_t number, const char *suffix)
+{
+    struct buffer *name = &recording->data;
+    name->length = 0;
+    buffer_text(name, stem);
+    if (number != UINT64_MAX) {
+        buffer_u8(name, '-');
+        buffer_decimal(name, number);
+    }
+    buffer_u8(name, '.');
+    buffer_decimal(name, (uint64_t)recording->launch->rank);
+    buffer_text(name, recording->suffix);
+    buffer_u8(name, '\0');
+    output_name(path, recording->launch->directory, (const char *)name->data, suffix);
+    name->length = 0;
+}
+
+static void set_suffix(struct recording *recording)
+{
+    struct buffer *text = &recording->data;
+    text->length = 0;
+    buffer_u8(text, '.');
+    buffer_decimal(text, (uint64_t)SYS0(SYS_getpid));
+    buffer_u8(text, '\0');
+    memcpy(recording->suffix, text->data, text->length);
+    text->length = 0;
+}
+
+/* The description comes first, under a name that shows whose the files are. */
+static long open_gmon(struct recording *recording)
+{
+    char path[PATH_MAX];
+    if (!buffer_reserve(&recording->data, 4096))
+        return -ENOMEM;
+    if (recording->forked)
+        set_suffix(recording);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        name_gmon(recording, path, "gmon-meta", UINT64_MAX, ".json");
+        put_metadata(recording);
+        long error = output_write_file(path, &recording->data, true);
+        if (error != -EEXIST || recording->suffix[0] != '\0') {
+            write_snapshots(recording);
+            return error;
+        }
+        set_suffix(recording);
+    }
+    return -EEXIST;
+}
+
+static long write_gmon(struct recording *recording, const struct interval *interval)
+{
+    char path[PATH_MAX];
+    name_gmon(recording, path, "gmon", interval->number, "");
+    /* A plain gmon.out: the spare bytes of its header are zero. */
+    stream_begin_image(&recording->data, IMAGE_GMON, 0, 0);
+    unsigned int parts = PART_OWN | (recording->config->charge_libraries ? PART_LIBRARY : 0);
+    stream_profile(&recording->data, interval, modules_get(0), recording->config->rate_hz, parts);
+    return output_write_file(path, &recording->data, false);
+}
+
+static long append_interval(struct recording *recording, struct interval *interval,
+                            const struct interval_record *record)
+{
+    recording->data.length = 0;
+    stream_interval(&recording->data, interval, record, recording->config->rate_hz, recording->modules_written);
+    long error = output_append(&recording->file, &recording->data);
+    if (error != 0)
+        return error;
+    for (size_t id = recording->modules_written; id < modules_count(); id++)
+        if (modules_get(id)->app)
+            snapshot_write(recording->launch->directory, modules_get(id));
+    recording->modules_written = modules_count();
+    interval->paths_written = interval->paths.count;
+    return 0;
+}
+
+void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
+                     uint64_t start_ns, bool forked)
+{
+    struct buffer data = recording->data;
+    *recording = (struct recording){.config = config, .launch = launch, .start_ns = start_ns, .forked = forked};
+    recording->data = data;
+}
+
+void recording_interval(struct recording *recording, struct interval *interval,
+                        const struct interval_record *record)
+{
+    bool gmon = recording->config->format == FORMAT_GMON;
+    long error = 0;
+    if (recording->broken)
+        return;
+    recording->data.failed = false;
+    if (!recording->open)
+        error = gmon ? open_gmon(recording) : open_stream(recording);
+    recording->open = true;
+    if (error == 0)
+        error = gmon ? write_gmon(recording, interval) : append_interval(recording, interval, record);
+    if (error != 0)
+        fail(recording, error);
+    recording->samples += record->samples;
+    recording->lost += record->lost;
+}
+
+void recording_end(struct recording *recording, uint64_t end_ns)
+{
+    if (!recording->open || recording->broken || recording->config->format == FORMAT_GMON)
+        return;
+    struct buffer *out = &recording->data;
+    struct buffer json = {0};
+    out->length = 0;
+    buffer_u8(&json, '{');
+    buffer_json_u64(&json, "end_ns", end_ns);
+    buffer_json_u64(&json, "samples", recording->samples);
+    buffer_json_u64(&json, "lost", recording->lost);
+    buffer_u8(&json, '}');
+    size_t start = stream_begin_image(out, IMAGE_END, 0, 0);
+    buffer_bytes(out, json.data, json.length);
+    stream_end_image(out, start);
+    buffer_free(&json);
+    long error = output_append(&recording->file, out);
+    if (error != 0)
+        fail(recording, error);
+    output_close(&recording->file);
+}
