@@ -1,0 +1,203 @@
+"""The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
+
+`method="paper"` follows the text literally. `method="robust"` clusters shares instead of seconds, asks first whether
+there is more than one phase, and keeps mixtures, waiting and stray ticks from becoming phases or sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.choose_k import STRAY_WIDTHS, misfits
+from incprof.analysis.describe import describe_phases
+from incprof.analysis.features import BoolArray, Features, build_features
+from incprof.analysis.judge import Judgement, judge
+from incprof.analysis.kmeans import MAX_K, Fit, by_first_appearance, fit_range
+from incprof.analysis.merge import merge_clusters
+from incprof.analysis.noise import overdispersion, sampling_noise, transitions
+from incprof.analysis.results import PhaseResult
+from incprof.analysis.sites import Activity, Choice, activity, choose_sites
+from incprof.errors import NoDataError, UsageError
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+METHODS = ("robust", "paper")
+# Waiting is a phase when it is more than this part of the run.
+OFF_CPU_PHASE = 0.05
+# In runs longer than this, a few stray intervals are no phase.
+STRAY_FROM = 20
+STRAY_SHARE = 0.002
+
+
+@dataclass(frozen=True)
+class _Clustering:
+    """Labels per interval before and after merging, each (n,), and what led to them."""
+
+    clusters: IntArray
+    labels: IntArray
+    judgement: Judgement
+    dispersion: float
+    off_cpu: int | None
+
+
+def find_phases(
+    profile: IntervalProfile,
+    *,
+    method: str = "robust",
+    k: int | None = None,
+    random_state: int = 0,
+    executor: Executor | None = None,
+) -> PhaseResult:
+    """Find the phases of a process.
+
+    Args:
+        profile: what was recorded.
+        method: "robust" or "paper".
+        k: number of phases wanted; by default the method chooses.
+        random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
+        executor: runs the starts of k-means side by side (threads); the answer is the same.
+
+    Raises:
+        UsageError: unknown method, or k outside 1..8.
+        NoDataError: no interval holds a sample.
+    """
+    _check(profile, method, k)
+    features = build_features(profile, share=method == "robust")
+    act = activity(profile, literal=method == "paper")
+    cluster = _cluster_robust if method == "robust" else _cluster_paper
+    found = cluster(features, act, k, random_state, executor)
+    chosen = _sites_of_all(features, act, found.labels, found.off_cpu)
+    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu)
+    judgement = found.judgement
+    return PhaseResult(
+        method=method,
+        k=len(phases),
+        k_clusters=judgement.k,
+        rule="user" if k is not None else judgement.rule,
+        votes=judgement.votes,
+        scores=judgement.scores,
+        end_s=profile.end_s,
+        labels=found.labels,
+        clusters=found.clusters,
+        phases=phases,
+        dispersion=found.dispersion,
+        features=len(features.columns),
+        warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
+    )
+
+
+def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
+    """Refuse what cannot be answered."""
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+    if k is not None and not 1 <= k <= MAX_K:
+        raise UsageError(f"--k {k} is outside 1..{MAX_K}")
+    if profile.n_intervals == 0:
+        raise NoDataError("the run has no complete interval: record for longer, or with a shorter interval")
+    if not profile.self_s.sum() > 0:
+        raise NoDataError(
+            f"no samples in {profile.n_intervals} intervals: the program used no measurable CPU time in its own code"
+        )
+
+
+def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:
+    """Say what the reader of the answer should know."""
+    out = []
+    if profile.n_intervals == 1:
+        out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")
+    elif profile.n_intervals < 10:
+        out.append(f"{profile.n_intervals} intervals are few: record for longer, or with a shorter interval")
+    if asked is not None and k < asked:
+        out.append(f"{asked} phases were asked for, but only {k} differ")
+    unclassified = int((labels < 0).sum())
+    if unclassified > 0.2 * len(labels):
+        out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
+    return out
+
+
+def _cluster_paper(
+    features: Features, act: Activity, k: int | None, random_state: int, executor: Executor | None
+) -> _Clustering:
+    """k-means on raw seconds, elbow, every interval in a phase (section V-A)."""
+    fits = fit_range(features.x, random_state=random_state, executor=executor)
+    judgement = judge(features.x, fits, None, k)
+    labels = fits[judgement.k - 1].labels
+    return _Clustering(labels, labels, judgement, 1.0, None)
+
+
+def _cluster_robust(
+    features: Features, act: Activity, k: int | None, random_state: int, executor: Executor | None
+) -> _Clustering:
+    """k-means on shares, without idle and border intervals; clusters that are one phase are merged."""
+    waiting = bool(features.idle.mean() >= OFF_CPU_PHASE and features.idle.sum() >= 2)
+    busy = np.flatnonzero(~features.idle)
+    x, ticks = features.x[busy], features.ticks[busy]
+    noise = sampling_noise(x, ticks)
+    dispersion = overdispersion(x, noise)
+    border = transitions(x, noise * dispersion)
+    keep = busy[~border]
+    x, ticks = features.x[keep], features.ticks[keep]
+    fits = fit_range(x, random_state=random_state, executor=executor)
+    expected = [dispersion * sampling_noise(fit.centers[fit.labels], ticks) for fit in fits]
+    judgement = judge(x, fits, expected, max(1, k - waiting) if k is not None else None)
+    fit = fits[judgement.k - 1]
+    stray = np.zeros(len(x), dtype=np.bool_) if k is not None else _stray(x, fit, expected[fit.k - 1], judgement.rule)
+    labels = np.where(stray, -1, fit.labels)
+    merged = labels
+    if k is None:
+        merged = merge_clusters(x, labels, lambda members: _site_functions(features, act, keep[members]))
+    return _spread(len(features.x), keep, fit.labels, merged, features.idle if waiting else None, judgement, dispersion)
+
+
+def _stray(x: FloatArray, fit: Fit, noise: FloatArray, rule: str) -> BoolArray:
+    """Mark intervals that fit no cluster, and clusters too small to be a phase of a long run. Shape (n,)."""
+    stray = misfits(x, fit, noise, STRAY_WIDTHS) if rule == "noise_floor" else np.zeros(len(x), dtype=np.bool_)
+    if len(x) >= STRAY_FROM:
+        least = max(2, int(np.ceil(STRAY_SHARE * len(x))))
+        small = np.bincount(fit.labels, minlength=fit.k) < least
+        stray |= small[fit.labels]
+    return stray
+
+
+def _spread(
+    n: int,
+    keep: IntArray,
+    clusters: IntArray,
+    merged: IntArray,
+    waiting: BoolArray | None,
+    judgement: Judgement,
+    dispersion: float,
+) -> _Clustering:
+    """Put labels of the clustered intervals back among all n, with waiting as a phase of its own."""
+    before, after = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    before[keep], after[keep] = clusters, merged
+    off_cpu = None
+    if waiting is not None:
+        after[waiting] = n
+    after = by_first_appearance(after)
+    if waiting is not None:
+        off_cpu = int(after[waiting][0])
+    return _Clustering(by_first_appearance(before), after, judgement, dispersion, off_cpu)
+
+
+def _site_functions(features: Features, act: Activity, members: IntArray) -> frozenset[int]:
+    """Return the functions of the sites that some intervals would get."""
+    return frozenset(choice.function for choice in _sites(features, act, members))
+
+
+def _sites(features: Features, act: Activity, members: IntArray) -> list[Choice]:
+    """Choose the sites of the intervals `members` (m,), ascending."""
+    x = features.x[members]
+    distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
+    return choose_sites(act, members, distance)
+
+
+def _sites_of_all(
+    features: Features, act: Activity, labels: IntArray, off_cpu: int | None
+) -> Sequence[Sequence[Choice]]:
+    """Choose the sites of every phase; waiting has none."""
+    phases = range(int(labels.max(initial=-1)) + 1)
+    return [[] if p == off_cpu else _sites(features, act, np.flatnonzero(labels == p)) for p in phases]
