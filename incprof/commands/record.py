@@ -1,0 +1,61 @@
+"""Run a program and record its interval profiles into a run directory.
+
+    incprof record -i 0.5 -o run -- ./app input.txt
+
+incprof replaces itself by the program: its exit status, output and signals are the program's own. A program that is
+not found gives exit status 127, one that cannot be run 126.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+
+from incprof import config, launch
+from incprof.elf.preflight import warning_for
+from incprof.errors import UsageError
+
+NAME = "record"
+
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.usage = "incprof record [settings] -- COMMAND [ARGUMENT ...]"
+    config.add_arguments(parser)
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become the recorded program. Returns only if it cannot be started."""
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
+    environment = {**os.environ, **launch.recording_variables(vars(args), os.environ)}
+    # A bare name is looked up in PATH alone: execve would also take a file of that name from here.
+    program = command[0] if "/" in command[0] else shutil.which(command[0])
+    if program is None:
+        print(f"incprof: {command[0]}: command not found", file=sys.stderr)
+        return NOT_FOUND
+    warning = warning_for(program, command[1:])
+    if warning:
+        print(f"incprof: {warning}", file=sys.stderr)
+    return become(program, command, environment)
+
+
+def become(program: str, command: list[str], environment: dict[str, str]) -> int:
+    """Replace this process by `program`; the shell's exit status if that fails."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execve(program, command, environment)
+    except FileNotFoundError:
+        missing = "its interpreter was not found" if os.path.exists(program) else "command not found"
+        print(f"incprof: {command[0]}: {missing}", file=sys.stderr)
+        return NOT_FOUND
+    except OSError as error:
+        print(f"incprof: {command[0]}: cannot be run: {error.strerror}", file=sys.stderr)
+        return NOT_EXECUTABLE

@@ -1,0 +1,162 @@
+"""The settings of a recording, and where their values come from.
+
+A flag wins over the environment, which wins over ./incprof.toml, $XDG_CONFIG_HOME/incprof/config.toml and, last, the
+collector's own defaults. The files hold the settings in a table called `record`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from incprof.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `parse` returns the value as the collector reads it; its ValueError says what is expected."""
+
+    name: str
+    flags: tuple[str, ...]
+    metavar: str
+    help: str
+    parse: Callable[[str], str]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that hands the value to the collector."""
+        return f"INCPROF_{self.name.upper()}"
+
+
+def number(low: float, high: float, unit: str) -> Callable[[str], str]:
+    """Parser of a number in [low, high]. The collector takes plain decimals only, so 1e-2 becomes 0.01."""
+
+    def parse(text: str) -> str:
+        expected = f"a number of {unit} from {low:g} to {high:g}"
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(expected) from None
+        if not math.isfinite(value) or not low <= value <= high:
+            raise ValueError(expected)
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+
+    return parse
+
+
+def choice(*words: str) -> Callable[[str], str]:
+    """Parser of one word out of `words`."""
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError("one of " + ", ".join(words))
+        return text
+
+    return parse
+
+
+def ranks(text: str) -> str:
+    """A list such as 0,8-15."""
+    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
+        raise ValueError("a list of ranks such as 0,8-15")
+    return text
+
+
+def not_empty(text: str) -> str:
+    """Anything but nothing."""
+    if not text:
+        raise ValueError("not to be empty")
+    return text
+
+
+LIBS = ("caller", "separate", "drop")
+
+# Where words can be chosen, the first is the default.
+SETTINGS = (
+    Setting("dir", ("-o", "--output"), "DIR", "run directory (default: gmon-<program>)", not_empty),
+    Setting("interval", ("-i", "--interval"), "S", "length of an interval (default: 1)", number(0.001, 86400, "seconds")),
+    Setting("rate", ("-r", "--rate"), "HZ", "samples per second of CPU time (default: 100)", number(1, 10000, "hertz")),
+    Setting("clock", ("--clock",), "cpu|perf", "perf: for rates above the kernel's HZ", choice("cpu", "perf")),
+    Setting("format", ("--format",), "stream|gmon", "gmon: files that gprof reads", choice("stream", "gmon")),
+    Setting("ranks", ("--ranks",), "LIST", "record these ranks only, such as 0,8-15", ranks),
+    Setting("exe", ("--exe",), "GLOB", "record programs of this name or path only", not_empty),
+    Setting("follow", ("--follow",), "1|0", "record forked children too", choice("1", "0")),
+    Setting("libs", ("--libs",), "caller|separate|drop", "library time in the gmon format", choice(*LIBS)),
+    Setting("log", ("--log",), "warn|quiet|debug", "messages of the collector", choice("warn", "quiet", "debug")),
+)  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give `parser` the flag of every setting."""
+    group = parser.add_argument_group("settings")
+    for setting in SETTINGS:
+        group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=setting.help)
+
+
+def config_files(environ: Mapping[str, str]) -> list[Path]:
+    """Configuration files that may exist, the weightiest first."""
+    base = environ.get("XDG_CONFIG_HOME") or os.path.join(environ.get("HOME", "/"), ".config")
+    return [Path("incprof.toml"), Path(base) / "incprof" / "config.toml"]
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """The `record` table of a configuration file as text values; empty if there is no such file."""
+    try:
+        with path.open("rb") as stream:
+            table = tomllib.load(stream).get("record", {})
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: record must be a table")
+    known = [setting.name for setting in SETTINGS]
+    for key in table:
+        if key not in known:
+            raise UsageError(f"{path}: unknown setting record.{key}; there are {', '.join(known)}")
+    return {key: as_text(value) for key, value in table.items()}
+
+
+def as_text(value: object) -> str:
+    """A TOML value in the form in which a flag would give it."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, list):
+        return ",".join(map(as_text, value))
+    return str(value)
+
+
+def resolve(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables, name to value, that carry every setting given anywhere."""
+    files = [(path, read_file(path)) for path in config_files(environ)]
+    variables = {}
+    for setting in SETTINGS:
+        sources = [
+            (setting.flags[-1], flags.get(setting.name)),
+            (setting.variable, environ.get(setting.variable) or None),
+        ]
+        sources += [(f"{path}: record.{setting.name}", table.get(setting.name)) for path, table in files]
+        for source, text in sources:
+            if text is None:
+                continue
+            variables[setting.variable] = checked(setting, source, text)
+            break
+    return variables
+
+
+def checked(setting: Setting, source: str, text: str) -> str:
+    """`text`, valid for `setting`, or an error that names its source."""
+    try:
+        value = setting.parse(text)
+    except ValueError as error:
+        raise UsageError(f"{source}: {text!r} is wrong, expected {error}") from error
+    # A program that changes its directory before it starts another one must not scatter the run.
+    if setting.name == "dir" and source != setting.variable:
+        return os.path.abspath(value)
+    return value

@@ -1,0 +1,136 @@
+"""Which functions of a program call the profiling hook: a search for call instructions, without a disassembler."""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from incprof.elf.file import EM_X86_64, SHT_DYNSYM, SHT_NOBITS, SHT_RELA, SHT_SYMTAB, STT_FUNC, STT_IFUNC
+from incprof.elf.file import ElfFile, Section, Symbol
+
+HOOKS = frozenset({"mcount", "_mcount", "__fentry__"})
+SHF_EXECINSTR = 4
+
+# Code that the compiler never instruments: start-up files, thunks, split-off cold halves.
+NOT_COMPILED_WITH_PG = re.compile(
+    r"_start|_init|_fini|_dl_relocate_static_pie|(de)?register_tm_clones|__do_global_dtors_aux|frame_dummy"
+    r"|__libc_csu_(init|fini)|__gmon_start__|atexit|__monstartup|__clang_call_terminate"
+    r"|__(i686|x86)\.get_pc_thunk.*|_ZT[hvc].*|.*\.cold(\.\d+)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """How many functions call the hook. `functions` is 0 in a stripped program, `calls` counts all call sites."""
+
+    hook: str
+    calls: int
+    functions: int
+    calling: int
+
+    @property
+    def share(self) -> float | None:
+        """Share of the functions that call the hook; None if the functions are not known."""
+        return self.calling / self.functions if self.functions else None
+
+
+def find_callers(elf: ElfFile) -> Callers | None:
+    """Who calls a hook in `elf`; None if nobody does, or on machines whose code is not searched (not x86-64)."""
+    if not elf.readable or elf.machine != EM_X86_64:
+        return None
+    slots = hook_slots(elf)
+    code = [s for s in elf.sections if s.flags & SHF_EXECINSTR and s.type != SHT_NOBITS]
+    direct = dict(defined_hooks(elf))
+    for section in code:
+        direct.update(plt_stubs(elf, section, slots))
+    sites: list[int] = []
+    hooks: dict[str, int] = {}
+    for section in code:
+        if not section.name.startswith(".plt"):
+            for site, hook in call_sites(elf.contents(section), section.address, direct, slots):
+                sites.append(site)
+                hooks[hook] = hooks.get(hook, 0) + 1
+    if not sites:
+        return None
+    starts = function_ranges(elf)
+    return Callers(max(hooks, key=lambda name: hooks[name]), len(sites), len(starts), count_calling(starts, sites))
+
+
+def hook_slots(elf: ElfFile) -> dict[int, str]:
+    """Addresses of the GOT slots that the loader fills with a hook's address, with the hook's name."""
+    symbols = elf.symbols(SHT_DYNSYM)
+    slots = {}
+    for section in elf.sections:
+        if section.type != SHT_RELA:
+            continue
+        data = elf.contents(section)
+        for address, info, _ in struct.iter_unpack("<QQq", data[: len(data) // 24 * 24]):
+            index = info >> 32
+            if index < len(symbols) and symbols[index].name in HOOKS:
+                slots[address] = symbols[index].name
+    return slots
+
+
+def defined_hooks(elf: ElfFile) -> Iterator[tuple[int, str]]:
+    """Hooks that are part of the file: static programs, and programs that bring their own."""
+    for symbol in (*elf.symbols(SHT_SYMTAB), *elf.symbols(SHT_DYNSYM)):
+        if symbol.name in HOOKS and symbol.section:
+            yield symbol.address, symbol.name
+
+
+def plt_stubs(elf: ElfFile, section: Section, slots: dict[int, str]) -> Iterator[tuple[int, str]]:
+    """Addresses of the linkage-table entries that jump through one of `slots`."""
+    if not section.name.startswith(".plt"):
+        return
+    data, entry = elf.contents(section), section.entry_size or 16
+    for match in re.finditer(rb"\xff\x25", data):  # jmp *slot(%rip)
+        at = match.start()
+        if at + 6 > len(data):
+            break
+        slot = section.address + at + 6 + struct.unpack_from("<i", data, at + 2)[0]
+        if slot in slots:
+            yield section.address + at // entry * entry, slots[slot]
+
+
+def call_sites(code: bytes, base: int, direct: dict[int, str], slots: dict[int, str]) -> Iterator[tuple[int, str]]:
+    """(address, hook) of every call instruction whose target is one of `direct` or, indirectly, of `slots`.
+
+    A byte pattern may also turn up inside another instruction, but not with a hook's address behind it by chance.
+    """
+    for match in re.finditer(rb"\xe8|\xff\x15", code):  # call target; call *slot(%rip)
+        at, end = match.start(), match.end() + 4
+        if end > len(code):
+            break
+        target = base + end + struct.unpack_from("<i", code, end - 4)[0]
+        hook = (slots if end - at == 6 else direct).get(target)
+        if hook:
+            yield base + at, hook
+
+
+def function_ranges(elf: ElfFile) -> list[tuple[int, int]]:
+    """(start, end) of the compiled functions, ascending, aliases counted once. Empty in a stripped program."""
+    ends: dict[int, int] = {}
+    for symbol in elf.symbols(SHT_SYMTAB):
+        if is_compiled(symbol):
+            ends[symbol.address] = max(ends.get(symbol.address, 0), symbol.address + symbol.size)
+    return sorted(ends.items())
+
+
+def is_compiled(symbol: Symbol) -> bool:
+    """Whether the symbol is a function of this file that -pg would have instrumented."""
+    is_function = symbol.type in (STT_FUNC, STT_IFUNC) and symbol.section != 0 and symbol.size > 0
+    return is_function and not NOT_COMPILED_WITH_PG.fullmatch(symbol.name) and symbol.name not in HOOKS
+
+
+def count_calling(functions: list[tuple[int, int]], sites: list[int]) -> int:
+    """How many of the functions hold at least one of the call sites."""
+    starts = [start for start, _ in functions]
+    calling = set()
+    for site in sites:
+        index = bisect_right(starts, site) - 1
+        if index >= 0 and site < functions[index][1]:
+            calling.add(index)
+    return len(calling)

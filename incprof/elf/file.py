@@ -1,0 +1,185 @@
+"""A small reader of 64-bit little-endian ELF files. Every read is checked against the size of the file."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+
+from incprof.errors import NoDataError
+
+MAGIC = b"\x7fELF"
+ET_EXEC, ET_DYN = 2, 3
+EM_X86_64, EM_AARCH64 = 62, 183
+PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
+SHT_SYMTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 4, 7, 8, 11
+DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH = 1, 5, 10, 15, 29
+STT_FUNC, STT_IFUNC = 2, 10
+
+# The longest piece that is read at once; no honest section of a program is larger.
+LARGEST = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A program header."""
+
+    type: int
+    flags: int
+    offset: int
+    address: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section header."""
+
+    name: str
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    entry_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol table entry; `section` is 0 for an imported one."""
+
+    name: str
+    type: int
+    section: int
+    address: int
+    size: int
+
+
+def is_elf(path: str) -> bool:
+    """Whether the file starts as an ELF file does. False for anything that cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(4) == MAGIC
+    except OSError:
+        return False
+
+
+def text_at(strings: bytes, offset: int) -> str:
+    """The zero-terminated string at `offset` of a string table; empty if it lies outside."""
+    end = strings.find(b"\0", offset)
+    return strings[offset : end if end >= 0 else len(strings)].decode("utf-8", "replace")
+
+
+class ElfFile:
+    """An open ELF file. `bits` and `little` are known for every one, the rest only if `readable`."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._stream = open(path, "rb")  # noqa: SIM115, closed by __exit__
+        try:
+            self._size = os.fstat(self._stream.fileno()).st_size
+            self._read_header()
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def __enter__(self) -> ElfFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stream.close()
+
+    def _read_header(self) -> None:
+        ident = self.read(0, 20)
+        if ident[:4] != MAGIC:
+            raise NoDataError(f"{self.path}: not an ELF file")
+        self.bits = {1: 32, 2: 64}.get(ident[4], 0)
+        self.little = ident[5] == 1
+        self.type, self.machine = struct.unpack_from("<HH" if self.little else ">HH", ident, 16)
+        self.readable = self.bits == 64 and self.little
+        if self.readable:
+            self._header = struct.unpack("<HHIQQQIHHHHHH", self.read(16, 48))
+
+    def damaged(self, what: str) -> NoDataError:
+        """The error that ends the reading of a file that contradicts itself."""
+        return NoDataError(f"{self.path}: damaged ELF file: {what}; link the program again")
+
+    def read(self, offset: int, size: int) -> bytes:
+        """`size` bytes at `offset`, all of them or an error."""
+        if size > LARGEST or offset + size > self._size:
+            raise self.damaged(f"{size} bytes at offset {offset} of {self._size}")
+        self._stream.seek(offset)
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise self.damaged("it became shorter")
+        return data
+
+    def _table(self, offset: int, count: int, entry: int, layout: str, what: str) -> Iterator[tuple[int, ...]]:
+        if count and entry != struct.calcsize(layout):
+            raise self.damaged(f"{what} of {entry} bytes")
+        return struct.iter_unpack(layout, self.read(offset, count * entry))
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The program headers."""
+        offset, entry, count = self._header[4], self._header[8], self._header[9]
+        rows = self._table(offset, count, entry, "<IIQQQQQQ", "program headers")
+        return [Segment(r[0], r[1], r[2], r[3], r[5]) for r in rows]
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The section headers; empty in a file without them."""
+        offset, entry, count, names_index = self._header[5], self._header[10], self._header[11], self._header[12]
+        rows = list(self._table(offset, count if offset else 0, entry, "<IIQQQQIIQQ", "section headers"))
+        if not rows:
+            return []
+        if names_index >= len(rows):
+            raise self.damaged("no section names")
+        names = self.read(rows[names_index][4], rows[names_index][5])
+        return [Section(text_at(names, r[0]), r[1], r[2], r[3], r[4], r[5], r[6], r[9]) for r in rows]
+
+    def section(self, name: str) -> Section | None:
+        """The first section of that name that has contents."""
+        return next((s for s in self.sections if s.name == name and s.type != SHT_NOBITS), None)
+
+    def contents(self, section: Section) -> bytes:
+        """The bytes of a section."""
+        return b"" if section.type == SHT_NOBITS else self.read(section.offset, section.size)
+
+    def symbols(self, section_type: int) -> list[Symbol]:
+        """The symbols of the first table of that type, SHT_SYMTAB or SHT_DYNSYM."""
+        table = next((s for s in self.sections if s.type == section_type), None)
+        if table is None:
+            return []
+        if table.link >= len(self.sections):
+            raise self.damaged("a symbol table without names")
+        names = self.contents(self.sections[table.link])
+        rows = self._table(table.offset, table.size // 24, table.entry_size, "<IBBHQQ", "symbols")
+        return [Symbol(text_at(names, r[0]), r[1] & 15, r[3], r[4], r[5]) for r in rows]
+
+    @cached_property
+    def dynamic(self) -> list[tuple[int, int]]:
+        """The (tag, value) pairs of the dynamic segment, up to its end mark; empty in a static program."""
+        segment = next((s for s in self.segments if s.type == PT_DYNAMIC), None)
+        if segment is None:
+            return []
+        pairs = []
+        for tag, value in struct.iter_unpack("<qQ", self.read(segment.offset, segment.size // 16 * 16)):
+            if tag == 0:
+                break
+            pairs.append((tag, value))
+        return pairs
+
+    @cached_property
+    def dynamic_strings(self) -> bytes:
+        """The dynamic string table: names of imports, exports and needed libraries."""
+        values = dict(self.dynamic)
+        address, size = values.get(DT_STRTAB, 0), values.get(DT_STRSZ, 0)
+        for segment in self.segments:
+            if segment.type == PT_LOAD and segment.address <= address < segment.address + segment.size:
+                return self.read(segment.offset + address - segment.address, size)
+        return b""

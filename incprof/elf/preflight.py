@@ -1,0 +1,75 @@
+"""Whether a recording is bound to stay empty: a check of the program's headers, cheap enough for every start."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Sequence
+
+from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, ElfFile, is_elf
+from incprof.errors import NoDataError
+
+MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
+
+# Programs that start others. They are not built with -pg, and nobody expects them to be.
+LAUNCHERS = frozenset(
+    """
+    sh bash dash zsh ksh csh tcsh env nice nohup time timeout stdbuf taskset numactl setsid chrt xargs
+    make ninja cmake ctest python perl ruby julia Rscript perf gdb valgrind strace ltrace
+    mpirun mpiexec orterun prterun prun srun aprun jsrun flux ibrun
+    """.split()
+)
+
+
+def warning_for(program: str, words: Sequence[str]) -> str | None:
+    """One line on why `program`, run with the arguments `words`, would record nothing; None if there is no reason."""
+    if not is_elf(program):
+        return None
+    try:
+        with ElfFile(program) as elf:
+            reason = obstacle(elf)
+            profiled = imports_mcount(elf)
+    except (NoDataError, OSError):
+        return None  # the kernel has the last word on a file like that
+    if reason:
+        return f"{program}: {reason}: nothing will be recorded"
+    if profiled or is_launcher(program) or any(map(is_profiled, words)):
+        return None
+    return f"{program}: not built with -pg: nothing will be recorded; compile and link it with -pg"
+
+
+def obstacle(elf: ElfFile) -> str | None:
+    """Why the library cannot be preloaded into a program, if so."""
+    if not elf.readable or elf.machine != MACHINES.get(platform.machine(), elf.machine):
+        return "built for another kind of machine than libincprof.so"
+    if not any(segment.type == PT_INTERP for segment in elf.segments):
+        return "statically linked, so LD_PRELOAD has no effect"
+    return None
+
+
+def imports_mcount(elf: ElfFile) -> bool:
+    """Whether functions of the file call the profiling hook: its name is among the dynamic strings.
+
+    Linkers let names share their tails, so that only the end of the name is certain.
+    """
+    names = elf.dynamic_strings if elf.readable else b""
+    return b"mcount\0" in names or b"__fentry__\0" in names
+
+
+def is_launcher(program: str) -> bool:
+    """Whether the program's name is that of a known launcher, as in mpiexec.hydra or python3.11."""
+    name = os.path.basename(program).split(".")[0]
+    return name in LAUNCHERS or name.rstrip("0123456789") in LAUNCHERS
+
+
+def is_profiled(word: str) -> bool:
+    """Whether a word of the command line is itself a program built with -pg."""
+    path = word if "/" in word else shutil.which(word)
+    if path is None or not is_elf(path):
+        return False
+    try:
+        with ElfFile(path) as elf:
+            return imports_mcount(elf)
+    except (NoDataError, OSError):
+        return False

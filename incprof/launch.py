@@ -1,0 +1,64 @@
+"""Finds libincprof.so and builds the environment in which a program is recorded.
+
+Used on login and compute nodes before every run: nothing but the standard library is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from incprof.config import resolve
+from incprof.errors import IncprofError
+
+LIBRARY = "libincprof.so"
+
+
+def candidates() -> Iterator[Path]:
+    """Places where an installation may have put the library, the nearest first."""
+    package = Path(__file__).resolve().parent
+    yield package / "_lib" / LIBRARY
+    # An editable installation keeps the package in the checkout and the library in site-packages.
+    for entry in sys.path:
+        if entry:
+            yield Path(entry) / "incprof" / "_lib" / LIBRARY
+    # Built or installed by plain CMake.
+    yield package.parent / "build" / "preload" / LIBRARY
+    machine = os.uname().machine
+    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
+        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu"):
+            yield Path(prefix) / directory / LIBRARY
+
+
+def find_library(environ: Mapping[str, str]) -> Path:
+    """Path of libincprof.so: $INCPROF_LIB if set, else where this package was installed."""
+    given = environ.get("INCPROF_LIB")
+    if given:
+        if not os.path.isfile(given):
+            raise IncprofError(f"INCPROF_LIB={given}: no such file; unset it, or set it to the path of {LIBRARY}")
+        return Path(os.path.abspath(given))
+    for path in candidates():
+        if path.is_file():
+            return path
+    raise IncprofError(f"{LIBRARY} was not found; install incprof again, or set INCPROF_LIB to its path")
+
+
+def preload_value(library: Path, existing: str) -> str:
+    """What LD_PRELOAD must be: the library first, then what is preloaded already."""
+    path = str(library)
+    if any(separator in path for separator in " :\t\n"):
+        raise IncprofError(
+            f"{path!r} holds a space or a colon, which LD_PRELOAD cannot express; "
+            f"copy the library elsewhere and set INCPROF_LIB to the copy"
+        )
+    others = [entry for entry in existing.replace(" ", ":").split(":") if entry and entry != path]
+    return ":".join([path, *others])
+
+
+def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables, name to value, that make a program record itself."""
+    library = find_library(environ)
+    preload = preload_value(library, environ.get("LD_PRELOAD", ""))
+    return {"LD_PRELOAD": preload, **resolve(flags, environ)}
