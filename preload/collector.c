@@ -32,6 +32,7 @@ static struct recording recording;
 static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
 static uint64_t next_scan_ns, scan_pause_ns;
 static int lock;
+static bool fork_holds_lock; /* set and cleared by the lock's holder */
 
 static int started;       /* once per process image */
 static int on;            /* threads are recorded */
@@ -87,11 +88,27 @@ static void scan_if_wanted(uint64_t now_ns)
     next_scan_ns = now_ns + scan_pause_ns;
 }
 
+/* Wall time for which the thread existed and that has not been reported yet. */
+static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
+{
+    bool exiting = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
+    uint64_t until = exiting && thread->exit_ns < now_ns ? thread->exit_ns : now_ns;
+    uint64_t life = until > thread->counted_ns ? until - thread->counted_ns : 0;
+    thread->counted_ns += life;
+    return life;
+}
+
+/* Empties the rings. Records of threads that have ended are free again after it. */
 static void drain(void)
 {
-    scan_if_wanted(monotonic_ns());
-    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        interval_take_thread(&interval, thread, true);
+    uint64_t now_ns = monotonic_ns();
+    scan_if_wanted(now_ns);
+    interval.threads = 0;
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        interval.thread_ns += life_ns(thread, now_ns);
+        interval.threads += thread->state == THREAD_LIVE;
+        interval_take_thread(&interval, thread);
+    }
 }
 
 /* Calls made while moncontrol(3) had switched counting off are not kept. */
@@ -119,33 +136,25 @@ static void look_up_new_calls(uint64_t now_ns)
     }
 }
 
-/* Wall time for which the thread existed and that has not been reported yet. */
-static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
-{
-    bool exiting = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
-    uint64_t until = exiting && thread->exit_ns < now_ns ? thread->exit_ns : now_ns;
-    uint64_t life = until > thread->counted_ns ? until - thread->counted_ns : 0;
-    thread->counted_ns += life;
-    return life;
-}
-
 /* A CPU clock of another thread, by the kernel's numbering. */
 static uint64_t cpu_ns_of(pid_t tid)
 {
     return tid > 0 ? sys_clock_ns((clockid_t)(~(unsigned int)tid << 3 | 6)) : 0;
 }
 
+/* Nothing can be written any more: the program goes on without us. */
+static void give_up(void)
+{
+    __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
+    thread_stop_all();
+}
+
 static void close_interval(void)
 {
-    interval.threads = 0;
     take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
     drain();
     uint64_t now_ns = monotonic_ns();
     look_up_new_calls(now_ns);
-    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
-        interval.thread_ns += life_ns(thread, now_ns);
-        interval.threads += thread->state == THREAD_LIVE;
-    }
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t collector_ns = cpu_ns_of(collector_tid);
     const struct interval_record record = {
@@ -162,12 +171,13 @@ static void close_interval(void)
         .broken = interval.totals.broken,
         .threads = interval.threads,
     };
-    recording_interval(&recording, &interval, &record);
-    interval.number++;
+    if (!recording_interval(&recording, &interval, &record))
+        give_up();
+    interval.number += recording.open;
     interval_begin(&interval, now_ns, config.format == FORMAT_GMON);
     last_cpu_ns = cpu_ns;
     last_collector_ns = collector_ns;
-    thread_reap();
+    thread_reap(true);
 }
 
 /* Rings are emptied often enough to hold what comes between: some 50 samples of each thread. */
@@ -185,6 +195,16 @@ static void sleep_until(uint64_t deadline_ns)
     SYS4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
 }
 
+/* The copies of the symbols take a while: better now than at the end. A forked child waits for something to say. */
+static void open_early(void)
+{
+    if (recording.forked || !acquire(LONGEST_WAIT_NS))
+        return;
+    if (collector_is_on() && !recording_open(&recording))
+        give_up();
+    release();
+}
+
 /* The interval thread: made by clone, unknown to libc, which so goes on as for a program without threads (and ends the
  * process when the application's last thread ends). It runs on another thread's TLS and uses none of it. */
 static int collect(void *unused)
@@ -193,6 +213,7 @@ static int collect(void *unused)
     uint64_t grid = run_start_ns + config.interval_ns;
     uint64_t wake = run_start_ns;
     SYS5(SYS_prctl, PR_SET_NAME, "incprof", 0, 0, 0);
+    open_early();
     while (collector_is_on()) {
         wake += drain_period_ns();
         uint64_t now = monotonic_ns();
@@ -210,6 +231,7 @@ static int collect(void *unused)
                     grid += config.interval_ns;
             } else {
                 drain();
+                thread_reap(false);
             }
         }
         release();
@@ -246,16 +268,20 @@ static void begin(bool forked)
     __atomic_store_n(&on, 1, __ATOMIC_RELEASE);
 }
 
+/* No write and no drain is under way while the process is copied. */
 static void fork_prepare(void)
 {
-    if (collector_is_on())
-        acquire(LONGEST_WAIT_NS);
+    bool held = collector_is_on() && acquire(LONGEST_WAIT_NS);
+    if (held)
+        fork_holds_lock = true;
 }
 
 static void fork_parent(void)
 {
-    if (collector_is_on())
+    if (fork_holds_lock) {
+        fork_holds_lock = false;
         release();
+    }
 }
 
 /* The child is a process of its own: its file holds what it does from here on. */
@@ -264,6 +290,7 @@ static void fork_child(void)
     if (!collector_is_on())
         return;
     lock = 0;
+    fork_holds_lock = false;
     on = 0;
     output_close(&recording.file);
     interval_free(&interval);
@@ -330,9 +357,7 @@ void collector_stop(void)
     if (acquire(LONGEST_WAIT_NS)) {
         if (__atomic_exchange_n(&on, 0, __ATOMIC_ACQ_REL) != 0) {
             thread_stop_all();
-            bool worth_it = !recording.forked || recording.open;
-            if (worth_it || interval.totals.samples > 0)
-                close_interval();
+            close_interval();
             recording_end(&recording, monotonic_ns() - run_start_ns);
         }
         release();

@@ -132,12 +132,11 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
         add_to_histogram(interval, sample);
 }
 
-void interval_take_thread(struct interval *interval, struct thread *thread, bool with_samples)
+void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
     while (sampler_take(thread, &sample))
-        if (with_samples)
-            add_sample(interval, thread, &sample);
+        add_sample(interval, thread, &sample);
     struct thread_counters now = thread->counters;
     struct thread_counters *taken = &thread->taken;
     interval->totals.lost += now.lost - taken->lost;

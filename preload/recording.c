@@ -160,23 +160,35 @@ void recording_begin(struct recording *recording, const struct config *config, c
     recording->data = data;
 }
 
-void recording_interval(struct recording *recording, struct interval *interval,
+bool recording_open(struct recording *recording)
+{
+    recording->data.failed = false;
+    long error = recording->config->format == FORMAT_GMON ? open_gmon(recording) : open_stream(recording);
+    recording->open = true;
+    if (error != 0)
+        fail(recording, error);
+    return error == 0;
+}
+
+bool recording_interval(struct recording *recording, struct interval *interval,
                         const struct interval_record *record)
 {
-    bool gmon = recording->config->format == FORMAT_GMON;
-    long error = 0;
     if (recording->broken)
-        return;
+        return false;
+    if (!recording->open) {
+        if (recording->forked && interval_is_empty(interval))
+            return true;
+        if (!recording_open(recording))
+            return false;
+    }
     recording->data.failed = false;
-    if (!recording->open)
-        error = gmon ? open_gmon(recording) : open_stream(recording);
-    recording->open = true;
-    if (error == 0)
-        error = gmon ? write_gmon(recording, interval) : append_interval(recording, interval, record);
+    bool gmon = recording->config->format == FORMAT_GMON;
+    long error = gmon ? write_gmon(recording, interval) : append_interval(recording, interval, record);
     if (error != 0)
         fail(recording, error);
     recording->samples += record->samples;
     recording->lost += record->lost;
+    return error == 0;
 }
 
 void recording_end(struct recording *recording, uint64_t end_ns)

@@ -118,6 +118,12 @@ static bool is_gone(const struct thread *thread)
     return SYS3(SYS_tgkill, SYS0(SYS_getpid), thread->tid, 0) == -ESRCH;
 }
 
+static bool is_drained(const struct thread *thread)
+{
+    bool reported = thread->state != THREAD_EXITING || thread->counted_ns >= thread->exit_ns;
+    return reported && thread->head == thread->tail;
+}
+
 /* Unlinks `thread`, which follows `before` (NULL: it was first when we looked). */
 static bool unlink_thread(struct thread *before, struct thread *thread)
 {
@@ -130,13 +136,14 @@ static bool unlink_thread(struct thread *before, struct thread *thread)
     return true;
 }
 
-void thread_reap(void)
+void thread_reap(bool all)
 {
     struct thread *before = NULL;
     for (struct thread *thread = thread_first(); thread != NULL;) {
         struct thread *next = thread->next;
-        if (thread->tid != 0 && is_gone(thread) && thread->head == thread->tail && unlink_thread(before, thread)) {
-            if (thread->state != THREAD_EXITING)
+        bool ending = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
+        if ((all || ending) && is_gone(thread) && is_drained(thread) && unlink_thread(before, thread)) {
+            if (!ending)
                 sampler_forget_thread(thread); /* it ended without passing our hook */
             thread_discard(thread);
         } else {

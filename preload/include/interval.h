@@ -60,7 +60,7 @@ struct interval {
 };
 
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);
-void interval_take_thread(struct interval *interval, struct thread *thread, bool with_samples);
+void interval_take_thread(struct interval *interval, struct thread *thread);
 void interval_take_calls(struct interval *interval, struct thread *thread);
 void interval_sort(struct interval *interval);
 void interval_free(struct interval *interval);

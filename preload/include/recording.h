@@ -28,8 +28,13 @@ struct recording {
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
                      uint64_t start_ns, bool forked);
 
-/* Appends the interval (stream), or writes its cumulative file (gmon). */
-void recording_interval(struct recording *recording, struct interval *interval,
+/* Creates the process's file; recording_interval does it where this has not been called. False after one line on
+ * stderr: nothing can be written. */
+bool recording_open(struct recording *recording);
+
+/* Appends the interval (stream), or writes its cumulative file (gmon). A forked child with nothing to say yet has no
+ * file. False after one line on stderr. */
+bool recording_interval(struct recording *recording, struct interval *interval,
                         const struct interval_record *record);
 
 /* The recording ended as it should. */

@@ -97,8 +97,9 @@ void thread_end(struct thread *thread);
 /* All threads that were started, newest first. Collector. */
 struct thread *thread_first(void);
 
-/* Unlinks the records of threads that are gone, for use again. Collector, after draining. */
-void thread_reap(void);
+/* Unlinks the records of threads that are gone, for use again. `all`: also looks for threads that ended without
+ * passing our hook. Collector, after draining. */
+void thread_reap(bool all);
 
 /* In a forked child: forgets every thread but the calling one. */
 void thread_after_fork(void);
