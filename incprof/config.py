@@ -80,7 +80,7 @@ LIBS = ("caller", "separate", "drop")
 # Where words can be chosen, the first is the default.
 SETTINGS = (
     Setting("dir", ("-o", "--output"), "DIR", "run directory (default: gmon-<program>)", not_empty),
-    Setting("interval", ("-i", "--interval"), "S", "length of an interval (default: 1)", number(0.001, 86400, "seconds")),
+    Setting("interval", ("-i", "--interval"), "S", "interval length (default: 1)", number(0.001, 86400, "seconds")),
     Setting("rate", ("-r", "--rate"), "HZ", "samples per second of CPU time (default: 100)", number(1, 10000, "hertz")),
     Setting("clock", ("--clock",), "cpu|perf", "perf: for rates above the kernel's HZ", choice("cpu", "perf")),
     Setting("format", ("--format",), "stream|gmon", "gmon: files that gprof reads", choice("stream", "gmon")),

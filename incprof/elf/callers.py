@@ -8,8 +8,18 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from incprof.elf.file import EM_X86_64, SHT_DYNSYM, SHT_NOBITS, SHT_RELA, SHT_SYMTAB, STT_FUNC, STT_IFUNC
-from incprof.elf.file import ElfFile, Section, Symbol
+from incprof.elf.file import (
+    EM_X86_64,
+    SHT_DYNSYM,
+    SHT_NOBITS,
+    SHT_RELA,
+    SHT_SYMTAB,
+    STT_FUNC,
+    STT_IFUNC,
+    ElfFile,
+    Section,
+    Symbol,
+)
 
 HOOKS = frozenset({"mcount", "_mcount", "__fentry__"})
 SHF_EXECINSTR = 4

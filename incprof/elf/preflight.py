@@ -23,18 +23,24 @@ LAUNCHERS = frozenset(
 
 
 def warning_for(program: str, words: Sequence[str]) -> str | None:
-    """One line on why `program`, run with the arguments `words`, would record nothing; None if there is no reason."""
+    """One line on why `program`, run with the arguments `words`, would record too little; None if all seems well."""
     if not is_elf(program):
         return None
     try:
         with ElfFile(program) as elf:
             reason = obstacle(elf)
-            profiled = imports_mcount(elf)
+            linked, compiled = calls_monstartup(elf), calls_mcount(elf)
     except (NoDataError, OSError):
         return None  # the kernel has the last word on a file like that
     if reason:
         return f"{program}: {reason}: nothing will be recorded"
-    if profiled or is_launcher(program) or any(map(is_profiled, words)):
+    if linked and compiled:
+        return None
+    if linked:
+        return f"{program}: linked but not compiled with -pg: time will be recorded, but no calls"
+    if compiled:
+        return f"{program}: compiled but not linked with -pg: nothing will be recorded; link it with -pg too"
+    if is_launcher(program) or any(map(is_profiled, words)):
         return None
     return f"{program}: not built with -pg: nothing will be recorded; compile and link it with -pg"
 
@@ -48,13 +54,18 @@ def obstacle(elf: ElfFile) -> str | None:
     return None
 
 
-def imports_mcount(elf: ElfFile) -> bool:
+def calls_mcount(elf: ElfFile) -> bool:
     """Whether functions of the file call the profiling hook: its name is among the dynamic strings.
 
-    Linkers let names share their tails, so that only the end of the name is certain.
+    Linkers let names share their tails, so that only the end of a name is certain.
     """
     names = elf.dynamic_strings if elf.readable else b""
     return b"mcount\0" in names or b"__fentry__\0" in names
+
+
+def calls_monstartup(elf: ElfFile) -> bool:
+    """Whether the program was linked with -pg: its start-up file then calls what starts a recording."""
+    return elf.readable and b"__monstartup\0" in elf.dynamic_strings
 
 
 def is_launcher(program: str) -> bool:
@@ -70,6 +81,6 @@ def is_profiled(word: str) -> bool:
         return False
     try:
         with ElfFile(path) as elf:
-            return imports_mcount(elf)
+            return calls_monstartup(elf)
     except (NoDataError, OSError):
         return False
