@@ -1,0 +1,94 @@
+"""The metadata object of a recording, checked (docs/formats.md, kind 1)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from incprof.errors import NoDataError
+from incprof.model import Metadata, Module
+
+DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
+MAX_MODULES = 65534
+
+
+def parse_metadata(text: bytes, where: str) -> Metadata:
+    """Metadata from JSON text; `where` names the file in messages.
+
+    Raises: NoDataError when it is no JSON object or a figure in it makes no sense.
+    """
+    raw = _load(text, where)
+    if not isinstance(raw, dict):
+        raise NoDataError(f"{where}: the metadata is no JSON object: record the program again")
+    exe = raw.get("exe")
+    app = raw.get("app") or (Path(str(exe)).name if exe else "app")
+    return Metadata(
+        app=str(app),
+        exe=str(exe) if exe else None,
+        rank=_integer(raw.get("rank")) or 0,
+        ranks=_integer(raw.get("ranks")),
+        interval_s=_positive(raw, "interval_s", DEFAULT_INTERVAL_S, where),
+        rate_hz=_positive(raw, "rate_hz", DEFAULT_RATE_HZ, where),
+        modules=_modules(raw.get("modules"), exe, raw.get("build_id")),
+        raw=raw,
+    )
+
+
+def parse_modules(text: bytes, where: str) -> tuple[Module, ...]:
+    """Modules of a kind-5 image.
+
+    Raises: NoDataError when it is no JSON.
+    """
+    return _modules(_load(text, where))
+
+
+def _load(text: bytes, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NoDataError(f"{where}: the metadata is damaged: record the program again") from error
+
+
+def _modules(items: object, exe: object = None, build_id: object = None) -> tuple[Module, ...]:
+    """Modules by id; objects that make no sense are left out. Without any, the executable is module 0."""
+    found: dict[int, Module] = {}
+    for item in items if isinstance(items, Iterable) and not isinstance(items, str | bytes | dict) else ():
+        if isinstance(item, dict) and (module := _module(item)) is not None:
+            found.setdefault(module.id, module)
+    if not found and exe:
+        found[0] = Module(0, str(exe), str(build_id) if build_id else None, 0, 0, True)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _module(item: dict[str, Any]) -> Module | None:
+    number, path = _integer(item.get("id")), item.get("path")
+    if number is None or not 0 <= number < MAX_MODULES or not isinstance(path, str):
+        return None
+    build_id = item.get("build_id")
+    low, high = _address(item.get("low")), _address(item.get("high"))
+    return Module(number, path, str(build_id) if build_id else None, low, high, bool(item.get("app", True)))
+
+
+def _address(value: object) -> int:
+    """An address written as a number or a hexadecimal string; 0 when it is neither."""
+    try:
+        return int(value, 16) if isinstance(value, str) else _integer(value) or 0
+    except ValueError:
+        return 0
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _positive(raw: dict[str, Any], key: str, default: float, where: str) -> float:
+    """A positive finite number, or the default when the key is missing."""
+    value = raw.get(key, default)
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    if not usable or not 0 < value < 1e12 or not math.isfinite(value):
+        shown = repr(value)[:40]
+        raise NoDataError(f"{where}: {key} is {shown}, not a positive number: record the program again")
+    return float(value)

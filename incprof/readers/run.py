@@ -1,0 +1,163 @@
+"""What a run directory holds, and the profile of one of its processes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.model import IntervalProfile, Metadata, Process, Run
+from incprof.readers.collect import first_metadata
+from incprof.readers.gmondir import Snapshot, read_gmon_files
+from incprof.readers.images import open_buffer
+from incprof.readers.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, parse_metadata
+from incprof.readers.stream import read_stream
+from incprof.readers.streamrecords import Libs
+
+Progress = Callable[[int, int], None]
+
+STREAM = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-\d{1,9})?)?\.gmon")
+SERIES = re.compile(r"gmon-(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
+CLASSIC = re.compile(r"gmon(?:\.out)?[-_.](\d{1,9})(?:\.out)?|gmon\.out()")
+
+
+def open_run(directory: str | os.PathLike[str], *, exe: str | None = None) -> Run:
+    """List the processes of a run directory, in order of (rank, children last, file).
+
+    `exe` is needed for directories of files that glibc's own runtime wrote.
+
+    Raises: NoDataError when there is no directory or nothing in it; UsageError when `exe` is missing.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
+        raise NoDataError(f"{root}: {what}")
+    names = sorted(entry.name for entry in root.iterdir())
+    processes = _streams(root, names) or _series(root, names)
+    if not processes:
+        raise NoDataError(f"{root}: no profile in it: record one with incprof record -o {root} -- PROGRAM")
+    processes.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
+    return Run(str(root), _app_name(processes, exe), tuple(processes))
+
+
+def read_profile(
+    run: Run,
+    *,
+    rank: int | None = None,
+    process: Process | int | None = None,
+    libs: Libs = "caller",
+    exe: str | None = None,
+    progress: Progress | None = None,
+) -> IntervalProfile:
+    """Read one process: that of `rank` (the lowest unless given), or `process`, given as such or by its pid.
+
+    libs: time in libraries is charged to the application function that called ("caller"), to a function named after
+    the library ("separate"), or left out ("drop"). progress: called with (done, total).
+
+    Raises: UsageError for a rank, process or `libs` that there is not; NoDataError when nothing can be read.
+    """
+    if libs not in ("caller", "separate", "drop"):
+        raise UsageError(f"libs is {libs!r}: use caller, separate or drop")
+    chosen = process if isinstance(process, Process) else _choose(run, rank, process)
+    if not Path(chosen.path).is_dir():
+        if progress:
+            progress(0, 1)
+        profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe)
+        if progress:
+            progress(1, 1)
+        return profile
+    return read_gmon_files(_files_of(chosen), _series_metadata(chosen, exe), run.directory, exe=exe, progress=progress)
+
+
+def _choose(run: Run, rank: int | None, pid: int | None) -> Process:
+    """The process that was asked for."""
+    rank = run.ranks[0] if rank is None and pid is None else rank
+    found = [p for p in run.processes if rank in (None, p.rank) and pid in (None, p.pid)]
+    if found:
+        return found[0]
+    if rank is not None and rank not in run.ranks:
+        raise UsageError(f"{run.directory}: no rank {rank}: there are {_listed(run.ranks)}")
+    pids = _listed(p.pid for p in run.processes if p.pid is not None)
+    raise UsageError(f"{run.directory}: no process {pid}: there are {pids}")
+
+
+def _listed(numbers: Iterable[int], limit: int = 16) -> str:
+    """Numbers for a message, not more than a line of them."""
+    shown = [str(number) for number in numbers]
+    return ", ".join(shown[:limit] + ["..."] * (len(shown) > limit)) or "none"
+
+
+def _streams(root: Path, names: list[str]) -> list[Process]:
+    """Processes recorded as streams."""
+    found: list[Process] = []
+    for name in names:
+        if match := STREAM.fullmatch(name):
+            pid = int(match[2]) if match[2] else None
+            found.append(Process(int(match[1]), pid, str(root / name), primary=pid is None))
+    return _with_primaries(found)
+
+
+def _series(root: Path, names: list[str]) -> list[Process]:
+    """Processes recorded as one file per interval."""
+    found: dict[tuple[int, int | None], Process] = {}
+    for name in names:
+        if (match := SERIES.fullmatch(name)) or CLASSIC.fullmatch(name):
+            rank, pid = (int(match[2]), match[3] and int(match[3])) if match else (0, None)
+            found.setdefault((rank, pid or None), Process(rank, pid or None, str(root), primary=not pid))
+    return _with_primaries(list(found.values()))
+
+
+def _with_primaries(processes: list[Process]) -> list[Process]:
+    """Make the first process of a rank its primary one where the file without a pid is missing."""
+    led = {p.rank for p in processes if p.primary}
+    result: list[Process] = []
+    for process in processes:
+        result.append(process if process.rank in led else replace(process, primary=True))
+        led.add(process.rank)
+    return result
+
+
+def _files_of(process: Process) -> list[Snapshot]:
+    """The files of a series in order of their number."""
+    found: list[Snapshot] = []
+    for entry in Path(process.path).iterdir():
+        if match := SERIES.fullmatch(entry.name):
+            pid = int(match[3]) if match[3] else None
+            if (int(match[2]), pid) == (process.rank, process.pid):
+                found.append(Snapshot(int(match[1]), str(entry)))
+        elif process.rank == 0 and process.pid is None and (classic := CLASSIC.fullmatch(entry.name)):
+            # A bare gmon.out is what the program left at its end: after all numbered ones.
+            found.append(Snapshot(int(classic[1]) if classic[1] else 10**9, str(entry)))
+    found.sort(key=lambda snapshot: (snapshot.number, snapshot.path))
+    last = found[-1] if found else None
+    if last and last.number == 10**9:
+        found[-1] = Snapshot(found[-2].number + 1 if len(found) > 1 else 0, last.path)
+    return found
+
+
+def _series_metadata(process: Process, exe: str | None) -> Metadata:
+    """The metadata beside a series; without any, a program given by hand and glibc's usual rate."""
+    names = [f"gmon-meta.{process.rank}.{process.pid}.json", f"gmon-meta.{process.rank}.json"]
+    for path in (Path(process.path) / name for name in names):
+        if path.is_file():
+            return parse_metadata(path.read_bytes(), str(path))
+    if exe is None:
+        raise UsageError(f"{process.path} holds gmon files that do not name their program: give it with --exe")
+    return Metadata(Path(exe).name, exe, process.rank, None, DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ)
+
+
+def _app_name(processes: list[Process], exe: str | None) -> str:
+    """The program's name, from the first process that tells it."""
+    problem: IncprofError | None = None
+    for process in processes:
+        try:
+            if Path(process.path).is_dir():
+                return _series_metadata(process, exe).app
+            return first_metadata(open_buffer(process.path), process.path).app
+        except IncprofError as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem

@@ -1,0 +1,28 @@
+"""A stream to an IntervalProfile (docs/formats.md)."""
+
+from __future__ import annotations
+
+from incprof.errors import NoDataError
+from incprof.model import IntervalProfile
+from incprof.readers.collect import collect
+from incprof.readers.functionspace import FunctionSpace
+from incprof.readers.images import open_buffer
+from incprof.readers.modulesymbols import SymbolLoader
+from incprof.readers.profilebuilder import build_profile
+from incprof.readers.streamdecoder import StreamDecoder
+from incprof.readers.streamrecords import Libs
+
+
+def read_stream(path: str, directory: str, *, libs: Libs = "caller", exe: str | None = None) -> IntervalProfile:
+    """Read the stream at `path` of the run in `directory`; `exe` replaces the recorded program's symbols.
+
+    Raises: NoDataError when there is no complete interval, no symbols, or `exe` is another program.
+    """
+    found = collect(open_buffer(path), path)
+    if not found.intervals:
+        raise NoDataError(f"{path}: no complete interval: the program ran for less than one, or was killed in it")
+    symbols = SymbolLoader(directory, exe)
+    space = FunctionSpace([found.modules[number] for number in sorted(found.modules)], symbols.load)
+    parts = StreamDecoder(found, space, libs).decode()
+    parts.warnings += symbols.warnings
+    return build_profile(parts, space)

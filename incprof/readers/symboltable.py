@@ -1,0 +1,101 @@
+"""The functions of one module by address.
+
+One name per address, in this order: sized before unsized code, global before weak before local, fewer leading
+underscores, shorter, alphabetical. A function reaches as far as its size says; one without a size reaches to the next
+symbol or the end of its section. Inside a function, another one's range is cut out of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+AddressArray = npt.NDArray[np.uint64]
+IntArray = npt.NDArray[np.int64]
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class SymbolTable:
+    """Symbols in order of address, and the address ranges that belong to them.
+
+    address, size: (f,) of each symbol. names: the mangled names joined, symbol i's are bytes name_end[i-1] to
+    name_end[i]. start, end, owner: (r,) disjoint ascending ranges and the symbol that each belongs to.
+    fortran: the module holds gfortran code. exported_only: made from the dynamic symbols of a stripped file.
+    """
+
+    address: AddressArray
+    size: AddressArray
+    names: bytes
+    name_end: IntArray
+    start: AddressArray
+    end: AddressArray
+    owner: IntArray
+    fortran: bool = False
+    exported_only: bool = False
+
+    def __len__(self) -> int:
+        """Number of symbols."""
+        return len(self.address)
+
+    def name(self, index: int) -> str:
+        """Mangled name of a symbol."""
+        first = int(self.name_end[index - 1]) if index else 0
+        return self.names[first : int(self.name_end[index])].decode("utf-8", "replace")
+
+    def find(self, address: AddressArray) -> IntArray:
+        """Symbol that covers each address, same shape; NOWHERE in gaps."""
+        if not len(self.start):
+            return np.full(address.shape, NOWHERE, dtype=np.int64)
+        index = np.searchsorted(self.start, address, side="right") - 1
+        inside = (index >= 0) & (address < self.end[index])
+        return np.where(inside, self.owner[index], NOWHERE)
+
+
+def build_table(
+    address: AddressArray, size: AddressArray, limit: AddressArray, names: list[bytes], *, fortran: bool = False
+) -> SymbolTable:
+    """A table from symbols with distinct ascending addresses, all shape (f,).
+
+    limit: where each symbol's section ends, which bounds symbols without a size.
+    """
+    start, end, owner = _ranges(address, size, limit)
+    name_end = np.cumsum([len(name) for name in names], dtype=np.int64)
+    return SymbolTable(address, size, b"".join(names), name_end, start, end, owner, fortran)
+
+
+def _ranges(
+    address: AddressArray, size: AddressArray, limit: AddressArray
+) -> tuple[AddressArray, AddressArray, IntArray]:
+    """Disjoint ranges from symbols that may lie inside one another."""
+    following = np.append(address[1:], np.uint64(2**64 - 1)) if len(address) else address
+    end = np.where(size > 0, address + size, np.minimum(following, limit))
+    end = np.where(end < address, following, end)
+    owner = np.arange(len(address), dtype=np.int64)
+    outer = np.maximum.accumulate(end)
+    inner = np.flatnonzero(end[1:] < outer[:-1]) + 1
+    tails = [(int(end[i]), _encloser(end, int(i))) for i in inner]
+    start = np.concatenate([address, np.array([t[0] for t in tails], dtype=np.uint64)])
+    end = np.concatenate([end, np.array([end[t[1]] for t in tails], dtype=np.uint64)])
+    owner = np.concatenate([owner, np.array([t[1] for t in tails], dtype=np.int64)])
+    # Where a tail begins at another symbol's address, the symbol comes last and keeps the address.
+    order = np.lexsort((np.arange(len(start)) < len(address), start))
+    start, end, owner = start[order], end[order], owner[order]
+    end = np.minimum(end, np.append(start[1:], np.uint64(2**64 - 1)) if len(start) else end)
+    keep = end > start
+    return start[keep], end[keep], owner[keep]
+
+
+def _encloser(end: AddressArray, index: int) -> int:
+    """The nearest earlier symbol that reaches further than symbol `index`."""
+    outer = index - 1
+    while end[outer] <= end[index]:
+        outer -= 1
+    return outer
+
+
+_NO_ADDRESSES: AddressArray = np.empty(0, dtype=np.uint64)
+EMPTY_TABLE = build_table(_NO_ADDRESSES, _NO_ADDRESSES, _NO_ADDRESSES, [])
