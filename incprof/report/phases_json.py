@@ -1,0 +1,115 @@
+"""Phases as JSON, schema incprof.phases/1 (docs/phases.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from incprof.analysis.results import KScore, Phase, PhaseResult, RunSummary
+
+SCHEMA = "incprof.phases/1"
+DIGITS = 6
+
+
+def write_json(run: RunSummary, result: PhaseResult, out: TextIO) -> None:
+    """Write one JSON object and a newline."""
+    json.dump(as_dict(run, result), out, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
+
+
+def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
+    """Return the answer in the terms of the schema."""
+    return {
+        "schema": SCHEMA,
+        "run": {
+            "app": run.app,
+            "ranks": run.ranks,
+            "intervals": run.intervals,
+            "interval_s": run.interval_s,
+            "rate_hz": run.rate_hz,
+            "samples": run.samples,
+            "overhead_pct": _round(run.overhead_pct),
+            "duration_s": _round(run.duration_s),
+            "off_cpu_s": _round(run.off_cpu_s),
+        },
+        "rank": run.rank,
+        "method": result.method,
+        "k": result.k,
+        "k_clusters": result.k_clusters,
+        "rule": result.rule,
+        "votes": result.votes,
+        "dispersion": _round(result.dispersion),
+        "features": result.features,
+        "scores": [_score(score) for score in result.scores],
+        "end_s": [_round(end) for end in result.end_s.tolist()],
+        "labels": result.labels.tolist(),
+        "clusters": result.clusters.tolist(),
+        "phases": [_phase(phase) for phase in result.phases],
+        "warnings": list(result.warnings),
+    }
+
+
+def _round(value: float | None) -> float | None:
+    """Return a number without digits that mean nothing."""
+    return None if value is None else round(float(value), DIGITS)
+
+
+def _score(score: KScore) -> dict[str, object]:
+    """Return the scores of one k."""
+    return {
+        "k": score.k,
+        "inertia": _round(score.inertia),
+        "silhouette": _round(score.silhouette),
+        "calinski_harabasz": _round(score.calinski_harabasz),
+        "noise_ratio": _round(score.noise_ratio),
+        "misfits": score.misfits,
+        "stability": _round(score.stability),
+    }
+
+
+def _phase(phase: Phase) -> dict[str, object]:
+    """Return one phase."""
+    return {
+        "id": phase.id,
+        "intervals": phase.intervals,
+        "app_pct": _round(phase.app_pct),
+        "seconds": _round(phase.seconds),
+        "off_cpu": phase.off_cpu,
+        "clusters": list(phase.clusters),
+        "functions": [
+            {
+                "name": top.function.name,
+                "module": top.function.module,
+                "self_s": _round(top.self_s),
+                "share": _round(top.share),
+                "calls": top.calls,
+            }
+            for top in phase.functions
+        ],
+        "sites": [
+            {
+                "heartbeat": site.heartbeat,
+                "function": site.function.name,
+                "module": site.function.module,
+                "mangled": site.function.mangled,
+                "kind": site.kind,
+                "phase_pct": _round(site.phase_pct),
+                "app_pct": _round(site.app_pct),
+                "file": site.file,
+                "line": site.line,
+            }
+            for site in phase.sites
+        ],
+        "steps": [
+            {
+                "function": step.function.name,
+                "kind": step.kind,
+                "share": _round(step.share),
+                "calls": step.calls,
+                "mean_s": _round(step.mean_s),
+                "file": step.file,
+                "line": step.line,
+            }
+            for step in phase.steps
+        ],
+    }

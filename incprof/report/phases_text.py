@@ -1,0 +1,167 @@
+"""Phases for people: a head line, the run as a ribbon, the sites in the columns of the paper's Table II, functions."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
+from incprof.model import IntArray
+from incprof.report.ribbon import runs, sign, stretched
+
+COLOURS = ("blue", "dark_orange3", "green4", "red3", "purple", "cyan4", "deep_pink3", "gold3", "grey50", "navy_blue")
+RULES = {
+    "noise_floor": "what sampling noise leaves unexplained",
+    "silhouette": "silhouette",
+    "elbow": "elbow",
+    "user": "--k",
+}
+TOP = 3
+
+
+def write_text(run: RunSummary, result: PhaseResult, out: TextIO, *, width: int = 100, colour: bool = False) -> None:
+    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program)."""
+    console = Console(
+        file=out, width=max(width, 40), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
+        markup=False, color_system="256" if colour else None, legacy_windows=False,
+    )  # fmt: skip
+    console.print(_head(run), soft_wrap=not colour)
+    console.print(_verdict(run, result))
+    console.print()
+    _ribbon(console, run, result.labels)
+    console.print()
+    console.print(_site_table(result, console.width))
+    console.print()
+    for phase in result.phases:
+        _functions(console, phase)
+    console.print()
+    _scores(console, result)
+
+
+def _head(run: RunSummary) -> str:
+    """Return what was recorded, in one line."""
+    which = f"rank {run.rank}"
+    if run.ranks > 1:
+        which += f" of {run.ranks} ranks (the others: --rank)"
+    parts = [
+        run.app,
+        which,
+        f"{_count(run.intervals, 'interval')} of {run.interval_s:g} s",
+        duration(run.duration_s),
+        _count(run.samples, "sample"),
+        f"overhead {run.overhead_pct:.2g} %",
+    ]
+    return ", ".join(parts)
+
+
+def _verdict(run: RunSummary, result: PhaseResult) -> str:
+    """Return how many phases there are, and why."""
+    parts = [f"{_count(result.k, 'phase')} (method {result.method}, k chosen by {RULES[result.rule]})"]
+    merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
+    if merged > 0 and result.rule != "user":
+        parts.append(f"{_count(merged, 'cluster')} merged or dropped")
+    none = int((result.labels < 0).sum())
+    if none:
+        parts.append(f"{_count(none, 'interval')} between phases")
+    return ", ".join(parts)
+
+
+def _ribbon(console: Console, run: RunSummary, labels: IntArray) -> None:
+    """Print the run from left to right, and the time under it."""
+    line = Text()
+    for label, length in runs(stretched(labels, console.width)):
+        line.append(sign(label) * length, style=_style(label))
+    console.print(line, soft_wrap=True)
+    end = duration(run.duration_s)
+    console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)
+
+
+def _style(label: int) -> str:
+    """Return the colours of a phase in the ribbon."""
+    return "dim" if label < 0 else f"bold white on {COLOURS[label % len(COLOURS)]}"
+
+
+def _site_table(result: PhaseResult, width: int) -> Table:
+    """Return the sites, a row each; a phase without a site has a row that says why."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, right in (("Phase", True), ("Site function", False), ("Phase %", True), ("App %", True)):
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for name in ("Inst. type", "HB", "Where"):
+        table.add_column(name, no_wrap=True)
+    room = max(16, width - 44 - max((len(_where(s, 40)) for p in result.phases for s in p.sites), default=0))
+    for phase in result.phases:
+        number = Text(f" {sign(phase.id)} ", style=_style(phase.id))
+        if not phase.sites:
+            what = "(off the CPU)" if phase.off_cpu else "(none)"
+            table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "", "")
+        for site in phase.sites:
+            table.add_row(number, *_site_cells(site, room))
+            number = Text("")
+    return table
+
+
+def _site_cells(site: Site, room: int) -> tuple[str, ...]:
+    """Return the cells of a site after the phase."""
+    return (
+        shorten(site.function.name, room),
+        f"{site.phase_pct:.1f}",
+        f"{site.app_pct:.1f}",
+        site.kind,
+        str(site.heartbeat),
+        _where(site, 40),
+    )
+
+
+def _where(site: Site, room: int) -> str:
+    """Return file:line of a site, or the module where there is no line information."""
+    if site.file is None:
+        return f"[{shorten(site.function.module.rsplit('/', 1)[-1], room - 2)}]"
+    name = site.file.rsplit("/", 1)[-1]
+    return f"{shorten(name, room - 8)}:{site.line}" if site.line is not None else shorten(name, room)
+
+
+def _functions(console: Console, phase: Phase) -> None:
+    """Print the largest functions of a phase."""
+    head = Text(f" {sign(phase.id)} ", style=_style(phase.id))
+    head.append(f" {_count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
+    head.append(duration(phase.seconds))
+    console.print(head)
+    for top in phase.functions[:TOP]:
+        numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {_count(top.calls, 'call'):>16}  "
+        console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
+
+
+def _scores(console: Console, result: PhaseResult) -> None:
+    """Print inertia and silhouette of every k, wrapped at the width; the chosen k is marked."""
+    cells = []
+    for score in result.scores:
+        mark = "*" if score.k == result.k_clusters else ""
+        silhouette = "-" if score.silhouette is None else f"{score.silhouette:.2f}"
+        cells.append(f"{score.k}{mark}: {score.inertia:.3g}/{silhouette}")
+    console.print("k: inertia/silhouette  " + "  ".join(cells))
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _count(number: int, noun: str) -> str:
+    """Return "1 phase", "2 phases"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def shorten(name: str, room: int) -> str:
+    """Return a name that fits in `room` characters; what is cut out of the middle becomes three dots."""
+    if len(name) <= room:
+        return name
+    keep = max(room - 3, 2)
+    return name[: (keep + 1) // 2] + "..." + name[len(name) - keep // 2 :]

@@ -1,0 +1,51 @@
+"""A run as one line of characters: which phase it was in, from left to right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.model import IntArray
+
+SIGNS = "0123456789"
+UNCLASSIFIED = "."
+
+
+def cells(labels: IntArray, width: int) -> list[int]:
+    """Return the most frequent label of each of at most `width` equal parts of the run.
+
+    A tie goes to the label that is rarer in the whole run, so that a short phase is not hidden by a long one.
+    """
+    n = len(labels)
+    edges = np.linspace(0, n, min(n, max(width, 1)) + 1).round().astype(int)
+    total = {int(value): int(count) for value, count in zip(*np.unique(labels, return_counts=True), strict=True)}
+    out = []
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        values, counts = np.unique(labels[low:high], return_counts=True)
+        found = zip(values.tolist(), counts.tolist(), strict=True)
+        out.append(min((-count, total[value], value) for value, count in found)[2])
+    return out
+
+
+def stretched(labels: IntArray, width: int) -> list[int]:
+    """Return exactly `width` cells: like `cells`, and a short run is widened to fill the line."""
+    part = cells(labels, width)
+    index = np.arange(width) * len(part) // width
+    return [part[i] for i in index.tolist()]
+
+
+def sign(label: int) -> str:
+    """Return the character of a phase, readable without colour."""
+    return UNCLASSIFIED if label < 0 else SIGNS[label % len(SIGNS)]
+
+
+def runs(part: Sequence[int]) -> list[tuple[int, int]]:
+    """Return (label, number of cells) of each stretch of equal cells."""
+    out: list[tuple[int, int]] = []
+    for label in part:
+        if out and out[-1][0] == label:
+            out[-1] = (label, out[-1][1] + 1)
+        else:
+            out.append((label, 1))
+    return out
