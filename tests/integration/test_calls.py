@@ -1,0 +1,57 @@
+"""Every call of a -pg function is counted, with its caller, whatever the threads do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.conftest import Build, Record
+
+
+def test_callers_are_told_apart(build: Build, record: Record) -> None:
+    arcs = record(build("arcs.c")).arcs()
+    assert {caller: n for (caller, callee), n in arcs.items() if callee == "target"} == {"a": 3, "b": 5, "main": 2}
+    assert arcs["main", "a"] == arcs["main", "b"] == 1
+
+
+def test_recursion_counts_every_level(build: Build, record: Record) -> None:
+    recording = record(build("arcs.c"))
+    arcs, calls = recording.arcs(), recording.calls()
+    assert (arcs["main", "even"], arcs["even", "odd"], arcs["odd", "even"]) == (1, 50, 50)
+    assert (calls["even"], calls["odd"]) == (51, 50)
+    assert (arcs["main", "down"], arcs["down", "down"], calls["down"]) == (1, 999, 1000)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_threads_lose_no_call(build: Build, record: Record, threads: int) -> None:
+    """Threads that return, threads that call pthread_exit, and calls made by their data's destructors."""
+    recording = record([build("threads.c", flags="-O2 -pthread"), str(threads)])
+    arcs = recording.arcs()
+    assert recording.calls()["run"] == threads
+    assert arcs["run", "work"] == 1_000_000 * threads
+    assert arcs["work", "leaf"] == 2_000_000 * threads
+    assert arcs["last_words", "leaf"] == threads
+
+
+def test_thousand_short_threads(build: Build, record: Record) -> None:
+    recording = record(build("waves.c", flags="-O2 -pthread"))
+    assert recording.calls()["run"] == 1000
+    assert recording.arcs()["run", "leaf"] == 500_000
+
+
+def test_calls_from_a_signal_handler(build: Build, record: Record) -> None:
+    recording = record(build("handler_calls.c"))
+    handled = recording.outcome.values()["handled"]
+    arcs = recording.arcs()
+    assert handled > 0
+    assert arcs["main", "leaf"] == 30_000_000
+    assert (arcs["from_handler", "shared"], arcs["main", "shared"]) == (handled, 30_000)
+    assert arcs["on_signal", "from_handler"] == recording.calls()["on_signal"] == handled
+
+
+@pytest.mark.slow
+def test_three_billion_calls(build: Build, record: Record) -> None:
+    """More calls of one function in one interval than 31 bits hold."""
+    recording = record(build("billions.c"), interval=60)
+    assert recording.arcs()["first", "leaf"] == 2_000_000_000
+    assert recording.arcs()["second", "leaf"] == 1_000_000_000
+    assert recording.calls()["leaf"] == 3_000_000_000
