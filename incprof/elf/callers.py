@@ -24,10 +24,10 @@ from incprof.elf.file import (
 HOOKS = frozenset({"mcount", "_mcount", "__fentry__"})
 SHF_EXECINSTR = 4
 
-# Code that the compiler never instruments: start-up files, thunks, split-off cold halves.
+# Code that the compiler never instruments: start-up files, libc's static remainder, thunks, split-off cold halves.
 NOT_COMPILED_WITH_PG = re.compile(
     r"_start|_init|_fini|_dl_relocate_static_pie|(de)?register_tm_clones|__do_global_dtors_aux|frame_dummy"
-    r"|__libc_csu_(init|fini)|__gmon_start__|atexit|__monstartup|__clang_call_terminate"
+    r"|__libc_csu_(init|fini)|__gmon_start__|(at|at_quick_)exit|__stack_chk_fail_local|__clang_call_terminate"
     r"|__(i686|x86)\.get_pc_thunk.*|_ZT[hvc].*|.*\.cold(\.\d+)?"
 )
 

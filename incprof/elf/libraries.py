@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import platform
 
-from incprof.elf.file import DT_NEEDED, DT_RPATH, DT_RUNPATH, ElfFile, is_elf, text_at
-from incprof.elf.preflight import calls_mcount
+from incprof.elf.callers import HOOKS
+from incprof.elf.file import DT_NEEDED, DT_RPATH, DT_RUNPATH, SHT_DYNSYM, ElfFile, is_elf, text_at
 from incprof.errors import NoDataError
 
 # More than any program is linked with; a circle ends earlier, because no library is opened twice.
@@ -50,6 +50,11 @@ def locate(name: str, directories: list[str]) -> str | None:
     return next((path for path in places if is_elf(path)), None)
 
 
+def imports_hook(elf: ElfFile) -> bool:
+    """Whether the library calls a profiling hook. Exporting one, as libc does, is another matter."""
+    return any(symbol.name in HOOKS and symbol.section == 0 for symbol in elf.symbols(SHT_DYNSYM))
+
+
 def needed_libraries(program: ElfFile) -> tuple[list[str], list[str]]:
     """(paths of the libraries that call mcount, names of those that were not found), needed libraries included."""
     profiled: list[str] = []
@@ -76,8 +81,7 @@ def needed_libraries(program: ElfFile) -> tuple[list[str], list[str]]:
             with ElfFile(path) as elf:
                 if elf.readable:
                     visit(elf, inherited)
-                    # libc exports the hooks, which is not the same as calling them.
-                    if calls_mcount(elf) and not os.path.basename(path).startswith("libc.so"):
+                    if imports_hook(elf):
                         profiled.append(path)
         except (NoDataError, OSError):
             missing.append(path)
