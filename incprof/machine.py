@@ -1,0 +1,143 @@
+"""Probes of the machine: what it has, and what its kernel allows. Each answers on its own and never raises."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+TIMEOUT_S = 10
+
+# Asks for 5 000 signals per second of CPU time, and prints how many came in a quarter of one.
+TIMER_PROBE = """
+import signal, time
+count = 0
+def tick(number, frame):
+    global count
+    count += 1
+signal.signal(signal.SIGPROF, tick)
+start = time.process_time()
+signal.setitimer(signal.ITIMER_PROF, 0.0002, 0.0002)
+while time.process_time() - start < 0.25:
+    pass
+signal.setitimer(signal.ITIMER_PROF, 0)
+print(count / (time.process_time() - start))
+"""
+
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK = 1, 1
+PERF_DISABLED, PERF_EXCLUDE_KERNEL, PERF_EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
+PERF_ATTR_SIZE = 64  # the first published size of the structure, which every kernel takes
+
+
+def output(command: Sequence[str], environment: dict[str, str] | None = None) -> str | None:
+    """What the command prints on stdout and stderr; None if it fails or takes too long."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            timeout=TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace")
+
+
+def first_line(text: str | None) -> str | None:
+    """The first line that holds anything."""
+    lines = (line.strip() for line in (text or "").splitlines())
+    return next((line for line in lines if line), None)
+
+
+def preload_error(library: Path) -> str | None:
+    """Why a program cannot be started with the library preloaded; None if it can."""
+    environment = {**os.environ, "LD_PRELOAD": str(library)}
+    printed = output([shutil.which("true") or "/bin/true"], environment)
+    if printed is None:
+        return "a program started with it fails"
+    return first_line(printed)  # the loader only complains and goes on
+
+
+def glibc_version() -> str | None:
+    """The version of glibc; None on another C library."""
+    try:
+        name = os.confstr("CS_GNU_LIBC_VERSION")
+    except (ValueError, OSError):
+        return None
+    return name.removeprefix("glibc ") if name else None
+
+
+def has_dl_find_object() -> bool:
+    """Whether glibc tells unwinders about loaded objects without a lock (2.35 and later)."""
+    return hasattr(ctypes.CDLL(None), "_dl_find_object")
+
+
+def kernel_hz() -> int | None:
+    """CONFIG_HZ of the running kernel, where its configuration can be read."""
+    try:
+        text = Path(f"/boot/config-{os.uname().release}").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    match = re.search(r"^CONFIG_HZ=(\d+)$", text, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def highest_timer_rate() -> float | None:
+    """Signals per second of CPU time that a CPU-time timer really delivers, measured."""
+    text = output([sys.executable, "-S", "-E", "-c", TIMER_PROBE])
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
+
+
+def perf_event_paranoid() -> int | None:
+    """The kernel's perf_event_paranoid setting."""
+    try:
+        return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def perf_error() -> str | None:
+    """Why the task-clock event, which INCPROF_CLOCK=perf samples with, cannot be opened; None if it can."""
+    number = PERF_EVENT_OPEN.get(os.uname().machine)
+    if number is None:
+        return "not supported on this machine"
+    flags = PERF_DISABLED | PERF_EXCLUDE_KERNEL | PERF_EXCLUDE_HV
+    period_ns = 1_000_000
+    layout = "<IIQQQQQ"  # type, size, config, sample period, sample type, read format, flags
+    attr = struct.pack(
+        layout, PERF_TYPE_SOFTWARE, PERF_ATTR_SIZE, PERF_COUNT_SW_TASK_CLOCK, period_ns, 0, 0, flags
+    ).ljust(PERF_ATTR_SIZE, b"\0")
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    descriptor = syscall(ctypes.c_long(number), attr, 0, -1, -1, ctypes.c_ulong(0))
+    if descriptor < 0:
+        return os.strerror(ctypes.get_errno())
+    os.close(descriptor)
+    return None
+
+
+def tool_versions(names: Sequence[str]) -> dict[str, str]:
+    """Those of the tools that are there, each with the first line of its --version."""
+    found = {}
+    for name in names:
+        if shutil.which(name):
+            found[name] = first_line(output([name, "--version"])) or "found, version unknown"
+    return found
+
+
+def is_writable(directory: str) -> bool:
+    """Whether files can be created in the directory."""
+    return os.access(directory, os.W_OK | os.X_OK)
