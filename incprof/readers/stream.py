@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile
 from incprof.readers.collect import collect
@@ -21,8 +23,10 @@ def read_stream(path: str, directory: str, *, libs: Libs = "caller", exe: str | 
     found = collect(open_buffer(path), path)
     if not found.intervals:
         raise NoDataError(f"{path}: no complete interval: the program ran for less than one, or was killed in it")
+    modules = tuple(found.modules[number] for number in sorted(found.modules))
+    found.metadata = replace(found.metadata, modules=modules)
     symbols = SymbolLoader(directory, exe)
-    space = FunctionSpace([found.modules[number] for number in sorted(found.modules)], symbols.load)
+    space = FunctionSpace(modules, symbols.load)
     parts = StreamDecoder(found, space, libs).decode()
     parts.warnings += symbols.warnings
     return build_profile(parts, space)

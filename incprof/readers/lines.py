@@ -1,0 +1,115 @@
+"""Where functions and samples lie in the source. Answers are kept in the run directory, so that they travel with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
+from incprof.readers.addr2line import Place, look_up
+from incprof.readers.symbolsource import binaries, module_key
+
+VERSION = 1
+DEBUG_LINES = (".debug_line", ".zdebug_line")
+
+
+def locate(
+    run: Run, profile: IntervalProfile, functions: Iterable[Function], *, exe: str | None = None
+) -> tuple[Function, ...]:
+    """The functions with the file and line at which each begins; None where the binary has no line numbers."""
+    functions = tuple(functions)
+    places: dict[tuple[str, int], Place | None] = {}
+    for label in sorted({f.module for f in functions}):
+        wanted = sorted({f.address for f in functions if f.module == label and f.address})
+        answers = lines_of(run, profile, label, wanted, exe=exe)
+        places.update({(label, address): place for address, place in zip(wanted, answers, strict=True)})
+    found = [(f, places.get((f.module, f.address))) for f in functions]
+    return tuple(replace(f, file=place[0], line=place[1]) if place else f for f, place in found)
+
+
+def lines_of(
+    run: Run, profile: IntervalProfile, module: str, addresses: Sequence[int], *, exe: str | None = None
+) -> list[Place | None]:
+    """File and line of each link-time address in the module with that base name."""
+    described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
+    if described is None or not addresses:
+        return [None] * len(addresses)
+    store = Path(run.directory) / "symbols" / f"{module_key(described)}.json"
+    known = _load(store)
+    missing = sorted({address for address in addresses if address not in known})
+    binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
+    if binary is not None:
+        answers = zip(missing, look_up(binary, missing), strict=True)
+        found = {address: place for address, place in answers if place}
+        if found:
+            known.update(found)
+            _save(store, known)
+    return [known.get(address) for address in addresses]
+
+
+def line_weights(
+    run: Run,
+    profile: IntervalProfile,
+    function: int,
+    *,
+    intervals: IntArray | None = None,
+    exe: str | None = None,
+) -> list[tuple[str, int, float]]:
+    """(file, line, seconds) of the self time of a function, heaviest first.
+
+    function: index into the profile's functions. intervals: only samples of these, shape (k,); all unless given. Time
+    in libraries counts at the line of the call. Empty without samples or line numbers.
+    """
+    samples, tree = profile.samples, profile.paths
+    use = (tree.function[samples.node] == function) & np.isin(samples.kind, (OWN, LIBRARY))
+    if intervals is not None:
+        use &= np.isin(profile.interval_of_samples(), intervals)
+    address, where = np.unique(tree.address[samples.node[use]], return_inverse=True)
+    seconds = np.bincount(where, weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
+    module = profile.functions[function].module
+    totals: dict[Place, float] = {}
+    for place, weight in zip(lines_of(run, profile, module, address.tolist(), exe=exe), seconds.tolist(), strict=True):
+        if place:
+            totals[place] = totals.get(place, 0.0) + weight
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return [(file, line, weight) for (file, line), weight in ordered]
+
+
+def _binary_with_lines(module: Module, directory: str, exe: str | None) -> str | None:
+    """The first file of this module that has line numbers."""
+    for elf in binaries(module, directory, exe):
+        if any(elf.section(name) for name in DEBUG_LINES):
+            return elf.path
+    return None
+
+
+def _load(path: Path) -> dict[int, Place]:
+    """Lines looked up before; nothing when the file is missing or damaged."""
+    try:
+        stored = json.loads(path.read_bytes())
+        if stored["version"] != VERSION:
+            return {}
+        return {int(address, 16): (str(file), int(line)) for address, (file, line) in stored["lines"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _save(path: Path, lines: dict[int, Place]) -> None:
+    """Keep lines for the next reader; a directory that cannot be written to is left alone."""
+    text = json.dumps({"version": VERSION, "lines": {f"{a:#x}": list(lines[a]) for a in sorted(lines)}})
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
