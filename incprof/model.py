@@ -223,7 +223,19 @@ class IntervalProfile:
                 "end_s": self.end_s[row],
                 "function": [self.functions[c].name for c in col],
                 "module": [self.functions[c].module for c in col],
-                "self_s": np.asarray(self.self_s[row, col]).ravel(),
-                "calls": np.asarray(self.calls[row, col]).ravel(),
+                "self_s": _values_at(self.self_s, row, col),
+                "calls": _values_at(self.calls, row, col),
             }
         )
+
+
+def _values_at(matrix: csr_array, row: IntArray, col: IntArray) -> npt.NDArray[np.generic]:
+    """Entries of a sparse matrix at positions that are sorted by (row, col) and hold all its non-zero ones."""
+    entries = matrix.tocoo()
+    width = np.int64(matrix.shape[1])
+    wanted = row.astype(np.int64) * width + col
+    values = np.zeros(len(wanted), dtype=entries.data.dtype)
+    use = entries.data != 0
+    place = entries.coords[0][use].astype(np.int64) * width + entries.coords[1][use]
+    values[np.searchsorted(wanted, place)] = entries.data[use]
+    return values

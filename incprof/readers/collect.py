@@ -101,9 +101,9 @@ def _after_hole(found: Collected, image: Image, pending: list[Image]) -> int:
 def _sort(found: Collected, image: Image, pending: list[Image], raw: ByteArray) -> None:
     """Put an image that is not an interval's last one where it belongs."""
     payload = raw[image.offset : image.offset + image.length]
-    if image.kind in (images.OWN_TIME, images.LIBRARY_TIME, images.SAMPLES):
+    if image.kind in (images.OWN_TIME, images.LIBRARY_TIME, images.SAMPLES, images.NODES):
         pending.append(image)
-    elif image.kind == images.NODES:
+    if image.kind == images.NODES:
         found.nodes.append(payload)
     elif image.kind == images.MODULES:
         try:
@@ -132,7 +132,7 @@ def _commit(found: Collected, last: Image, pending: list[Image], raw: ByteArray,
             found.bad_images += 1
         elif image.kind == images.SAMPLES:
             interval.samples.append(payload)
-        else:
+        elif image.kind != images.NODES:
             times = interval.own_time if image.kind == images.OWN_TIME else interval.library_time
             times.append((image.module, payload))
     found.intervals.append(interval)

@@ -90,6 +90,6 @@ def _image_end(data: Buffer, position: int) -> int | None:
         return None
     # A write that failed half way leaves a length that reaches over the images after it.
     follows = data[end : end + len(MAGIC)]
-    if not MAGIC.startswith(follows) and data.find(MAGIC, position + len(MAGIC), end) >= 0:
+    if not MAGIC.startswith(follows) and data.find(MAGIC, position + len(MAGIC), end + len(MAGIC) - 1) >= 0:
         return None
     return end
