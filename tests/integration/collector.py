@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from incprof.model import BROKEN, ELIDED, PROFILER, ROOT, IntervalProfile
 from incprof.readers import open_run, read_profile
 
 FIXTURES = Path(__file__).parent / "fixtures"
-COMPILER_OF = {".c": "gcc", ".S": "gcc", ".cpp": "g++", ".f90": "gfortran"}
+COMPILER_OF = {".c": "gcc", ".S": "gcc", ".o": "gcc", ".cpp": "g++", ".f90": "gfortran"}
 
 PathNames = tuple[str, ...]
 
@@ -137,7 +138,7 @@ def run(command: Sequence[str | Path], directory: Path, env: Mapping[str, str], 
             stdout=stdout,
             stderr=stderr,
         )
-        with _killed_after(process, timeout_s):
+        with _KillAfter(process, timeout_s):
             _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     return Outcome(
@@ -148,12 +149,10 @@ def run(command: Sequence[str | Path], directory: Path, env: Mapping[str, str], 
     )
 
 
-class _killed_after:  # noqa: N801 - reads as a clause
+class _KillAfter:
     """Kills a process that takes too long."""
 
     def __init__(self, process: subprocess.Popen[bytes], seconds: float):
-        import threading
-
         self._timer = threading.Timer(seconds, process.kill)
 
     def __enter__(self) -> None:
@@ -181,8 +180,8 @@ def variables(
     }
 
 
-def sources(names: Sequence[str]) -> Iterator[Path]:
-    """Paths of fixture sources."""
+def sources(names: Sequence[str | Path]) -> Iterator[Path]:
+    """Paths of fixture sources; a path stays what it is."""
     for name in names:
         path = FIXTURES / name
         assert path.is_file(), path

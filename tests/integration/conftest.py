@@ -18,7 +18,12 @@ class Build(Protocol):
     """Compiles fixture sources: `build("calls.c", flags="-O2 -pthread")`."""
 
     def __call__(
-        self, *names: str, flags: str = "-O2", compiler: str | None = None, pg: bool = True, output: str = "program"
+        self,
+        *names: str | Path,
+        flags: str = "-O2",
+        compiler: str | None = None,
+        pg: bool = True,
+        output: str = "program",
     ) -> Path: ...
 
 
@@ -44,7 +49,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     root = tmp_path_factory.mktemp("programs")
 
     def compile_sources(
-        *names: str, flags: str = "-O2", compiler: str | None = None, pg: bool = True, output: str = "program"
+        *names: str | Path, flags: str = "-O2", compiler: str | None = None, pg: bool = True, output: str = "program"
     ) -> Path:
         chosen = compiler or COMPILER_OF[Path(names[0]).suffix]
         if shutil.which(chosen) is None:

@@ -1,0 +1,163 @@
+"""The recorded call path is the true one: fixtures in which every function that takes time has one legal path."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from incprof.model import LIBRARY
+from tests.integration.collector import Verdict, judge
+from tests.integration.conftest import Build, Record
+
+RATE = 2000
+RIGHT = 0.98
+
+Check = Callable[..., Verdict]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fixture and its legal paths (patterns, outermost first), each of which must be seen."""
+
+    source: str
+    legal: tuple[str, ...]
+    flags: str = "-O2"
+    compiler: str | None = None
+
+
+@pytest.fixture
+def check(build: Build, record: Record, fast_clock: str) -> Check:
+    """Record a program and demand that its paths be right."""
+
+    def checked(case: Case, *arguments: str, env: dict[str, str] | None = None) -> Verdict:
+        program = build(case.source, flags=case.flags, compiler=case.compiler)
+        recording = record([program, *arguments], clock=fast_clock, rate=RATE, env=env)
+        verdict = judge(recording, case.legal)
+        print(case.source, case.compiler, case.flags, verdict)
+        assert verdict.share >= RIGHT, verdict
+        assert all(verdict.each.values()), verdict
+        assert recording.profile.counters.lost.sum() == 0
+        return verdict
+
+    return checked
+
+
+LIBRARIES = Case(
+    "libraries.c",
+    tuple(f"main>in_{name}" for name in ("memcpy", "sin", "malloc", "snprintf", "clock")),
+)
+STACKS = Case(
+    "stacks.c",
+    (
+        "main>own_realigned",
+        "main>own_vla",
+        *(f"main>{n}>leaf" for n in ("realigned", "with_alloca", "realigned_vla", "large", "variadic", "vectors")),
+    ),
+)
+DEEP = Case("deep.c", ("main>recurse(>recurse){62}>\\.\\.\\.(>recurse){63}>leaf", "main(>ping>pong)*(>ping)?"))
+LEAVES = Case(
+    "leaves.c",
+    (
+        "main>by_name(>add)?",
+        "main>by_pointer>twice",
+        "main>by_pointer>thrice",
+        "main>by_pointer",
+        "main>sort(>compare)?",
+    ),
+)
+HANDLERS = Case(
+    "handlers.c",
+    (
+        "main>raiser>on_raise>burn_handler",
+        "main>alternate>on_raise>burn_handler",
+        "main>spin>on_timer>burn_handler",
+        "main>spin",
+    ),
+)
+JUMPS = Case("jumps.c", ("main>jumper>burn", "main>tail"))
+CLONES = Case(
+    "clones.c",
+    (
+        r"main>caller>by_reference(\.isra\.\d|\.constprop\.\d)*",
+        r"main>caller>constant(\.isra\.\d|\.constprop\.\d)*",
+        r"main>caller>mostly_not(\.part\.\d|\.cold)*>rare(\.part\.\d|\.cold)*",
+    ),
+)
+VIRTUAL = Case(
+    "virtual.cpp",
+    (
+        "main>draw_all>_ZNK6Circle4drawEv>burn_circle",
+        "main>draw_all>_ZNK6Square4drawEv>burn_square",
+        r"main>catcher(\.cold)?>burn_handler",
+        r"main>catcher(\.cold)?>thrower(\.cold)?>_ZN5GuardD[12]Ev>burn_cleanup",
+    ),
+)
+FORTRAN = Case(
+    "nesting.f90",
+    ("main>MAIN__>__work_MOD_outer>inner[.0-9]*", "main>MAIN__>__work_MOD_apply>__work_MOD_spin"),
+    flags="-O1 -fno-inline",
+)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [DEEP, LEAVES, LIBRARIES, STACKS, HANDLERS, CLONES, VIRTUAL, FORTRAN, JUMPS],
+    ids=lambda case: case.source.partition(".")[0],
+)
+def test_known_nesting(check: Check, case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("flags", ["-O2 -mfentry", "-O3 -mavx2", "-O0"])
+@pytest.mark.parametrize("case", [DEEP, STACKS, HANDLERS], ids=lambda case: case.source.partition(".")[0])
+def test_known_nesting_with_other_frames(check: Check, case: Case, flags: str) -> None:
+    if "avx2" in flags and not re.search(r"\bavx2\b", Path("/proc/cpuinfo").read_text()):
+        pytest.skip("this machine has no AVX2")
+    check(Case(case.source, case.legal, flags))
+
+
+@pytest.mark.parametrize("case", [DEEP, STACKS, HANDLERS], ids=lambda case: case.source.partition(".")[0])
+def test_code_without_pg_and_frame_pointers(build: Build, record: Record, fast_clock: str, case: Case) -> None:
+    """Only the program's start is from -pg: no calls, but the paths are there."""
+    plain = build(case.source, flags="-O2 -c -fomit-frame-pointer", pg=False, output="plain.o")
+    recording = record(build(plain, flags=""), clock=fast_clock, rate=RATE)
+    verdict = judge(recording, case.legal)
+    assert verdict.share >= RIGHT, verdict
+    assert all(verdict.each.values()), verdict
+    assert recording.calls() == {}
+
+
+def test_library_time_says_which_library(build: Build, record: Record, fast_clock: str) -> None:
+    """sin is in libm, clock_gettime in the vDSO, the rest in libc."""
+    recording = record(build("libraries.c"), clock=fast_clock, rate=RATE)
+    samples, modules = recording.profile.samples, recording.profile.metadata.modules
+    assert (samples.kind == LIBRARY).mean() > 0.5
+    seen = {os.path.basename(m.path) for m in modules if m.id in set(samples.library[samples.kind == LIBRARY])}
+    assert {name.partition(".so")[0] for name in seen} >= {"libm", "libc", "[vdso]"}
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_openmp_regions(check: Check, compiler: str) -> None:
+    """The region belongs to its caller in the master thread, and starts the stack of any other."""
+    outlined = r"(region\._omp_fn\.0|\.omp_outlined\.(_debug__)?(>\.omp_outlined\.)?)"
+    legal = (f"main>region>{outlined}>burn", f"{outlined}>burn")
+    check(Case("openmp.c", legal, "-O2 -fopenmp", compiler), env={"OMP_WAIT_POLICY": "passive"})
+
+
+@pytest.mark.parametrize("linked", [True, False], ids=["linked", "dlopened"])
+def test_shared_library_with_pg(build: Build, record: Record, fast_clock: str, *, linked: bool) -> None:
+    """Frames in the program and in the library, in one path; calls of both are counted."""
+    library = build("plugin.c", flags="-O2 -shared -fPIC", output="libplugin.so")
+    flags = f"-O2 -DLINKED -Wl,--no-as-needed {library} -Wl,-rpath,{library.parent}" if linked else "-O2"
+    recording = record([build("plugin_user.c", flags=flags), library], clock=fast_clock, rate=RATE)
+    verdict = judge(recording, ("main>plugin_work>plugin_leaf", "main>plugin_work>back", "main>through_plt"))
+    assert verdict.share >= RIGHT, verdict
+    assert all(verdict.each.values()), verdict
+    calls = recording.calls()
+    assert (calls["plugin_work"], calls["plugin_leaf"], calls["back"]) == (3, 15, 3)
+    assert recording.arcs()["plugin_work", "plugin_leaf"] == 15
