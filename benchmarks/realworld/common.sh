@@ -1,0 +1,124 @@
+# What the scripts in this folder share: where things go, how a Debian source
+# package is fetched, how a built program is checked and recorded.
+# Sourced by the others; needs `here` (the folder of the scripts) to be set.
+# shellcheck shell=sh
+
+# shellcheck disable=SC2154  # set by the script that sources this file
+: "${here:?}"
+repo=$(cd "$here/../.." && pwd)
+scratch=${INCPROF_SCRATCH:-${XDG_CACHE_HOME:-$HOME/.cache}/incprof-realworld}
+python=${PYTHON:-python3}
+jobs=${INCPROF_JOBS:-2}
+pg_flags='-pg -O2 -g'
+
+mkdir -p "$scratch"
+scratch=$(cd "$scratch" && pwd)
+
+say() { printf 'realworld: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# exit status 77: the sources cannot be had here (a test harness may skip)
+unavailable() { say "$*"; exit 77; }
+
+need() {
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null 2>&1 || die "$tool is needed and not installed"
+    done
+}
+
+# Build steps are long and shared machines are busy: give way, keep a log.
+logged() {
+    log=$1
+    shift
+    if ! nice -n 10 "$@" >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        die "failed: $* (whole output in $log)"
+    fi
+}
+
+# apt with package lists and source entries of its own. The system's entries are
+# read, turned into deb-src entries in a temporary folder, and never changed, so
+# no root is needed and nothing has to be undone.
+source_apt() {
+    apt-get -o Dir::Etc::SourceList=/dev/null \
+        -o Dir::Etc::SourceParts="$apt_dir/sources" \
+        -o Dir::State::Lists="$apt_dir/lists" \
+        -o Dir::Cache="$apt_dir/cache" \
+        -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+        -o APT::Sandbox::User="$(id -un)" \
+        -o Acquire::Languages=none \
+        -o Acquire::Retries=3 \
+        -o APT::Get::Only-Source=true "$@"
+}
+
+write_source_entries() {
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [ -f "$file" ] || continue
+        grep -Eqi '^URIs:.*debian' "$file" || continue
+        sed 's/^Types:.*/Types: deb-src/' "$file" >"$1/$(basename "$file")"
+    done
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ -f "$file" ] || continue
+        sed -n 's/^deb[[:space:]]\(.*debian.*\)/deb-src \1/p' "$file" \
+            >"$1/$(basename "$file" .list)-deb.list"
+    done
+}
+
+# fetch_source PROGRAM [PACKAGE]: unpacks the patched source into
+# $scratch/PROGRAM/src, unless that is there already; sets work_dir, source_dir.
+fetch_source() {
+    package=${2:-$1}
+    work_dir=$scratch/$1
+    source_dir=$work_dir/src
+    [ ! -d "$source_dir" ] || return 0
+    command -v apt-get >/dev/null 2>&1 ||
+        unavailable "apt-get is needed: the sources are Debian source packages"
+    need dpkg-source
+    apt_dir=$scratch/apt
+    rm -rf "$apt_dir/sources" "$work_dir/fetch"
+    mkdir -p "$apt_dir/sources" "$apt_dir/lists/partial" \
+        "$apt_dir/cache/archives/partial" "$work_dir/fetch"
+    write_source_entries "$apt_dir/sources"
+    say "fetching the source package $package"
+    source_apt update -qq >"$apt_dir/update.log" 2>&1 ||
+        unavailable "apt-get update failed (network?): see $apt_dir/update.log"
+    (cd "$work_dir/fetch" && source_apt source -qq "$package") \
+        >"$work_dir/fetch.log" 2>&1 ||
+        unavailable "apt-get source $package failed: see $work_dir/fetch.log"
+    rm -rf "$apt_dir/sources"
+    unpacked=$(find "$work_dir/fetch" -mindepth 1 -maxdepth 1 -type d)
+    mv "$unpacked" "$source_dir"
+    rm -rf "$work_dir/fetch"
+}
+
+# The calls of a -pg program go to mcount; without that import there is nothing
+# for a preloaded library to take over.
+check_mcount() {
+    nm -D "$1" | grep -Eq ' U _?mcount' || die "$1 does not import mcount"
+}
+
+# incprof: the installed command where there is one, else this source tree.
+incprof() {
+    if [ -n "${INCPROF:-}" ]; then
+        $INCPROF "$@"
+    else
+        PYTHONPATH="$repo${PYTHONPATH:+:$PYTHONPATH}" "$python" -m incprof "$@"
+    fi
+}
+
+# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases.
+record() {
+    name=$1
+    interval=$2
+    shift 2
+    run_dir=$scratch/runs/$name
+    rm -rf "$run_dir" "$run_dir".*
+    mkdir -p "$scratch/runs"
+    say "recording $name: $*"
+    (cd "$work_dir" && incprof record -i "$interval" -o "$run_dir" -- "$@" \
+        >"$scratch/runs/$name.out" 2>"$scratch/runs/$name.err") ||
+        { tail -n 20 "$scratch/runs/$name.err" >&2; die "the recorded run of $name failed"; }
+    incprof phases "$run_dir" --json >"$scratch/runs/$name.json"
+    incprof phases "$run_dir" | tee "$scratch/runs/$name.txt"
+    say "$name: run directory $run_dir, phases in $run_dir.json"
+}
