@@ -74,27 +74,30 @@ def _ranges(
     following = np.append(address[1:], np.uint64(2**64 - 1)) if len(address) else address
     end = np.where(size > 0, address + size, np.minimum(following, limit))
     end = np.where(end < address, following, end)
-    owner = np.arange(len(address), dtype=np.int64)
-    outer = np.maximum.accumulate(end)
-    inner = np.flatnonzero(end[1:] < outer[:-1]) + 1
-    tails = [(int(end[i]), _encloser(end, int(i))) for i in inner]
-    start = np.concatenate([address, np.array([t[0] for t in tails], dtype=np.uint64)])
-    end = np.concatenate([end, np.array([end[t[1]] for t in tails], dtype=np.uint64)])
-    owner = np.concatenate([owner, np.array([t[1] for t in tails], dtype=np.int64)])
-    # Where a tail begins at another symbol's address, the symbol comes last and keeps the address.
-    order = np.lexsort((np.arange(len(start)) < len(address), start))
-    start, end, owner = start[order], end[order], owner[order]
-    end = np.minimum(end, np.append(start[1:], np.uint64(2**64 - 1)) if len(start) else end)
-    keep = end > start
-    return start[keep], end[keep], owner[keep]
+    if (end > following).any():
+        return _cut_out(address.tolist(), end.tolist())
+    keep = end > address
+    return address[keep], end[keep], np.flatnonzero(keep).astype(np.int64)
 
 
-def _encloser(end: AddressArray, index: int) -> int:
-    """The nearest earlier symbol that reaches further than symbol `index`."""
-    outer = index - 1
-    while end[outer] <= end[index]:
-        outer -= 1
-    return outer
+def _cut_out(address: list[int], end: list[int]) -> tuple[AddressArray, AddressArray, IntArray]:
+    """Ranges such that each address belongs to the symbol that begins last among those that cover it."""
+    pieces: list[tuple[int, int, int]] = []
+    open_symbols: list[int] = []
+    position = 0
+    for symbol, stop in enumerate([*address, 2**64]):
+        while open_symbols and position < stop:
+            owner = open_symbols[-1]
+            until = min(end[owner], stop)
+            if until > position:
+                pieces.append((position, until, owner))
+                position = until
+            if end[owner] <= position:
+                open_symbols.pop()
+        position = stop
+        open_symbols.append(symbol)
+    starts, ends, owners = zip(*pieces, strict=True) if pieces else ((), (), ())
+    return (np.array(starts, np.uint64), np.array(ends, np.uint64), np.array(owners, np.int64))
 
 
 _NO_ADDRESSES: AddressArray = np.empty(0, dtype=np.uint64)

@@ -63,9 +63,7 @@ def test_torn_tail_costs_its_interval_only(tmp_path):
         assert profile.damaged == (length not in edges), length
         assert len(profile.warnings) == 1
         np.testing.assert_array_equal(profile.end_s, whole.end_s[:complete])
-        np.testing.assert_array_equal(
-            profile.self_s.sum(axis=1), whole.self_s.toarray()[:complete].sum(axis=1)
-        )
+        np.testing.assert_array_equal(profile.self_s.sum(axis=1), whole.self_s.toarray()[:complete].sum(axis=1))
 
 
 def test_nothing_complete(tmp_path):
