@@ -2,11 +2,7 @@
 #include "collector.h"
 
 #include <fnmatch.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "arcs.h"
@@ -16,12 +12,15 @@
 #include "log.h"
 #include "recording.h"
 #include "sys.h"
+#include "worker.h"
 
-#define STACK_BYTES ((size_t)256 << 10)
 #define MILLISECOND 1000000u
 #define LONGEST_WAIT_NS (2000u * (uint64_t)MILLISECOND)
 #define SHORTEST_SCAN_NS (100u * (uint64_t)MILLISECOND)
 #define LONGEST_SCAN_NS (100u * SHORTEST_SCAN_NS)
+
+/* What the application's threads ask the interval thread for. */
+enum { REQUEST_STOP = 1, REQUEST_EXEC, REQUEST_PAUSE, REQUEST_RESUME };
 
 static struct config config;
 static struct launch launch;
@@ -34,12 +33,11 @@ static uint64_t next_scan_ns, scan_pause_ns;
 static int lock;
 static bool fork_holds_lock; /* set and cleared by the lock's holder */
 
-static int started;       /* once per process image */
-static int on;            /* threads are recorded */
-static int paused;        /* moncontrol(0) */
+static int started; /* once per process image */
+static int on;      /* threads are recorded */
+static int paused;  /* moncontrol(0) */
 static int scan_wanted;
-static pid_t collector_tid;
-static pid_t owner;       /* the process that all this belongs to: a vfork child sees it too */
+static pid_t owner; /* the process that all this belongs to: a vfork child sees it too */
 
 bool collector_is_on(void)
 {
@@ -56,8 +54,8 @@ void collector_request_scan(void)
     __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
 }
 
-/* The lock is held for a drain or a write. Whoever needs it in the application's time waits for so long at most: a
- * file system that hangs must not hang the program, nor a signal handler that interrupted the lock's holder. */
+/* The interval thread holds the lock for a drain or a write. Whoever needs it in the application's time (fork does)
+ * waits for so long at most: a file system that hangs must not hang the program. */
 static bool acquire(uint64_t longest_ns)
 {
     uint64_t deadline = monotonic_ns() + longest_ns;
@@ -156,7 +154,7 @@ static void close_interval(void)
     uint64_t now_ns = monotonic_ns();
     look_up_new_calls(now_ns);
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t collector_ns = cpu_ns_of(collector_tid);
+    uint64_t collector_ns = cpu_ns_of(worker_tid());
     const struct interval_record record = {
         .start_ns = interval.start_ns - run_start_ns,
         .end_ns = now_ns - run_start_ns,
@@ -189,12 +187,6 @@ static uint64_t drain_period_ns(void)
     return period < config.interval_ns ? period : config.interval_ns;
 }
 
-static void sleep_until(uint64_t deadline_ns)
-{
-    struct timespec deadline = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
-    SYS4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
-}
-
 /* The copies of the symbols take a while: better now than at the end. A forked child waits for something to say. */
 static void open_early(void)
 {
@@ -205,54 +197,59 @@ static void open_early(void)
     release();
 }
 
-/* The interval thread: made by clone, unknown to libc, which so goes on as for a program without threads (and ends the
- * process when the application's last thread ends). It runs on another thread's TLS and uses none of it. */
-static int collect(void *unused)
+static void serve(uint32_t request)
 {
-    (void)unused;
-    uint64_t grid = run_start_ns + config.interval_ns;
-    uint64_t wake = run_start_ns;
-    SYS5(SYS_prctl, PR_SET_NAME, "incprof", 0, 0, 0);
-    open_early();
-    while (collector_is_on()) {
-        wake += drain_period_ns();
-        uint64_t now = monotonic_ns();
-        if (wake < now) /* the machine was asleep, or too busy: keep to the grid, skip what is past */
-            wake = now;
-        bool closing = wake >= grid;
-        sleep_until(closing ? grid : wake);
-        if (!acquire(UINT64_MAX / 4))
-            continue;
-        if (collector_is_on()) {
-            if (closing) {
-                close_interval();
-                wake = grid;
-                while (grid <= monotonic_ns())
-                    grid += config.interval_ns;
-            } else {
-                drain();
-                thread_reap(false);
-            }
-        }
-        release();
+    switch (request) {
+    case REQUEST_STOP:
+        __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
+        thread_stop_all();
+        close_interval();
+        recording_end(&recording, monotonic_ns() - run_start_ns);
+        break;
+    case REQUEST_EXEC: /* which may fail: nothing is stopped. A child that only calls it leaves no file. */
+        drain();
+        if (recording.forked && !recording.open && interval.totals.samples == 0)
+            break;
+        close_interval();
+        recording_end(&recording, monotonic_ns() - run_start_ns);
+        break;
+    case REQUEST_PAUSE:
+    case REQUEST_RESUME:
+        drain();
+        take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
+        __atomic_store_n(&paused, request == REQUEST_PAUSE, __ATOMIC_RELAXED);
+        break;
+    default:
+        break;
     }
-    return 0;
 }
 
-static bool start_collecting(void)
+/* The interval thread. Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
+static void collect(void)
 {
-    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    uint8_t *stack = sys_alloc(STACK_BYTES);
-    if (stack == NULL)
-        return false;
-    SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
-    uint64_t all = ~(uint64_t)0;
-    uint64_t old = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
-    int tid = clone(collect, stack + STACK_BYTES, flags, NULL);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
-    collector_tid = tid > 0 ? tid : 0;
-    return tid > 0;
+    uint64_t grid = run_start_ns + config.interval_ns;
+    uint64_t next_drain = run_start_ns + drain_period_ns();
+    open_early();
+    while (collector_is_on()) {
+        uint32_t request = worker_wait(next_drain < grid ? next_drain : grid);
+        acquire(UINT64_MAX / 4);
+        uint64_t now = monotonic_ns();
+        if (request != 0) {
+            serve(request);
+        } else if (now >= grid) {
+            close_interval();
+            while (grid <= monotonic_ns())
+                grid += config.interval_ns;
+            next_drain = now + drain_period_ns();
+        } else if (now >= next_drain) {
+            drain();
+            thread_reap(false);
+            next_drain = now + drain_period_ns();
+        }
+        release();
+        if (request != 0 && collector_is_on())
+            worker_done();
+    }
 }
 
 static void begin(bool forked)
@@ -292,7 +289,7 @@ static void fork_child(void)
     lock = 0;
     fork_holds_lock = false;
     on = 0;
-    output_close(&recording.file);
+    worker_forget();
     interval_free(&interval);
     if (!config.follow) {
         incprof_tls = (struct thread_local){.arcs = incprof_tls.arcs, .mask = incprof_tls.mask};
@@ -300,8 +297,10 @@ static void fork_child(void)
     }
     begin(true);
     thread_after_fork();
-    if (!start_collecting())
-        log_warn("no interval thread in a forked child: only its end is recorded", NULL);
+    if (!worker_start(collect)) {
+        give_up();
+        log_warn("cannot start the interval thread of a forked child, not recording it", NULL);
+    }
 }
 
 static bool is_wanted(void)
@@ -318,6 +317,7 @@ void collector_start(void)
     if (started)
         return;
     started = 1;
+    log_start();
     config_read(&config);
     if (config.disabled || !launch_identify(&launch, &config) || !is_wanted())
         return;
@@ -329,49 +329,32 @@ void collector_start(void)
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     begin(false);
     hooks_start_main_thread();
-    if (!start_collecting()) {
-        __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
+    if (!worker_start(collect)) {
+        give_up();
         log_warn("cannot start the interval thread, not recording", NULL);
     }
 }
 
-/* Files have limits, pipes break: the kernel's signals for that must not reach the program. */
-static void swallow(const int *signals, size_t count, uint64_t old_mask)
+/* A vfork child runs in its parent's memory. */
+static bool is_owner(void)
 {
-    struct timespec none = {0, 0};
-    for (size_t i = 0; i < count; i++) {
-        uint64_t one = (uint64_t)1 << (signals[i] - 1);
-        if ((old_mask & one) == 0)
-            SYS4(SYS_rt_sigtimedwait, &one, NULL, &none, sizeof one);
-    }
+    return SYS0(SYS_getpid) == owner;
 }
 
 void collector_stop(void)
 {
-    static const int file_signals[] = {SIGXFSZ, SIGPIPE};
-    if (!collector_is_on() || SYS0(SYS_getpid) != owner)
-        return;
-    uint64_t all = ~(uint64_t)0;
-    uint64_t old = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
-    if (acquire(LONGEST_WAIT_NS)) {
-        if (__atomic_exchange_n(&on, 0, __ATOMIC_ACQ_REL) != 0) {
-            thread_stop_all();
-            close_interval();
-            recording_end(&recording, monotonic_ns() - run_start_ns);
-        }
-        release();
-    }
-    swallow(file_signals, 2, old);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+    if (is_owner())
+        worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+}
+
+void collector_before_exec(void)
+{
+    if (is_owner())
+        worker_ask(REQUEST_EXEC, LONGEST_WAIT_NS);
 }
 
 void collector_pause(bool pause)
 {
-    if (!collector_is_on() || !acquire(LONGEST_WAIT_NS))
-        return;
-    drain();
-    take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
-    __atomic_store_n(&paused, pause, __ATOMIC_RELAXED);
-    release();
+    if (is_owner())
+        worker_ask(pause ? REQUEST_PAUSE : REQUEST_RESUME, LONGEST_WAIT_NS);
 }

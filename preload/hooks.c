@@ -121,6 +121,7 @@ void hooks_start_main_thread(void)
         pthread_setspecific(thread_key, thread);
     use_signal_stack(thread);
     thread_start(thread, high - bytes, high, 0);
+    at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
 }
 
 /* glibc's gprof runtime. The bounds do not matter: every module's code is known from the kernel. */

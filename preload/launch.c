@@ -13,17 +13,15 @@
 #define MOST_DIRECTORIES 10000
 
 /* The launchers' own variables come first: SLURM_PROCID is also set (to 0) in a batch script that calls mpirun. */
-static const char *const rank_names[] = {"PMIX_RANK",       "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                         "MV2_COMM_WORLD_RANK", "PALS_RANKID",       "FLUX_TASK_RANK",
-                                         "JSM_NAMESPACE_RANK",  "ALPS_APP_PE",       "SLURM_PROCID"};
-static const char *const size_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",            "MV2_COMM_WORLD_SIZE",
-                                         "PALS_SIZE",            "FLUX_JOB_SIZE",       "JSM_NAMESPACE_SIZE",
-                                         "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
+static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                         "MV2_COMM_WORLD_RANK", "PALS_RANKID",          "FLUX_TASK_RANK",
+                                         "JSM_NAMESPACE_RANK",  "ALPS_APP_PE",          "SLURM_PROCID"};
+static const char *const size_names[] = {
+    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "PALS_SIZE",
+    "FLUX_JOB_SIZE",        "JSM_NAMESPACE_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
 /* Job and step of a scheduler, as pairs. */
-static const char *const job_names[][2] = {{"SLURM_JOB_ID", "SLURM_STEP_ID"},
-                                           {"FLUX_JOB_ID", NULL},
-                                           {"LSB_JOBID", "LS_JOBPID"},
-                                           {"PBS_JOBID", "PALS_APID"}};
+static const char *const job_names[][2] = {
+    {"SLURM_JOB_ID", "SLURM_STEP_ID"}, {"FLUX_JOB_ID", NULL}, {"LSB_JOBID", "LS_JOBPID"}, {"PBS_JOBID", "PALS_APID"}};
 static const char *const launcher_names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID",
                                              "JSM_NAMESPACE_ID"};
 
@@ -137,6 +135,8 @@ bool launch_identify(struct launch *launch, const struct config *config)
         return false;
     }
     launch->exe[length] = '\0';
+    if (SYS2(SYS_getcwd, launch->cwd, sizeof launch->cwd) <= 0)
+        launch->cwd[0] = '\0';
     int rank = config->rank >= 0 ? config->rank : number_from(rank_names, COUNT(rank_names));
     launch->rank = rank >= 0 ? rank : 0;
     launch->ranks = rank >= 0 ? number_from(size_names, COUNT(size_names)) : 1;

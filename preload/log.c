@@ -1,15 +1,67 @@
 #define _GNU_SOURCE
 #include "log.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sys.h"
 
+/* Linux 5.3 and 5.6; the C library's headers may be older. */
+#define SYS_PIDFD_OPEN 434
+#define SYS_PIDFD_GETFD 438
+
 static enum log_level current_level = LOG_WARN;
+
+/* What stderr was at the start. A program may close it, and may get its number for a file of its own. */
+static struct stat first_stderr;
+static bool had_stderr;
+static long detached_tid;
+
+void log_start(void)
+{
+    had_stderr = SYS2(SYS_fstat, 2, &first_stderr) == 0;
+}
 
 void log_set_level(enum log_level level)
 {
     current_level = level;
+}
+
+void log_detach(void)
+{
+    detached_tid = SYS0(SYS_gettid);
+}
+
+/* The application's stderr, seen from a thread with descriptors of its own; or negative errno. */
+static int borrow_stderr(void)
+{
+    int process = (int)SYS2(SYS_PIDFD_OPEN, SYS0(SYS_getpid), 0);
+    int fd = process >= 0 ? (int)SYS3(SYS_PIDFD_GETFD, process, 2, 0) : process;
+    if (process >= 0)
+        sys_close(process);
+    return fd >= 0 ? fd : sys_open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NOCTTY, 0);
+}
+
+static bool is_first_stderr(int fd)
+{
+    struct stat status;
+    return had_stderr && SYS2(SYS_fstat, fd, &status) == 0 && status.st_dev == first_stderr.st_dev &&
+           status.st_ino == first_stderr.st_ino;
+}
+
+/* Nobody may be reading any more: the SIGPIPE of our write is ours. */
+static void write_line(int fd, const char *text, size_t length)
+{
+    const uint64_t pipe = (uint64_t)1 << (SIGPIPE - 1);
+    const struct timespec none = {0, 0};
+    uint64_t old = 0;
+    uint64_t pending = 0;
+    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &old, sizeof old);
+    SYS2(SYS_rt_sigpending, &pending, sizeof pending);
+    if (SYS3(SYS_write, fd, text, length) == -EPIPE && (pending & pipe) == 0)
+        SYS4(SYS_rt_sigtimedwait, &pipe, NULL, &none, sizeof pipe);
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
 }
 
 struct line {
@@ -41,7 +93,12 @@ static void say(enum log_level level, const char *what, const char *detail, cons
         add(&line, reason);
     }
     line.text[line.length++] = '\n';
-    SYS3(SYS_write, 2, line.text, line.length);
+    bool detached = SYS0(SYS_gettid) == detached_tid;
+    int fd = detached ? borrow_stderr() : 2;
+    if (fd >= 0 && is_first_stderr(fd))
+        write_line(fd, line.text, line.length);
+    if (detached && fd >= 0)
+        sys_close(fd);
 }
 
 void log_warn(const char *what, const char *detail)

@@ -16,7 +16,7 @@
 static void put_argv(struct buffer *out)
 {
     struct buffer text = {0};
-    int fd = sys_open("/proc/self/cmdline", O_RDONLY, 0);
+    int fd = sys_open("/proc/thread-self/cmdline", O_RDONLY, 0);
     if (fd >= 0 && buffer_reserve(&text, LONGEST_COMMAND_LINE + 1)) {
         long got = SYS3(SYS_read, fd, text.data, LONGEST_COMMAND_LINE);
         text.length = got > 0 ? (size_t)got : 0;
@@ -37,13 +37,11 @@ static void put_argv(struct buffer *out)
     buffer_free(&text);
 }
 
-static void put_place(struct buffer *out)
+static void put_place(struct buffer *out, const char *directory)
 {
-    char directory[PATH_MAX];
     struct utsname names;
-    bool known = SYS2(SYS_getcwd, directory, sizeof directory) > 0;
-    buffer_json_text(out, "cwd", known ? directory : NULL);
-    known = SYS1(SYS_uname, &names) == 0;
+    buffer_json_text(out, "cwd", directory[0] != '\0' ? directory : NULL);
+    bool known = SYS1(SYS_uname, &names) == 0;
     buffer_json_text(out, "host", known ? names.nodename : NULL);
     buffer_json_text(out, "arch", known ? names.machine : NULL);
 }
@@ -72,7 +70,7 @@ void metadata_json(struct buffer *out, const struct config *config, const struct
     buffer_json_text(out, "exe", launch->exe);
     buffer_json_text(out, "build_id", program != NULL && program->build_id[0] != '\0' ? program->build_id : NULL);
     put_argv(out);
-    put_place(out);
+    put_place(out, launch->cwd);
     buffer_json_u64(out, "pid", (uint64_t)SYS0(SYS_getpid));
     buffer_json_u64(out, "ppid", (uint64_t)SYS0(SYS_getppid));
     buffer_json_u64(out, "rank", (uint64_t)launch->rank);

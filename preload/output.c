@@ -2,59 +2,16 @@
 #include "output.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "sys.h"
 
-#define FIRST_DESCRIPTOR 512 /* beyond what programs close by number or use with select */
-
-/* A descriptor out of the application's way, where its limit allows one. */
-static int move_up(int fd)
-{
-    long high = fd >= 0 ? SYS3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR) : -1;
-    if (high < 0)
-        return fd;
-    sys_close(fd);
-    return (int)high;
-}
-
-static bool identify(int fd, struct stat *status)
-{
-    return SYS2(SYS_fstat, fd, status) == 0;
-}
-
 long output_create(struct output *output, const char *path)
 {
-    int fd = move_up(sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666));
-    struct stat status;
+    int fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
     if (fd < 0)
         return fd;
-    if (!identify(fd, &status)) {
-        sys_close(fd);
-        return -EBADF;
-    }
-    memcpy(output->path, path, strlen(path) + 1);
     output->fd = fd;
-    output->device = status.st_dev;
-    output->inode = status.st_ino;
     output->length = 0;
-    return 0;
-}
-
-/* The application may have closed our descriptor, and may have got its number for a file of its own. */
-static long ensure_open(struct output *output)
-{
-    struct stat status;
-    if (identify(output->fd, &status) && status.st_dev == output->device && status.st_ino == output->inode)
-        return 0;
-    int fd = move_up(sys_open(output->path, O_WRONLY | O_APPEND, 0));
-    if (fd < 0)
-        return fd;
-    if (!identify(fd, &status) || status.st_dev != output->device || status.st_ino != output->inode) {
-        sys_close(fd);
-        return -ESTALE;
-    }
-    output->fd = fd;
     return 0;
 }
 
@@ -76,10 +33,7 @@ long output_append(struct output *output, const struct buffer *data)
 {
     if (data->failed)
         return -ENOMEM;
-    long error = ensure_open(output);
-    if (error != 0)
-        return error;
-    error = write_all(output->fd, data);
+    long error = write_all(output->fd, data);
     if (error != 0)
         SYS2(SYS_ftruncate, output->fd, output->length);
     else
@@ -87,11 +41,12 @@ long output_append(struct output *output, const struct buffer *data)
     return error;
 }
 
-void output_close(struct output *output)
+long output_cut(struct output *output, uint64_t length)
 {
-    if (output->fd > 0 && ensure_open(output) == 0)
-        sys_close(output->fd);
-    output->fd = 0;
+    long error = SYS2(SYS_ftruncate, output->fd, length);
+    if (error == 0)
+        output->length = length;
+    return error;
 }
 
 long output_write_file(const char *path, const struct buffer *data, bool keep)

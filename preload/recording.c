@@ -139,9 +139,13 @@ static long write_gmon(struct recording *recording, const struct interval *inter
 static long append_interval(struct recording *recording, struct interval *interval,
                             const struct interval_record *record)
 {
+    long error = recording->ended ? output_cut(&recording->file, recording->length_before_end) : 0;
+    if (error != 0)
+        return error;
+    recording->ended = false;
     recording->data.length = 0;
     stream_interval(&recording->data, interval, record, recording->config->rate_hz, recording->modules_written);
-    long error = output_append(&recording->file, &recording->data);
+    error = output_append(&recording->file, &recording->data);
     if (error != 0)
         return error;
     for (size_t id = recording->modules_written; id < modules_count(); id++)
@@ -157,6 +161,7 @@ void recording_begin(struct recording *recording, const struct config *config, c
 {
     struct buffer data = recording->data;
     *recording = (struct recording){.config = config, .launch = launch, .start_ns = start_ns, .forked = forked};
+    recording->file.fd = -1;
     recording->data = data;
 }
 
@@ -170,8 +175,7 @@ bool recording_open(struct recording *recording)
     return error == 0;
 }
 
-bool recording_interval(struct recording *recording, struct interval *interval,
-                        const struct interval_record *record)
+bool recording_interval(struct recording *recording, struct interval *interval, const struct interval_record *record)
 {
     if (recording->broken)
         return false;
@@ -207,8 +211,9 @@ void recording_end(struct recording *recording, uint64_t end_ns)
     buffer_bytes(out, json.data, json.length);
     stream_end_image(out, start);
     buffer_free(&json);
+    recording->length_before_end = recording->file.length;
     long error = output_append(&recording->file, out);
+    recording->ended = error == 0;
     if (error != 0)
         fail(recording, error);
-    output_close(&recording->file);
 }

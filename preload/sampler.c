@@ -192,6 +192,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     }
     if (thread == NULL)
         return;
+    if (!collector_is_on()) {
+        sampler_forget_thread(thread);
+        return;
+    }
     uint32_t weight = weight_of(thread, info);
     if (weight == 0 || !collector_is_sampling())
         return;
@@ -317,9 +321,14 @@ void sampler_end_thread(struct thread *thread)
 
 void sampler_forget_thread(struct thread *thread)
 {
+    uint64_t id;
     if (thread->timer >= 0)
         SYS1(SYS_timer_delete, thread->timer);
-    if (thread->perf_fd >= 0)
+    thread->timer = -1;
+    if (thread->perf_fd < 0 || SYS0(SYS_gettid) != thread->tid)
+        return;
+    /* The application may have closed it, and may have got its number for a file of its own. */
+    if (SYS3(SYS_ioctl, thread->perf_fd, PERF_EVENT_IOC_ID, &id) == 0)
         sys_close(thread->perf_fd);
-    thread->timer = thread->perf_fd = -1;
+    thread->perf_fd = -1;
 }

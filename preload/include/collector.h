@@ -8,9 +8,12 @@
  * or when this rank or program is not wanted. Not thread-safe: called before main. */
 void collector_start(void);
 
-/* Writes the last, open interval and ends the recording. Async-signal-safe and thread-safe: never waits for more
- * than two seconds, after which the open interval is given up. */
+/* Has the last, open interval written and ends the recording. Async-signal-safe and thread-safe: never waits for more
+ * than two seconds, after which the open interval is given up. Does nothing in a vfork child. */
 void collector_stop(void);
+
+/* The same before an exec, except that the recording goes on if the exec fails. */
+void collector_before_exec(void);
 
 /* moncontrol(3): sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);

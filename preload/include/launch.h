@@ -8,10 +8,11 @@
 #include "config.h"
 
 struct launch {
-    int rank;                /* 0 without a launcher */
-    int ranks;               /* -1 when unknown */
-    char identity[256];      /* the same in every process of a launch, different in every launch */
-    char exe[PATH_MAX];      /* absolute path of the program */
+    int rank;                 /* 0 without a launcher */
+    int ranks;                /* -1 when unknown */
+    char identity[256];       /* the same in every process of a launch, different in every launch */
+    char exe[PATH_MAX];       /* absolute path of the program */
+    char cwd[PATH_MAX];       /* at the start, or empty */
     char directory[PATH_MAX]; /* absolute path of the run directory */
 };
 

@@ -1,10 +1,17 @@
-/* Messages to the user: one line each on stderr, by one write, `incprof: <what>[: <detail>]`. */
+/* Messages to the user: one line each on stderr, by one write, `incprof: <what>[: <detail>]`. A program that was
+ * started without stderr, or that has closed it or put something else in its place, gets none. */
 #ifndef INCPROF_LOG_H
 #define INCPROF_LOG_H
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_DEBUG };
 
+/* Remembers what stderr is. Once, before the first message. */
+void log_start(void);
+
 void log_set_level(enum log_level level);
+
+/* The calling thread has descriptors of its own: its messages go to the other threads' stderr. */
+void log_detach(void);
 
 /* Both are async-signal-safe and thread-safe. `detail` may be NULL. */
 void log_warn(const char *what, const char *detail);

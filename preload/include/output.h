@@ -1,4 +1,5 @@
-/* Files of the run directory. All functions are async-signal-safe; the collector's lock guards them. */
+/* Files of the run directory. Descriptors are those of the interval thread, which has a table of its own: what the
+ * application opens and closes is out of reach, and the other way round. Async-signal-safe; called by that thread. */
 #ifndef INCPROF_OUTPUT_H
 #define INCPROF_OUTPUT_H
 
@@ -8,11 +9,9 @@
 
 #include "buffer.h"
 
-/* An append-only file that survives a program which closes descriptors that it does not know. */
+/* An append-only file. */
 struct output {
-    char path[PATH_MAX];
     int fd;
-    uint64_t device, inode;
     uint64_t length; /* what is in it, always whole images */
 };
 
@@ -22,7 +21,8 @@ long output_create(struct output *output, const char *path);
 /* Appends by one write. On failure the file is cut back to what it held, and the error is returned. */
 long output_append(struct output *output, const struct buffer *data);
 
-void output_close(struct output *output);
+/* Cuts the file back to `length` bytes. 0 or negative errno. */
+long output_cut(struct output *output, uint64_t length);
 
 /* Writes a file whole: under another name first, then renamed. An existing one is kept if `keep`. */
 long output_write_file(const char *path, const struct buffer *data, bool keep);

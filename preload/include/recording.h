@@ -16,13 +16,15 @@ struct recording {
     const struct launch *launch;
     struct output file;
     struct buffer data;
-    bool open;    /* the stream exists */
-    bool broken;  /* writing has failed: nothing more is tried */
+    bool open;   /* the stream exists */
+    bool broken; /* writing has failed: nothing more is tried */
     bool forked;
     char suffix[32]; /* of gmon files: the pid, in another process of the rank */
     uint64_t start_ns;
     size_t modules_written;
     uint64_t samples, lost;
+    bool ended; /* the end image is written: taken back if there is more to say after all */
+    uint64_t length_before_end;
 };
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
@@ -34,10 +36,9 @@ bool recording_open(struct recording *recording);
 
 /* Appends the interval (stream), or writes its cumulative file (gmon). A forked child with nothing to say yet has no
  * file. False after one line on stderr. */
-bool recording_interval(struct recording *recording, struct interval *interval,
-                        const struct interval_record *record);
+bool recording_interval(struct recording *recording, struct interval *interval, const struct interval_record *record);
 
-/* The recording ended as it should. */
+/* The recording ended as it should, or ends with the exec that comes next. */
 void recording_end(struct recording *recording, uint64_t end_ns);
 
 #endif

@@ -27,7 +27,7 @@ struct sample {
     uint64_t leaf_pc;
     uint32_t weight; /* in ticks */
     uint16_t frame_count;
-    uint8_t kind;    /* enum sample_kind */
+    uint8_t kind; /* enum sample_kind */
     uint8_t flags;
     uint64_t frames[INNER_FRAMES + OUTER_FRAMES]; /* look-up addresses in this process, innermost first */
 };
@@ -39,7 +39,8 @@ bool sampler_start(const struct config *config);
 void sampler_start_thread(struct thread *thread);
 void sampler_end_thread(struct thread *thread);
 
-/* Gives back the timer of a thread that is gone, or is to be sampled no more. */
+/* Gives back the timer of a thread that is gone, or is to be sampled no more. A perf event is a descriptor, which only
+ * the thread itself can close: it does so at its next signal. Async-signal-safe. */
 void sampler_forget_thread(struct thread *thread);
 
 /* Takes the oldest sample out of the ring. False when it is empty. Collector. */

@@ -1,0 +1,115 @@
+/* The exec family. A program that becomes another one does not pass exit: what it has done is written before.
+ * Every function here is async-signal-safe (libc says so of some of them only), as long as its real one is. */
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "collector.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static int (*real_execv)(const char *, char *const[]);
+static int (*real_execve)(const char *, char *const[], char *const[]);
+static int (*real_execvp)(const char *, char *const[]);
+static int (*real_execvpe)(const char *, char *const[], char *const[]);
+static int (*real_fexecve)(int, char *const[], char *const[]);
+static int (*real_execveat)(int, const char *, char *const[], char *const[], int);
+
+static void find(void *real, const char *name)
+{
+    *(void **)real = dlsym(RTLD_NEXT, name);
+}
+
+/* Before any signal handler or forked child can get here. */
+__attribute__((constructor)) static void resolve(void)
+{
+    find(&real_execv, "execv");
+    find(&real_execve, "execve");
+    find(&real_execvp, "execvp");
+    find(&real_execvpe, "execvpe");
+    find(&real_fexecve, "fexecve");
+    find(&real_execveat, "execveat");
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+    collector_before_exec();
+    return real_execv(path, argv);
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+    collector_before_exec();
+    return real_execve(path, argv, envp);
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+    collector_before_exec();
+    return real_execvp(file, argv);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    collector_before_exec();
+    return real_execvpe(file, argv, envp);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+    collector_before_exec();
+    return real_fexecve(fd, argv, envp);
+}
+
+EXPORT int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    collector_before_exec();
+    return real_execveat(directory, path, argv, envp, flags);
+}
+
+/* Makes `argv` of the words from `first` up to the null pointer, which it holds too. */
+#define COLLECT_WORDS(words, argv, first)                                                                              \
+    do {                                                                                                               \
+        va_list counted;                                                                                               \
+        size_t count = 1;                                                                                              \
+        va_start(words, first);                                                                                        \
+        va_copy(counted, words);                                                                                       \
+        while (va_arg(counted, char *) != NULL)                                                                        \
+            count++;                                                                                                   \
+        va_end(counted);                                                                                               \
+        (argv) = alloca((count + 1) * sizeof *(argv));                                                                 \
+        (argv)[0] = (char *)(first);                                                                                   \
+        for (size_t i = 1; i <= count; i++)                                                                            \
+            (argv)[i] = va_arg(words, char *);                                                                         \
+    } while (0)
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+    va_list words;
+    char **argv;
+    COLLECT_WORDS(words, argv, first);
+    va_end(words);
+    return execv(path, argv);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+    va_list words;
+    char **argv;
+    COLLECT_WORDS(words, argv, first);
+    va_end(words);
+    return execvp(file, argv);
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+    va_list words;
+    char **argv;
+    COLLECT_WORDS(words, argv, first);
+    char *const *envp = va_arg(words, char *const *);
+    va_end(words);
+    return execve(path, argv, envp);
+}

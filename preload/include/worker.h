@@ -1,0 +1,34 @@
+/* The interval thread's frame: a thread that libc does not know, with files of its own, that serves requests.
+ *
+ * It is made by clone, so that libc goes on as for a program without it (and ends the process when the application's
+ * last thread ends). It shares neither the table of descriptors nor the working directory, root and umask with the
+ * application: a program that closes every descriptor, counts on the lowest number being free, waits for the end of a
+ * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It runs on
+ * another thread's TLS and uses none of it.
+ */
+#ifndef INCPROF_WORKER_H
+#define INCPROF_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Starts the thread and waits until it has files of its own. False if there can be none. Not thread-safe. */
+bool worker_start(void (*run)(void));
+
+/* In a forked child: there is no such thread here. */
+void worker_forget(void);
+
+/* Asks for something (not 0) and waits until it is done, for so long at most. False if it was not done, or if the
+ * thread has ended. Async-signal-safe and thread-safe. */
+bool worker_ask(uint32_t request, uint64_t longest_ns);
+
+pid_t worker_tid(void);
+
+/* For the thread itself: waits for a request until `deadline_ns` on CLOCK_MONOTONIC; 0 when there is none. */
+uint32_t worker_wait(uint64_t deadline_ns);
+
+/* For the thread itself: the request is done. */
+void worker_done(void);
+
+#endif

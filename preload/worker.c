@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "log.h"
+#include "sys.h"
+
+#define STACK_BYTES ((size_t)256 << 10)
+#define LONGEST_START_NS 2000000000u
+#define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
+
+enum { STARTING, ALIVE, ENDED };
+
+static uint32_t state = ENDED; /* a futex */
+static uint32_t asked;         /* a futex: the request under way, or 0 */
+static pid_t tid;
+static void (*run_worker)(void);
+static uint8_t *stack;
+
+static void wake(uint32_t *word)
+{
+    SYS3(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX);
+}
+
+/* Waits while the word holds `value`. False once the deadline is past. */
+static bool wait_while(uint32_t *word, uint32_t value, uint64_t deadline_ns)
+{
+    struct timespec deadline = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
+    const int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG; /* its deadline is absolute */
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+        if (SYS6(SYS_futex, word, operation, value, &deadline, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT)
+            return __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
+    return true;
+}
+
+/* A number from a directory entry of /proc/self/fd, or -1. */
+static int number_of(const char *name)
+{
+    int number = -1;
+    for (; *name >= '0' && *name <= '9'; name++)
+        number = (number < 0 ? 0 : number * 10) + (*name - '0');
+    return number;
+}
+
+/* For kernels without close_range. Entries may be missed while others are closed: again, until there are none. */
+static void close_listed(void)
+{
+    struct entry {
+        uint64_t inode;
+        int64_t offset;
+        uint16_t length;
+        uint8_t type;
+        char name[];
+    };
+    _Alignas(8) char entries[2048];
+    bool again = true;
+    while (again) {
+        int directory = sys_open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY, 0);
+        long got;
+        again = false;
+        while (directory >= 0 && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
+            for (long at = 0; at < got;) {
+                const struct entry *entry = (const void *)(entries + at);
+                int fd = number_of(entry->name);
+                if (fd >= 0 && fd != directory) {
+                    sys_close(fd);
+                    again = true;
+                }
+                at += entry->length;
+            }
+        }
+        if (directory >= 0)
+            sys_close(directory);
+    }
+}
+
+/* Descriptors 0 to 2 are kept busy: nothing that libc might say goes into a file of ours. */
+static void leave_the_applications_files(void)
+{
+    if (SYS3(SYS_CLOSE_RANGE, 0, UINT32_MAX, 0) != 0)
+        close_listed();
+    SYS1(SYS_chdir, "/");
+    for (int i = 0; i < 3; i++)
+        sys_open("/dev/null", O_RDWR, 0);
+    log_detach();
+}
+
+static int enter(void *unused)
+{
+    (void)unused;
+    SYS5(SYS_prctl, PR_SET_NAME, "incprof", 0, 0, 0);
+    leave_the_applications_files();
+    __atomic_store_n(&state, ALIVE, __ATOMIC_RELEASE);
+    wake(&state);
+    run_worker();
+    __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
+    worker_done();
+    return 0;
+}
+
+bool worker_start(void (*run)(void))
+{
+    const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    stack = sys_alloc(STACK_BYTES);
+    if (stack == NULL)
+        return false;
+    SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
+    run_worker = run;
+    state = STARTING;
+    uint64_t all = ~(uint64_t)0;
+    uint64_t old = 0;
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
+    int errno_kept = errno;
+    int made = clone(enter, stack + STACK_BYTES, flags, NULL);
+    errno = errno_kept;
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+    if (made <= 0) {
+        state = ENDED;
+        sys_free(stack, STACK_BYTES);
+        stack = NULL;
+        return false;
+    }
+    tid = made;
+    wait_while(&state, STARTING, monotonic_ns() + LONGEST_START_NS);
+    return true;
+}
+
+void worker_forget(void)
+{
+    sys_free(stack, STACK_BYTES);
+    stack = NULL;
+    state = ENDED;
+    asked = 0;
+    tid = 0;
+}
+
+pid_t worker_tid(void)
+{
+    return tid;
+}
+
+uint32_t worker_wait(uint64_t deadline_ns)
+{
+    wait_while(&asked, 0, deadline_ns);
+    return __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
+}
+
+void worker_done(void)
+{
+    __atomic_store_n(&asked, 0, __ATOMIC_RELEASE);
+    wake(&asked);
+}
+
+static bool has_ended(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
+}
+
+bool worker_ask(uint32_t request, uint64_t longest_ns)
+{
+    uint64_t deadline_ns = monotonic_ns() + longest_ns;
+    uint32_t other = 0;
+    while (!has_ended() &&
+           !__atomic_compare_exchange_n(&asked, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        if (!wait_while(&asked, other, deadline_ns))
+            return false;
+        other = 0;
+    }
+    wake(&asked);
+    /* The thread may have ended just before it was asked: it has woken nobody since. */
+    while (!has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
+        if (!wait_while(&asked, request, deadline_ns))
+            return false;
+    return true;
+}
