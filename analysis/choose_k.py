@@ -13,15 +13,15 @@ from kneed import KneeLocator
 
 from incprof.analysis.features import BoolArray
 from incprof.analysis.kmeans import Fit
-from incprof.analysis.noise import effective_dimensions
+from incprof.analysis.noise import chi2_quantile, effective_dimensions
 from incprof.model import FloatArray
 
 # Inertia up to this multiple of what sampling explains is nobody's phase.
 NOISE_SLACK = 1.3
-# An interval this many noise widths from its phase does not belong to it; a phase may have a few of them.
-MISFIT_WIDTHS = 4.0
+# Normal score from which an interval does not look like its phase; a phase may have a few of them.
+MISFIT = 2.5
 # This far out it is not the tail of a phase either, but something else.
-STRAY_WIDTHS = 8.0
+STRAY = 6.0
 MISFIT_SHARE = 0.005
 # Two clusters that are no more compact than this are two halves of one cloud.
 SILHOUETTE_FLOOR = 0.25
@@ -46,11 +46,11 @@ def elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:
     return chord_elbow(ks, inertia) if knee is None else int(knee)
 
 
-def misfits(x: FloatArray, fit: Fit, noise: FloatArray, widths: float = MISFIT_WIDTHS) -> BoolArray:
+def misfits(x: FloatArray, fit: Fit, noise: FloatArray, score: float = MISFIT) -> BoolArray:
     """Mark the intervals that lie too far from their center to be explained by `noise` (n,)."""
     distance = ((x - fit.centers[fit.labels]) ** 2).sum(axis=1)
     dof = effective_dimensions(fit.centers)[fit.labels]
-    limit = noise * (1.0 + widths * np.sqrt(2.0 / dof)) * NOISE_SLACK
+    limit = NOISE_SLACK * noise * chi2_quantile(dof, score)
     far: BoolArray = distance > limit
     return far
 

@@ -12,8 +12,9 @@ from incprof.analysis.features import BoolArray
 from incprof.model import FloatArray
 
 MAX_LAG = 8
-# A neighbour further away than this many noise widths belongs to another behaviour.
-FAR = 9.0
+ENOUGH_TICKS = 50.0
+# Normal scores: a neighbour this far away belongs to another behaviour, one this near to the same.
+FAR, NEAR = 4.5, 2.5
 
 
 def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
@@ -26,8 +27,8 @@ def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
     Returns:
         Shape (n,).
     """
-    # One tick more than was seen: an interval of one function alone must not claim to be free of noise.
-    smoothed = (x * ticks[:, None] + 0.5 / max(x.shape[1], 1)) / (ticks[:, None] + 0.5)
+    # Half a tick more than was seen: an interval of one function alone must not claim to be free of noise.
+    smoothed = (x * ticks[:, None] + 0.5 / (x.shape[1] + 1)) / (ticks[:, None] + 0.5)
     variance = np.clip(smoothed * (1.0 - smoothed), 0.0, None).sum(axis=1)
     result: FloatArray = variance / np.maximum(ticks, 1.0)
     return result
@@ -49,14 +50,32 @@ def chi2_quantile(dof: FloatArray, z: float) -> FloatArray:
     return result
 
 
-def overdispersion(x: FloatArray, noise: FloatArray) -> float:
+def local_shares(x: FloatArray, ticks: FloatArray) -> FloatArray:
+    """Return x (n, d) averaged over neighbours until there are about 50 ticks behind each row.
+
+    The scatter of an interval is judged from its shares; those of five ticks are too coarse for that.
+    """
+    half = int(np.ceil(ENOUGH_TICKS / max(float(np.median(ticks)), 1.0))) // 2
+    if half == 0:
+        return x
+    total = np.vstack([np.zeros(x.shape[1]), np.cumsum(x * ticks[:, None], axis=0)])
+    count = np.concatenate([[0.0], np.cumsum(ticks)])
+    low = np.maximum(np.arange(len(x)) - half, 0)
+    high = np.minimum(np.arange(len(x)) + half + 1, len(x))
+    averaged: FloatArray = (total[high] - total[low]) / (count[high] - count[low])[:, None]
+    return averaged
+
+
+def overdispersion(x: FloatArray, ticks: FloatArray) -> float:
     """Return the factor (>= 1) by which intervals of one phase scatter more than tick counting explains.
 
     From differences of intervals that lie 1..8 apart, at the lag where they are smallest: a quarter of the pairs
     belongs to one phase there unless more than four phases alternate at random, and the lower quartile sees only those.
     """
     n = len(x)
-    scale = chi2_quantile(effective_dimensions(x), -0.6745)
+    local = local_shares(x, ticks)
+    noise = sampling_noise(local, ticks)
+    scale = chi2_quantile(effective_dimensions(local), -0.6745)
     best = np.inf
     for lag in range(1, min(MAX_LAG, n // 3) + 1):
         distance = ((x[lag:] - x[:-lag]) ** 2).sum(axis=1)
@@ -65,7 +84,7 @@ def overdispersion(x: FloatArray, noise: FloatArray) -> float:
     return max(best, 1.0) if np.isfinite(best) else 1.0
 
 
-def transitions(x: FloatArray, noise: FloatArray, limit: float = 0.2) -> BoolArray:
+def transitions(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, limit: float = 0.2) -> BoolArray:
     """Mark border intervals: mixtures of a steady neighbour before and a different one after. Shape (n,).
 
     An interval counts when its neighbours are far apart, one of them is steady, and it lies between the two. When
@@ -75,15 +94,20 @@ def transitions(x: FloatArray, noise: FloatArray, limit: float = 0.2) -> BoolArr
     mark = np.zeros(n, dtype=np.bool_)
     if n < 4:
         return mark
+    local = local_shares(x, ticks)
+    noise, dof = dispersion * sampling_noise(local, ticks), effective_dimensions(local)
+    far, near = chi2_quantile(dof, FAR), chi2_quantile(dof, NEAR)
     step = ((x[1:] - x[:-1]) ** 2).sum(axis=1) / (noise[1:] + noise[:-1])
-    for i in range(1, n - 1):
-        before, after = x[i - 1], x[i + 1]
-        gap = after - before
-        gap_sq = float(gap @ gap)
-        steady = (i >= 2 and step[i - 2] < FAR) or (i + 2 < n and step[i + 1] < FAR)
-        if not steady or gap_sq < FAR * (noise[i - 1] + noise[i + 1]):
-            continue
-        t = float((x[i] - before) @ gap) / gap_sq
-        off = x[i] - before - t * gap
-        mark[i] = 0.1 < t < 0.9 and float(off @ off) < FAR * noise[i] + 0.05 * gap_sq
+    same = step < near[1:]
+    gap = x[2:] - x[:-2]
+    width = (gap**2).sum(axis=1)
+    apart = width > np.minimum(far[2:], far[:-2]) * (noise[2:] + noise[:-2])
+    steady = np.concatenate([[False], same[:-2]]) | np.concatenate([same[2:], [False]])
+    along = ((x[1:-1] - x[:-2]) * gap).sum(axis=1) / np.where(width > 0, width, 1.0)
+    off = ((x[1:-1] - x[:-2] - along[:, None] * gap) ** 2).sum(axis=1)
+    between = (along > 0.1) & (along < 0.9) & (off < far[1:-1] * noise[1:-1] + 0.05 * width)
+    width = np.where(apart & steady & between, width, 0.0)
+    # A border has one interval: of two in a row, the other one lies beside it.
+    peak = (width >= np.append(width[1:], 0.0)) & (width > np.append(0.0, width[:-1]))
+    mark[1:-1] = (width > 0) & peak
     return mark if mark.mean() <= limit else np.zeros(n, dtype=np.bool_)

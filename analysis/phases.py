@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.choose_k import STRAY_WIDTHS, misfits
+from incprof.analysis.choose_k import STRAY, misfits
 from incprof.analysis.describe import describe_phases
 from incprof.analysis.features import BoolArray, Features, build_features
 from incprof.analysis.judge import Judgement, judge
@@ -135,9 +135,8 @@ def _cluster_robust(
     waiting = bool(features.idle.mean() >= OFF_CPU_PHASE and features.idle.sum() >= 2)
     busy = np.flatnonzero(~features.idle)
     x, ticks = features.x[busy], features.ticks[busy]
-    noise = sampling_noise(x, ticks)
-    dispersion = overdispersion(x, noise)
-    border = transitions(x, noise * dispersion)
+    dispersion = overdispersion(x, ticks)
+    border = transitions(x, ticks, dispersion)
     keep = busy[~border]
     x, ticks = features.x[keep], features.ticks[keep]
     fits = fit_range(x, random_state=random_state, executor=executor)
@@ -154,7 +153,7 @@ def _cluster_robust(
 
 def _stray(x: FloatArray, fit: Fit, noise: FloatArray, rule: str) -> BoolArray:
     """Mark intervals that fit no cluster, and clusters too small to be a phase of a long run. Shape (n,)."""
-    stray = misfits(x, fit, noise, STRAY_WIDTHS) if rule == "noise_floor" else np.zeros(len(x), dtype=np.bool_)
+    stray = misfits(x, fit, noise, STRAY) if rule == "noise_floor" else np.zeros(len(x), dtype=np.bool_)
     if len(x) >= STRAY_FROM:
         least = max(2, int(np.ceil(STRAY_SHARE * len(x))))
         small = np.bincount(fit.labels, minlength=fit.k) < least

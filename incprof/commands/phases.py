@@ -13,13 +13,14 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incprof.commands._common import add_run_arguments, exit_status, load, progress, warn
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.results import PhaseResult, RunSummary
+    from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
     from incprof.model import IntervalProfile, Run
 
 NAME = "phases"
@@ -60,12 +61,30 @@ def analyse(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -
     with progress("clustering") as report, pool as executor:
         report(0, 1)
         result = find_phases(profile, method=args.method, k=args.k, random_state=args.seed, executor=executor)
-    return summarise(profile, len(recorded.ranks), recorded.app), located(result, profile)
+    return summarise(profile, len(recorded.ranks), recorded.app), located(recorded, profile, result, args.exe)
 
 
-def located(result: PhaseResult, profile: IntervalProfile) -> PhaseResult:
-    """Give each site its file and line."""
-    return result
+def located(recorded: Run, profile: IntervalProfile, result: PhaseResult, exe: str | None) -> PhaseResult:
+    """Give each site its file and line: the function's, or for a loop the line that is sampled most in its phase."""
+    import numpy as np
+
+    from incprof.readers.lines import line_weights, locate
+
+    sites = [site for phase in result.phases for site in phase.sites]
+    begin = dict(zip((s.function for s in sites), locate(recorded, profile, [s.function for s in sites], exe=exe), strict=True))
+
+    def place(site: Site, phase: Phase) -> Site:
+        file, line = begin[site.function].file, begin[site.function].line
+        if site.kind == "loop":
+            members = np.flatnonzero(result.labels == phase.id)
+            lines = line_weights(recorded, profile, site.index, intervals=members, exe=exe)
+            # Code inlined from elsewhere may be the hottest; the loop to instrument is in the function's own file.
+            own = [entry for entry in lines if entry[0] == file] or lines
+            file, line = own[0][:2] if own else (file, line)
+        return replace(site, file=file, line=line)
+
+    phases = tuple(replace(phase, sites=tuple(place(s, phase) for s in phase.sites)) for phase in result.phases)
+    return replace(result, phases=phases)
 
 
 def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace) -> None:

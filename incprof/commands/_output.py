@@ -1,0 +1,79 @@
+"""Where an export goes: stdout, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+from incprof.errors import UsageError
+
+
+def check_target(target: str, *, force: bool, binary: bool) -> None:
+    """Refuse a target that cannot be meant, before any work is done.
+
+    Raises:
+        UsageError: the file exists and `force` is not given, it is a directory or its directory does not exist, or
+            binary output would go to a terminal.
+    """
+    if target == "-":
+        if binary and sys.stdout.isatty():
+            raise UsageError("binary output is not written to a terminal: give a file with -o")
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise UsageError(f"{target} is a directory: give the name of a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{target}: there is no directory {path.parent}")
+    if path.exists() and not force:
+        raise UsageError(f"{target} exists: give --force to replace it, or another name")
+
+
+def write_text(target: str, write: Callable[[TextIO], None]) -> None:
+    """Let `write` produce the text that goes to `target`."""
+    if target == "-":
+        write(sys.stdout)
+        return
+    with _opened(target) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
+        write(text)
+
+
+def write_bytes(target: str, write: Callable[[BinaryIO], None]) -> None:
+    """Let `write` produce the bytes that go to `target`."""
+    if target == "-":
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    with _opened(target) as raw:
+        write(raw)
+
+
+@contextmanager
+def _opened(target: str) -> Iterator[BinaryIO]:
+    """Open a temporary file beside the target, and rename it once the body has succeeded."""
+    path = Path(target)
+    if path.exists() and not path.is_file():  # a pipe or a device must not be replaced
+        with path.open("wb") as raw:
+            yield raw
+        return
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            os.fchmod(handle, 0o666 & ~_umask())
+            yield raw
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """Return the process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

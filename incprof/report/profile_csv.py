@@ -1,0 +1,34 @@
+"""An interval profile as a long table: what each function did in each interval."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, TextIO
+
+import numpy as np
+
+from incprof.model import IntervalProfile
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
+    """Write the columns interval, end_s, function, module, self_s, calls; rows where both numbers are 0 are left out."""
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["interval", "end_s", "function", "module", "self_s", "calls"])
+    for interval, (end, own, calls) in enumerate(
+        zip(profile.end_s.tolist(), _rows(profile.self_s), _rows(profile.calls), strict=True)
+    ):
+        for index in sorted(own.keys() | calls.keys()):
+            function = profile.functions[index]
+            numbers = f"{own.get(index, 0.0):.6f}", int(calls.get(index, 0))
+            writer.writerow([interval, f"{end:.6f}", function.name, function.module, *numbers])
+
+
+def _rows(matrix: csr_array) -> list[dict[int, float]]:
+    """Return the non-zero entries of each row."""
+    ends = np.asarray(matrix.indptr).tolist()
+    columns, values = matrix.indices.tolist(), matrix.data.tolist()
+    rows = [zip(columns[a:b], values[a:b], strict=True) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [{column: value for column, value in row if value} for row in rows]

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from incprof.analysis import choose_k
+from incprof.analysis.choose_k import chord_elbow, elbow
+from incprof.analysis.judge import judge
+from incprof.analysis.kmeans import by_first_appearance, fit_range
+from incprof.analysis.scores import calinski_harabasz, distances, silhouette
+
+
+def blobs(centers, size=40, scale=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.vstack([rng.normal(c, scale, size=(size, len(c))) for c in centers])
+
+
+CORNERS = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)]
+
+
+def test_elbow_of_a_clear_curve():
+    assert elbow([1, 2, 3, 4, 5, 6, 7, 8], [100, 50, 5, 4, 3.5, 3, 2.8, 2.6]) == 3
+
+
+def test_elbow_when_kneed_finds_none(monkeypatch):
+    class Blind:
+        knee = None
+
+        def __init__(self, *args, **kwargs):
+            pass
+
+    monkeypatch.setattr(choose_k, "KneeLocator", Blind)
+    assert elbow([1, 2, 3, 4, 5], [100, 50, 5, 4, 3]) == 3
+
+
+@pytest.mark.parametrize("inertia", [[0.0], [0.0, 0.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0, 5.0]])
+def test_elbow_of_a_flat_curve_is_one(inertia):
+    assert elbow(list(range(1, len(inertia) + 1)), inertia) == 1
+
+
+def test_elbow_of_two_points_is_the_second():
+    assert elbow([1, 2], [10.0, 0.0]) == 2
+
+
+def test_chord_of_a_straight_line_is_deterministic():
+    assert chord_elbow([1, 2, 3, 4], [4.0, 3.0, 2.0, 1.0]) == 1
+
+
+def test_labels_count_up_in_order_of_appearance():
+    assert by_first_appearance(np.array([7, 7, -1, 2, 7, 5])).tolist() == [0, 0, -1, 1, 0, 2]
+
+
+def test_there_are_never_more_clusters_than_distinct_rows():
+    x = np.repeat(np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]), 5, axis=0)
+    assert [fit.k for fit in fit_range(x)] == [1, 2, 3]
+    assert [fit.k for fit in fit_range(np.ones((4, 2)))] == [1]
+
+
+def test_inertia_falls_and_stability_is_a_share():
+    fits = fit_range(blobs(CORNERS[:4]))
+    inertia = [fit.inertia for fit in fits]
+    assert inertia == sorted(inertia, reverse=True)
+    assert all(-1.0 <= fit.stability <= 1.0 for fit in fits)
+    assert fits[3].stability > 0.9
+
+
+def test_wide_data_is_clustered_on_its_principal_axes():
+    x = blobs([np.eye(60)[0], np.eye(60)[1]], scale=0.01)
+    fit = fit_range(x, max_k=2)[1]
+    assert fit.labels.tolist() == [0] * 40 + [1] * 40
+    assert fit.centers.shape == (2, 60)
+
+
+def test_silhouette_is_that_of_scikit_learn():
+    from sklearn.metrics import silhouette_score
+
+    x = blobs(CORNERS[:3], scale=0.3)
+    labels = fit_range(x)[2].labels
+    assert silhouette(distances(x), labels) == pytest.approx(silhouette_score(x, labels))
+    assert silhouette(distances(x), np.zeros(len(x), dtype=np.int64)) is None
+
+
+def test_calinski_harabasz_is_that_of_scikit_learn():
+    from sklearn.metrics import calinski_harabasz_score
+
+    x = blobs(CORNERS[:3], scale=0.3)
+    fits = fit_range(x)
+    expected = calinski_harabasz_score(x, fits[2].labels)
+    assert calinski_harabasz(fits[0].inertia, fits[2].inertia, len(x), 3) == pytest.approx(expected)
+    assert calinski_harabasz(1.0, 1.0, 5, 1) is None
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
+def test_noise_floor_finds_k(k):
+    x = blobs(CORNERS[:k])
+    fits = fit_range(x)
+    noise = [np.full(len(x), 2 * 0.05**2) for _ in fits]
+    judgement = judge(x, fits, noise, None)
+    assert (judgement.k, judgement.rule) == (k, "noise_floor")
+    assert [score.k for score in judgement.scores] == list(range(1, 9))
+
+
+def test_silhouette_decides_where_no_k_reaches_the_floor():
+    x = blobs(CORNERS[:4], scale=0.1)
+    judgement = judge(x, fits := fit_range(x), [np.full(len(x), 1e-6) for _ in fits], None)
+    assert (judgement.k, judgement.rule) == (4, "silhouette")
+    assert judgement.votes["noise_floor"] is None
+
+
+def test_asked_k_wins_up_to_the_number_of_fits():
+    x = blobs(CORNERS[:2])
+    fits = fit_range(x, max_k=3)
+    assert judge(x, fits, None, 3).k == 3
+    assert judge(x, fits, None, 8).k == 3
+    assert judge(x, fits, None, None).rule == "elbow"

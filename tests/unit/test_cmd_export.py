@@ -1,0 +1,141 @@
+import csv
+import io
+import json
+import struct
+
+import pytest
+
+from incprof.cli import main
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import PROFILER, UNKNOWN, Sample, StreamWriter
+
+
+def export(capsys, *args):
+    status = main(["export", *map(str, args)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.fixture
+def run(tmp_path):
+    return two_phase_run(tmp_path / "run", intervals=4)
+
+
+def test_folded(run, capsys):
+    status, out, err = export(capsys, run, "--format", "folded")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "main 8",
+        "main;solve 177",
+        "main;solve;[libm.so.6] 20",
+        "main;write_out 178",
+        "main;write_out;[libm.so.6] 20",
+    ]
+
+
+def test_folded_without_libraries_and_for_one_phase(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run")
+    out = export(capsys, run, "--format", "folded", "--libs", "drop")[1]
+    assert "[libm.so.6]" not in out
+    out = export(capsys, run, "--format", "folded", "--phase", "1")[1]
+    assert "write_out" in out
+    assert "solve" not in out
+    assert export(capsys, run, "--format", "folded", "--phase", "7")[0] == 2
+    assert export(capsys, run, "--format", "csv", "--phase", "1")[0] == 2
+
+
+def test_samples_without_a_function_are_named(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([Sample("main", weight=5), Sample("", UNKNOWN, weight=3), Sample("main", PROFILER, weight=2)])
+    writer.end()
+    assert export(capsys, writer.save(tmp_path / "run"), "--format", "folded")[1] == "[unknown] 3\nmain 5\n"
+
+
+def test_csv(run, capsys):
+    status, out, _ = export(capsys, run, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert status == 0
+    solve = [row for row in rows if row["function"] == "solve"]
+    assert [(row["interval"], row["self_s"]) for row in solve] == [("0", "0.980000"), ("1", "0.990000")]
+    last = next(row for row in rows if row["interval"] == "3" and row["function"] == "write_out")
+    assert last == {
+        "interval": "3", "end_s": "4.000000", "function": "write_out", "module": last["module"],
+        "self_s": "0.980000", "calls": "5",
+    }  # fmt: skip
+
+
+def test_speedscope(run, capsys):
+    status, out, _ = export(capsys, run, "--format", "speedscope")
+    found = json.loads(out)
+    assert status == 0
+    assert found["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = [frame["name"] for frame in found["shared"]["frames"]]
+    (thread,) = found["profiles"]
+    assert (thread["type"], thread["unit"], thread["startValue"]) == ("sampled", "seconds", 0)
+    assert len(thread["samples"]) == len(thread["weights"])
+    assert sum(thread["weights"]) == pytest.approx(thread["endValue"]) == pytest.approx(4.03)
+    assert [frames[i] for i in thread["samples"][0]] == ["main", "solve"]
+    assert [frames[i] for i in thread["samples"][2]] == ["main", "solve", "[libm.so.6]"]
+
+
+def test_speedscope_has_a_profile_for_each_thread(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([Sample("main", thread=t) for t in (0, 1, 0, 2)])
+    writer.end()
+    found = json.loads(export(capsys, writer.save(tmp_path / "run"), "--format", "speedscope")[1])
+    assert [(p["name"], p["weights"]) for p in found["profiles"]] == [
+        ("thread 0", [0.02]), ("thread 1", [0.01]), ("thread 2", [0.01]),
+    ]  # fmt: skip
+
+
+def test_gprof(run, tmp_path, capsys):
+    target = tmp_path / "gmon.out"
+    assert export(capsys, run, "--format", "gprof", "-o", target)[0] == 0
+    data = target.read_bytes()
+    assert data[:8] == b"gmon" + struct.pack("<I", 1)
+    assert data[20] == 0
+
+
+@pytest.mark.parametrize("form", ["gprof", "csv", "folded", "speedscope"])
+def test_same_bytes_every_time_and_in_files(run, tmp_path, capsysbinary, form):
+    assert main(["export", str(run), "--format", form, "-o", str(tmp_path / "a")]) == 0
+    assert main(["export", str(run), "--format", form]) == 0
+    assert capsysbinary.readouterr().out == (tmp_path / "a").read_bytes()
+
+
+def test_files_are_not_overwritten_unless_forced(run, tmp_path, capsys):
+    target = tmp_path / "out"
+    target.write_text("mine")
+    status, _, err = export(capsys, run, "--format", "csv", "-o", target)
+    assert (status, target.read_text()) == (2, "mine")
+    assert "--force" in err
+    assert export(capsys, run, "--format", "csv", "-o", target, "--force")[0] == 0
+    assert target.read_text().startswith("interval,")
+
+
+def test_bad_targets(run, tmp_path, capsys):
+    assert export(capsys, run, "--format", "csv", "-o", tmp_path)[0] == 2
+    assert export(capsys, run, "--format", "csv", "-o", tmp_path / "no" / "file")[0] == 2
+
+
+def test_a_failed_export_leaves_nothing(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([])
+    writer.end()
+    run = writer.save(tmp_path / "run")
+    status, _, err = export(capsys, run, "--format", "folded", "-o", tmp_path / "out")
+    assert (status, err.count("\n")) == (4, 1)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run"]
+
+
+def test_output_to_a_device_does_not_replace_it(run, tmp_path, capsys):
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    assert export(capsys, run, "--format", "csv", "-o", link, "--force")[0] == 0
+    assert link.is_symlink()
+
+
+def test_torn_run(run, tmp_path, capsys):
+    stream = run / "rank-00000.gmon"
+    stream.write_bytes(stream.read_bytes()[:-60])
+    assert export(capsys, run, "--format", "csv", "-o", tmp_path / "out")[0] == 5

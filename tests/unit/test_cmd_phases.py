@@ -1,0 +1,144 @@
+import csv
+import io
+import json
+
+import pytest
+
+from incprof.cli import main
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import Sample, StreamWriter
+
+
+def answer(capsys, *args):
+    status = main(["phases", *map(str, args)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_json_has_the_promised_keys(tmp_path, capsys):
+    status, out, err = answer(capsys, two_phase_run(tmp_path / "run"), "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert found["schema"] == "incprof.phases/1"
+    assert found["run"] | {"overhead_pct": 0} == {
+        "app": "app", "ranks": 1, "intervals": 20, "interval_s": 1.0, "rate_hz": 100.0, "samples": 60,
+        "overhead_pct": 0, "duration_s": 20.0, "off_cpu_s": 0.0,
+    }  # fmt: skip
+    assert (found["rank"], found["method"], found["k"]) == (0, "robust", 2)
+    assert found["labels"] == [0] * 10 + [1] * 10
+    assert found["end_s"] == [float(i) for i in range(1, 21)]
+    assert [score["k"] for score in found["scores"]][:2] == [1, 2]
+    assert found["scores"][0]["silhouette"] is None
+    first, second = found["phases"]
+    assert (first["id"], first["intervals"], first["app_pct"], first["seconds"]) == (0, 10, 50.0, 10.0)
+    assert first["functions"][0]["name"] == "solve"
+    assert first["functions"][0]["share"] > 0.95
+    site = first["sites"][0]
+    assert {key: site[key] for key in ("heartbeat", "function", "kind", "phase_pct", "app_pct")} == {
+        "heartbeat": 1, "function": "solve", "kind": "loop", "phase_pct": 100.0, "app_pct": 50.0,
+    }  # fmt: skip
+    assert (second["sites"][0]["function"], second["sites"][0]["kind"]) == ("write_out", "body")
+    assert second["functions"][0]["calls"] == 50
+    assert {"file", "line"} <= site.keys()
+    assert first["steps"] == []
+
+
+def test_same_bytes_whatever_the_number_of_jobs(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run")
+    first = answer(capsys, run, "--json")
+    assert answer(capsys, run, "--json", "--jobs", 3) == first
+
+
+def test_text_shows_table_ribbon_and_functions(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    status, out, err = answer(capsys, two_phase_run(tmp_path / "run"))
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[0].startswith("app, rank 0, 20 intervals of 1 s, 20 s, 60 samples, overhead 0 %")
+    assert "0" * 45 + "1" * 45 in lines
+    header = next(line for line in lines if "Site function" in line)
+    for name in ("Phase", "Phase %", "App %", "Inst. type", "HB", "Where"):
+        assert name in header
+    assert any(line.split()[:5] == ["0", "solve", "100.0", "50.0", "loop"] for line in lines)
+    assert any(line.split()[:5] == ["1", "write_out", "100.0", "50.0", "body"] for line in lines)
+    assert any("50 calls  write_out" in line for line in lines)
+    assert out.isascii()
+    assert max(len(line.rstrip()) for line in lines) <= 90
+
+
+def test_csv_has_a_row_for_each_interval(tmp_path, capsys):
+    status, out, _ = answer(capsys, two_phase_run(tmp_path / "run"), "--csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert status == 0
+    assert [row["phase"] for row in rows] == ["0"] * 10 + ["1"] * 10
+    assert rows[3] == {"interval": "3", "end_s": "4.000000", "phase": "0", "cluster": "0"}
+
+
+def test_several_ranks_are_answered_for_the_lowest(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run", ranks=(2, 5))
+    assert "rank 2 of 2 ranks (the others: --rank)" in answer(capsys, run)[1]
+    assert json.loads(answer(capsys, run, "--json", "--rank", 5)[1])["rank"] == 5
+    status, out, err = answer(capsys, run, "--rank", 3)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_k_and_method(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run")
+    assert json.loads(answer(capsys, run, "--json", "--k", 3)[1])["k"] == 3
+    assert json.loads(answer(capsys, run, "--json", "--method", "paper")[1])["method"] == "paper"
+
+
+@pytest.mark.parametrize("args", [("--k", "9"), ("--k", "0"), ("--jobs", "0"), ("--seed", "-1"), ("--method", "x")])
+def test_wrong_arguments(tmp_path, capsys, args):
+    status, out, err = answer(capsys, two_phase_run(tmp_path / "run"), *args)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_libs_from_the_environment(tmp_path, capsys, monkeypatch):
+    run = two_phase_run(tmp_path / "run")
+    monkeypatch.setenv("INCPROF_LIBS", "drop")
+    dropped = json.loads(answer(capsys, run, "--json")[1])
+    charged = json.loads(answer(capsys, run, "--json", "--libs", "caller")[1])
+    self_s = [found["phases"][0]["functions"][0]["self_s"] for found in (dropped, charged)]
+    assert self_s[1] - self_s[0] == pytest.approx(1.0)
+    monkeypatch.setenv("INCPROF_LIBS", "nonsense")
+    assert answer(capsys, run)[0] == 2
+
+
+def test_torn_run_is_answered_with_exit_code_5(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run")
+    stream = run / "rank-00000.gmon"
+    stream.write_bytes(stream.read_bytes()[:-60])
+    status, out, err = answer(capsys, run, "--json")
+    assert status == 5
+    assert json.loads(out)["k"] == 2
+    assert err.startswith("incprof: ")
+
+
+def test_no_data_is_one_line_and_exit_code_4(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for run in (tmp_path / "empty", tmp_path / "missing"):
+        status, out, err = answer(capsys, run)
+        assert (status, out, err.count("\n")) == (4, "", 1)
+
+
+def test_zero_samples(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([])
+    writer.interval([])
+    writer.end()
+    status, out, err = answer(capsys, writer.save(tmp_path / "run"))
+    assert (status, out) == (4, "")
+    assert "no samples in 2 intervals" in err
+
+
+def test_one_interval(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([Sample("main;solve", weight=100)])
+    writer.end()
+    status, out, err = answer(capsys, writer.save(tmp_path / "run"))
+    assert status == 0
+    assert "1 phase (" in out
+    assert "one interval only" in err
