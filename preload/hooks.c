@@ -13,6 +13,7 @@
 #include "collector.h"
 #include "log.h"
 #include "sampler.h"
+#include "signal_stacks.h"
 #include "sys.h"
 #include "thread.h"
 
@@ -21,7 +22,6 @@
 #define STACK_SLACK 8192 /* the TCB is near the top of a thread's stack, not at it */
 
 extern void *__libc_stack_end;
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
 /* Thread's end is noticed by the destructor of this key. */
 static pthread_key_t thread_key;
@@ -41,16 +41,6 @@ static void *real(void **slot, const char *name)
     return found;
 }
 
-/* The handler runs on a stack of ours where the thread has none of its own for signals: coroutines' stacks may be too
- * small for a signal frame. Async-signal-safe. */
-static void use_signal_stack(struct thread *thread)
-{
-    stack_t present;
-    stack_t ours = {.ss_sp = thread->signal_stack, .ss_size = SIGNAL_STACK};
-    if (SYS2(SYS_sigaltstack, NULL, &present) == 0 && (present.ss_flags & SS_DISABLE) != 0)
-        SYS2(SYS_sigaltstack, &ours, NULL);
-}
-
 static void on_thread_end(void *record)
 {
     thread_end(record);
@@ -62,7 +52,7 @@ static void *run_thread(void *record)
     void *(*routine)(void *) = thread->routine;
     void *argument = thread->argument;
     pthread_setspecific(thread_key, thread);
-    use_signal_stack(thread);
+    signal_stacks_start_thread(thread);
     /* glibc puts a thread's TCB at the top of its stack. */
     uint64_t high = (uint64_t)pthread_self();
     thread_start(thread, high - thread->stack_high + STACK_SLACK, high, (uint64_t)(uintptr_t)routine);
@@ -119,7 +109,7 @@ void hooks_start_main_thread(void)
     }
     if (pthread_key_create(&thread_key, on_thread_end) == 0)
         pthread_setspecific(thread_key, thread);
-    use_signal_stack(thread);
+    signal_stacks_start_thread(thread);
     thread_start(thread, high - bytes, high, 0);
     at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
 }
@@ -165,7 +155,7 @@ EXPORT void _Exit(int status)
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (number != SAMPLER_SIGNAL || !collector_is_on())
-        return __sigaction(number, action, old);
+        return signal_stacks_action(number, action, old);
     sampler_exchange_action(action, old);
     return 0;
 }
@@ -210,19 +200,11 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 /* Our signal stack is not the application's business: it sees none, and may set one of its own. */
 EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 {
-    struct thread *thread = incprof_tls.self;
-    long error = SYS2(SYS_sigaltstack, stack, old);
-    if (error != 0) {
-        errno = (int)-error;
-        return -1;
-    }
-    if (thread == NULL)
+    long error = signal_stacks_set(incprof_tls.self, stack, old);
+    if (error == 0)
         return 0;
-    if (old != NULL && old->ss_sp == thread->signal_stack)
-        *old = (stack_t){.ss_flags = SS_DISABLE};
-    if (stack != NULL && (stack->ss_flags & SS_DISABLE) != 0)
-        use_signal_stack(thread);
-    return 0;
+    errno = (int)-error;
+    return -1;
 }
 
 /* What the hooks call from signal handlers is looked up before there can be any. */

@@ -7,6 +7,7 @@
 #ifndef INCPROF_THREAD_H
 #define INCPROF_THREAD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 #define INNER_FRAMES 64
 #define OUTER_FRAMES 64
 #define RING_WORDS 8192 /* a power of two */
-#define SIGNAL_STACK ((size_t)64 << 10)
+#define SIGNAL_STACK ((size_t)256 << 10) /* virtual: pages come when they are touched */
 
 struct arc {
     uint64_t self;  /* return address of mcount: in the called function. 0: free */
@@ -56,6 +57,7 @@ struct thread {
     uint64_t period_ns, first_due_ns, delivered;
     uint64_t start_pc; /* the start routine: what a thread too short to be sampled is charged to */
     uint64_t stack_low, stack_high;
+    stack_t application_stack; /* the signal stack that the application has set */
 
     /* What pthread_create was asked to run (hooks.c). */
     void *(*routine)(void *);
