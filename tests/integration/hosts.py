@@ -1,0 +1,181 @@
+"""Host programs of the lifecycle tests: built once, run with and without the collector, compared, read back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pytest
+
+from incprof.model import IntervalProfile
+from incprof.readers import open_run, read_profile
+from tests.integration.collector import Outcome, clean_environment, run, variables
+
+HOSTS = Path(__file__).parent / "lifecycle_fixtures"
+HEADER = struct.Struct("<4sIBBHII")
+
+
+class BuildHost(Protocol):
+    """Compiles a program of lifecycle_fixtures/: `host("ends.c")`."""
+
+    def __call__(
+        self, name: str, *, flags: str = "", pg: bool = True, output: str = "", compiler: str = "gcc"
+    ) -> Path: ...
+
+
+def compile_host(root: Path, name: str, *, flags: str = "", pg: bool = True, output: str = "", compiler: str) -> Path:
+    """Compile a fixture under `root`, unless that has been done."""
+    need(compiler)
+    target = root / (output or Path(name).stem)
+    if not target.exists():
+        words = [compiler, "-O2", "-g", "-pthread", *(["-pg"] if pg else []), *flags.split(), str(HOSTS / name)]
+        done = subprocess.run([*words, "-o", str(target), "-ldl"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return target
+
+
+def need(*tools: str) -> None:
+    """Skip the test where a tool is missing."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+def need_root() -> None:
+    """Skip the test for ordinary users."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else or to mount")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program's two runs. `place` is the recorded one's working directory."""
+
+    alone: Outcome
+    recorded: Outcome
+    place: Path
+    directory: Path
+
+    def lines(self) -> list[str]:
+        """What the collector said."""
+        return collector_lines(self.recorded)
+
+    def profile(self, pid: int | None = None) -> IntervalProfile:
+        """What was recorded of the first process, or of `pid`."""
+        return read_profile(open_run(self.directory), process=pid)
+
+    def files(self) -> list[str]:
+        """Names of the streams in the run directory."""
+        return streams(self.directory)
+
+
+def collector_lines(outcome: Outcome) -> list[str]:
+    """The lines on stderr that the collector wrote."""
+    return [line for line in outcome.stderr.splitlines() if line.startswith("incprof: ")]
+
+
+def streams(directory: Path) -> list[str]:
+    """Names of the streams in a run directory, none where there is no directory."""
+    return sorted(path.name for path in directory.glob("rank-*.gmon"))
+
+
+def try_both(
+    command: Sequence[str | Path],
+    place: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+    interval: float = 0.1,
+    lines: int = 0,
+    timeout_s: float = 60,
+) -> Trial:
+    """Run a command alone and under the collector; exit code, stdout and its own stderr must be the same.
+
+    `lines`: how many lines the collector is expected to write on stderr.
+    """
+    alone_at, recorded_at = place / "alone", place / "recorded"
+    for at in (alone_at, recorded_at):
+        at.mkdir(exist_ok=True)
+    directory = directory or recorded_at / "run"
+    alone = run(command, alone_at, dict(env or {}), timeout_s)
+    recorded = run(command, recorded_at, {**variables(directory, interval=interval), **(env or {})}, timeout_s)
+    assert (recorded.status, recorded.stdout) == (alone.status, alone.stdout), recorded
+    said = collector_lines(recorded)
+    own = [line for line in recorded.stderr.splitlines() if line not in said]
+    assert own == alone.stderr.splitlines(), recorded.stderr
+    assert len(said) == lines, recorded.stderr
+    return Trial(alone, recorded, recorded_at, directory)
+
+
+def record_only(command: Sequence[str | Path], place: Path, **env: str) -> Outcome:
+    """Run a command under the collector with exactly these variables beside the library's."""
+    place.mkdir(exist_ok=True)
+    preload = variables(place)["LD_PRELOAD"]
+    return run(command, place, {"LD_PRELOAD": preload, **env}, 60)
+
+
+def calls(profile: IntervalProfile) -> dict[str, int]:
+    """Calls by mangled name."""
+    totals = np.ravel(profile.calls.sum(axis=0))
+    return {f.mangled: int(n) for f, n in zip(profile.functions, totals, strict=True) if n}
+
+
+def ticks(profile: IntervalProfile) -> int:
+    """All ticks of the samples."""
+    return int(profile.samples.weight.sum())
+
+
+def incprof(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    import sys
+
+    command = [sys.executable, "-m", "incprof", *map(str, words)]
+    root = str(Path(__file__).parents[2])
+    env = {**clean_environment(), "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, timeout=120)
+
+
+@dataclass(frozen=True)
+class RawImage:
+    """An image of a stream, as it lies in the file."""
+
+    kind: int
+    module: int
+    start: int
+    end: int
+
+
+def raw_images(data: bytes) -> list[RawImage]:
+    """The images of an undamaged stream."""
+    found, at = [], 0
+    while at < len(data):
+        magic, version, kind, _, module, length, _ = HEADER.unpack_from(data, at)
+        assert (magic, version) == (b"gmon", 1)
+        end = at + HEADER.size + length
+        assert end <= len(data), "torn"
+        found.append(RawImage(kind, module, at, end))
+        at = end
+    return found
+
+
+def ended_cleanly(path: Path) -> bool:
+    """Whether the last image of a stream says so."""
+    return raw_images(path.read_bytes())[-1].kind == 8
+
+
+@pytest.fixture(scope="session")
+def host(tmp_path_factory: pytest.TempPathFactory) -> BuildHost:
+    """Compile once per session and set of options."""
+    root = tmp_path_factory.mktemp("hosts")
+
+    def build_host(name: str, *, flags: str = "", pg: bool = True, output: str = "", compiler: str = "gcc") -> Path:
+        return compile_host(root, name, flags=flags, pg=pg, output=output, compiler=compiler)
+
+    return build_host

@@ -1,0 +1,110 @@
+"""However a program ends, it ends as it would alone, and what it did is on record."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.collector import clean_environment, variables
+from tests.integration.hosts import BuildHost, calls, ended_cleanly, incprof, raw_images, ticks, try_both
+
+WRITTEN = ["exit", "return", "_exit", "_Exit", "quick_exit", "thread-exit"]
+
+
+@pytest.mark.parametrize("mode", WRITTEN)
+@pytest.mark.parametrize("status", [0, 255])
+def test_orderly_end_loses_nothing(host: BuildHost, tmp_path: Path, mode: str, status: int) -> None:
+    """The open interval is written whatever way the program chose, and the exit code is its own."""
+    trial = try_both([host("ends.c"), mode, str(status)], tmp_path, interval=60)
+    assert trial.recorded.status == status
+    profile = trial.profile()
+    assert calls(profile)["tick"] == 1000
+    assert ticks(profile) >= 15
+    assert ended_cleanly(trial.directory / "rank-00000.gmon")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGSEGV, signal.SIGXCPU])
+def test_deadly_signal_keeps_complete_intervals(host: BuildHost, tmp_path: Path, number: int) -> None:
+    trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=0.05)
+    assert trial.recorded.status == -number
+    assert calls(trial.profile())["tick"] == 1000
+    assert trial.profile().n_intervals >= 3
+    assert not ended_cleanly(trial.directory / "rank-00000.gmon")
+
+
+def test_abort(host: BuildHost, tmp_path: Path) -> None:
+    trial = try_both([host("ends.c"), "abort"], tmp_path, interval=0.05)
+    assert trial.recorded.status == -signal.SIGABRT
+    assert trial.profile().n_intervals >= 3
+
+
+def test_main_thread_leaves_and_workers_run_on(host: BuildHost, tmp_path: Path) -> None:
+    """The process ends with its last thread: ours is none of the application's."""
+    trial = try_both([host("ends.c"), "pthread_exit"], tmp_path)
+    assert trial.recorded.status == 0
+    assert trial.recorded.stdout.count("worker done") == 2
+    assert calls(trial.profile())["tick"] == 2000
+    assert ended_cleanly(trial.directory / "rank-00000.gmon")
+
+
+def test_exit_while_threads_run_hard(host: BuildHost, tmp_path: Path) -> None:
+    trial = try_both([host("ends.c"), "busy", "7"], tmp_path, interval=60)
+    assert trial.recorded.status == 7
+    assert calls(trial.profile())["tick"] == 1000
+
+
+def test_order_of_exit_handlers(host: BuildHost, tmp_path: Path) -> None:
+    trial = try_both([host("ends.c"), "exit"], tmp_path)
+    assert trial.recorded.stdout.split("\n") == ["main done", "atexit two", "atexit one", "destructor", ""]
+
+
+def start(command: list[str | Path], place: Path, interval: float) -> subprocess.Popen[bytes]:
+    environment = {**clean_environment(), **variables(place / "run", interval=interval)}
+    return subprocess.Popen(list(map(str, command)), cwd=place, env=environment, stdout=subprocess.DEVNULL)
+
+
+def wait_for_intervals(stream: Path, count: int) -> None:
+    """Until the stream holds that many intervals."""
+    for _ in range(3000):
+        if stream.exists():
+            data = stream.read_bytes()
+            if data and sum(image.kind == 2 for image in raw_images(data)) >= count:
+                return
+        time.sleep(0.01)
+    raise AssertionError(f"{stream} does not grow")
+
+
+def test_kill_9_in_the_middle_of_an_interval(host: BuildHost, tmp_path: Path) -> None:
+    """All complete intervals are readable; the command line says that the run did not end, and succeeds."""
+    process = start([host("endless.c")], tmp_path, 0.05)
+    stream = tmp_path / "run/rank-00000.gmon"
+    wait_for_intervals(stream, 6)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    kinds = [image.kind for image in raw_images(stream.read_bytes())]
+    assert kinds[-1] == 2
+    done = incprof("export", tmp_path / "run", "--format", "csv", "-o", tmp_path / "out.csv")
+    assert done.returncode == 0, done.stderr
+    assert "did not end" in done.stderr or "not end cleanly" in done.stderr, done.stderr
+
+
+def test_stopped_and_continued(host: BuildHost, tmp_path: Path) -> None:
+    """SIGSTOP and SIGCONT: intervals stay on their grid, with one long one where the process stood."""
+    process = start([host("endless.c")], tmp_path, 0.05)
+    stream = tmp_path / "run/rank-00000.gmon"
+    wait_for_intervals(stream, 2)
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.5)
+    before = stream.stat().st_size
+    time.sleep(0.2)
+    assert stream.stat().st_size == before
+    os.kill(process.pid, signal.SIGCONT)
+    seen = sum(image.kind == 2 for image in raw_images(stream.read_bytes()))
+    wait_for_intervals(stream, seen + 4)
+    process.terminate()
+    assert process.wait() == -signal.SIGTERM
