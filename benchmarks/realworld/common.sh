@@ -7,8 +7,9 @@
 : "${here:?}"
 repo=$(cd "$here/../.." && pwd)
 scratch=${INCPROF_SCRATCH:-${XDG_CACHE_HOME:-$HOME/.cache}/incprof-realworld}
-python=${PYTHON:-python3}
+# shellcheck disable=SC2034  # used by the scripts that source this file
 jobs=${INCPROF_JOBS:-2}
+# shellcheck disable=SC2034
 pg_flags='-pg -O2 -g'
 
 mkdir -p "$scratch"
@@ -97,12 +98,16 @@ check_mcount() {
     nm -D "$1" | grep -Eq ' U _?mcount' || die "$1 does not import mcount"
 }
 
-# incprof: the installed command where there is one, else this source tree.
-incprof() {
+# $INCPROF, else the installed command, else the one of this tree's own environment.
+run_incprof() {
     if [ -n "${INCPROF:-}" ]; then
-        $INCPROF "$@"
+        "$INCPROF" "$@"
+    elif command -v incprof >/dev/null 2>&1; then
+        incprof "$@"
+    elif [ -x "$repo/.venv/bin/incprof" ]; then
+        "$repo/.venv/bin/incprof" "$@"
     else
-        PYTHONPATH="$repo${PYTHONPATH:+:$PYTHONPATH}" "$python" -m incprof "$@"
+        die "incprof is not installed: run make once, or set INCPROF to the command"
     fi
 }
 
@@ -112,13 +117,14 @@ record() {
     interval=$2
     shift 2
     run_dir=$scratch/runs/$name
-    rm -rf "$run_dir" "$run_dir".*
+    rm -rf "$run_dir" "$run_dir".[0-9]*
     mkdir -p "$scratch/runs"
     say "recording $name: $*"
-    (cd "$work_dir" && incprof record -i "$interval" -o "$run_dir" -- "$@" \
-        >"$scratch/runs/$name.out" 2>"$scratch/runs/$name.err") ||
-        { tail -n 20 "$scratch/runs/$name.err" >&2; die "the recorded run of $name failed"; }
-    incprof phases "$run_dir" --json >"$scratch/runs/$name.json"
-    incprof phases "$run_dir" | tee "$scratch/runs/$name.txt"
+    (cd "$work_dir" && run_incprof record -i "$interval" -o "$run_dir" -- "$@" \
+        >"$run_dir.out" 2>"$run_dir.err") ||
+        { tail -n 20 "$run_dir.err" >&2; die "the recorded run of $name failed"; }
+    run_incprof phases "$run_dir" --json >"$run_dir.json"
+    run_incprof phases "$run_dir" >"$run_dir.txt"
+    cat "$run_dir.txt"
     say "$name: run directory $run_dir, phases in $run_dir.json"
 }

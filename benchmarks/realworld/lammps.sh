@@ -44,6 +44,7 @@ copy_closure() {
                 next="$next $(sed -n 's/^ *# *include "\([a-z0-9_]*\)\.h".*/\1/p' "$tree/$file")"
             done
         done
+        # shellcheck disable=SC2086  # the names are words
         todo=$(printf '%s\n' $next | sort -u)
     done
 }
