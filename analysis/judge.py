@@ -24,9 +24,7 @@ class Judgement:
     scores: tuple[KScore, ...]
 
 
-def judge(
-    x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray] | None, asked: int | None
-) -> Judgement:
+def judge(x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray] | None, asked: int | None) -> Judgement:
     """Score the fits and choose among them.
 
     Args:

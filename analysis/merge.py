@@ -12,7 +12,7 @@ from incprof.model import FloatArray, IntArray
 # Halves of a normal cloud are 2.7 apart by this measure, halves of an even one 3.5.
 NO_GAP = 3.6
 # Phases with the same site functions are one when this much of their time goes to the same functions.
-SAME_TIME = 0.5
+SAME_TIME = 0.6
 
 
 def separation(a: FloatArray, b: FloatArray) -> float:
@@ -49,9 +49,7 @@ def merge_clusters(x: FloatArray, labels: IntArray, sites: Callable[[IntArray], 
         labels = by_first_appearance(np.where(labels == pair[1], pair[0], labels))
 
 
-def _most_alike(
-    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]]
-) -> tuple[int, int] | None:
+def _most_alike(x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]]) -> tuple[int, int] | None:
     """Return the least separated pair of clusters that should be joined, or None."""
     members = [np.flatnonzero(labels == c) for c in range(int(labels.max(initial=-1)) + 1)]
     chosen = [sites(m) for m in members]

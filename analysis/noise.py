@@ -40,7 +40,9 @@ def effective_dimensions(x: FloatArray) -> FloatArray:
     p1 = x.sum(axis=1)
     trace = p1 - p2
     trace_sq = p2 - 2.0 * p3 + p2**2
-    return np.maximum(np.divide(trace**2, trace_sq, out=np.ones_like(trace), where=trace_sq > 1e-12), 1.0)
+    ratio = np.divide(trace**2, trace_sq, out=np.ones_like(trace), where=trace_sq > 1e-12)
+    result: FloatArray = np.maximum(ratio, 1.0)
+    return result
 
 
 def chi2_quantile(dof: FloatArray, z: float) -> FloatArray:

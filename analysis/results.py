@@ -87,8 +87,9 @@ class KScore:
 class PhaseResult:
     """The phases of one process.
 
-    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. votes: what each rule would choose.
-    end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified, cluster ids are before merging.
+    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. votes: what each rule would
+    choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified, cluster ids are
+    before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
     """
 

@@ -21,7 +21,8 @@ def distances(x: FloatArray) -> FloatArray:
     squares = norms[:, None] + norms[None, :] - 2.0 * (x @ x.T)
     np.maximum(squares, 0.0, out=squares)
     np.fill_diagonal(squares, 0.0)
-    return np.sqrt(squares, out=squares)
+    roots: FloatArray = np.sqrt(squares)
+    return roots
 
 
 def silhouette(distance: FloatArray, labels: IntArray) -> float | None:

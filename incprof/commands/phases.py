@@ -71,7 +71,8 @@ def located(recorded: Run, profile: IntervalProfile, result: PhaseResult, exe: s
     from incprof.readers.lines import line_weights, locate
 
     sites = [site for phase in result.phases for site in phase.sites]
-    begin = dict(zip((s.function for s in sites), locate(recorded, profile, [s.function for s in sites], exe=exe), strict=True))
+    functions = [site.function for site in sites]
+    begin = dict(zip(functions, locate(recorded, profile, functions, exe=exe), strict=True))
 
     def place(site: Site, phase: Phase) -> Site:
         file, line = begin[site.function].file, begin[site.function].line

@@ -14,10 +14,10 @@ from incprof.report.ribbon import runs, sign, stretched
 
 COLOURS = ("blue", "dark_orange3", "green4", "red3", "purple", "cyan4", "deep_pink3", "gold3", "grey50", "navy_blue")
 RULES = {
-    "noise_floor": "what sampling noise leaves unexplained",
+    "noise_floor": "noise floor",
     "silhouette": "silhouette",
     "elbow": "elbow",
-    "user": "--k",
+    "user": "you",
 }
 TOP = 3
 
@@ -59,7 +59,7 @@ def _head(run: RunSummary) -> str:
 
 def _verdict(run: RunSummary, result: PhaseResult) -> str:
     """Return how many phases there are, and why."""
-    parts = [f"{_count(result.k, 'phase')} (method {result.method}, k chosen by {RULES[result.rule]})"]
+    parts = [f"{_count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
     merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
     if merged > 0 and result.rule != "user":
         parts.append(f"{_count(merged, 'cluster')} merged or dropped")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
-    """Write the columns interval, end_s, function, module, self_s, calls; rows where both numbers are 0 are left out."""
+    """Write interval, end_s, function, module, self_s, calls; without rows in which both numbers are 0."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["interval", "end_s", "function", "module", "self_s", "calls"])
     for interval, (end, own, calls) in enumerate(
@@ -30,5 +31,5 @@ def _rows(matrix: csr_array) -> list[dict[int, float]]:
     """Return the non-zero entries of each row."""
     ends = np.asarray(matrix.indptr).tolist()
     columns, values = matrix.indices.tolist(), matrix.data.tolist()
-    rows = [zip(columns[a:b], values[a:b], strict=True) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    rows = [zip(columns[a:b], values[a:b], strict=True) for a, b in pairwise(ends)]
     return [{column: value for column, value in row if value} for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def cells(labels: IntArray, width: int) -> list[int]:
     edges = np.linspace(0, n, min(n, max(width, 1)) + 1).round().astype(int)
     total = {int(value): int(count) for value, count in zip(*np.unique(labels, return_counts=True), strict=True)}
     out = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges.tolist()):
         values, counts = np.unique(labels[low:high], return_counts=True)
         found = zip(values.tolist(), counts.tolist(), strict=True)
         out.append(min((-count, total[value], value) for value, count in found)[2])

@@ -1,4 +1,4 @@
-"""Stacks as a speedscope file: one sampled profile per thread, weights in seconds (speedscope.app/file-format-schema.json)."""
+"""Stacks as a speedscope file: one sampled profile per thread, weights in seconds."""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ def rows(*lines: str) -> IntervalProfile:
     return make_profile(own, calls, names=names)
 
 
-def noisy(shares: Sequence[dict[str, float]], lengths: Sequence[int], *, ticks: int = 100, seed: int = 0) -> IntervalProfile:
+def noisy(
+    shares: Sequence[dict[str, float]], lengths: Sequence[int], *, ticks: int = 100, seed: int = 0
+) -> IntervalProfile:
     """A profile that stays `lengths[i]` intervals in the mix `shares[i]`, with the noise of sampling."""
     rng = np.random.default_rng(seed)
     names = sorted({name for mix in shares for name in mix})
