@@ -169,6 +169,8 @@ static void pass_on(int number, siginfo_t *info, void *context)
     struct sigaction action = application_action;
     if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
         return; /* the default action of this signal is to do nothing */
+    if ((action.sa_flags & SA_RESETHAND) != 0)
+        application_action.sa_handler = SIG_DFL;
     if ((action.sa_flags & SA_SIGINFO) != 0)
         action.sa_sigaction(number, info, context);
     else
