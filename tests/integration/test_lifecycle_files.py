@@ -1,0 +1,106 @@
+"""Descriptors, limits, users and roots: what the program does with its own never meets ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.hosts import BuildHost, calls, ended_cleanly, need, need_root, streams, ticks, try_both
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("loop", "wrong 0\n"),
+        ("range", "wrong 0\n"),
+        ("pipe", "child 5\n"),
+        ("few", "3 4 1\n"),
+        ("chdir", "chdir 0\n"),
+    ],
+)
+@pytest.mark.parametrize("style", ["stream", "gmon"])
+def test_recording_goes_on(host: BuildHost, tmp_path: Path, mode: str, said: str, style: str) -> None:
+    """Everything is closed, limited or left behind; the program's own files hold nothing of ours."""
+    env = {"INCPROF_FORMAT": style}
+    trial = try_both([host("files.c"), mode], tmp_path, interval=0.05, env=env)
+    assert trial.recorded.stdout == said
+    assert calls(trial.profile())["tick"] == 20
+    if style == "stream":
+        assert ticks(trial.profile()) >= 15
+        assert ended_cleanly(trial.directory / "rank-00000.gmon")
+
+
+def test_no_descriptor_of_ours_in_the_program(host: BuildHost, tmp_path: Path) -> None:
+    trial = try_both([host("files.c"), "count"], tmp_path, interval=0.05)
+    assert calls(trial.profile())["tick"] == 20
+
+
+@pytest.mark.parametrize("style", ["stream", "gmon"])
+def test_lowest_descriptor_is_free(host: BuildHost, tmp_path: Path, style: str) -> None:
+    """close(0) and open() give 0 every time, while files are opened and written at every millisecond."""
+    env = {"INCPROF_FORMAT": style}
+    trial = try_both([host("files.c"), "lowest"], tmp_path, interval=0.001, env=env)
+    assert trial.recorded.stdout == "stolen 0\n"
+    assert trial.profile().n_intervals > 50
+
+
+def test_daemon(host: BuildHost, tmp_path: Path) -> None:
+    """Each process of it ends as alone; the one that works is on record."""
+    need("sh")
+    # cat ends when the daemon, too, has closed the pipe.
+    trial = try_both(["sh", "-c", f"{host('files.c')} daemon | cat"], tmp_path)
+    assert trial.recorded.stdout == "daemon wrong 0\n"
+    sizes = {name: (trial.directory / name).stat().st_size for name in streams(trial.directory)}
+    largest = max(sizes, key=lambda name: sizes[name])
+    assert calls(trial.profile(int(largest.split(".")[1])) if largest.count(".") > 1 else trial.profile())["tick"] == 50
+
+
+def test_closed_stderr_stays_silent(host: BuildHost, tmp_path: Path) -> None:
+    """A warning must not go into the file that took stderr's number. The directory cannot be written later on."""
+    need("sh")
+    program = host("files.c")
+    trial = try_both(
+        ["sh", "-c", f"ulimit -f 8; {program} stderr"],
+        tmp_path,
+        interval=0.02,
+        env={"INCPROF_LOG": "debug"},
+        lines=None,
+    )
+    assert trial.recorded.stdout == "fd 2\nsize 0\n"
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_started_without_standard_descriptors(host: BuildHost, tmp_path: Path, closed: str) -> None:
+    need("sh")
+    env = {"INCPROF_RATE": "nonsense"}
+    trial = try_both(["sh", "-c", f"{host('files.c')} chdir {closed}; echo $?"], tmp_path, env=env)
+    assert calls(trial.profile())["tick"] == 20
+
+
+def test_nobody_reads_stderr(host: BuildHost, tmp_path: Path) -> None:
+    """A warning into a closed pipe kills nobody."""
+    need("bash")
+    command = f"{{ sleep 0.2; {host('files.c')} chdir; echo $? >status; }} 2>&1 >out | true; cat status out"
+    trial = try_both(["bash", "-c", command], tmp_path, env={"INCPROF_RATE": "nonsense", "INCPROF_LOG": "debug"})
+    assert trial.recorded.stdout == "0\nchdir 0\n"
+
+
+def test_becomes_nobody(host: BuildHost, tmp_path: Path) -> None:
+    """A program that drops its privileges after the start is recorded to its end."""
+    need_root()
+    trial = try_both([host("files.c"), "nobody"], tmp_path)
+    assert trial.recorded.stdout == "setuid 0\n"
+    assert ended_cleanly(trial.directory / "rank-00000.gmon")
+    assert ticks(trial.profile()) >= 25
+
+
+@pytest.mark.parametrize("style", ["stream", "gmon"])
+def test_changes_its_root(host: BuildHost, tmp_path: Path, style: str) -> None:
+    need_root()
+    jail = tmp_path / "jail"
+    jail.mkdir()
+    trial = try_both([host("files.c"), "chroot", jail], tmp_path, env={"INCPROF_FORMAT": style})
+    assert trial.recorded.stdout == "chroot 0\n"
+    assert calls(trial.profile())["tick"] == 20
+    assert [path.name for path in jail.iterdir()] in ([], ["gmon.out"])  # glibc's, of the run alone

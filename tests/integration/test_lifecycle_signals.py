@@ -1,0 +1,32 @@
+"""Programs that use signals themselves: they get theirs and none of ours, and are sampled all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.hosts import BuildHost, calls, ticks, try_both
+
+
+@pytest.mark.parametrize("clock", ["cpu", "perf"])
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("prof", "ten ticks"),
+        ("urg", "default 1\nmine 1 seen 5\nmine 1\nignored 1"),
+        ("once", "seen 1 default 1"),
+        ("reset", "reset"),
+        ("block", "blocked 1 1"),
+        ("wait", "own 50 others 0"),
+    ],
+)
+def test_own_use_of_signals(host: BuildHost, fast_clock: str, tmp_path: Path, mode: str, said: str, clock: str) -> None:
+    if clock == "perf" and fast_clock != "perf":
+        pytest.skip("perf events are not permitted here")
+    program = host("signals.c", flags="-D_GNU_SOURCE")
+    plain = host("signals.c", flags="-D_GNU_SOURCE", pg=False, output="signals-plain")
+    trial = try_both([program, mode], tmp_path, env={"INCPROF_CLOCK": clock}, reference=[plain, mode])
+    assert trial.recorded.stdout == said + "\n"
+    assert calls(trial.profile())["tick"] == 77
+    assert ticks(trial.profile()) >= 15
