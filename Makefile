@@ -1,7 +1,9 @@
 # make test, make check, make demo: each sets up what it needs (a virtual environment in .venv) by itself.
 
-PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,\
-	$(shell command -v $(p) >/dev/null && $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $(p))))
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q

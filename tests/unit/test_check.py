@@ -1,0 +1,205 @@
+"""What `check` says about programs of every build, and about files that are none."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from incprof.cli import main
+from incprof.elf.preflight import warning_for
+from incprof.elf.traits import read_traits
+from incprof.errors import NoDataError
+
+SOURCE = """
+#include <stdio.h>
+static __attribute__((noinline)) int twice(int x) { return 2 * x; }
+int thrice(int x) { return twice(x) + x; }
+int main(int argc, char **argv) { printf("%d\\n", thrice(argc)); return 0; }
+"""
+
+
+def compile_program(folder: Path, name: str, *flags: str, compiler: str = "gcc", source: str = SOURCE) -> str:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    file = folder / f"{name}.c"
+    file.write_text(source)
+    subprocess.run([compiler, *flags, str(file), "-o", str(folder / name)], check=True, cwd=folder)
+    return str(folder / name)
+
+
+def answer(path: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+    status = main(["check", "--json", path])
+    return status, json.loads(capsys.readouterr().out)
+
+
+BUILDS = [
+    [],
+    ["-O2"],
+    ["-no-pie", "-fno-pie"],
+    ["-fno-plt"],
+    ["-fno-plt", "-no-pie", "-fno-pie"],
+    ["-mfentry"],
+    ["-Wl,-z,now"],
+    ["-Wl,-z,lazy"],
+    ["-fcf-protection=full"],
+]
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("flags", BUILDS, ids=" ".join)
+def test_every_build_shows_its_calls(
+    tmp_path: Path, compiler: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = compile_program(tmp_path, "app", "-pg", "-g", *flags, compiler=compiler)
+    status, said = answer(path, capsys)
+    assert (status, said["usable"], said["verdict"]) == (0, True, "usable")
+    assert (said["functions"], said["functions_calling"]) == (3, 3)
+    assert said["hook"] == ("__fentry__" if "-mfentry" in flags else "mcount")
+    assert said["pie"] is ("-no-pie" not in flags)
+    assert (said["lines"], said["unwind_tables"], said["dynamic"]) == (True, True, True)
+
+
+def test_the_build_id_is_the_linkers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = compile_program(tmp_path, "app", "-pg", "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567")
+    assert answer(path, capsys)[1]["build_id"] == "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("flags", "verdict"),
+    [
+        ([], "not usable: not built with -pg"),
+        (["-pg", "-static"], "not usable: statically linked"),
+        (["-pg", "-static-pie"], "not usable: statically linked"),
+        (["-pg", "-c"], "not usable: neither a program"),
+        (["-fPIC", "-shared"], "not usable: no function calls mcount"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_recorded(
+    tmp_path: Path, flags: list[str], verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, said = answer(compile_program(tmp_path, "app", *flags), capsys)
+    assert (status, said["usable"]) == (1, False)
+    assert str(said["verdict"]).startswith(verdict)
+
+
+def test_compiled_but_not_linked_with_pg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compile_program(tmp_path, "app.o", "-pg", "-c")
+    subprocess.run(["gcc", "app.o", "-o", "app"], check=True, cwd=tmp_path)
+    status, said = answer(str(tmp_path / "app"), capsys)
+    assert (status, said["compiled_pg"], said["linked_pg"]) == (1, True, False)
+    assert "compiled but not linked" in str(said["verdict"])
+
+
+def test_linked_but_not_compiled_with_pg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compile_program(tmp_path, "app.o", "-c")
+    subprocess.run(["gcc", "-pg", "app.o", "-o", "app"], check=True, cwd=tmp_path)
+    status, said = answer(str(tmp_path / "app"), capsys)
+    assert (status, said["compiled_pg"], said["linked_pg"]) == (0, False, True)
+    assert "calls are not" in str(said["verdict"])
+
+
+def test_a_partly_profiled_program_says_which_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compile_program(tmp_path, "plain.o", "-c", source="int a(void) { return 1; } int b(void) { return 2; }")
+    compile_program(tmp_path, "app.o", "-pg", "-c", source="int a(void), b(void); int main(void) { return a() - b(); }")
+    subprocess.run(["gcc", "-pg", "app.o", "plain.o", "-o", "app"], check=True, cwd=tmp_path)
+    status, said = answer(str(tmp_path / "app"), capsys)
+    assert (status, said["functions"], said["functions_calling"]) == (0, 3, 1)
+    assert "only 1 of 3 functions call mcount" in str(said["verdict"])
+
+
+def test_profiled_libraries_are_found_by_runpath(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lib").mkdir()
+    compile_program(tmp_path / "lib", "libwork.so", "-pg", "-fPIC", "-shared", source="int work(void) { return 1; }")
+    caller = "int work(void); int main(void) { return work(); }"
+    link = ["-Llib", "-lwork", "-Wl,-rpath,$ORIGIN/lib"]
+    (tmp_path / "app.c").write_text(caller)
+    subprocess.run(["gcc", "-pg", "app.c", "-o", "app", *link], check=True, cwd=tmp_path)
+    _, said = answer(str(tmp_path / "app"), capsys)
+    assert said["profiled_libraries"] == [str(tmp_path / "lib/libwork.so")]
+    (tmp_path / "lib/libwork.so").unlink()
+    _, said = answer(str(tmp_path / "app"), capsys)
+    assert said["missing_libraries"] == ["libwork.so"]
+    assert "libraries not found: libwork.so" in str(said["verdict"])
+
+
+def test_a_stripped_program_still_shows_its_call_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = compile_program(tmp_path, "app", "-pg", "-s")
+    assert main(["check", path]) == 0
+    shown = capsys.readouterr().out
+    assert "3 calls of mcount (stripped" in shown
+    assert "usable, but stripped" in shown
+
+
+def test_files_that_are_no_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "text"
+    text.write_text("plain text, long enough to hold a header")
+    assert main(["check", str(text)]) == 4
+    assert capsys.readouterr().err == f"incprof: {text}: not an ELF file\n"
+    text.write_bytes(b"")
+    assert main(["check", str(text)]) == 4
+    assert main(["check", str(tmp_path / "none")]) == 1
+    assert main(["check", str(tmp_path)]) == 1
+    capsys.readouterr()
+
+
+def test_another_machines_program_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = bytearray(Path(compile_program(tmp_path, "app", "-pg")).read_bytes())
+    data[18:20] = (183).to_bytes(2, "little")
+    (tmp_path / "arm").write_bytes(data)
+    status, said = answer(str(tmp_path / "arm"), capsys)
+    assert (status, said["machine"]) == (1, "aarch64")
+    data[4] = 1
+    (tmp_path / "half").write_bytes(data)
+    status, said = answer(str(tmp_path / "half"), capsys)
+    assert (status, said["bits"]) == (1, 32)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return Path(compile_program(tmp_path_factory.mktemp("elf"), "app", "-pg")).read_bytes()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_files_end_in_one_error(program: bytes, tmp_path: Path, data: st.DataObject) -> None:
+    mutated = bytearray(program)
+    length = len(mutated)
+    # The tables that everything hangs on: the file's header, the program headers, the section headers.
+    hot = st.one_of(st.integers(0, 900), st.integers(length - 2400, length - 1), st.integers(0, length - 1))
+    for _ in range(data.draw(st.integers(1, 8))):
+        mutated[data.draw(hot)] = data.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
+    file = tmp_path / "mutated"
+    file.write_bytes(mutated[: data.draw(st.sampled_from([length, length, length // 2, 100, 30]))])
+    said = complaint(str(file))
+    assert said is None or (str(file) in said and "\n" not in said)
+
+
+def complaint(path: str) -> str | None:
+    """The one error that reading may end in."""
+    try:
+        read_traits(path)
+    except NoDataError as error:
+        return str(error)
+    return None
+
+
+def test_warnings_before_a_recording(tmp_path: Path) -> None:
+    good = compile_program(tmp_path, "good", "-pg")
+    plain = compile_program(tmp_path, "plain")
+    static = compile_program(tmp_path, "static", "-pg", "-static")
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    shell = shutil.which("sh")
+    assert shell is not None
+    assert warning_for(good, []) is None
+    assert "not built with -pg" in str(warning_for(plain, []))
+    assert "statically linked" in str(warning_for(static, []))
+    assert warning_for(str(script), []) is None
+    assert warning_for(shell, ["-c", plain]) is None
+    assert warning_for(plain, ["-n", "2", good]) is None
+    assert warning_for(str(tmp_path / "none"), []) is None

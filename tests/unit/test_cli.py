@@ -1,0 +1,119 @@
+"""The command line: verbs, exit codes, and what is imported for which of them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from incprof import __version__, cli
+from incprof.errors import GateError, IncprofError, NoDataError, PartialDataError, UsageError
+
+
+def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "incprof", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+
+
+def raising(error: BaseException):
+    def fail(args: object) -> int:
+        raise error
+
+    return fail
+
+
+@pytest.fixture
+def broken_verb(monkeypatch: pytest.MonkeyPatch):
+    """Lets `incprof env` raise what the test wants."""
+
+    def install(error: BaseException) -> None:
+        monkeypatch.setattr("incprof.commands.env.run", raising(error))
+
+    return install
+
+
+@pytest.mark.parametrize("verb", sorted(cli.VERBS))
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([verb, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: incprof {verb}")
+
+
+def test_help_lists_the_verbs_without_importing_them() -> None:
+    code = "import sys; from incprof.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(verb in done.stdout for verb in cli.VERBS)
+    assert "incprof.commands.record" not in done.stderr.split()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["record", "--help"], ["env", "--libpath"], ["check", sys.executable]])
+def test_starting_a_recording_imports_no_scientific_package(words: list[str]) -> None:
+    code = f"import sys; from incprof.cli import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert not loaded & {"numpy", "scipy", "pandas", "sklearn", "kneed", "rich", "elftools"}
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.stdout, done.returncode) == (f"incprof {__version__}\n", 0)
+
+
+@pytest.mark.parametrize("words", [[], ["nonsense"], ["env", "--nonsense"], ["check"], ["record"], ["env", "--lib"]])
+def test_usage_errors_take_one_line_and_exit_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("incprof")
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "status"),
+    [
+        (IncprofError("it is broken"), "incprof: it is broken\n", 1),
+        (UsageError("no"), "incprof: no\n", 2),
+        (GateError("too slow"), "incprof: too slow\n", 3),
+        (NoDataError("empty"), "incprof: empty\n", 4),
+        (PartialDataError("torn"), "incprof: torn\n", 5),
+        (FileNotFoundError(2, "No such file or directory", "run"), "incprof: run: No such file or directory\n", 1),
+        (OSError("odd"), "incprof: odd\n", 1),
+        (KeyboardInterrupt(), "", 130),
+    ],
+)
+def test_exceptions_become_exit_codes(
+    error: BaseException, line: str, status: int, broken_verb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken_verb(error)
+    assert cli.main(["env"]) == status
+    assert capsys.readouterr().err == line
+
+
+def test_an_unforeseen_exception_takes_one_line(broken_verb, capsys: pytest.CaptureFixture[str]) -> None:
+    broken_verb(ZeroDivisionError("two\nlines"))
+    assert cli.main(["env"]) == 1
+    said = capsys.readouterr().err
+    assert said == ("incprof: internal error: ZeroDivisionError: two lines; run again with --debug for the traceback\n")
+
+
+@pytest.mark.parametrize("words", [["--debug", "env"], ["env", "--debug"]])
+def test_debug_shows_the_traceback(words: list[str], broken_verb, capsys: pytest.CaptureFixture[str]) -> None:
+    broken_verb(NoDataError("empty"))
+    assert cli.main(words) == 4
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_debug_after_the_dashes_belongs_to_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["record", "--rate", "x", "--", "app", "--debug"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    done = subprocess.run(
+        [sys.executable, "-m", "incprof", "env"], stdout=sink, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(sink)
+    assert (done.stderr, done.returncode) == ("", 141)

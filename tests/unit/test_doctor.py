@@ -1,0 +1,74 @@
+"""The probes of the machine, and what `doctor` makes of them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from incprof import machine
+from incprof.cli import main
+
+
+def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    return {finding["name"]: finding["state"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+
+
+def test_this_machine_can_record(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith("recording works\n")
+    assert "libincprof.so" in shown
+
+
+def test_json_is_pure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["schema"], answer["usable"]) == ("incprof.doctor/1", True)
+    assert {"library", "glibc", "cpu clock", "perf clock", "versions"} <= {f["name"] for f in answer["findings"]}
+
+
+def test_a_missing_library_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("INCPROF_LIB", "/nowhere/libincprof.so")
+    assert main(["doctor", "--json"]) == 1
+    assert states(capsys)["library"] == "fail"
+
+
+def test_a_library_that_does_not_load_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "libincprof.so"
+    broken.write_bytes(b"\x7fELF, but not really")
+    monkeypatch.setenv("INCPROF_LIB", str(broken))
+    assert main(["doctor"]) == 1
+    assert "cannot be preloaded" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_missing_feature_does_not_fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(machine, "perf_error", lambda: "Permission denied")
+    monkeypatch.setattr(machine, "tool_versions", lambda names: {})
+    monkeypatch.setattr(machine, "is_writable", lambda directory: False)
+    assert main(["doctor", "--json"]) == 0
+    found = states(capsys)
+    assert {found[name] for name in ("perf clock", "compiler", "gprof", "MPI", "directory")} == {"lacking"}
+
+
+def test_another_c_library_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(machine, "glibc_version", lambda: None)
+    assert main(["doctor", "--json"]) == 1
+    assert states(capsys)["glibc"] == "fail"
+
+
+def test_commands_that_fail_have_no_output() -> None:
+    assert machine.output(["false"]) is None
+    assert machine.output(["/nowhere/tool"]) is None
+    assert machine.first_line(machine.output(["echo", "one"])) == "one"
+
+
+def test_tools_that_are_not_there_are_left_out() -> None:
+    assert list(machine.tool_versions(["ls", "no-such-tool"])) == ["ls"]
+
+
+def test_the_timer_probe_counts_signals() -> None:
+    rate = machine.highest_timer_rate()
+    assert rate is not None
+    assert rate > 0
