@@ -110,14 +110,18 @@ static void drain(void)
 }
 
 /* Calls made while moncontrol(3) had switched counting off are not kept. */
-static void take_calls(bool keep)
+static void take_calls_of(struct thread *thread)
 {
-    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
-        if (keep)
-            interval_take_calls(&interval, thread);
-        else
-            arcs_forget(thread);
-    }
+    if (__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0)
+        interval_take_calls(&interval, thread);
+    else
+        arcs_forget(thread);
+}
+
+static void take_calls(void)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        take_calls_of(thread);
 }
 
 /* Code that dlopen has brought is known by its calls before a sample falls into it. */
@@ -149,7 +153,7 @@ static void give_up(void)
 
 static void close_interval(void)
 {
-    take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
+    take_calls();
     drain();
     uint64_t now_ns = monotonic_ns();
     look_up_new_calls(now_ns);
@@ -175,7 +179,7 @@ static void close_interval(void)
     interval_begin(&interval, now_ns, config.format == FORMAT_GMON);
     last_cpu_ns = cpu_ns;
     last_collector_ns = collector_ns;
-    thread_reap(true);
+    thread_reap(true, take_calls_of);
 }
 
 /* Rings are emptied often enough to hold what comes between: some 50 samples of each thread. */
@@ -216,7 +220,7 @@ static void serve(uint32_t request)
     case REQUEST_PAUSE:
     case REQUEST_RESUME:
         drain();
-        take_calls(__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0);
+        take_calls();
         __atomic_store_n(&paused, request == REQUEST_PAUSE, __ATOMIC_RELAXED);
         break;
     default:
@@ -243,7 +247,7 @@ static void collect(void)
             next_drain = now + drain_period_ns();
         } else if (now >= next_drain) {
             drain();
-            thread_reap(false);
+            thread_reap(false, take_calls_of);
             next_drain = now + drain_period_ns();
         }
         release();

@@ -136,7 +136,7 @@ static bool unlink_thread(struct thread *before, struct thread *thread)
     return true;
 }
 
-void thread_reap(bool all)
+void thread_reap(bool all, void (*take_calls)(struct thread *))
 {
     struct thread *before = NULL;
     for (struct thread *thread = thread_first(); thread != NULL;) {
@@ -145,6 +145,7 @@ void thread_reap(bool all)
         if ((all || ending) && is_gone(thread) && is_drained(thread) && unlink_thread(before, thread)) {
             if (!ending)
                 sampler_forget_thread(thread); /* it ended without passing our hook */
+            take_calls(thread); /* the last ones come after our hook, from other destructors */
             thread_discard(thread);
         } else {
             before = thread;

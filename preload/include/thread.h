@@ -100,8 +100,8 @@ void thread_end(struct thread *thread);
 struct thread *thread_first(void);
 
 /* Unlinks the records of threads that are gone, for use again. `all`: also looks for threads that ended without
- * passing our hook. Collector, after draining. */
-void thread_reap(bool all);
+ * passing our hook. `take_calls` gets each record before it is free. Collector, after draining. */
+void thread_reap(bool all, void (*take_calls)(struct thread *));
 
 /* In a forked child: forgets every thread but the calling one. */
 void thread_after_fork(void);
