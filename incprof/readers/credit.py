@@ -14,6 +14,9 @@ from incprof.readers.symboltable import NOWHERE, SymbolTable
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+# Functions are aligned to 64 bytes at most.
+MAX_PADDING = 63
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -39,11 +42,8 @@ def filled_bins(histograms: Sequence[Histogram], rate_hz: float) -> Bins:
 
 
 def share_out(bins: Bins, table: SymbolTable) -> tuple[IntArray, FloatArray]:
-    """Symbols and the seconds that each gets, shape (x,); symbols repeat. NOWHERE gets bins that meet no function.
-
-    A bin that meets a function gives all its time to functions, also where it reaches into the padding after one.
-    """
-    start, end = table.start.astype(np.float64), table.end.astype(np.float64)
+    """Symbols and the seconds that each gets, shape (x,); symbols repeat. NOWHERE gets bins that meet no function."""
+    start, end = table.start.astype(np.float64), _with_padding(table)
     first = np.searchsorted(end, bins.low, side="right")
     last = np.searchsorted(start, bins.high, side="left")
     met = np.maximum(last - first, 0)
@@ -57,3 +57,10 @@ def share_out(bins: Bins, table: SymbolTable) -> tuple[IntArray, FloatArray]:
     lost = met == 0
     symbols = np.concatenate([table.owner[piece], np.full(np.count_nonzero(lost), NOWHERE, dtype=np.int64)])
     return symbols, np.concatenate([given, seconds[lost]])
+
+
+def _with_padding(table: SymbolTable) -> FloatArray:
+    """Where each range ends, with the padding up to the next one, shape (r,): nothing else can run there."""
+    end = table.end.astype(np.float64)
+    following = np.append(table.start[1:].astype(np.float64), np.inf)
+    return np.where(following - end <= MAX_PADDING, following, end)

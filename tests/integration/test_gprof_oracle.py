@@ -1,0 +1,129 @@
+"""The same gmon.out read by us and by stock gprof gives the same flat profile.
+
+gprof knows fewer functions: it leaves out most clones (`f.isra.0`), stubs and sizes, and charges what lies there to
+the function before. It counts no calls by a function of itself, nor from outside of the program. The comparison does
+the same to our side, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from incprof.readers import open_run
+from incprof.readers.credit import filled_bins
+from incprof.readers.gmonfile import flat_profile, read_gmon
+from incprof.readers.writer import stream_totals, write_gmon
+
+PROGRAMS = [
+    ("oracle.c", "-O0"),
+    ("oracle.c", "-O2 -fno-optimize-sibling-calls"),
+    ("oracle.c", "-O2 -no-pie -fno-pie"),
+    ("oracle.c", "-O1 -fopenmp"),
+    ("oracle.cpp", "-O0"),
+    ("oracle.cpp", "-O2"),
+    ("oracle.f90", "-O0"),
+    ("oracle.f90", "-O2 -fno-inline"),
+]
+# gprof prints hundredths of a second.
+ROUNDING_S = 0.0051
+
+pytestmark = pytest.mark.skipif(shutil.which("gprof") is None, reason="gprof is not installed")
+
+
+class Gprof:
+    """What stock gprof makes of a file: seconds and calls by the address of a function."""
+
+    def __init__(self, exe: Path, gmon: Path):
+        listing = subprocess.run(["nm", str(exe)], capture_output=True, text=True, check=True).stdout
+        code = re.findall(r"^([0-9a-f]+) [tTwWiu] (\S+)$", listing, re.MULTILINE)
+        by_name = {name: int(address, 16) for address, name in code}
+        self.seconds: dict[int, float] = {}
+        self.calls: dict[int, int] = {}
+        for name, seconds, count in self._flat(exe, gmon, "-q"):
+            self.seconds[by_name[name]] = seconds
+            self.calls[by_name[name]] = count
+        # With -z it also lists functions that were never seen, and so all that it knows.
+        self.names = {by_name[name]: name for name, _, _ in self._flat(exe, gmon, "-z")}
+        self.addresses = sorted(self.names)
+
+    @staticmethod
+    def _flat(exe: Path, gmon: Path, option: str) -> Iterator[tuple[str, float, int]]:
+        """Name, seconds and calls of each line of the flat profile."""
+        command = ["gprof", "-b", "-p", option, "--no-demangle", str(exe), str(gmon)]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        for line in text.split("Call graph")[0].splitlines():
+            words = re.sub(r"<cycle \d+>", "", line).split()
+            if len(words) >= 4 and all(re.fullmatch(r"[\d.]+", word) for word in words[:3]):
+                yield words[-1], float(words[2]), int(words[3]) if len(words) > 4 else 0
+
+    def owner(self, address: int) -> int:
+        """The address of the function to which gprof would charge this one."""
+        return self.addresses[bisect_right(self.addresses, address) - 1]
+
+
+def fold_ours(gprof: Gprof, exe: Path, gmon: Path) -> tuple[dict[int, float], dict[int, int]]:
+    """Our flat profile by the functions that gprof knows."""
+    flat = flat_profile(str(gmon), str(exe))
+    seconds: Counter[int] = Counter()
+    calls: Counter[int] = Counter()
+    for function, self_s, count in zip(flat.functions, flat.self_s, flat.calls, strict=True):
+        owner = gprof.owner(function.address)
+        seconds[owner] += self_s
+        calls[owner] += int(count)
+    records = read_gmon(str(gmon))
+    ends = zip(records.from_pc.tolist(), records.self_pc.tolist(), records.count.tolist(), strict=True)
+    for source, target, count in ends:
+        if source < gprof.addresses[0] or gprof.owner(source) == gprof.owner(target):
+            calls[gprof.owner(target)] -= count
+    return dict(seconds), dict(calls)
+
+
+def disputed(gprof: Gprof, gmon: Path) -> dict[int, float]:
+    """Seconds in bins at the edge of each function, where glibc's bins have a width that is no whole number.
+
+    gprof cuts the edges of such bins down to 2 bytes, which moves time between neighbours.
+    """
+    slack: Counter[int] = Counter()
+    bins = filled_bins(read_gmon(str(gmon)).histograms, 100)
+    for low, high, ticks, tick_s in zip(bins.low, bins.high, bins.ticks, bins.tick_s, strict=True):
+        touched = {gprof.owner(int(low) - 2), gprof.owner(int(high) + 2)}
+        if not (high - low).is_integer() and len(touched) > 1:
+            slack.update(dict.fromkeys(touched, ticks * tick_s))
+    return slack
+
+
+def compare(exe: Path, gmon: Path) -> None:
+    theirs = Gprof(exe, gmon)
+    seconds, calls = fold_ours(theirs, exe, gmon)
+    slack = disputed(theirs, gmon)
+    assert sum(theirs.seconds.values()) > 0.1, "the program was too short to say anything"
+    for address in set(seconds) | set(theirs.seconds):
+        name, margin = theirs.names[address], ROUNDING_S + slack.get(address, 0)
+        assert seconds.get(address, 0) == pytest.approx(theirs.seconds.get(address, 0), abs=margin), name
+        assert calls.get(address, 0) == theirs.calls.get(address, 0), name
+
+
+@pytest.fixture(params=PROGRAMS, ids=lambda p: "".join(p))
+def program(request, build):
+    source, flags = request.param
+    return build(source, flags=flags)
+
+
+def test_file_written_by_glibc(program, tmp_path):
+    subprocess.run([str(program)], cwd=tmp_path, check=True, capture_output=True)
+    compare(program, tmp_path / "gmon.out")
+
+
+def test_exported_recording(program, record, tmp_path):
+    directory = record(program).directory
+    with (tmp_path / "exported").open("wb") as file:
+        write_gmon(stream_totals(open_run(directory).processes[0]), file)
+    compare(program, tmp_path / "exported")
