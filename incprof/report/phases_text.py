@@ -10,7 +10,7 @@ from rich.text import Text
 
 from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
 from incprof.model import IntArray
-from incprof.report.ribbon import runs, sign, stretched
+from incprof.analysis.ribbon import runs, sign, stretched
 
 COLOURS = ("blue", "dark_orange3", "green4", "red3", "purple", "cyan4", "deep_pink3", "gold3", "grey50", "navy_blue")
 RULES = {

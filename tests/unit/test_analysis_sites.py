@@ -1,7 +1,7 @@
 """Algorithm 1 against a twin that follows the paper's lines one by one with lists and dictionaries."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.sites import Choice, activity, choose_sites, number_heartbeats
@@ -42,6 +42,7 @@ def tiny_runs(draw):
     return own, calls, members, distance
 
 
+@settings(deadline=None)
 @given(tiny_runs())
 def test_literal_sites_are_those_of_the_paper(run):
     own, calls, members, distance = run
@@ -50,6 +51,7 @@ def test_literal_sites_are_those_of_the_paper(run):
     assert found == algorithm_1(own, calls, members, distance)
 
 
+@settings(deadline=None)
 @given(tiny_runs(), st.booleans())
 def test_sites_cover_95_percent_of_the_active_intervals(run, literal):
     own, calls, members, distance = run

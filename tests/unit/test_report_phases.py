@@ -1,0 +1,73 @@
+import io
+
+import numpy as np
+import pytest
+
+from incprof.analysis.describe import summarise
+from incprof.analysis.phases import find_phases
+from incprof.analysis.ribbon import cells, runs, sign, stretched
+from incprof.report.phases_text import duration, shorten, write_text
+from tests.unit.profiles import noisy, rows
+
+
+def text(profile, **options):
+    out = io.StringIO()
+    write_text(summarise(profile, 1), find_phases(profile), out, **options)
+    return out.getvalue()
+
+
+def test_a_cell_shows_what_most_of_its_intervals_are():
+    assert cells(np.array([0, 0, 0, 1, 1, 1, 1, 0]), 2) == [0, 1]
+
+
+def test_a_short_phase_is_not_hidden_by_a_tie():
+    assert cells(np.array([0, 0, 0, 0, 0, 2]), 3) == [0, 0, 2]
+
+
+def test_a_run_shorter_than_the_line_fills_it():
+    assert stretched(np.array([0, 1]), 6) == [0, 0, 0, 1, 1, 1]
+    assert len(stretched(np.zeros(1000, dtype=np.int64), 77)) == 77
+
+
+def test_runs_and_signs():
+    assert runs([0, 0, -1, 2, 2]) == [(0, 2), (-1, 1), (2, 2)]
+    assert [sign(label) for label in (0, 7, -1)] == ["0", "7", "."]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.123, "0.123 s"), (59.0, "59 s"), (125, "2 min 5 s"), (3720, "1 h 2 min"), (3599.9, "1 h 0 min")],
+)
+def test_durations(seconds, said):
+    assert duration(seconds) == said
+
+
+def test_long_names_keep_both_ends():
+    assert shorten("abcdefghij", 10) == "abcdefghij"
+    assert shorten("abcdefghijk", 10) == "abcd...ijk"
+    assert len(shorten("x" * 500, 31)) == 31
+
+
+def test_plain_text_has_no_escape_and_fits_the_width():
+    profile = noisy([{"std::vector<" + "std::pair<int, int>, " * 20 + ">::push_back": 1.0}, {"g": 1.0}], [30, 30])
+    for width in (60, 100, 200):
+        out = text(profile, width=width)
+        assert "\x1b" not in out
+        assert max(len(line.rstrip()) for line in out.splitlines()[1:]) <= width
+        assert "std:" in out
+
+
+def test_colour_only_where_asked_for():
+    profile = noisy([{"f": 1.0}, {"g": 1.0}], [30, 30])
+    coloured = text(profile, width=80, colour=True)
+    assert "\x1b[" in coloured
+    assert "0" * 40 in coloured
+
+
+def test_waiting_is_said():
+    out = text(rows(*(["a=100"] * 10 + ["a=0"] * 5)))
+    assert "(off the CPU)" in out
+
+
+def test_markup_in_names_is_text():
+    assert "[bold]f[/bold]" in text(rows(*["[bold]f[/bold]=100"] * 3))
