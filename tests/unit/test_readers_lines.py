@@ -1,0 +1,112 @@
+"""Source lines: looked up once, kept in the run directory, absent where nobody knows."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from incprof.readers import addr2line, open_run, read_profile
+from incprof.readers.elf import open_elf
+from incprof.readers.lines import line_weights, lines_of, locate
+from incprof.readers.symbols import read_symbols
+from tests.unit.streamwriter import LIBRARY, Sample, StreamWriter, module
+
+SOURCE = """\
+static volatile double sink;
+void solve(int n)
+{
+    for (int i = 0; i < n; i++)
+        sink += i;
+}
+int main(void)
+{
+    solve(10);
+    return 0;
+}
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """A program with line numbers; its functions' addresses and its build-id."""
+    root = tmp_path_factory.mktemp("program")
+    (root / "app.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O0", "-Wl,--build-id", "app.c", "-o", "app"], cwd=root, check=True)
+    elf = open_elf(str(root / "app"))
+    table = read_symbols(elf)
+    return root / "app", {table.name(i): int(table.address[i]) for i in range(len(table))}, elf.build_id
+
+
+@pytest.fixture
+def run(program, tmp_path):
+    """A run of it: 3 ticks on line 5, 2 library ticks called from line 4, 1 in main."""
+    path, address, build_id = program
+    lines = addr2line.look_up(str(path), list(range(address["solve"], address["main"])))
+    at = {place[1]: address["solve"] + i for i, place in enumerate(lines) if place}
+    writer = StreamWriter([], exe=str(path), modules=[module(0, str(path), build_id, app=True)])
+    main = (0, address["main"] + 8)
+    writer.interval([Sample((main, (0, at[5])), weight=3), Sample((main, (0, at[4])), LIBRARY, weight=2)])
+    writer.interval([Sample((main,)), Sample((main, (0, at[4])), weight=9)])
+    return open_run(writer.save(tmp_path / "run"))
+
+
+def test_functions_get_the_line_at_which_they_begin(run, program):
+    profile = read_profile(run)
+    found = {f.name: (f.file, f.line) for f in locate(run, profile, profile.functions)}
+    source = str(program[0].with_name("app.c"))
+    assert found == {"solve": (source, 3), "main": (source, 8)}
+
+
+def test_answers_travel_with_the_run(run, program, monkeypatch):
+    profile = read_profile(run)
+    first = locate(run, profile, profile.functions)
+    monkeypatch.setattr("incprof.readers.lines.look_up", lambda *_: pytest.fail("asked again"))
+    assert locate(run, profile, profile.functions) == first
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 1}', '{"version": 1, "lines": {"x": 3}}'])
+def test_damaged_answers_are_asked_for_again(run, program, damage, tmp_path):
+    profile = read_profile(run)
+    first = locate(run, profile, profile.functions)
+    (store,) = (tmp_path / "run" / "symbols").glob("*.json")
+    store.write_text(damage)
+    assert locate(run, profile, profile.functions) == first
+    assert json.loads(store.read_text())["version"] == 1
+
+
+def test_seconds_by_line(run, program):
+    profile = read_profile(run)
+    solve = [f.name for f in profile.functions].index("solve")
+    source = str(program[0].with_name("app.c"))
+    assert line_weights(run, profile, solve) == [
+        (source, 4, pytest.approx(0.11)),
+        (source, 5, pytest.approx(0.03)),
+    ]
+    first = np.array([0], dtype=np.int64)
+    assert [line for _, line, _ in line_weights(run, profile, solve, intervals=first)] == [5, 4]
+
+
+def test_nobody_knows(tmp_path):
+    writer = StreamWriter(["main"])
+    writer.interval([Sample("main")])
+    run = open_run(writer.save(tmp_path))
+    profile = read_profile(run)
+    assert locate(run, profile, profile.functions) == profile.functions
+    assert line_weights(run, profile, 0) == []
+    assert lines_of(run, profile, "no such module", [1, 2]) == [None, None]
+
+
+@pytest.mark.parametrize("tools", [{"addr2line"}, {"llvm-symbolizer"}, set()])
+def test_every_way_to_ask_agrees(program, tools, monkeypatch):
+    path, address, _ = program
+    which = shutil.which
+    if not all(map(which, tools)):
+        pytest.skip("not installed")
+    monkeypatch.setattr("incprof.readers.addr2line.shutil.which", lambda name: which(name) if name in tools else None)
+    source = str(path.with_name("app.c"))
+    places = addr2line.look_up(str(path), [address["solve"], address["main"], address["main"] + 5, 1])
+    assert places == [(source, 3), (source, 8), (source, 9), None]
