@@ -1,0 +1,99 @@
+"""Every way in which incprof is installed: wheel, sdist, and CMake without Python."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+OFFLINE = ["--no-build-isolation", "--no-deps", "--no-index"]
+
+
+def run(*words: object, **options: object) -> str:
+    done = subprocess.run(
+        list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
+    )  # type: ignore[call-overload]
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that git knows of, so that nothing else can be what makes an installation work."""
+    copy = tmp_path_factory.mktemp("source") / "incprof"
+    names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
+    for name in filter(None, names):
+        source, target = ROOT / name, copy / name
+        if source.is_symlink() or source.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    run(*PIP, "wheel", *OFFLINE, "-w", out, checkout)
+    return next(out.glob("*.whl"))
+
+
+def in_wheel(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_one_wheel_serves_every_python(wheel: Path) -> None:
+    assert "-py3-none-linux_" in wheel.name
+
+
+def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
+    names = in_wheel(wheel)
+    wanted = {"incprof/_lib/libincprof.so", "incprof/analysis/__init__.py", "incprof/py.typed", "incprof/cli.py"}
+    assert wanted <= names
+    assert not [name for name in names if name.startswith(("analysis/", "tests/", "benchmarks/", "preload/"))]
+
+
+def test_the_sdist_builds_the_same_wheel(checkout: Path, wheel: Path, tmp_path: Path) -> None:
+    build = "import scikit_build_core.build as b, sys; print(b.build_sdist(sys.argv[1]))"
+    run(sys.executable, "-c", build, tmp_path, cwd=checkout)
+    sdist = next(tmp_path.glob("*.tar.gz"))
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"incprof/analysis/__init__.py", "preload/CMakeLists.txt", "CMakeLists.txt", "LICENSE"} <= names
+    run(*PIP, "wheel", *OFFLINE, "-w", tmp_path, sdist)
+    assert in_wheel(next(tmp_path.glob("*.whl"))) == in_wheel(wheel)
+
+
+def test_an_installed_wheel_records(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    run(*PIP, "install", "--no-deps", "--no-index", "--target", site, wheel)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    environment.pop("INCPROF_LIB", None)
+    # -S: the packages of this environment, where incprof may be installed too, stay out of sight.
+    incprof = [sys.executable, "-S", "-m", "incprof"]
+    library = run(*incprof, "env", "--libpath", cwd=tmp_path, env=environment).strip()
+    assert library == str(site / "incprof/_lib/libincprof.so")
+    program = tmp_path / "phases"
+    run("gcc", "-O1", "-pg", ROOT / "examples/phases.c", "-o", program)
+    run(*incprof, "record", "-i", "0.1", "-o", "run", "--", program, "0.01", cwd=tmp_path, env=environment)
+    assert (tmp_path / "run/rank-00000.gmon").read_bytes()[:4] == b"gmon"
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+def test_cmake_alone_installs_the_library(checkout: Path, tmp_path: Path) -> None:
+    build, prefix = tmp_path / "build", tmp_path / "prefix"
+    run("cmake", "-S", checkout, "-B", build)
+    run("cmake", "--build", build)
+    run("cmake", "--install", build, "--prefix", prefix)
+    libraries = list(prefix.rglob("libincprof.so"))
+    assert len(libraries) == 1
+    assert libraries[0].relative_to(prefix).parts[0] in {"lib", "lib64"}
+    # The loader finds a bare name where it looks.
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries[0].parent), "LD_PRELOAD": "libincprof.so"}
+    assert run("true", env=environment) == ""
