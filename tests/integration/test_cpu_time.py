@@ -1,0 +1,77 @@
+"""All CPU time is accounted for, and the program's waits are not cut short by it.
+
+Bound: a thread's ticks are its CPU time divided by the period, rounded up or down at random (its first expiry is
+uniform over a period), so their standard deviation is at most half a tick per thread, sqrt(n)/2 for n threads. Three of
+those are allowed, plus one tick and 10 ms for what comes before a thread's timer and after it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN
+from tests.integration.collector import Outcome, Recording
+from tests.integration.conftest import Build, Record
+
+RATE = 100
+
+
+@pytest.fixture
+def program(build: Build) -> Path:
+    return build("cpu.c", flags="-O2 -pthread")
+
+
+def bound_s(threads: int) -> float:
+    """Three standard deviations and the slack, see above."""
+    return (3 * math.sqrt(threads) / 2 + 1) / RATE + 0.01
+
+
+def accounted_s(recording: Recording) -> float:
+    """Self, library, unknown and profiler time, and the interval thread's."""
+    ticks = recording.ticks(OWN, LIBRARY, UNKNOWN, PROFILER)
+    return ticks / RATE + float(recording.profile.counters.collector_s.sum())
+
+
+@pytest.mark.parametrize(("mode", "threads"), [("single", 1), ("many", 8), ("library", 1)])
+def test_ticks_equal_getrusage(program: Path, record: Record, clock: str, mode: str, threads: int) -> None:
+    recording = record([program, mode], clock=clock, rate=RATE)
+    used_s = recording.outcome.values()["cpu_us"] / 1e6
+    assert accounted_s(recording) == pytest.approx(used_s, abs=bound_s(threads + 1))
+
+
+def test_threads_shorter_than_a_tick(program: Path, record: Record, clock: str) -> None:
+    """2 000 threads of half a millisecond: a timer that starts with a full period would see nothing of them.
+
+    The kernel's work to create and end a thread, up to 20 us, lies outside the thread's timer.
+    """
+    recording = record([program, "storm"], clock=clock, rate=RATE)
+    used_s = recording.outcome.values()["cpu_us"] / 1e6
+    # Bernoulli with p = cpu / period for each thread; one tick's worth of chance at most.
+    share = min(used_s * RATE / 2000, 0.5)
+    three_sd = 3 * math.sqrt(2000 * share * (1 - share)) / RATE
+    difference = used_s - accounted_s(recording)
+    assert -three_sd - 0.02 <= difference <= three_sd + 0.02 + 2000 * 0.00002
+    assert recording.calls()["burn_us"] == 2000
+
+
+def test_library_time_belongs_to_its_caller(program: Path, record: Record, clock: str) -> None:
+    recording = record([program, "library"], clock=clock, rate=RATE)
+    profile = recording.profile
+    self_s = dict(zip((f.mangled for f in profile.functions), np.ravel(profile.self_s.sum(axis=0)), strict=True))
+    for name in ("in_sin", "in_memcpy"):
+        assert self_s[name] == pytest.approx(recording.outcome.values()[name] / 1e6, abs=bound_s(1)), self_s
+    assert recording.ticks(LIBRARY) > recording.ticks(OWN)
+
+
+def test_waits_are_not_interrupted(build: Build, record: Record, alone: Callable[..., Outcome], clock: str) -> None:
+    """nanosleep, usleep, poll, select, epoll_wait, sem_timedwait, pthread_cond_timedwait, accept, read, recv."""
+    waiting = build("waiting.c", flags="-O2 -pthread")
+    recording = record(waiting, clock=clock, rate=1000)
+    assert recording.outcome.stdout == alone(build("waiting.c", flags="-O2 -pthread", pg=False)).stdout
+    assert set(recording.outcome.values().values()) == {0}
+    assert recording.profile.counters.samples.sum() > 20
