@@ -4,7 +4,7 @@
 #   hmmer.sh [build]      HMMER_STRANGERS, HMMER_MEMBERS change the size
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=common.sh
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
 
 strangers=${HMMER_STRANGERS:-160000}

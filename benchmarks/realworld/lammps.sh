@@ -4,7 +4,7 @@
 #   lammps.sh [build]     LAMMPS_CELLS, LAMMPS_STEPS, LAMMPS_RDF_STEPS change the size
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=common.sh
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
 
 cells=${LAMMPS_CELLS:-20}

@@ -4,7 +4,7 @@
 #   sqlite.sh [build]     SQLITE_ROWS changes the size
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=common.sh
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
 
 rows=${SQLITE_ROWS:-600000}

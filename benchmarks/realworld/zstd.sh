@@ -4,7 +4,7 @@
 #   zstd.sh [build]       ZSTD_SIZE=small: levels 1 to 9 in about 15 s
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=common.sh
+# shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
 
 case ${ZSTD_SIZE:-full} in
