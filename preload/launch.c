@@ -8,9 +8,11 @@
 
 #include "buffer.h"
 #include "log.h"
+#include "quiet.h"
 #include "sys.h"
 
 #define MOST_DIRECTORIES 10000
+#define LONGEST_NAME 128 /* of a file in the run directory */
 
 /* The launchers' own variables come first: SLURM_PROCID is also set (to 0) in a batch script that calls mpirun. */
 static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -202,10 +204,13 @@ static enum claim claim(const char *directory, const char *identity)
     append(line, sizeof line - 1, identity);
     append(line, sizeof line, "\n");
     long length = (long)strlen(line);
+    struct quiet quiet = quiet_begin();
     long wrote = SYS3(SYS_write, fd, line, length);
+    quiet_end(quiet);
     sys_close(fd);
     if (wrote == length)
         return CLAIM_OURS;
+    SYS1(SYS_unlink, path); /* whoever comes next need not wait for its line */
     log_error("cannot write to the run directory, not recording", directory, wrote < 0 ? wrote : -ENOSPC);
     return CLAIM_FAILED;
 }
@@ -223,6 +228,10 @@ static bool name_directory(const struct launch *launch, const struct config *con
         append(path, size, "/");
     }
     if (given != NULL && *given != '\0') {
+        if (strlen(path) + strnlen(given, size) + LONGEST_NAME >= size) {
+            log_warn("the name of the run directory is too long, not recording", NULL);
+            return false;
+        }
         append(path, size, given);
         return true;
     }

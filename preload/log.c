@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "log.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "quiet.h"
 #include "sys.h"
 
 /* Linux 5.3 and 5.6; the C library's headers may be older. */
@@ -50,20 +50,6 @@ static bool is_first_stderr(int fd)
            status.st_ino == first_stderr.st_ino;
 }
 
-/* Nobody may be reading any more: the SIGPIPE of our write is ours. */
-static void write_line(int fd, const char *text, size_t length)
-{
-    const uint64_t pipe = (uint64_t)1 << (SIGPIPE - 1);
-    const struct timespec none = {0, 0};
-    uint64_t old = 0;
-    uint64_t pending = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &old, sizeof old);
-    SYS2(SYS_rt_sigpending, &pending, sizeof pending);
-    if (SYS3(SYS_write, fd, text, length) == -EPIPE && (pending & pipe) == 0)
-        SYS4(SYS_rt_sigtimedwait, &pipe, NULL, &none, sizeof pipe);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
-}
-
 struct line {
     char text[512];
     size_t length;
@@ -93,12 +79,14 @@ static void say(enum log_level level, const char *what, const char *detail, cons
         add(&line, reason);
     }
     line.text[line.length++] = '\n';
+    struct quiet quiet = quiet_begin();
     bool detached = SYS0(SYS_gettid) == detached_tid;
     int fd = detached ? borrow_stderr() : 2;
     if (fd >= 0 && is_first_stderr(fd))
-        write_line(fd, line.text, line.length);
+        SYS3(SYS_write, fd, line.text, line.length);
     if (detached && fd >= 0)
         sys_close(fd);
+    quiet_end(quiet);
 }
 
 void log_warn(const char *what, const char *detail)
