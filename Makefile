@@ -60,7 +60,7 @@ test: $(VENV)/.installed
 demo: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -C examples build/phases
 	@rm -rf build/demo && mkdir -p build/demo
-	$(BIN)/incprof record -i 0.2 -o build/demo/gmon -- examples/build/phases
+	$(BIN)/incprof record -i 0.25 -o build/demo/gmon -- examples/build/phases
 	$(BIN)/incprof phases build/demo/gmon
 
 bench: $(VENV)/.installed
