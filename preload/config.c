@@ -35,24 +35,36 @@ bool config_parse_nano(const char *text, uint64_t limit, uint64_t *nano)
     return true;
 }
 
+/* Takes one entry (3 or 8-15) and the comma behind it, if there is more. False if there is none. */
+static bool take_ranks(const char **list, long *first, long *last)
+{
+    char *end;
+    if (**list < '0' || **list > '9')
+        return false;
+    *first = *last = strtol(*list, &end, 10);
+    if (*end == '-') {
+        const char *upper = end + 1;
+        if (*upper < '0' || *upper > '9')
+            return false;
+        *last = strtol(upper, &end, 10);
+    }
+    if (*end == ',' && end[1] != '\0')
+        end++;
+    else if (*end != '\0')
+        return false;
+    *list = end;
+    return *first <= *last;
+}
+
 bool config_has_rank(const char *list, int rank)
 {
-    if (list == NULL || *list == '\0')
+    long first;
+    long last;
+    if (list == NULL)
         return true;
-    while (*list != '\0') {
-        char *end;
-        long first = strtol(list, &end, 10);
-        long last = first;
-        if (end == list)
-            return false;
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
+    while (*list != '\0' && take_ranks(&list, &first, &last))
         if (rank >= first && rank <= last)
             return true;
-        list = *end == ',' ? end + 1 : end;
-        if (*end != ',' && *end != '\0')
-            return false;
-    }
     return false;
 }
 
@@ -118,6 +130,23 @@ static int rank_number(void)
     return -1;
 }
 
+/* The list in INCPROF_RANKS, or NULL for all. */
+static const char *rank_list(void)
+{
+    const char *value = getenv("INCPROF_RANKS");
+    long first;
+    long last;
+    if (value == NULL || *value == '\0')
+        return NULL;
+    for (const char *at = value; *at != '\0';) {
+        if (!take_ranks(&at, &first, &last)) {
+            complain("INCPROF_RANKS", value, "all ranks");
+            return NULL;
+        }
+    }
+    return value;
+}
+
 void config_read(struct config *config)
 {
     static const char *const levels[] = {"warn", "quiet", "debug", NULL};
@@ -128,7 +157,7 @@ void config_read(struct config *config)
 
     log_set_level(level_of[choose("INCPROF_LOG", levels)]);
     config->directory = getenv("INCPROF_DIR");
-    config->ranks = getenv("INCPROF_RANKS");
+    config->ranks = rank_list();
     config->exe = getenv("INCPROF_EXE");
     config->interval_ns = nano("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
     config->rate_hz = nano("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, 100ull * NANO, "100") / NANO;

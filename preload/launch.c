@@ -14,10 +14,10 @@
 #define MOST_DIRECTORIES 10000
 #define LONGEST_NAME 128 /* of a file in the run directory */
 
-/* The launchers' own variables come first: SLURM_PROCID is also set (to 0) in a batch script that calls mpirun. */
+/* The launchers' own variables come first: SLURM_PROCID is also set where mpirun was called within a step. */
 static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                          "MV2_COMM_WORLD_RANK", "PALS_RANKID",          "FLUX_TASK_RANK",
-                                         "JSM_NAMESPACE_RANK",  "ALPS_APP_PE",          "SLURM_PROCID"};
+                                         "JSM_NAMESPACE_RANK",  "ALPS_APP_PE"};
 static const char *const size_names[] = {
     "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "PALS_SIZE",
     "FLUX_JOB_SIZE",        "JSM_NAMESPACE_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -41,6 +41,16 @@ static int number_from(const char *const *names, size_t count)
             return (int)number;
     }
     return -1;
+}
+
+/* A batch script has SLURM_PROCID=0 as well, but no step: what it starts by itself is no rank of anything. */
+static int rank_from_launcher(void)
+{
+    static const char *const slurm[] = {"SLURM_PROCID"};
+    int rank = number_from(rank_names, COUNT(rank_names));
+    if (rank >= 0 || getenv("SLURM_STEP_ID") == NULL)
+        return rank;
+    return number_from(slurm, COUNT(slurm));
 }
 
 static void append(char *text, size_t size, const char *more)
@@ -139,7 +149,7 @@ bool launch_identify(struct launch *launch, const struct config *config)
     launch->exe[length] = '\0';
     if (SYS2(SYS_getcwd, launch->cwd, sizeof launch->cwd) <= 0)
         launch->cwd[0] = '\0';
-    int rank = config->rank >= 0 ? config->rank : number_from(rank_names, COUNT(rank_names));
+    int rank = config->rank >= 0 ? config->rank : rank_from_launcher();
     launch->rank = rank >= 0 ? rank : 0;
     launch->ranks = rank >= 0 ? number_from(size_names, COUNT(size_names)) : 1;
     identify_launch(launch, rank >= 0);
@@ -262,6 +272,8 @@ bool launch_claim_directory(struct launch *launch, const struct config *config)
             append_number(launch->directory, sizeof launch->directory, number);
         }
         enum claim result = claim(launch->directory, launch->identity);
+        if (result == CLAIM_OURS)
+            log_debug("recording", launch->directory);
         if (result != CLAIM_FOREIGN)
             return result == CLAIM_OURS;
     }
