@@ -1,0 +1,149 @@
+"""What the variables do, and what a bad value costs: one line, and its default."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incprof.readers import open_run, read_profile
+from tests.integration.hosts import BuildHost, collector_lines, raw_images, record_only, streams
+
+SLURM = {"SLURM_JOB_ID": "812", "SLURM_STEP_ID": "3", "SLURM_NTASKS": "6", "SLURM_STEP_NUM_TASKS": "4"}
+
+
+def metadata(directory: Path, name: str = "rank-00000.gmon") -> dict[str, Any]:
+    """The metadata as it was written."""
+    data = (directory / name).read_bytes()
+    first = raw_images(data)[0]
+    found: dict[str, Any] = json.loads(data[first.start + 20 : first.end])
+    return found
+
+
+def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
+    env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "0.05", "INCPROF_RATE": "200"}
+    assert record_only([host("simple.c"), "150"], tmp_path, **env).status == 3
+    found = metadata(tmp_path / "run")
+    assert (found["interval_s"], found["rate_hz"], found["clock"]) == (0.05, 200, "cpu")
+    assert (found["rank"], found["ranks"], found["forked"]) == (0, 1, False)
+    assert found["argv"] == [str(host("simple.c")), "150"]
+    assert (found["exe"], found["cwd"], found["app"]) == (str(host("simple.c")), str(tmp_path), "simple")
+    assert found["launch"] == (tmp_path / "run/launch").read_text().rstrip("\n")
+    assert read_profile(open_run(tmp_path / "run")).n_intervals >= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "key", "default"),
+    [
+        ("INCPROF_INTERVAL", "soon", "interval_s", 1),
+        ("INCPROF_INTERVAL", "0", "interval_s", 1),
+        ("INCPROF_INTERVAL", "-1", "interval_s", 1),
+        ("INCPROF_INTERVAL", "1e3", "interval_s", 1),
+        ("INCPROF_INTERVAL", "99999999999999999999", "interval_s", 1),
+        ("INCPROF_RATE", "fast", "rate_hz", 100),
+        ("INCPROF_RATE", "0", "rate_hz", 100),
+        ("INCPROF_RATE", "1000000", "rate_hz", 100),
+        ("INCPROF_CLOCK", "sundial", "clock", "cpu"),
+        ("INCPROF_FORMAT", "xml", "format", "incprof-stream"),
+        ("INCPROF_RANK", "first", "rank", 0),
+        ("INCPROF_RANK", "-2", "rank", 0),
+        ("INCPROF_RANK", "99999999999999999999", "rank", 0),
+        ("INCPROF_RANKS", "all", "rank", 0),
+        ("INCPROF_RANKS", "0,", "rank", 0),
+        ("INCPROF_RANKS", "3-1", "rank", 0),
+        ("INCPROF_FOLLOW", "perhaps", "forked", False),
+        ("INCPROF_DISABLE", "perhaps", "rank", 0),
+        ("INCPROF_LIBS", "some", "rank", 0),
+        ("INCPROF_LOG", "loud", "rank", 0),
+    ],
+)
+def test_bad_value(host: BuildHost, tmp_path: Path, name: str, value: str, key: str, default: object) -> None:
+    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", **{name: value})
+    assert outcome.status == 3
+    (line,) = collector_lines(outcome)
+    assert line.startswith(f"incprof: {name}={value} ")
+    assert "using" in line
+    assert metadata(tmp_path / "run")[key] == default
+
+
+@pytest.mark.parametrize(
+    "name", ["INTERVAL", "RATE", "CLOCK", "FORMAT", "RANKS", "EXE", "FOLLOW", "LIBS", "LOG", "RANK"]
+)
+def test_empty_value_is_none(host: BuildHost, tmp_path: Path, name: str) -> None:
+    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", **{f"INCPROF_{name}": ""})
+    assert (outcome.status, outcome.stderr) == (3, "")
+    assert streams(tmp_path / "run") == ["rank-00000.gmon"]
+
+
+@pytest.mark.parametrize("value", ["1", "yes", "on", "true"])
+def test_disabled(host: BuildHost, tmp_path: Path, value: str) -> None:
+    env = {"INCPROF_DIR": "run", "INCPROF_DISABLE": value, "SHOW_TASKS": "1"}
+    outcome = record_only([host("simple.c"), "50"], tmp_path, **env)
+    assert (outcome.status, outcome.stderr) == (3, "tasks 1\n")
+    assert not (tmp_path / "run").exists()
+
+
+def test_quiet_says_nothing_and_debug_more(host: BuildHost, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for level, most in (("quiet", 0), ("warn", 1)):
+        outcome = record_only([host("simple.c")], tmp_path, INCPROF_DIR="file", INCPROF_LOG=level)
+        assert (outcome.status, len(collector_lines(outcome))) == (3, most)
+    outcome = record_only([host("simple.c")], tmp_path, INCPROF_DIR="run", INCPROF_LOG="debug")
+    assert outcome.status == 3
+    assert any(str(tmp_path / "run") in line for line in collector_lines(outcome))
+
+
+@pytest.mark.parametrize(("glob", "wanted"), [("simple", True), ("sim*", True), ("*/simple", True), ("other", False)])
+def test_only_programs_that_match(host: BuildHost, tmp_path: Path, glob: str, wanted: bool) -> None:
+    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", INCPROF_EXE=glob)
+    assert (outcome.status, outcome.stderr) == (3, "")
+    assert (tmp_path / "run").exists() is wanted
+
+
+@pytest.mark.parametrize(("ranks", "wanted"), [("2", True), ("0,2-3", True), ("0-1", False), ("3", False)])
+def test_only_ranks_that_are_listed(host: BuildHost, tmp_path: Path, ranks: str, wanted: bool) -> None:
+    env = {"INCPROF_DIR": "run", "INCPROF_RANK": "2", "INCPROF_RANKS": ranks}
+    assert record_only([host("simple.c"), "50"], tmp_path, **env).stderr == ""
+    assert streams(tmp_path / "run") == (["rank-00002.gmon"] if wanted else [])
+
+
+@pytest.mark.parametrize(
+    ("env", "rank", "ranks"),
+    [
+        ({**SLURM, "SLURM_PROCID": "3"}, 3, 4),
+        ({"PMI_RANK": "1", "PMI_SIZE": "2"}, 1, 2),
+        ({"PMIX_RANK": "5", "PMIX_NAMESPACE": "n.1"}, 5, None),
+        ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "3"}, 2, 3),
+        ({"FLUX_TASK_RANK": "1", "FLUX_JOB_SIZE": "8", "FLUX_JOB_ID": "f12"}, 1, 8),
+        ({"MV2_COMM_WORLD_RANK": "0", "MV2_COMM_WORLD_SIZE": "2"}, 0, 2),
+        ({"PALS_RANKID": "7", "PALS_SIZE": "8", "PALS_APID": "a"}, 7, 8),
+        ({"PMI_RANK": "none"}, 0, 1),
+        ({**SLURM, "SLURM_PROCID": "3", "INCPROF_RANK": "1"}, 1, 4),
+    ],
+)
+def test_rank_of_each_launcher(
+    host: BuildHost, tmp_path: Path, env: dict[str, str], rank: int, ranks: int | None
+) -> None:
+    assert record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", **env).status == 3
+    found = metadata(tmp_path / "run", f"rank-{rank:05}.gmon")
+    assert (found["rank"], found["ranks"]) == (rank, ranks)
+
+
+def test_ranks_of_a_step_meet_and_steps_do_not(host: BuildHost, tmp_path: Path) -> None:
+    for step in ("0", "1"):
+        for rank in ("0", "1"):
+            env = {"SLURM_JOB_ID": "9", "SLURM_STEP_ID": step, "SLURM_PROCID": rank, "INCPROF_DIR": "run"}
+            record_only([host("simple.c"), "50"], tmp_path, **env)
+    assert streams(tmp_path / "run") == streams(tmp_path / "run.1") == ["rank-00000.gmon", "rank-00001.gmon"]
+    assert (tmp_path / "run/launch").read_text() == "job 9.0\n"
+
+
+def test_programs_of_a_batch_script_do_not_meet(host: BuildHost, tmp_path: Path) -> None:
+    """A batch script itself has SLURM_PROCID=0 and no step: what it starts without srun is no rank of anything."""
+    for _ in range(2):
+        env = {"SLURM_JOB_ID": "9", "SLURM_PROCID": "0", "SLURM_NTASKS": "16", "INCPROF_DIR": "run"}
+        record_only([host("simple.c"), "50"], tmp_path, **env)
+    assert streams(tmp_path / "run") == streams(tmp_path / "run.1") == ["rank-00000.gmon"]
+    assert metadata(tmp_path / "run")["ranks"] == 1

@@ -1,0 +1,91 @@
+"""Ranks of one launch meet in one directory, one file each; launches do not mix; no scheduler is needed."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from incprof.readers import open_run, read_profile
+from tests.integration.collector import run, variables
+from tests.integration.hosts import BuildHost, calls, collector_lines, streams
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """An MPI's compiler and launcher. `flags`: what a container's root with few cores needs."""
+
+    name: str
+    flags: tuple[str, ...] = ()
+
+    def launch(self, program: Path, ranks: int) -> list[str | Path]:
+        return [f"mpirun.{self.name}", *self.flags, "-np", str(ranks), program]
+
+
+OPEN_MPI = Implementation("openmpi", ("--oversubscribe", "--allow-run-as-root"))
+QUIET = {
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_plm_rsh_agent": "",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+}
+
+
+@pytest.fixture(params=[OPEN_MPI, Implementation("mpich")], ids=lambda mpi: mpi.name)
+def mpi(request: pytest.FixtureRequest) -> Implementation:
+    """Both implementations, as far as they are installed."""
+    found: Implementation = request.param
+    for tool in (f"mpicc.{found.name}", f"mpirun.{found.name}"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    return found
+
+
+def build(host: BuildHost, mpi: Implementation) -> Path:
+    return host("ranks.c", compiler=f"mpicc.{mpi.name}", output=f"ranks-{mpi.name}")
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_one_directory_one_file_each(host: BuildHost, tmp_path: Path, mpi: Implementation, ranks: int) -> None:
+    directory = tmp_path / "run"
+    outcome = run(mpi.launch(build(host, mpi), ranks), tmp_path, {**variables(directory, interval=0.1), **QUIET})
+    assert (outcome.status, outcome.stdout) == (0, f"size {ranks}\n"), outcome
+    assert collector_lines(outcome) == []
+    assert streams(directory) == [f"rank-{rank:05}.gmon" for rank in range(ranks)]
+    found = open_run(directory)
+    assert found.ranks == tuple(range(ranks))
+    for rank in range(ranks):
+        profile = read_profile(found, rank=rank)
+        assert calls(profile)["tick"] == 100 + rank
+        assert (profile.metadata.rank, profile.metadata.ranks) == (rank, ranks)
+    assert not (tmp_path / "run.1").exists()
+
+
+def test_launches_do_not_mix(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
+    """A second mpirun into the same INCPROF_DIR takes DIR.1, all of its ranks together."""
+    program, environment = build(host, mpi), {**variables(tmp_path / "run", interval=0.1), **QUIET}
+    for _ in range(2):
+        assert run(mpi.launch(program, 2), tmp_path, environment).status == 0
+    assert streams(tmp_path / "run") == streams(tmp_path / "run.1") == ["rank-00000.gmon", "rank-00001.gmon"]
+    assert not (tmp_path / "run.2").exists()
+
+
+def test_default_directory(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
+    environment = {**variables(tmp_path, interval=0.1), **QUIET, "INCPROF_DIR": ""}
+    assert run(mpi.launch(build(host, mpi), 2), tmp_path, environment).status == 0
+    assert streams(tmp_path / f"gmon-ranks-{mpi.name}") == ["rank-00000.gmon", "rank-00001.gmon"]
+
+
+def test_chosen_ranks(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
+    environment = {**variables(tmp_path / "run", interval=0.1), **QUIET, "INCPROF_RANKS": "0,2-3"}
+    assert run(mpi.launch(build(host, mpi), 4), tmp_path, environment).status == 0
+    assert open_run(tmp_path / "run").ranks == (0, 2, 3)
+
+
+def test_program_without_mpi_under_mpirun(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
+    """Ranks come from the launcher's environment: no MPI call is needed, and none is made."""
+    environment = {**variables(tmp_path / "run", interval=0.1), **QUIET}
+    outcome = run(mpi.launch(host("ends.c"), 2) + ["return"], tmp_path, environment)
+    assert outcome.status == 0
+    assert streams(tmp_path / "run") == ["rank-00000.gmon", "rank-00001.gmon"]
