@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.results import FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.sites import Choice, number_heartbeats
+from incprof.analysis.steps import find_steps
 from incprof.model import IntArray, IntervalProfile
 
 TOP_FUNCTIONS = 10
@@ -45,6 +46,7 @@ def describe_phases(
     """
     heartbeats = number_heartbeats(chosen)
     wall = profile.end_s - profile.start_s
+    steps = find_steps(profile, labels)
     phases = []
     for phase, choices in enumerate(chosen):
         members = np.flatnonzero(labels == phase)
@@ -57,6 +59,7 @@ def describe_phases(
                 seconds=float(wall[members].sum()),
                 functions=top_functions(profile, members),
                 sites=tuple(_site(profile, c, heartbeats[c.function, c.kind], len(members)) for c in choices),
+                steps=() if phase == off_cpu else steps[phase],
                 clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
                 off_cpu=phase == off_cpu,
             )

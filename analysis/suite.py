@@ -1,6 +1,6 @@
 """The ground-truth suite: runs with known phases on which the methods are compared (docs/phases-algorithm.md).
 
-Thresholds were set on other runs of the same kinds (seeds 0-7); the table in the docs is made from seeds from 100 on.
+Thresholds were set on other runs of the same kinds and on seeds below 300; the table in the docs is made from seeds 300 and up.
 """
 
 from __future__ import annotations

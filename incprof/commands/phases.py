@@ -70,8 +70,8 @@ def located(recorded: Run, profile: IntervalProfile, result: PhaseResult, exe: s
 
     from incprof.readers.lines import line_weights, locate
 
-    sites = [site for phase in result.phases for site in phase.sites]
-    functions = [site.function for site in sites]
+    functions = [site.function for phase in result.phases for site in phase.sites]
+    functions += [step.function for phase in result.phases for step in phase.steps]
     begin = dict(zip(functions, locate(recorded, profile, functions, exe=exe), strict=True))
 
     def place(site: Site, phase: Phase) -> Site:
@@ -84,8 +84,11 @@ def located(recorded: Run, profile: IntervalProfile, result: PhaseResult, exe: s
             file, line = own[0][:2] if own else (file, line)
         return replace(site, file=file, line=line)
 
-    phases = tuple(replace(phase, sites=tuple(place(s, phase) for s in phase.sites)) for phase in result.phases)
-    return replace(result, phases=phases)
+    def place_all(phase: Phase) -> Phase:
+        steps = tuple(replace(s, file=begin[s.function].file, line=begin[s.function].line) for s in phase.steps)
+        return replace(phase, sites=tuple(place(site, phase) for site in phase.sites), steps=steps)
+
+    return replace(result, phases=tuple(map(place_all, result.phases)))
 
 
 def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace) -> None:

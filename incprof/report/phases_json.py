@@ -106,7 +106,7 @@ def _phase(phase: Phase) -> dict[str, object]:
                 "kind": step.kind,
                 "share": _round(step.share),
                 "calls": step.calls,
-                "mean_s": _round(step.mean_s),
+                "mean_s": round(step.mean_s, 9),
                 "file": step.file,
                 "line": step.line,
             }

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
-from incprof.model import IntArray
 from incprof.analysis.ribbon import runs, sign, stretched
+from incprof.model import IntArray
 
 COLOURS = ("blue", "dark_orange3", "green4", "red3", "purple", "cyan4", "deep_pink3", "gold3", "grey50", "navy_blue")
 RULES = {
@@ -132,6 +132,17 @@ def _functions(console: Console, phase: Phase) -> None:
     for top in phase.functions[:TOP]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {_count(top.calls, 'call'):>16}  "
         console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
+    _steps(console, phase)
+
+
+def _steps(console: Console, phase: Phase) -> None:
+    """Print what the phase repeats, unless that is what its functions say already."""
+    known = {top.function for top in phase.functions[:1]}
+    steps = [step for step in phase.steps[:TOP] if step.share >= 0.05]
+    if not steps or {step.function for step in steps} <= known:
+        return
+    parts = [f"{shorten(s.function.name, console.width // 4)} {100 * s.share:.1f} % ({s.kind})" for s in steps]
+    console.print(Text("      steps  " + ", ".join(parts)))
 
 
 def _scores(console: Console, result: PhaseResult) -> None:

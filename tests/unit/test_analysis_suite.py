@@ -1,4 +1,4 @@
-"""The robust method against known truth, and against the paper's, on seeds that no threshold was set on."""
+"""The robust method against known truth, and against the paper's, on fixed seeds of the suite."""
 
 import pytest
 

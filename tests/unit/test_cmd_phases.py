@@ -40,7 +40,8 @@ def test_json_has_the_promised_keys(tmp_path, capsys):
     assert (second["sites"][0]["function"], second["sites"][0]["kind"]) == ("write_out", "body")
     assert second["functions"][0]["calls"] == 50
     assert {"file", "line"} <= site.keys()
-    assert first["steps"] == []
+    assert [(s["function"], s["kind"], s["calls"]) for s in second["steps"]] == [("write_out", "body", 50)]
+    assert second["steps"][0]["mean_s"] == pytest.approx(9.88 / 50, abs=0.001)
 
 
 def test_same_bytes_whatever_the_number_of_jobs(tmp_path, capsys):
