@@ -1,6 +1,7 @@
 """The ground-truth suite: runs with known phases on which the methods are compared (docs/phases-algorithm.md).
 
-Thresholds were set on other runs of the same kinds and on seeds below 300; the table in the docs is made from seeds 300 and up.
+Thresholds were set on other runs of the same kinds and on seeds below 300; the table in the docs is made from seeds
+from 300 on.
 """
 
 from __future__ import annotations
