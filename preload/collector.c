@@ -16,11 +16,11 @@
 
 #define MILLISECOND 1000000u
 #define LONGEST_WAIT_NS (2000u * (uint64_t)MILLISECOND)
-#define SHORTEST_SCAN_NS (100u * (uint64_t)MILLISECOND)
-#define LONGEST_SCAN_NS (100u * SHORTEST_SCAN_NS)
+#define SHORTEST_SCAN_NS (20u * (uint64_t)MILLISECOND)
+#define LONGEST_SCAN_NS (50u * SHORTEST_SCAN_NS)
 
 /* What the application's threads ask the interval thread for. */
-enum { REQUEST_STOP = 1, REQUEST_EXEC, REQUEST_PAUSE, REQUEST_RESUME };
+enum { REQUEST_STOP = 1, REQUEST_EXEC, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_SCAN };
 
 static struct config config;
 static struct launch launch;
@@ -52,6 +52,8 @@ bool collector_is_sampling(void)
 void collector_request_scan(void)
 {
     __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
+    if (monotonic_ns() >= __atomic_load_n(&next_scan_ns, __ATOMIC_RELAXED))
+        worker_nudge(REQUEST_SCAN);
 }
 
 /* The interval thread holds the lock for a drain or a write. Whoever needs it in the application's time (fork does)
@@ -83,7 +85,7 @@ static void scan_if_wanted(uint64_t now_ns)
     scan_pause_ns = found ? SHORTEST_SCAN_NS : 2 * scan_pause_ns;
     if (scan_pause_ns > LONGEST_SCAN_NS)
         scan_pause_ns = LONGEST_SCAN_NS;
-    next_scan_ns = now_ns + scan_pause_ns;
+    __atomic_store_n(&next_scan_ns, now_ns + scan_pause_ns, __ATOMIC_RELAXED);
 }
 
 /* Wall time for which the thread existed and that has not been reported yet. */
@@ -131,7 +133,7 @@ static void look_up_new_calls(uint64_t now_ns)
         const struct call *call = table_record(&interval.calls, i);
         uint64_t address;
         if (interval_resolve(call->self, &address) == NULL) {
-            collector_request_scan();
+            __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
             scan_if_wanted(now_ns);
             return;
         }
@@ -222,6 +224,9 @@ static void serve(uint32_t request)
         drain();
         take_calls();
         __atomic_store_n(&paused, request == REQUEST_PAUSE, __ATOMIC_RELAXED);
+        break;
+    case REQUEST_SCAN:
+        scan_if_wanted(monotonic_ns());
         break;
     default:
         break;

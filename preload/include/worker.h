@@ -23,6 +23,10 @@ void worker_forget(void);
  * thread has ended. Async-signal-safe and thread-safe. */
 bool worker_ask(uint32_t request, uint64_t longest_ns);
 
+/* Asks for something that may be forgotten: nothing when there is another request. Never waits. Async-signal-safe and
+ * thread-safe. */
+void worker_nudge(uint32_t request);
+
 pid_t worker_tid(void);
 
 /* For the thread itself: waits for a request until `deadline_ns` on CLOCK_MONOTONIC; 0 when there is none. */
