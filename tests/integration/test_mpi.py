@@ -86,6 +86,6 @@ def test_chosen_ranks(host: BuildHost, tmp_path: Path, mpi: Implementation) -> N
 def test_program_without_mpi_under_mpirun(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
     """Ranks come from the launcher's environment: no MPI call is needed, and none is made."""
     environment = {**variables(tmp_path / "run", interval=0.1), **QUIET}
-    outcome = run(mpi.launch(host("ends.c"), 2) + ["return"], tmp_path, environment)
+    outcome = run([*mpi.launch(host("ends.c"), 2), "return"], tmp_path, environment)
     assert outcome.status == 0
     assert streams(tmp_path / "run") == ["rank-00000.gmon", "rank-00001.gmon"]
