@@ -10,6 +10,7 @@
 static struct module *modules[MOST_MODULES];
 static size_t module_count;
 static struct code_map *current_map;
+static struct code_map *all_maps; /* newest first */
 
 /* A line of /proc/self/maps that is mapped executable. */
 struct mapping {
@@ -171,10 +172,12 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
     return result;
 }
 
-static bool same_map(const struct code_map *a, const struct code_map *b)
+static struct code_map *find_same(const struct code_map *map)
 {
-    return a != NULL && a->count == b->count &&
-           memcmp(a->ranges, b->ranges, a->count * sizeof a->ranges[0]) == 0;
+    for (struct code_map *old = all_maps; old != NULL; old = old->older)
+        if (old->count == map->count && memcmp(old->ranges, map->ranges, map->count * sizeof map->ranges[0]) == 0)
+            return old;
+    return NULL;
 }
 
 static void add_range(struct code_map *map, const struct mapping *mapping)
@@ -221,12 +224,19 @@ bool modules_scan(void)
     if (map != NULL)
         fill_map(map, &text, false);
     buffer_free(&text);
-    if (map == NULL || same_map(current_map, map)) {
-        sys_free(map, bytes);
+    if (map == NULL)
         return false;
+    struct code_map *same = find_same(map);
+    if (same != NULL) {
+        sys_free(map, bytes);
+        map = same;
+    } else {
+        map->older = all_maps;
+        all_maps = map;
     }
+    bool changed = map != current_map;
     __atomic_store_n(&current_map, map, __ATOMIC_RELEASE);
-    return true;
+    return changed;
 }
 
 const struct code_map *modules_current(void)

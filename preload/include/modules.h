@@ -34,8 +34,10 @@ struct code_range {
     struct module *module;
 };
 
-/* What is mapped, sorted by address. Immutable once published: an old one stays readable for ever (they are few). */
+/* What is mapped, sorted by address. Immutable once published. An old one stays readable for ever, and is published again
+ * when the same objects are back at the same addresses, as in a program that opens and closes libraries all the time. */
 struct code_map {
+    struct code_map *older;
     size_t count;
     struct code_range ranges[];
 };
