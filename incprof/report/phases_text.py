@@ -151,7 +151,7 @@ def _scores(console: Console, result: PhaseResult) -> None:
     for score in result.scores:
         mark = "*" if score.k == result.k_clusters else ""
         silhouette = "-" if score.silhouette is None else f"{score.silhouette:.2f}"
-        cells.append(f"{score.k}{mark}: {score.inertia:.3g}/{silhouette}")
+        cells.append(f"{score.k}{mark}:{score.inertia:.3g}/{silhouette}")
     console.print("k: inertia/silhouette  " + "  ".join(cells))
 
 
@@ -171,8 +171,21 @@ def _count(number: int, noun: str) -> str:
 
 
 def shorten(name: str, room: int) -> str:
-    """Return a name that fits in `room` characters; what is cut out of the middle becomes three dots."""
+    """Return a name that fits in `room` characters: without its parameters, then with dots for its middle."""
+    if len(name) > room:
+        name = without_parameters(name)
     if len(name) <= room:
         return name
     keep = max(room - 3, 2)
     return name[: (keep + 1) // 2] + "..." + name[len(name) - keep // 2 :]
+
+
+def without_parameters(name: str) -> str:
+    """Return a C++ name without its parameter list: `ns::f(int, g(*)(int)) const` becomes `ns::f`."""
+    end = name.rfind(")")
+    depth = 0
+    for at in range(end, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if depth == 0:
+            return name[:at] if at > 0 and name[end + 1 :] in ("", " const") else name
+    return name

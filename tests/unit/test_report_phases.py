@@ -6,7 +6,7 @@ import pytest
 from incprof.analysis.describe import summarise
 from incprof.analysis.phases import find_phases
 from incprof.analysis.ribbon import cells, runs, sign, stretched
-from incprof.report.phases_text import duration, shorten, write_text
+from incprof.report.phases_text import duration, shorten, without_parameters, write_text
 from tests.unit.profiles import noisy, rows
 
 
@@ -71,3 +71,19 @@ def test_waiting_is_said():
 
 def test_markup_in_names_is_text():
     assert "[bold]f[/bold]" in text(rows(*["[bold]f[/bold]=100"] * 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("ns::f(int, g (*)(int)) const", "ns::f"),
+        ("A::operator()(int)", "A::operator()"),
+        ("(anonymous namespace)::f(x)", "(anonymous namespace)::f"),
+        ("(anonymous namespace)::f", "(anonymous namespace)::f"),
+        ("f.constprop.0", "f.constprop.0"),
+        ("odd)", "odd)"),
+    ],
+)
+def test_parameters_are_dropped_from_long_names(name, short):
+    assert without_parameters(name) == short
+    assert shorten(name, len(name)) == name
