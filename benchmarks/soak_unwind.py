@@ -54,8 +54,8 @@ def build(case: Case, place: Path) -> Path:
     sources = [str(FIXTURES / word) if "." in word else word for word in words]
     target = place / "program"
     subprocess.run([compiler, "-pg", "-g", "-O2", *sources, "-o", target], check=True)
-    library = ["gcc", "-pg", "-g", "-O2", "-shared", "-fPIC", FIXTURES / "plugin.c", "-o", place / "libplugin.so"]
-    subprocess.run(library, check=True)
+    plugin: tuple[str | Path, ...] = (FIXTURES / "plugin.c", "-o", place / "libplugin.so")
+    subprocess.run(["gcc", "-pg", "-g", "-O2", "-shared", "-fPIC", *plugin], check=True)
     return target
 
 
@@ -71,7 +71,7 @@ def run_once(case: Case, program: Path, place: Path, seconds: float) -> tuple[in
         }
         amount = str(int(seconds * case.repeats)) if case.repeats else str(seconds)
         arguments = [str(place / word) if word.startswith("lib") else word for word in case.arguments]
-        command = [program, *arguments, amount, *case.after]
+        command: list[str | Path] = [program, *arguments, amount, *case.after]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         status, output = case.expect
         if done.returncode != status or not done.stdout.startswith(output):

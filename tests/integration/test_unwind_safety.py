@@ -108,7 +108,7 @@ def test_libraries_that_come_and_go(build: Build, survive: Survive) -> None:
 
 
 def test_exceptions_all_the_time(build: Build, record: Record, fast_clock: str, alone: Callable[..., Outcome]) -> None:
-    program = [build("throwing.cpp"), "100000"]
+    program: list[str | Path] = [build("throwing.cpp"), "100000"]
     recording = record(program, clock=fast_clock, rate=RATE)
     assert recording.outcome.stdout == alone(program).stdout
     verdict = judge(recording, (r"main(>catch_once(\.cold)?(>deeper(\.cold)?(>_ZN5GuardD[12]Ev)?)*)?",))
