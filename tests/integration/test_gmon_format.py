@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_every_file_is_read_by_gprof(host: BuildHost, tmp_path: Path, flags: str
     assert (directory / "gmon-meta.0.json").is_file()
     seen = [flat_profile(program, path) for path in files]
     # Cumulative: nothing ever decreases, and the last file has everything.
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in itertools.pairwise(seen):
         assert all(after[name][1] >= count and after[name][0] >= s - 1e-9 for name, (s, count) in before.items())
     assert {name: seen[-1][name][1] for name in EXPECTED} == EXPECTED
     assert seen[-1]["burn"][0] > 0.5

@@ -10,16 +10,17 @@ from tests.integration.hosts import BuildHost, calls, ended_cleanly, need, need_
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
+    ("mode", "said", "style"),
     [
-        ("loop", "wrong 0\n"),
-        ("range", "wrong 0\n"),
-        ("pipe", "child 5\n"),
-        ("few", "3 4 1\n"),
-        ("chdir", "chdir 0\n"),
+        ("loop", "wrong 0\n", "stream"),
+        ("loop", "wrong 0\n", "gmon"),
+        ("range", "wrong 0\n", "stream"),
+        ("pipe", "child 5\n", "stream"),
+        ("few", "3 4 1\n", "stream"),
+        ("few", "3 4 1\n", "gmon"),
+        ("chdir", "chdir 0\n", "gmon"),
     ],
 )
-@pytest.mark.parametrize("style", ["stream", "gmon"])
 def test_recording_goes_on(host: BuildHost, tmp_path: Path, mode: str, said: str, style: str) -> None:
     """Everything is closed, limited or left behind; the program's own files hold nothing of ours."""
     env = {"INCPROF_FORMAT": style}

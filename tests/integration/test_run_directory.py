@@ -92,7 +92,7 @@ def test_unwritable_directory(host: BuildHost, tmp_path: Path) -> None:
     library = tmp_path / "libincprof.so"
     library.write_bytes(Path(variables(tmp_path)["LD_PRELOAD"]).read_bytes())
     library.chmod(0o755)
-    command = ["setpriv", "--reuid", "65534", "--clear-groups", program]
+    command: list[str | Path] = ["setpriv", "--reuid", "65534", "--clear-groups", program]
     trial = try_both(
         command,
         tmp_path,

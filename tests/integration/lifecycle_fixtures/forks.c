@@ -48,10 +48,10 @@ static int launch(const char *mode, char **argv)
     if (strcmp(mode, "again") == 0)
         return wait_for(fork_child(3, 1));
     if (strcmp(mode, "threads") == 0) {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 2; i++)
             pthread_create(&thread, NULL, spins, NULL);
         int sum = 0;
-        for (int i = 0; i < 20; i++)
+        for (int i = 0; i < 6; i++)
             sum += wait_for(fork_child(1, 0));
         return sum;
     }
