@@ -12,7 +12,7 @@ static size_t module_count;
 static struct code_map *current_map;
 static struct code_map *all_maps; /* newest first */
 
-/* A line of /proc/self/maps that is mapped executable. */
+/* A line of /proc/thread-self/maps that is mapped executable. */
 struct mapping {
     uint64_t start, end, offset;
     char path[sizeof((struct module *)0)->path];
@@ -57,7 +57,8 @@ static bool parse_mapping(const char *line, size_t length, struct mapping *mappi
 
 static bool read_maps(struct buffer *text)
 {
-    int fd = sys_open("/proc/self/maps", O_RDONLY, 0);
+    /* Not /proc/self: that is empty once the main thread has called pthread_exit. */
+    int fd = sys_open("/proc/thread-self/maps", O_RDONLY, 0);
     if (fd < 0)
         return false;
     long got;

@@ -1,6 +1,6 @@
 /* The ELF objects in the process and their unwind tables.
  *
- * Read from /proc/self/maps and the objects' files: no loader lock is taken, so that the interval thread can do it at
+ * Read from /proc/thread-self/maps and the objects' files: no loader lock is taken, so that the interval thread can do it at
  * any moment, also while the application is inside dlopen or fork.
  */
 #ifndef INCPROF_MODULES_H
