@@ -20,8 +20,7 @@ static bool load_range(const struct elf_file *elf, struct section *section, uint
 {
     for (size_t i = 0; i < elf->segment_count; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
-        if (segment->p_type != PT_LOAD || address < segment->p_vaddr ||
-            address - segment->p_vaddr >= segment->p_filesz)
+        if (segment->p_type != PT_LOAD || address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz)
             continue;
         uint64_t skip = address - segment->p_vaddr;
         section->address = address;
@@ -130,8 +129,7 @@ void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low
     if (header.data != NULL && usual_header(&header)) {
         int32_t relative;
         memcpy(&relative, header.data + 4, sizeof relative);
-        if (load_range(elf, &frames, header.address + 4 + (uint64_t)(int64_t)relative) &&
-            walk(table, &header, &frames))
+        if (load_range(elf, &frames, header.address + 4 + (uint64_t)(int64_t)relative) && walk(table, &header, &frames))
             build_index(table);
     }
     unload(&header);

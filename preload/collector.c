@@ -301,7 +301,7 @@ static void fork_child(void)
     worker_forget();
     interval_free(&interval);
     if (!config.follow) {
-        incprof_tls = (struct thread_local){.arcs = incprof_tls.arcs, .mask = incprof_tls.mask};
+        incprof_tls = (struct tls_block){.arcs = incprof_tls.arcs, .mask = incprof_tls.mask};
         return;
     }
     begin(true);

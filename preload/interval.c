@@ -100,9 +100,8 @@ static void add_to_histogram(struct interval *interval, const struct sample *sam
     const struct module *module = interval_resolve(sample->frames[0], &address);
     if (module == NULL)
         return;
-    struct block key = {.low = address & ~(uint64_t)(BLOCK_BYTES - 1),
-                        .module = module->id,
-                        .library = sample->kind == KIND_LIBRARY};
+    struct block key = {
+        .low = address & ~(uint64_t)(BLOCK_BYTES - 1), .module = module->id, .library = sample->kind == KIND_LIBRARY};
     struct block *block = table_add(&interval->blocks, &key, NULL);
     if (block != NULL)
         block->bins[(address - block->low) * BLOCK_BINS / BLOCK_BYTES] += sample->weight;

@@ -84,16 +84,14 @@ static bool open_object(struct elf_file *elf, const struct mapping *mapping)
 }
 
 /* The segment that the mapping shows: base is its address here minus its link-time address. */
-static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module,
-                  uint64_t *base)
+static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module, uint64_t *base)
 {
     const uint64_t page = 4095;
     for (size_t i = 0; i < elf->segment_count; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
         if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
             continue;
-        if ((segment->p_offset & ~page) > mapping->offset ||
-            mapping->offset >= segment->p_offset + segment->p_filesz)
+        if ((segment->p_offset & ~page) > mapping->offset || mapping->offset >= segment->p_offset + segment->p_filesz)
             continue;
         *base = mapping->start - mapping->offset + segment->p_offset - segment->p_vaddr;
         module->low = segment->p_vaddr;

@@ -13,8 +13,8 @@
 
 static bool is_symbols(const struct elf_file *elf, const Elf64_Shdr *section)
 {
-    static const char *const names[] = {".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab",
-                                        ".note.gnu.build-id", ".comment"};
+    static const char *const names[] = {".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab", ".note.gnu.build-id",
+                                        ".comment"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(elf_section_name(elf, section), names[i]) == 0)
             return true;

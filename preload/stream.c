@@ -103,8 +103,8 @@ static size_t put_arcs(struct buffer *out, const struct interval *interval, cons
     return written;
 }
 
-void stream_profile(struct buffer *out, const struct interval *interval, const struct module *module,
-                    uint64_t rate_hz, unsigned int parts)
+void stream_profile(struct buffer *out, const struct interval *interval, const struct module *module, uint64_t rate_hz,
+                    unsigned int parts)
 {
     static const uint16_t nothing[BLOCK_BINS];
     size_t histograms = put_histograms(out, interval, module, rate_hz, parts);

@@ -11,10 +11,10 @@
 /* Threads without a record find a free slot at once, and so take the slow path, which decides. */
 static struct arc no_arcs[1];
 
-__thread struct thread_local incprof_tls __attribute__((tls_model("initial-exec"))) = {.arcs = no_arcs};
+__thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec"))) = {.arcs = no_arcs};
 
-static struct thread *threads;     /* pushed by any thread, unlinked by the collector */
-static struct thread *spare;       /* guarded by spare_lock */
+static struct thread *threads; /* pushed by any thread, unlinked by the collector */
+static struct thread *spare;   /* guarded by spare_lock */
 static int spare_lock;
 static uint32_t next_number;
 
@@ -145,7 +145,7 @@ void thread_reap(bool all, void (*take_calls)(struct thread *))
         if ((all || ending) && is_gone(thread) && is_drained(thread) && unlink_thread(before, thread)) {
             if (!ending)
                 sampler_forget_thread(thread); /* it ended without passing our hook */
-            take_calls(thread); /* the last ones come after our hook, from other destructors */
+            take_calls(thread);                /* the last ones come after our hook, from other destructors */
             thread_discard(thread);
         } else {
             before = thread;

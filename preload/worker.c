@@ -181,7 +181,6 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
 void worker_nudge(uint32_t request)
 {
     uint32_t none = 0;
-    if (!has_ended() &&
-        __atomic_compare_exchange_n(&asked, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!has_ended() && __atomic_compare_exchange_n(&asked, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         wake(&asked);
 }

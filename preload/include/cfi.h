@@ -44,7 +44,7 @@ struct cfi_table {
     size_t capacity;
     uint32_t *index; /* index[i]: the last row with pc <= i << CFI_INDEX_SHIFT */
     size_t index_count;
-    uint64_t low;  /* link-time addresses that the table is for */
+    uint64_t low; /* link-time addresses that the table is for */
     uint64_t high;
 };
 

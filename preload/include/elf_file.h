@@ -12,15 +12,15 @@
 #define ELF_MOST_SECTIONS 65000
 
 struct elf_file {
-    int fd;                 /* -1: an image in memory */
-    const uint8_t *memory;  /* the image, or NULL */
-    uint64_t size;          /* of the file or the image */
+    int fd;                /* -1: an image in memory */
+    const uint8_t *memory; /* the image, or NULL */
+    uint64_t size;         /* of the file or the image */
     Elf64_Ehdr header;
     Elf64_Phdr segments[ELF_MOST_SEGMENTS];
     size_t segment_count;
-    Elf64_Shdr *sections;   /* NULL when there are none */
+    Elf64_Shdr *sections; /* NULL when there are none */
     size_t section_count;
-    char *section_names;    /* NUL-terminated block, or NULL */
+    char *section_names; /* NUL-terminated block, or NULL */
     size_t section_names_size;
 };
 

@@ -46,7 +46,7 @@ struct interval_sample {
 struct interval {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint32_t number;
-    struct table paths;  /* of the whole run: path_node, record i is node i + 1 */
+    struct table paths; /* of the whole run: path_node, record i is node i + 1 */
     size_t paths_written;
     struct table blocks; /* struct block */
     struct table calls;  /* struct call */

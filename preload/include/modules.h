@@ -1,7 +1,7 @@
 /* The ELF objects in the process and their unwind tables.
  *
- * Read from /proc/thread-self/maps and the objects' files: no loader lock is taken, so that the interval thread can do it at
- * any moment, also while the application is inside dlopen or fork.
+ * Read from /proc/thread-self/maps and the objects' files: no loader lock is taken, so that the interval thread can do
+ * it at any moment, also while the application is inside dlopen or fork.
  */
 #ifndef INCPROF_MODULES_H
 #define INCPROF_MODULES_H
@@ -23,8 +23,8 @@ struct module {
     uint64_t plt_low, plt_high; /* link-time bounds of the PLT sections: stubs are no functions */
     struct cfi_table cfi;
     uint16_t id;
-    bool app;                   /* the executable, or a library that calls mcount */
-    bool profiler;              /* this library */
+    bool app;      /* the executable, or a library that calls mcount */
+    bool profiler; /* this library */
 };
 
 /* One executable mapping. */
@@ -34,8 +34,9 @@ struct code_range {
     struct module *module;
 };
 
-/* What is mapped, sorted by address. Immutable once published. An old one stays readable for ever, and is published again
- * when the same objects are back at the same addresses, as in a program that opens and closes libraries all the time. */
+/* What is mapped, sorted by address. Immutable once published. An old one stays readable for ever, and is published
+ * again when the same objects are back at the same addresses, as in a program that opens and closes libraries all the
+ * time. */
 struct code_map {
     struct code_map *older;
     size_t count;

@@ -35,7 +35,7 @@ void stream_interval(struct buffer *out, struct interval *interval, const struct
 
 /* The gmon records of a module: own time, library time or both, and (not for library time alone) its arcs. */
 enum profile_part { PART_OWN = 1, PART_LIBRARY = 2 };
-void stream_profile(struct buffer *out, const struct interval *interval, const struct module *module,
-                    uint64_t rate_hz, unsigned int parts);
+void stream_profile(struct buffer *out, const struct interval *interval, const struct module *module, uint64_t rate_hz,
+                    unsigned int parts);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define INNER_FRAMES 64
 #define OUTER_FRAMES 64
-#define RING_WORDS 8192 /* a power of two */
+#define RING_WORDS 8192                  /* a power of two */
 #define SIGNAL_STACK ((size_t)256 << 10) /* virtual: pages come when they are touched */
 
 struct arc {
@@ -77,12 +77,12 @@ struct thread {
 };
 
 /* What the entry stubs and the signal handler find their thread by. The stubs know the offsets of the first two. */
-struct thread_local {
+struct tls_block {
     struct arc *arcs;
     uint64_t mask; /* (homes - 1) * sizeof(struct arc) */
     struct thread *self;
 };
-extern __thread struct thread_local incprof_tls;
+extern __thread struct tls_block incprof_tls;
 
 /* A blank record, or NULL. Thread-safe and async-signal-safe. */
 struct thread *thread_new(void);

@@ -17,9 +17,9 @@
 
 /* Where stack words come from. */
 struct stack {
-    uint64_t low, high;    /* readable directly: the thread's own stack from the interrupted rsp up */
+    uint64_t low, high;           /* readable directly: the thread's own stack from the interrupted rsp up */
     uint64_t copy_low, copy_high; /* held in `copy` */
-    uint8_t *copy;         /* UNWIND_WINDOW bytes */
+    uint8_t *copy;                /* UNWIND_WINDOW bytes */
 };
 
 struct cursor {
@@ -28,7 +28,7 @@ struct cursor {
     const ucontext_t *context;      /* the interrupted registers, while still in the leaf */
     struct stack stack;
     uint64_t pc, sp, bp;
-    bool leaf;  /* pc is an interrupted instruction, not a return address */
+    bool leaf; /* pc is an interrupted instruction, not a return address */
 };
 
 enum unwind_result {
