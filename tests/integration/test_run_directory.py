@@ -154,7 +154,7 @@ def test_directory_removed_during_the_run(host: BuildHost, tmp_path: Path, style
 
 @pytest.mark.parametrize(
     ("limit", "lines"),
-    [("ulimit -f 0", 0), ("ulimit -f 4", 1), ("ulimit -n 4", 0), ("ulimit -i 0", None), ("ulimit -s 256", 0)],
+    [("ulimit -f 0", 0), ("ulimit -f 1", 1), ("ulimit -n 4", 0), ("ulimit -i 0", None), ("ulimit -s 256", 0)],
 )
 def test_limits(host: BuildHost, tmp_path: Path, limit: str, lines: int | None) -> None:
     """A file size limit does not kill with SIGXFSZ; few descriptors, timers or stack are enough."""
