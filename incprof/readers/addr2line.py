@@ -15,24 +15,26 @@ from elftools.elf.elffile import ELFFile
 Place = tuple[str, int]
 
 TIMEOUT_S = 300
+LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=none", "-a", "-i")
 ANSWER = re.compile(r"(.+):(\d+)(?::\d+)?(?: \(discriminator \d+\))?")
 
 
 def look_up(binary: str, addresses: Sequence[int]) -> list[Place | None]:
     """File and line of each link-time address; None where the binary does not say.
 
+    An address in inlined code has the line of the function that it was inlined into: that one is on record.
     Asks addr2line, else llvm-symbolizer, else reads the line table of the compile unit around each address.
     """
     if not addresses:
         return []
-    for command in (["addr2line", "-e", binary], ["llvm-symbolizer", "--output-style=GNU", "-f=none", "-e", binary]):
+    for command in (["addr2line", "-a", "-i", "-e", binary], [*LLVM, "-e", binary]):
         if shutil.which(command[0]) and (answers := _ask(command, addresses)) is not None:
             return answers
     return _from_line_tables(binary, addresses)
 
 
 def _ask(command: Sequence[str], addresses: Sequence[int]) -> list[Place | None] | None:
-    """Run a tool that answers a line for each address on stdin; None when it fails."""
+    """Run a tool that answers each address on stdin with itself and its places, innermost first; None when it fails."""
     question = "".join(f"{address:#x}\n" for address in addresses)
     try:
         done = subprocess.run(
@@ -40,8 +42,13 @@ def _ask(command: Sequence[str], addresses: Sequence[int]) -> list[Place | None]
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    lines = [line for line in done.stdout.splitlines() if line]
-    return [_place(line) for line in lines] if len(lines) == len(addresses) else None
+    outermost: list[Place | None] = []
+    for line in done.stdout.splitlines():
+        if line.startswith("0x"):
+            outermost.append(None)
+        elif line and outermost:
+            outermost[-1] = _place(line)
+    return outermost if len(outermost) == len(addresses) else None
 
 
 def _place(answer: str) -> Place | None:

@@ -110,3 +110,35 @@ def test_every_way_to_ask_agrees(program, tools, monkeypatch):
     source = str(path.with_name("app.c"))
     places = addr2line.look_up(str(path), [address["solve"], address["main"], address["main"] + 5, 1])
     assert places == [(source, 3), (source, 8), (source, 9), None]
+
+
+INLINED = """\
+static inline __attribute__((always_inline)) int twice(int x)
+{
+    int sum = 0;
+    for (int i = 0; i < x; i++)
+        sum ^= i * x;
+    return sum;
+}
+int solve(int n)
+{
+    return twice(n) + 1;
+}
+int main(int argc, char **argv) { (void)argv; return solve(argc); }
+"""
+
+
+@pytest.mark.parametrize("tool", ["addr2line", "llvm-symbolizer"])
+def test_inlined_code_is_on_the_line_where_the_function_uses_it(tmp_path, tool, monkeypatch):
+    which = shutil.which
+    if which(tool) is None:
+        pytest.skip("not installed")
+    monkeypatch.setattr("incprof.readers.addr2line.shutil.which", lambda name: which(name) if name == tool else None)
+    (tmp_path / "inlined.c").write_text(INLINED)
+    command = ["gcc", "-g", "-O1", "-fno-inline-functions-called-once", "inlined.c", "-o", "inlined"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    table = read_symbols(open_elf(str(tmp_path / "inlined")))
+    solve = next(int(table.address[i]) for i in range(len(table)) if table.name(i) == "solve")
+    lines = {place[1] for place in addr2line.look_up(str(tmp_path / "inlined"), range(solve, solve + 16)) if place}
+    assert lines <= {9, 10, 11}
+    assert 10 in lines
