@@ -103,6 +103,7 @@ static void drain(void)
 {
     uint64_t now_ns = monotonic_ns();
     scan_if_wanted(now_ns);
+    sampler_report_trouble();
     interval.threads = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
         interval.thread_ns += life_ns(thread, now_ns);

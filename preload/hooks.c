@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "collector.h"
@@ -29,7 +30,7 @@ static size_t default_stack, default_guard;
 
 /* The next definition of a function, found once. Not async-signal-safe at first use; resolve_hooks makes it so. */
 #define REAL(type, name) ((type)real(&real_##name, #name))
-static void *real_pthread_create, *real_signal, *real_pthread_sigmask, *real_sigprocmask;
+static void *real_pthread_create, *real_thrd_create, *real_signal, *real_pthread_sigmask, *real_sigprocmask;
 
 static void *real(void **slot, const char *name)
 {
@@ -46,17 +47,29 @@ static void on_thread_end(void *record)
     thread_end(record);
 }
 
-static void *run_thread(void *record)
+/* First code of a thread that one of the hooks below has made. */
+static void enter_thread(struct thread *thread)
 {
-    struct thread *thread = record;
-    void *(*routine)(void *) = thread->routine;
-    void *argument = thread->argument;
     pthread_setspecific(thread_key, thread);
     signal_stacks_start_thread(thread);
     /* glibc puts a thread's TCB at the top of its stack. */
     uint64_t high = (uint64_t)pthread_self();
-    thread_start(thread, high - thread->stack_high + STACK_SLACK, high, (uint64_t)(uintptr_t)routine);
-    return routine(argument);
+    thread_start(thread, high - thread->stack_high + STACK_SLACK, high, (uint64_t)(uintptr_t)thread->routine);
+}
+
+static void *run_thread(void *record)
+{
+    struct thread *thread = record;
+    enter_thread(thread);
+    return thread->routine(thread->argument);
+}
+
+/* A C11 thread returns an int. */
+static int run_c11_thread(void *record)
+{
+    struct thread *thread = record;
+    enter_thread(thread);
+    return ((thrd_start_t)(uintptr_t)thread->routine)(thread->argument);
 }
 
 /* Usable bytes of the stack that `attr` asks for. */
@@ -86,6 +99,23 @@ EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*rou
     if (error != 0)
         thread_discard(thread);
     return error;
+}
+
+/* libc's own makes its threads past our pthread_create. */
+EXPORT int thrd_create(thrd_t *id, thrd_start_t routine, void *argument)
+{
+    typedef int (*create)(thrd_t *, thrd_start_t, void *);
+    create create_thread = REAL(create, thrd_create);
+    struct thread *thread = collector_is_on() ? thread_new() : NULL;
+    if (thread == NULL)
+        return create_thread(id, routine, argument);
+    thread->routine = (void *(*)(void *))(uintptr_t)routine;
+    thread->argument = argument;
+    thread->stack_high = stack_bytes(NULL);
+    int result = create_thread(id, run_c11_thread, thread);
+    if (result != thrd_success)
+        thread_discard(thread);
+    return result;
 }
 
 /* The main thread's stack can grow down to its limit; what is between rsp and its end is always mapped. */

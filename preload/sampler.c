@@ -21,13 +21,16 @@ static uint64_t entry_point;
 static struct sigaction application_action = {.sa_handler = SIG_DFL};
 static char cookie; /* its address marks our timers' signals */
 
-static int warned_no_timer;
+/* What some thread could not have: said once, by the interval thread. A thread may start in the entry stub, where code
+ * of libc's that uses vector registers would spoil the arguments of the function that is being entered. */
+static const char *trouble;
+static bool trouble_said;
 
 /* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
 static uint64_t random_below(uint64_t bound)
 {
     static uint64_t state;
-    uint64_t x = __atomic_add_fetch(&state, monotonic_ns() | 1, __ATOMIC_RELAXED);
+    uint64_t x = __atomic_add_fetch(&state, sys_clock_ns(CLOCK_MONOTONIC) | 1, __ATOMIC_RELAXED);
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -284,12 +287,19 @@ void sampler_start_thread(struct thread *thread)
     if (clock_source == CLOCK_PERF) {
         if (start_perf(thread))
             return;
-        if (__atomic_exchange_n(&warned_no_timer, 1, __ATOMIC_RELAXED) == 0)
-            log_warn("INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu", NULL);
+        trouble = "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu";
         clock_source = CLOCK_CPU;
     }
-    if (!start_timer(thread) && __atomic_exchange_n(&warned_no_timer, 1, __ATOMIC_RELAXED) == 0)
-        log_warn("no more timers (see ulimit -i): some threads are not sampled", NULL);
+    if (!start_timer(thread))
+        trouble = "no more timers (see ulimit -i): some threads are not sampled";
+}
+
+void sampler_report_trouble(void)
+{
+    if (trouble == NULL || trouble_said)
+        return;
+    trouble_said = true;
+    log_warn(trouble, NULL);
 }
 
 /* What became due after the last expiry that the kernel noticed: for a thread shorter than a kernel tick, all. */

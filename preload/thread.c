@@ -92,7 +92,7 @@ void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high
     thread->stack_low = stack_low;
     thread->stack_high = stack_high;
     thread->start_pc = start_pc;
-    thread->start_ns = thread->counted_ns = monotonic_ns();
+    thread->start_ns = thread->counted_ns = sys_clock_ns(CLOCK_MONOTONIC);
     thread->state = THREAD_LIVE;
     push(thread);
     incprof_tls.self = thread;

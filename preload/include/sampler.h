@@ -35,13 +35,16 @@ struct sample {
 /* Installs the signal handler. False after one line on stderr. Once, before the first thread starts. */
 bool sampler_start(const struct config *config);
 
-/* Async-signal-safe; called by the thread itself. */
+/* Async-signal-safe; called by the thread itself. The first also touches no vector register. */
 void sampler_start_thread(struct thread *thread);
 void sampler_end_thread(struct thread *thread);
 
 /* Gives back the timer of a thread that is gone, or is to be sampled no more. A perf event is a descriptor, which only
  * the thread itself can close: it does so at its next signal. Async-signal-safe. */
 void sampler_forget_thread(struct thread *thread);
+
+/* One line on stderr, once, if some thread could not be sampled as asked. Collector. */
+void sampler_report_trouble(void);
 
 /* Takes the oldest sample out of the ring. False when it is empty. Collector. */
 bool sampler_take(struct thread *thread, struct sample *sample);

@@ -38,6 +38,14 @@ def test_thousand_short_threads(build: Build, record: Record) -> None:
     assert recording.arcs()["run", "leaf"] == 500_000
 
 
+@pytest.mark.parametrize("clock", ["cpu", "perf"])
+def test_threads_that_pthread_create_did_not_make(build: Build, record: Record, clock: str) -> None:
+    """They are counted, and the library's first look at them spoils no argument in a vector register."""
+    recording = record(build("foreign.c", flags="-O1 -pthread"), clock=clock)
+    assert recording.outcome.stdout == "36 7\n36\n"
+    assert recording.calls()["sum"] == 2
+
+
 def test_calls_from_a_signal_handler(build: Build, record: Record) -> None:
     recording = record(build("handler_calls.c"))
     handled = recording.outcome.values()["handled"]
