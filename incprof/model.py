@@ -7,7 +7,7 @@ reads files or computes phases.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+# Of any width: long tables from files take 8 or 32 bits a number where that is enough. Widen before you multiply.
+IntArray = npt.NDArray[np.signedinteger[Any]]
 
 # Sample kinds (docs/formats.md, kind 7).
 OWN, LIBRARY, PROFILER, UNKNOWN = range(4)
@@ -90,7 +91,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Arcs:
-    """Calls per interval as a long table; all shape (m,). `caller` is -1 when it lies outside the known functions."""
+    """Calls per interval as a long table, all shape (m,): one row per (interval, caller, callee), in that order.
+
+    `caller` is -1 when it lies outside the known functions. `count` has 64 bits, the others 32.
+    """
 
     interval: IntArray
     caller: IntArray
@@ -102,8 +106,8 @@ class Arcs:
 class PathTree:
     """Call paths as a trie; all shape (p,). Node 0 is the root; a parent comes before its children.
 
-    `function` indexes the profile's functions, or is ROOT, ELIDED or BROKEN. `address` is the sampled instruction
-    (leaf) or the call instruction's last byte.
+    `function` indexes the profile's functions, or is ROOT, ELIDED or BROKEN (outer frames unknown: not unwound, or lost
+    with a damaged part of the file). `address` is the sampled instruction (leaf) or the call instruction's last byte.
     """
 
     parent: IntArray
@@ -115,7 +119,8 @@ class PathTree:
 class Samples:
     """The samples in time order; all shape (s,). `time_s` is since the start of the run, `weight` in ticks.
 
-    `kind` is OWN, LIBRARY, PROFILER or UNKNOWN; `library` is the module id of LIBRARY samples, else -1.
+    `kind` is OWN, LIBRARY, PROFILER or UNKNOWN; `library` is the module id of LIBRARY samples, else -1. `kind` has 8
+    bits, the other numbers 32: a day of them is long.
     """
 
     time_s: FloatArray

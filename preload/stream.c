@@ -169,6 +169,8 @@ static void put_nodes(struct buffer *out, const struct interval *interval)
         return;
     size_t start = stream_begin_image(out, IMAGE_NODES, 0, interval->number);
     uint64_t before = 0;
+    /* The number of the first one: where an image is damaged, readers still know which nodes follow. */
+    buffer_varint(out, interval->paths_written + 1);
     buffer_varint(out, count - interval->paths_written);
     for (size_t i = interval->paths_written; i < count; i++) {
         const struct path_node *node = table_record(&interval->paths, i);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,129 +12,143 @@ import numpy.typing as npt
 from incprof.errors import NoDataError
 from incprof.model import Metadata, Module
 from incprof.readers import images
-from incprof.readers.images import Buffer, Damage, Image
+from incprof.readers.images import Damage, Image
 from incprof.readers.metadata import parse_metadata, parse_modules
+from incprof.readers.source import ByteArray, Source
 
-ByteArray = npt.NDArray[np.uint8]
 COUNTERS = 12
 MAX_NS = 2**62
 
-
-@dataclass
-class IntervalImages:
-    """What a stream says about one interval. `nodes_seen`: node images up to here, all of which its samples need."""
-
-    counters: npt.NDArray[np.uint64]
-    nodes_seen: int
-    own_time: list[tuple[int, ByteArray]] = field(default_factory=list)
-    library_time: list[tuple[int, ByteArray]] = field(default_factory=list)
-    samples: list[ByteArray] = field(default_factory=list)
+# Where an image of a complete interval lies: docs/formats.md, and the index of its interval.
+PLACE = np.dtype([("interval", "i8"), ("kind", "i8"), ("module", "i8"), ("offset", "i8"), ("length", "i8")])
+DATA = (images.OWN_TIME, images.LIBRARY_TIME, images.SAMPLES)
 
 
 @dataclass
 class Collected:
-    """A stream, sorted but not decoded. `lost` counts intervals without a usable interval image."""
+    """A stream, sorted but not decoded: where the images of its complete intervals lie.
 
-    where: str
+    nodes: payloads of node images in file order, and None where some may be missing. lost: intervals without a
+    usable interval image.
+    """
+
+    source: Source
     metadata: Metadata
     modules: dict[int, Module]
-    intervals: list[IntervalImages] = field(default_factory=list)
-    nodes: list[ByteArray] = field(default_factory=list)
+    nodes: list[ByteArray | None] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
     bad_images: int = 0
     lost: int = 0
     ended: bool = False
+    _counters: array[int] = field(default_factory=lambda: array("Q"))
+    _places: array[int] = field(default_factory=lambda: array("q"))
+
+    @property
+    def n_intervals(self) -> int:
+        """Number of complete intervals."""
+        return len(self._counters) // COUNTERS
+
+    @property
+    def end_ns(self) -> int:
+        """Where the last complete interval ends, nanoseconds since the start of the run."""
+        return self._counters[1 - COUNTERS] if self._counters else 0
+
+    @property
+    def counters(self) -> npt.NDArray[np.uint64]:
+        """Counters of the complete intervals as written, shape (n, 12)."""
+        return np.frombuffer(self._counters.tobytes(), dtype=np.uint64).reshape(-1, COUNTERS)
+
+    @property
+    def places(self) -> npt.NDArray[np.void]:
+        """Where the images of kinds 3, 4 and 7 of the complete intervals lie, in file order; PLACE, shape (m,)."""
+        return np.frombuffer(self._places.tobytes(), dtype=PLACE)
+
+    def add(self, counters: tuple[int, ...], members: list[Image]) -> None:
+        """Add a complete interval."""
+        for image in members:
+            self._places.extend((self.n_intervals, image.kind, image.module, image.offset, image.length))
+        self._counters.extend(counters)
 
 
-def collect(data: Buffer, where: str) -> Collected:
+def collect(source: Source) -> Collected:
     """Sort the images of a stream.
 
     Raises: NoDataError when it is no stream or has no metadata.
     """
-    damage = Damage()
-    walker = images.walk(data, damage)
-    found = Collected(where, first_metadata(data, where), {}, damage=damage)
+    found = Collected(source, first_metadata(source), {})
     found.modules = {module.id: module for module in found.metadata.modules}
-    raw = np.frombuffer(data, dtype=np.uint8)
     pending: list[Image] = []
     suspect: int | None = None
-    for image in walker:
+    last = -1
+    for image in images.walk(source, found.damage):
         if image.after_hole:
             suspect = _after_hole(found, image, pending)
         if image.kind == images.INTERVAL:
-            _commit(found, image, pending, raw, spoiled=image.interval == suspect)
-            pending, suspect = [], None
+            _commit(found, image, pending, spoiled=image.interval == suspect)
+            pending, suspect, last = [], None, image.interval
+        elif image.kind == images.NODES:
+            pending.append(image)
+            if image.interval > last + 1:
+                found.nodes.append(None)
+            found.nodes.append(source.array_at(image.offset, image.length).copy())
+        elif image.kind in DATA:
+            pending.append(image)
         else:
-            _sort(found, image, pending, raw)
-    if damage.torn or pending:
+            _take_object(found, image)
+    if found.damage.torn or pending:
         found.lost += 1
     return found
 
 
-def first_metadata(data: Buffer, where: str) -> Metadata:
+def first_metadata(source: Source) -> Metadata:
     """Find and check the metadata of a stream.
 
     Raises: NoDataError when it is no stream or has none.
     """
-    if not len(data):
+    where = source.path
+    if not source.size:
         raise NoDataError(f"{where}: empty file: the program ended before its first interval, or the disk was full")
-    if data[:4] == b"gmon" and data[4:20] == b"\x01" + bytes(15):
+    head = source.bytes_at(0, images.HEADER.size)
+    if head == b"gmon\x01" + bytes(15):
         raise NoDataError(f"{where}: a classic gmon.out, no stream: name it gmon.out and give --exe")
-    for image in images.walk(data, Damage()):
+    for image in images.walk(source, Damage()):
         if image.kind == images.METADATA:
-            return parse_metadata(data[image.offset : image.offset + image.length], where)
-    if data.find(images.MAGIC) < 0:
+            return parse_metadata(source.bytes_at(image.offset, image.length), where)
+    if source.find(images.MAGIC, 0, source.size) < 0:
         raise NoDataError(f"{where}: not an incprof stream: give a directory that incprof record wrote")
     raise NoDataError(f"{where}: the stream has no metadata, its start is damaged: record the program again")
 
 
 def _after_hole(found: Collected, image: Image, pending: list[Image]) -> int:
-    """Forget what a hole may have torn apart; the number of the interval whose start it may have swallowed.
-
-    Node numbers run over the whole file, so an unusable node image takes the place of those that may be gone.
-    """
+    """Forget what a hole may have torn apart; the number of the interval whose start it may have swallowed."""
     if any(other.interval != image.interval for other in pending):
         found.lost += 1
     pending.clear()
-    found.nodes.append(np.empty(0, dtype=np.uint8))
+    found.nodes.append(None)
     return image.interval
 
 
-def _sort(found: Collected, image: Image, pending: list[Image], raw: ByteArray) -> None:
-    """Put an image that is not an interval's last one where it belongs."""
-    payload = raw[image.offset : image.offset + image.length]
-    if image.kind in (images.OWN_TIME, images.LIBRARY_TIME, images.SAMPLES, images.NODES):
-        pending.append(image)
-    if image.kind == images.NODES:
-        found.nodes.append(payload)
+def _take_object(found: Collected, image: Image) -> None:
+    """Take an image that belongs to the run: new modules, or its end."""
+    if image.kind == images.END:
+        found.ended = True
     elif image.kind == images.MODULES:
         try:
-            for module in parse_modules(payload.tobytes(), found.where):
-                found.modules.setdefault(module.id, module)
+            modules = parse_modules(found.source.bytes_at(image.offset, image.length), found.source.path)
         except NoDataError:
             found.bad_images += 1
-    elif image.kind == images.END:
-        found.ended = True
+            return
+        for module in modules:
+            found.modules.setdefault(module.id, module)
 
 
-def _commit(found: Collected, last: Image, pending: list[Image], raw: ByteArray, *, spoiled: bool) -> None:
+def _commit(found: Collected, last: Image, pending: list[Image], *, spoiled: bool) -> None:
     """Close an interval with its kind-2 image, or count it as lost."""
-    counters = np.zeros(COUNTERS, dtype=np.uint64)
     n = min(last.length // 8, COUNTERS)
-    counters[:n] = np.frombuffer(raw[last.offset : last.offset + 8 * n], dtype="<u8")
-    previous = int(found.intervals[-1].counters[1]) if found.intervals else 0
-    start, end = int(counters[0]), int(counters[1])
-    if spoiled or not max(previous, start) < end < MAX_NS:
+    counters = struct.unpack(f"<{n}Q", found.source.bytes_at(last.offset, 8 * n)) + (0,) * (COUNTERS - n)
+    if spoiled or not max(found.end_ns, counters[0]) < counters[1] < MAX_NS:
         found.lost += 1
         return
-    interval = IntervalImages(counters, len(found.nodes))
-    for image in pending:
-        payload = raw[image.offset : image.offset + image.length]
-        if image.interval != last.interval:
-            found.bad_images += 1
-        elif image.kind == images.SAMPLES:
-            interval.samples.append(payload)
-        elif image.kind != images.NODES:
-            times = interval.own_time if image.kind == images.OWN_TIME else interval.library_time
-            times.append((image.module, payload))
-    found.intervals.append(interval)
+    members = [image for image in pending if image.interval == last.interval]
+    found.bad_images += len(pending) - len(members)
+    found.add(counters, [image for image in members if image.kind != images.NODES])

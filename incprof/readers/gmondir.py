@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import Arcs, Counters, IntervalProfile, Metadata, Module
+from incprof.readers.calls import CallTable
 from incprof.readers.credit import Bins, filled_bins, share_out
 from incprof.readers.functionspace import FunctionSpace
 from incprof.readers.gmonfile import read_gmon
 from incprof.readers.modulesymbols import SymbolLoader
-from incprof.readers.profilebuilder import NO_INTS, Parts, SelfTime, build_profile
+from incprof.readers.profilebuilder import Parts, SelfTime, build_profile
 
 IntArray = npt.NDArray[np.int64]
 AddressArray = npt.NDArray[np.uint64]
@@ -68,9 +69,9 @@ class _Series:
         self._space = space
         self._rate_hz = rate_hz
         self._bins = filled_bins((), rate_hz)
-        self._calls: ArcTable = (np.empty((0, 2), dtype=np.uint64), NO_INTS)
+        self._calls: ArcTable = (np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64))
         self._self_time: list[SelfTime] = []
-        self._arcs: list[tuple[IntArray, ...]] = []
+        self._call_table = CallTable()
         self._shrunk = 0
         self._dropped = 0
         self.numbers: list[int] = []
@@ -87,7 +88,7 @@ class _Series:
         interval = len(self.numbers)
         bins = filled_bins(records.histograms, self._rate_hz)
         symbol, seconds = share_out(_bin_steps(bins, self._bins), self._space.table(0))
-        where = np.full(len(symbol), interval, dtype=np.int64)
+        where = np.full(len(symbol), interval, dtype=np.int32)
         self._self_time.append(SelfTime(where, self._space.of_symbols(0, symbol), seconds))
         arcs = (np.stack([records.from_pc, records.self_pc], axis=1), records.count)
         self._add_arcs(interval, *_arc_steps(arcs, self._calls))
@@ -102,21 +103,21 @@ class _Series:
         caller = self._space.resolve(module, from_pc - np.minimum(from_pc, np.uint64(1)))
         caller[from_pc == 0] = -1
         callee = self._space.resolve(module, self_pc)
-        self._arcs.append((np.full(len(count), interval, dtype=np.int64), caller, callee, count))
+        where = np.full(len(count), interval, dtype=np.int32)
+        self._call_table.add(Arcs(where, caller, callee, count))
 
     def parts(self, metadata: Metadata, warnings: list[str]) -> Parts:
         """The profile's parts. Time runs from the start of the first file's interval."""
         number = np.array(self.numbers, dtype=np.int64)
         end_s = (number - number[0] + 1) * metadata.interval_s
         start_s = np.concatenate([[0.0], end_s[:-1]])
-        arcs = Arcs(*(np.concatenate([NO_INTS, *columns]) for columns in zip(*self._arcs, strict=True)))
         missing = int(number[-1] - number[0] + 1 - len(number))
         if missing:
             self.warnings.append(f"{missing} numbers have no file: their time is in the interval after them")
         if self._shrunk:
             self.warnings.append(f"{self._shrunk} call counts decrease: are the files of one run, in order?")
         counters = _no_counters(len(number))
-        parts = Parts(metadata, start_s, end_s, counters, self._self_time, arcs)
+        parts = Parts(metadata, start_s, end_s, counters, self._self_time, self._call_table)
         parts.warnings = [*self.warnings, *warnings]
         parts.damaged = self._dropped > 0
         return parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -43,16 +44,29 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Records:
-    """Contents of a gmon file or image. Arc arrays have shape (a,)."""
+    """Contents of a gmon file or image. arcs: the records as they are, dtype ARC; all arc arrays have shape (a,)."""
 
     histograms: tuple[Histogram, ...]
-    from_pc: AddressArray
-    self_pc: AddressArray
-    count: IntArray
+    arcs: npt.NDArray[np.void]
+
+    @property
+    def from_pc(self) -> AddressArray:
+        """Return addresses of the called functions: in their callers."""
+        return self.arcs["from_pc"].astype(np.uint64)
+
+    @property
+    def self_pc(self) -> AddressArray:
+        """Addresses in the called functions."""
+        return self.arcs["self_pc"].astype(np.uint64)
+
+    @property
+    def count(self) -> IntArray:
+        """How often."""
+        return self.arcs["count"].astype(np.int64)
 
 
 def parse(data: ByteArray) -> Records:
-    """Records from bytes, shape (b,). No copy is made of histograms; sizes are checked first.
+    """Records from bytes, shape (b,). No copy is made of histograms (nor, mostly, of arcs); sizes are checked first.
 
     Raises: RecordError when the bytes are anything else than whole, known records.
     """
@@ -71,13 +85,14 @@ def parse(data: ByteArray) -> Records:
             position = _skip_blocks(data, position)
         else:
             raise RecordError(f"unknown record tag {tag}")
-    table = np.concatenate(arcs) if arcs else np.empty(0, dtype=ARC)
-    return Records(
-        tuple(histograms),
-        table["from_pc"].astype(np.uint64),
-        table["self_pc"].astype(np.uint64),
-        table["count"].astype(np.int64),
-    )
+    return Records(tuple(histograms), join_arcs(arcs))
+
+
+def join_arcs(tables: Sequence[npt.NDArray[np.void]]) -> npt.NDArray[np.void]:
+    """Arc records, dtype ARC, one table after the other. As bytes: numpy copies records field by field."""
+    if len(tables) == 1:
+        return tables[0]
+    return np.concatenate([np.empty(0, np.uint8), *(table.view(np.uint8) for table in tables)]).view(ARC)
 
 
 def _leading(same: npt.NDArray[np.bool_]) -> int:

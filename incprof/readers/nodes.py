@@ -11,65 +11,107 @@ import numpy.typing as npt
 from incprof.readers import varint
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 ELIDED_MODULE, BROKEN_MODULE = 65535, 65534
-FIELDS = 3
+HEAD, FIELDS = 2, 3
+# A node has at least a byte for each of its numbers.
+NODE_BYTES = FIELDS
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """The trie as written; node 0 is the root. All shape (p,). `address` wraps above 2**63."""
+    """The trie as written; node 0 is the root. All shape (p,). `address` wraps above 2**63.
 
+    lost: nodes that the stream had, but that cannot be read: a BROKEN_MODULE below the root stands for each.
+    more_lost: there may have been more of them after the last one.
+    """
+
+    parent: IntArray
+    module: IntArray
+    address: IntArray
+    lost: BoolArray
+    more_lost: bool
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Node images, all shape (k,): number of the first node, how many, where they are in the table, if usable.
+
+    parent, module, address: (m,) of all their nodes.
+    """
+
+    first: IntArray
+    count: IntArray
+    start: IntArray
+    good: BoolArray
     parent: IntArray
     module: IntArray
     address: IntArray
 
 
-def decode_nodes(payloads: Sequence[varint.ByteArray]) -> tuple[Nodes, int]:
-    """Decode node images in file order, and say how many of them could be used.
+def decode_nodes(payloads: Sequence[varint.ByteArray | None], limit: int) -> tuple[Nodes, int]:
+    """Decode node images in file order; also how many of them are damaged.
 
-    Numbers run over the whole file: after a damaged image no later one means anything, so decoding stops there.
+    None among the payloads: some may be missing here. limit: as many nodes as the file could hold. An image says the
+    number of its first node, which is the next one, or a higher one where images are missing or damaged.
     """
-    good = _usable(payloads)
-    data = np.concatenate([np.empty(0, np.uint8), *payloads[:good]])
-    values = varint.decode(data)
-    per_payload = np.array([_count(p) for p in payloads[:good]], dtype=np.int64)
-    heads = np.cumsum(per_payload * FIELDS + 1) - (per_payload * FIELDS + 1)
-    table = np.delete(values, heads).reshape(-1, FIELDS)
+    blocks = _decode_blocks([payload for payload in payloads if payload is not None], limit)
+    rows = zip(blocks.first.tolist(), blocks.count.tolist(), blocks.good.tolist(), strict=True)
+    following, hole, bad = 1, False, 0
+    used: list[int] = []
+    index = -1
+    for payload in payloads:
+        if payload is None:
+            hole = True
+            continue
+        index += 1
+        first, count, good = next(rows)
+        if good and (first == following or (hole and following < first <= limit - count)):
+            used.append(index)
+            following, hole = first + count, False
+        else:
+            hole, bad = True, bad + 1
+    return _placed(blocks, used, following, hole), bad
 
-    number = np.arange(1, len(table) + 1, dtype=np.int64)
+
+def _decode_blocks(payloads: Sequence[varint.ByteArray], limit: int) -> _Blocks:
+    """Decode node images one by one, whatever their numbers."""
+    values, lengths, good = varint.decode_rows(payloads)
+    heads = np.cumsum(lengths) - lengths
+    good &= lengths >= HEAD
+    first, count = (np.zeros(len(lengths), dtype=np.int64) for _ in range(HEAD))
+    for place, column in enumerate((first, count)):
+        column[good] = np.minimum(values[heads[good] + place], np.uint64(limit + 1)).astype(np.int64)
+    good &= (first > 0) & (lengths == HEAD + FIELDS * count)
+
+    count[~good] = 0
+    start = np.cumsum(count) - count
+    within = np.arange(count.sum(), dtype=np.int64) - np.repeat(start, count)
+    table = values[(np.repeat(heads, count) + HEAD + FIELDS * within)[:, None] + np.arange(FIELDS)]
+    number = np.repeat(first, count) + within
     parent = number - np.minimum(table[:, 0], np.uint64(2**62)).astype(np.int64)
     module = np.minimum(table[:, 1], np.uint64(2**31)).astype(np.int64)
-    address = _undelta(varint.unzigzag(table[:, 2]), per_payload)
+    address = _undelta(varint.unzigzag(table[:, 2]), count)
 
-    wrong = np.flatnonzero((parent < 0) | (parent >= number))
-    if len(wrong):
-        good = int(np.searchsorted(np.cumsum(per_payload), wrong[0], side="right"))
-        kept = int(per_payload[:good].sum())
-        parent, module, address = parent[:kept], module[:kept], address[:kept]
-    root = np.zeros(1, dtype=np.int64)
-    return Nodes(*(np.concatenate([root, column]) for column in (parent, module, address))), good
+    wrong = np.repeat(np.arange(len(count)), count)[(parent < 0) | (parent >= number)]
+    good[wrong] = False
+    return _Blocks(first, count, start, good, parent, module, address)
 
 
-def _usable(payloads: Sequence[varint.ByteArray]) -> int:
-    """How many payloads from the start hold whole numbers, as many as they announce."""
-    for index, payload in enumerate(payloads):
-        if not len(payload) or not varint.well_formed(payload):
-            return index
-        if int(np.count_nonzero(payload < 0x80)) != 1 + FIELDS * _count(payload):
-            return index
-    return len(payloads)
-
-
-def _count(payload: varint.ByteArray) -> int:
-    """The number at the start of a well-formed payload."""
-    value = shift = 0
-    for byte in payload[: varint.MAX_BYTES].tolist():
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    return int(value)
+def _placed(blocks: _Blocks, used: Sequence[int], following: int, hole: bool) -> Nodes:
+    """The trie from the blocks that can be used; what lies between them is lost."""
+    parent, address = np.zeros(following, dtype=np.int64), np.zeros(following, dtype=np.int64)
+    module, lost = np.full(following, BROKEN_MODULE, dtype=np.int64), np.ones(following, dtype=bool)
+    module[0], lost[0] = 0, False
+    chosen = np.array(used, dtype=np.int64)
+    count = blocks.count[chosen]
+    within = np.arange(count.sum(), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
+    number = np.repeat(blocks.first[chosen], count) + within
+    row = np.repeat(blocks.start[chosen], count) + within
+    parent[number], module[number], address[number] = blocks.parent[row], blocks.module[row], blocks.address[row]
+    lost[number] = False
+    return Nodes(parent, module, address, lost, hole)
 
 
 def _undelta(steps: IntArray, per_payload: IntArray) -> IntArray:

@@ -12,8 +12,8 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.collect import first_metadata
 from incprof.readers.gmondir import Snapshot, read_gmon_files
-from incprof.readers.images import open_buffer
 from incprof.readers.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, parse_metadata
+from incprof.readers.source import Source
 from incprof.readers.stream import read_stream
 from incprof.readers.streamrecords import Libs
 
@@ -50,12 +50,15 @@ def read_profile(
     process: Process | int | None = None,
     libs: Libs = "caller",
     exe: str | None = None,
+    arcs: bool = True,
     progress: Progress | None = None,
 ) -> IntervalProfile:
     """Read one process: that of `rank` (the lowest unless given), or `process`, given as such or by its pid.
 
     libs: time in libraries is charged to the application function that called ("caller"), to a function named after
-    the library ("separate"), or left out ("drop"). progress: called with (done, total).
+    the library ("separate"), or left out ("drop"). arcs: False leaves the profile of a stream without them:
+    that of a long run is then about half as large. Functions that do nothing but call are missing too. progress:
+    called with (done, total).
 
     Raises: UsageError for a rank, process or `libs` that there is not; NoDataError when nothing can be read.
     """
@@ -65,7 +68,7 @@ def read_profile(
     if not Path(chosen.path).is_dir():
         if progress:
             progress(0, 1)
-        profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe)
+        profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs)
         if progress:
             progress(1, 1)
         return profile
@@ -156,7 +159,8 @@ def _app_name(processes: list[Process], exe: str | None) -> str:
         try:
             if Path(process.path).is_dir():
                 return _series_metadata(process, exe).app
-            return first_metadata(open_buffer(process.path), process.path).app
+            with Source(process.path) as source:
+                return first_metadata(source).app
         except IncprofError as error:
             problem = problem or error
     assert problem is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,7 @@ from incprof.readers import varint
 IntArray = npt.NDArray[np.int64]
 
 # Numbers above these are damage, and would overflow the sums made of them.
-MAX_DELAY_US, MAX_THREAD, MAX_NODE, MAX_WEIGHT, MAX_MODULE = 2**50, 2**31, 2**40, 2**40, 2**16
-BATCH_BYTES = 8 << 20
+MAX_DELAY_US, MAX_THREAD, MAX_NODE, MAX_WEIGHT, MAX_MODULE = 2**50, 2**31 - 1, 2**31 - 1, 2**31 - 1, 2**16
 
 
 @dataclass(frozen=True)
@@ -32,40 +31,12 @@ class RawSamples:
 
 
 def decode_samples(payloads: Sequence[varint.ByteArray]) -> tuple[RawSamples, IntArray]:
-    """Decode sample images; also the indices of those that are damaged, whose samples are left out."""
-    parts: list[RawSamples] = []
-    bad: list[IntArray] = []
-    for first, batch in _batches(payloads):
-        part, wrong = _decode_batch(batch, first)
-        parts.append(part)
-        bad.append(wrong)
-    if not parts:
-        empty = np.empty(0, dtype=np.int64)
-        return RawSamples(empty, empty, empty, empty, empty, empty, empty), empty
-    names = RawSamples.__dataclass_fields__
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return RawSamples(**joined), np.concatenate(bad)
+    """Decode sample images; also the indices of those that are damaged, whose samples are left out.
 
-
-def _batches(payloads: Sequence[varint.ByteArray]) -> Iterator[tuple[int, Sequence[varint.ByteArray]]]:
-    """Runs of payloads of about BATCH_BYTES: decoding needs some 30 bytes of memory per byte."""
-    first, size = 0, 0
-    for index, payload in enumerate(payloads):
-        if size and size + len(payload) > BATCH_BYTES:
-            yield first, payloads[first:index]
-            first, size = index, 0
-        size += len(payload)
-    if first < len(payloads):
-        yield first, payloads[first:]
-
-
-def _decode_batch(payloads: Sequence[varint.ByteArray], first: int) -> tuple[RawSamples, IntArray]:
-    """The samples of `payloads`, the first of which has number `first`, and the damaged ones' numbers."""
-    whole = np.array([varint.well_formed(payload) for payload in payloads], dtype=bool)
-    data = np.concatenate([np.empty(0, np.uint8), *(p for p, good in zip(payloads, whole, strict=True) if good)])
-    values = varint.decode(data)
-    lengths = np.array([np.count_nonzero(p < 0x80) if good else 0 for p, good in zip(payloads, whole, strict=True)])
-    ends = np.cumsum(lengths, dtype=np.int64)
+    Takes some 30 bytes of memory per byte.
+    """
+    values, lengths, whole = varint.decode_rows(payloads)
+    ends = np.cumsum(lengths)
 
     start, torn = _record_starts(values, ends - lengths, ends)
     payload = np.searchsorted(ends, start, side="right")
@@ -76,8 +47,8 @@ def _decode_batch(payloads: Sequence[varint.ByteArray], first: int) -> tuple[Raw
     whole[payload[_implausible(samples)]] = False
     keep = whole[payload]
     delay = _running_delay(samples.delay_us, payload)
-    columns = (payload + first, delay, samples.thread, samples.node, samples.kind, samples.module, samples.weight)
-    return RawSamples(*(column[keep] for column in columns)), np.flatnonzero(~whole) + first
+    columns = (payload, delay, samples.thread, samples.node, samples.kind, samples.module, samples.weight)
+    return RawSamples(*(column[keep] for column in columns)), np.flatnonzero(~whole)
 
 
 def _record_starts(

@@ -8,25 +8,30 @@ from incprof.errors import NoDataError
 from incprof.model import IntervalProfile
 from incprof.readers.collect import collect
 from incprof.readers.functionspace import FunctionSpace
-from incprof.readers.images import open_buffer
 from incprof.readers.modulesymbols import SymbolLoader
 from incprof.readers.profilebuilder import build_profile
+from incprof.readers.source import Source
 from incprof.readers.streamdecoder import StreamDecoder
 from incprof.readers.streamrecords import Libs
 
 
-def read_stream(path: str, directory: str, *, libs: Libs = "caller", exe: str | None = None) -> IntervalProfile:
+def read_stream(
+    path: str, directory: str, *, libs: Libs = "caller", exe: str | None = None, arcs: bool = True
+) -> IntervalProfile:
     """Read the stream at `path` of the run in `directory`; `exe` replaces the recorded program's symbols.
+
+    arcs: whether the profile shall have them.
 
     Raises: NoDataError when there is no complete interval, no symbols, or `exe` is another program.
     """
-    found = collect(open_buffer(path), path)
-    if not found.intervals:
-        raise NoDataError(f"{path}: no complete interval: the program ran for less than one, or was killed in it")
-    modules = tuple(found.modules[number] for number in sorted(found.modules))
-    found.metadata = replace(found.metadata, modules=modules)
-    symbols = SymbolLoader(directory, exe)
-    space = FunctionSpace(modules, symbols.load)
-    parts = StreamDecoder(found, space, libs).decode()
+    with Source(path) as source:
+        found = collect(source)
+        if not found.n_intervals:
+            raise NoDataError(f"{path}: no complete interval: the program ran for less than one, or was killed in it")
+        modules = tuple(found.modules[number] for number in sorted(found.modules))
+        found.metadata = replace(found.metadata, modules=modules)
+        symbols = SymbolLoader(directory, exe)
+        space = FunctionSpace(modules, symbols.load)
+        parts = StreamDecoder(found, space, libs, arcs=arcs).decode()
     parts.warnings += symbols.warnings
     return build_profile(parts, space)

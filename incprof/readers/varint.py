@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 ByteArray = npt.NDArray[np.uint8]
 UintArray = npt.NDArray[np.uint64]
 IndexArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 MAX_BYTES = 10
 
 
-def ends_of(data: ByteArray) -> IndexArray:
-    """Positions one past each number's last byte, shape (m,). `data` has shape (b,)."""
-    return np.flatnonzero(data < 0x80).astype(np.int64) + 1
+def decode_rows(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArray, BoolArray]:
+    """Decode k payloads: all their numbers (m,), how many each holds (k,), and which are well-formed (k,).
+
+    A well-formed payload is a row of complete numbers of at most 10 bytes each; any other gives no number.
+    """
+    good = np.array([not len(payload) or payload[-1] < 0x80 for payload in payloads], dtype=bool)
+    numbers, per_payload, overlong = _decode_complete(_chosen(payloads, good))
+    if overlong.any():
+        good[np.flatnonzero(good)[overlong]] = False
+        numbers, per_payload, _ = _decode_complete(_chosen(payloads, good))
+    counts = np.zeros(len(payloads), dtype=np.int64)
+    counts[good] = per_payload
+    return numbers, counts, good
 
 
-def well_formed(data: ByteArray) -> bool:
-    """Whether `data`, shape (b,), is a row of complete numbers of at most 10 bytes each."""
-    if not len(data):
-        return True
-    if data[-1] >= 0x80:
-        return False
-    ends = ends_of(data)
-    return bool(np.diff(ends, prepend=0).max() <= MAX_BYTES)
+def _chosen(payloads: Sequence[ByteArray], which: BoolArray) -> Sequence[ByteArray]:
+    """Those of the payloads."""
+    return payloads if which.all() else [payloads[index] for index in np.flatnonzero(which).tolist()]
 
 
-def decode(data: ByteArray) -> UintArray:
-    """Decode a row of well-formed numbers: shape (m,). Bits above the 64th are lost."""
-    ends = ends_of(data)
+def _decode_complete(payloads: Sequence[ByteArray]) -> tuple[UintArray, IndexArray, BoolArray]:
+    """Numbers (m,) of k payloads whose last byte ends a number, how many each holds, which hold an overlong one."""
+    data = np.concatenate([np.empty(0, np.uint8), *payloads])
+    edges = np.cumsum([len(payload) for payload in payloads], dtype=np.int64)
+    ends = np.flatnonzero(data < 0x80) + 1
     lengths = np.diff(ends, prepend=0)
-    starts = ends - lengths
+    overlong = np.zeros(len(payloads), dtype=bool)
+    overlong[np.searchsorted(edges, ends[lengths > MAX_BYTES], side="left")] = True
+    counts = np.diff(np.searchsorted(ends, edges, side="right"), prepend=0)
+    return _decode(data, ends - lengths, lengths), counts.astype(np.int64), overlong
+
+
+def _decode(data: ByteArray, starts: IndexArray, lengths: IndexArray) -> UintArray:
+    """The numbers that begin at `starts`, shape (m,). Bits above the 64th are lost."""
     values = (data[starts] & 0x7F).astype(np.uint64)
     index = np.flatnonzero(lengths > 1)
     for k in range(1, MAX_BYTES):

@@ -15,11 +15,14 @@ from incprof.errors import NoDataError
 from incprof.model import Process
 from incprof.readers.collect import collect
 from incprof.readers.gmonrecords import ARC, ARC_TAG, HISTOGRAM_HEAD, HISTOGRAM_TAG
-from incprof.readers.images import HEADER, MAGIC, open_buffer
-from incprof.readers.streamrecords import ImageRecords, Libs, parse_images
+from incprof.readers.images import HEADER, MAGIC
+from incprof.readers.source import Source
+from incprof.readers.streamrecords import ImageRecords, Libs, chunks, parse_images
 
 AddressArray = npt.NDArray[np.uint64]
 IntArray = npt.NDArray[np.int64]
+# Columns of keys, each shape (m,), and their values (m,).
+Totals = tuple[tuple[AddressArray, ...], IntArray]
 
 BIN_BYTES, BLOCK_BINS = 4, 16
 BLOCK_BYTES = BIN_BYTES * BLOCK_BINS
@@ -48,17 +51,21 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
     """
     if Path(process.path).is_dir():
         raise NoDataError(f"{process.path}: these files are gmon.out files already: give the last one to gprof")
-    found = collect(open_buffer(process.path), process.path)
-    images = [i for i in parse_images(found) if i.module == 0 and (libs == "caller" or not i.library)]
-    if not images:
+    arcs: list[Totals] = []
+    bins: list[Totals] = []
+    with Source(process.path) as source:
+        found = collect(source)
+        for chunk in chunks(found):
+            images = [i for i in parse_images(found, chunk) if i.module == 0 and (libs == "caller" or not i.library)]
+            if images:
+                arcs.append(_arc_totals(images))
+                bins.append(_bin_totals(images))
+    if not arcs:
         raise NoDataError(f"{process.path}: no complete interval: there is nothing to export")
-    arcs = [np.stack([i.records.from_pc, i.records.self_pc], axis=1) for i in images]
-    ends, where = np.unique(np.concatenate(arcs), axis=0, return_inverse=True)
-    count = np.zeros(len(ends), dtype=np.int64)
-    np.add.at(count, where.ravel(), np.concatenate([i.records.count for i in images]))
-    address, ticks = _bin_totals(images)
     rate = min(max(round(found.metadata.rate_hz), 1), 2**31)
-    return GmonTotals(address, ticks, ends[:, 0], ends[:, 1], count, rate)
+    (from_pc, self_pc), count = _added_up(arcs)
+    (address,), ticks = _added_up(bins)
+    return GmonTotals(address, ticks, from_pc, self_pc, count, rate)
 
 
 def write_gmon(totals: GmonTotals, file: BinaryIO) -> None:
@@ -76,7 +83,26 @@ def write_gmon(totals: GmonTotals, file: BinaryIO) -> None:
     file.write(_arcs(totals) or struct.pack("<BQQI", ARC_TAG, 0, 0, 0))
 
 
-def _bin_totals(images: list[ImageRecords]) -> tuple[AddressArray, IntArray]:
+def _added_up(parts: list[Totals]) -> Totals:
+    """One row per key, ascending."""
+    keys = [np.concatenate(columns) for columns in zip(*(keys for keys, _ in parts), strict=True)]
+    values = np.concatenate([values for _, values in parts])
+    order = np.lexsort(keys[::-1])
+    keys = [column[order] for column in keys]
+    new = np.zeros(len(order), dtype=bool)
+    new[:1] = True
+    for column in keys:
+        new[1:] |= column[1:] != column[:-1]
+    head = np.flatnonzero(new)
+    return tuple(column[head] for column in keys), np.add.reduceat(values[order], head) if len(head) else values
+
+
+def _arc_totals(images: list[ImageRecords]) -> Totals:
+    """Calls by addresses in caller and callee."""
+    return _added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images])
+
+
+def _bin_totals(images: list[ImageRecords]) -> Totals:
     """Ticks by the address of the 4-byte bin in which a histogram's bin begins."""
     address, ticks = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
     for image in images:
@@ -87,10 +113,7 @@ def _bin_totals(images: list[ImageRecords]) -> tuple[AddressArray, IntArray]:
             address.append(low + (index * width).astype(np.uint64))
             ticks.append(histogram.counts[record, index].astype(np.int64))
     grid = np.concatenate(address) // np.uint64(BIN_BYTES) * np.uint64(BIN_BYTES)
-    distinct, where = np.unique(grid, return_inverse=True)
-    total = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(total, where, np.concatenate(ticks))
-    return distinct, total
+    return _added_up([((grid,), np.concatenate(ticks))])
 
 
 def _histograms(totals: GmonTotals) -> Iterator[bytes]:

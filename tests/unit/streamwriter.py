@@ -173,7 +173,7 @@ class StreamWriter:
         return directory
 
     def _node_payload(self) -> bytes:
-        out, before = varint(len(self._new_nodes)), 0
+        out, before = varint(len(self._nodes) - len(self._new_nodes) + 1) + varint(len(self._new_nodes)), 0
         for key in self._new_nodes:
             parent, number, address = key
             out += varint(self._nodes[key] - parent) + varint(number) + zigzag(address - before)

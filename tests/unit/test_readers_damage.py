@@ -103,7 +103,7 @@ def test_wrong_magic_in_the_middle(tmp_path):
     profile = read(bytes(data), tmp_path)
     assert profile.damaged
     assert re.search("1 damaged places were skipped", " ".join(profile.warnings))
-    # The interval is lost; later ones keep their time, without paths they cannot be sure of.
+    # The interval is lost; later ones keep their time.
     assert profile.end_s.tolist() == [1.0, 2.0, 4.0]
     assert profile.self_s.sum(axis=1).tolist() == pytest.approx([0.12, 0.12, 0.12])
     assert profile.calls.sum(axis=1).tolist() == [1, 2, 4]
@@ -121,13 +121,31 @@ def test_failed_write_in_the_middle(tmp_path):
         assert 2.0 not in profile.end_s
 
 
-@pytest.mark.parametrize("payload", [b"\x80", b"\x01", b"\xff" * 12, b"\x05\x00\x00", b"\x01\x09\x00\x00"])
-def test_damaged_nodes_leave_histograms(payload, tmp_path):
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"\x80",
+        b"\x05",
+        b"\xff" * 12,
+        b"\x05\x01\x00\x00",
+        b"\x05\x01\x09\x00\x00",
+        b"\x05\x01\x00\x00\x00",
+        b"\x01\x01\x01\x00\x00",
+        b"\x06\x01\x01\x00\x00",
+        varint(2**63) + b"\x01\x01\x00\x00",
+        b"\x05" + varint(2**63),
+    ],
+)
+def test_damaged_nodes_cost_nothing_else(payload, tmp_path):
     writer, edges = small_stream()
-    bad = image(NODES, payload, interval=2)
-    profile = read(writer.data[: edges[2]] + bad + writer.data[edges[2] :], tmp_path)
+    bad = image(NODES, payload, interval=3)
+    whole = read(writer.data, tmp_path)
+    profile = read(writer.data[: edges[3]] + bad + writer.data[edges[3] :], tmp_path)
     assert profile.damaged
+    assert "1 damaged images were dropped" in " ".join(profile.warnings)
     assert profile.n_intervals == 4
+    assert profile.paths.parent.tolist() == whole.paths.parent.tolist()
+    assert profile.samples.node.tolist() == whole.samples.node.tolist()
     assert profile.self_s.sum(axis=1).tolist() == pytest.approx([0.12] * 4)
 
 

@@ -105,19 +105,29 @@ def test_round_trip(ticks, arcs, tmp_path_factory):
     assert {ends: count for ends, count in calls.items() if count} == arcs
 
 
-@given(values=st.lists(st.integers(0, 2**64 - 1), max_size=50))
-def test_numbers(values):
-    data = np.frombuffer(b"".join(map(streamwriter.varint, values)), dtype=np.uint8)
-    assert varint.well_formed(data)
-    assert varint.decode(data).tolist() == values
+def as_array(data):
+    return np.frombuffer(data, dtype=np.uint8)
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=20), max_size=5))
+def test_numbers(rows):
+    payloads = [as_array(b"".join(map(streamwriter.varint, row))) for row in rows]
+    numbers, counts, good = varint.decode_rows(payloads)
+    assert numbers.tolist() == [value for row in rows for value in row]
+    assert counts.tolist() == [len(row) for row in rows]
+    assert good.all()
 
 
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50))
 def test_signed_numbers(values):
-    data = np.frombuffer(b"".join(map(streamwriter.zigzag, values)), dtype=np.uint8)
-    assert varint.unzigzag(varint.decode(data)).tolist() == values
+    data = as_array(b"".join(map(streamwriter.zigzag, values)))
+    assert varint.unzigzag(varint.decode_rows([data])[0]).tolist() == values
 
 
 @pytest.mark.parametrize("data", [b"\x80", b"\x01\xff", b"\xff" * 10 + b"\x01"])
 def test_malformed_numbers(data):
-    assert not varint.well_formed(np.frombuffer(data, dtype=np.uint8))
+    payloads = [as_array(part) for part in (b"\x01\x02", data, b"", b"\x03", data)]
+    numbers, counts, good = varint.decode_rows(payloads)
+    assert numbers.tolist() == [1, 2, 3]
+    assert counts.tolist() == [2, 0, 0, 1, 0]
+    assert good.tolist() == [True, False, True, True, False]

@@ -1,0 +1,96 @@
+"""A file read in windows.
+
+It is not mapped into memory: a mapped file that somebody cuts short would end the reader with a signal.
+"""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.errors import NoDataError
+
+ByteArray = npt.NDArray[np.uint8]
+
+WINDOW = 4 << 20
+
+
+class Source:
+    """An open file of `size` bytes; what is appended later is not seen. Use it as a context manager.
+
+    Raises: NoDataError when the file cannot be opened or read, or becomes shorter meanwhile.
+    """
+
+    def __init__(self, path: str):
+        self.path = path
+        self._window, self._start = b"", 0
+        try:
+            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
+        self.size = os.fstat(self._fd).st_size
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    def bytes_at(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes at `offset`: fewer at the end of the file."""
+        at, length = self._at(offset, length)
+        return self._window[at : at + length]
+
+    def array_at(self, offset: int, length: int) -> ByteArray:
+        """The same as an array. It keeps the window that it lies in: copy what shall live longer than a chunk."""
+        at, length = self._at(offset, length)
+        return np.frombuffer(self._window, np.uint8, length, at) if length else np.empty(0, np.uint8)
+
+    def peek(self, offset: int, length: int) -> bytes:
+        """The same as `bytes_at` for a few bytes, without moving the window there."""
+        at = offset - self._start
+        if at >= 0 and at + length <= len(self._window):
+            return self._window[at : at + length]
+        return self._read(offset, max(min(length, self.size - offset), 0))
+
+    def find(self, pattern: bytes, start: int, end: int) -> int:
+        """Offset of the first `pattern` that lies in [start, end), or -1."""
+        overlap = len(pattern) - 1
+        end = min(end, self.size)
+        while start + overlap < end:
+            at = self._at(start, len(pattern))[0]
+            stop = min(end - self._start, len(self._window))
+            found = self._window.find(pattern, at, stop)
+            if found >= 0:
+                return self._start + found
+            start = self._start + stop - overlap
+        return -1
+
+    def _at(self, offset: int, length: int) -> tuple[int, int]:
+        """Where the window holds the bytes asked for, and how many of them there are."""
+        length = max(min(length, self.size - offset), 0)
+        at = offset - self._start
+        if at < 0 or at + length > len(self._window):
+            # The old window goes first, so that there are never two of them.
+            self._window, self._start, at = b"", offset, 0
+            self._window = self._read(offset, max(length, min(WINDOW, self.size - offset)))
+        return at, length
+
+    def _read(self, offset: int, length: int) -> bytes:
+        """Exactly these bytes of the file."""
+        parts: list[bytes] = []
+        while length > 0:
+            try:
+                part = os.pread(self._fd, length, offset)
+            except OSError as error:
+                raise NoDataError(f"{self.path}: cannot be read: {error.strerror}") from error
+            if not part:
+                raise NoDataError(f"{self.path}: became shorter while it was read: read it again")
+            parts.append(part)
+            offset, length = offset + len(part), length - len(part)
+        return b"".join(parts)
