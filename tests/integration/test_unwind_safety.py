@@ -49,7 +49,8 @@ def test_guard_pages_around_small_stacks(build: Build, survive: Survive) -> None
 def test_coroutines_on_small_stacks(build: Build, survive: Survive) -> None:
     """Their outermost function is body(); main() is not below it.
 
-    While swapcontext has one foot in each stack, no table describes it: such a sample has no path, and never a wrong one.
+    While swapcontext has one foot in each stack, no table describes it: such a sample has no path,
+    and never a wrong one.
     """
     recording = survive(build("coroutines.c"), SECONDS)
     verdict = judge(recording, ("body(>nested)+(>yield)?", "body>brim_full", "body", "main"))
