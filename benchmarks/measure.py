@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+Command = Sequence[str | Path]
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -27,16 +29,18 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratios of pairs: median, lowest and highest, number of pairs."""
+    """Ratios of pairs: median, lowest, highest, number of pairs; `best` is the least of one side over the other's."""
 
     median: float
     low: float
     high: float
     pairs: int
+    best: float
 
     def __str__(self) -> str:
-        """`0.27x (0.25-0.31, 7 pairs)`."""
-        return f"{self.median:.3g}x ({self.low:.3g}-{self.high:.3g}, {self.pairs} pairs)"
+        """`0.27x (0.25-0.31, 7 pairs; best against best 0.26x)`."""
+        spread = f"{self.low:.3g}-{self.high:.3g}, {self.pairs} pairs"
+        return f"{self.median:.3g}x ({spread}; best against best {self.best:.3g}x)"
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Result:
     met: bool
 
 
-def run(command: Sequence[str | Path], cwd: Path, env: dict[str, str] | None = None) -> Usage:
+def run(command: Command, cwd: Path, env: dict[str, str] | None = None) -> Usage:
     """Runs a command to its end; raises CalledProcessError if it fails."""
     started = time.perf_counter()
     with subprocess.Popen(
@@ -69,11 +73,10 @@ def compare(ours: Callable[[], float], peer: Callable[[], float], pairs: int) ->
     """The ratio ours / peer over several pairs, after one unmeasured run of each; the order alternates."""
     ours()
     peer()
-    ratios = []
+    first: list[float] = []
+    second: list[float] = []
     for pair in range(pairs):
-        if pair % 2 == 0:
-            first, second = ours(), peer()
-        else:
-            second, first = peer(), ours()
-        ratios.append(first / second)
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios), pairs)
+        for side in (0, 1) if pair % 2 == 0 else (1, 0):
+            (second, first)[side == 0].append((ours, peer)[side]())
+    ratios = [a / b for a, b in zip(first, second, strict=True)]
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios), pairs, min(first) / min(second))

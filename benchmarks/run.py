@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -14,21 +15,27 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import collector, manyfunctions
+from benchmarks import collector, largecode
 from benchmarks.bed import Bed
-from benchmarks.measure import Result
+from benchmarks.measure import Command, Result
 
 
-def _lammps(bed: Bed) -> Result:
+def _large_code(bed: Bed) -> tuple[str, Path, Command, Command]:
+    """Name, program, a long and a short run: lammps if benchmarks/realworld has built it, else a generated program."""
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "incprof-realworld"
     folder = Path(os.environ.get("INCPROF_SCRATCH", default)) / "lammps"
-    programs = [path for path in folder.rglob("lmp*") if path.is_file() and os.access(path, os.X_OK)]
-    inputs = list(folder.glob("*.lmp")) + list(folder.glob("in.*"))
-    if not programs or not inputs:
-        program = manyfunctions.build(bed)
-        return manyfunctions.bytes_per_interval(bed, program, [str(program), "10"], "20 000 functions (no lammps here)")
-    command = [str(programs[0]), "-in", str(inputs[0]), "-log", "none", "-screen", "none"]
-    return manyfunctions.bytes_per_interval(bed, programs[0], command, "lammps")
+    program, script = folder / "build" / "lmp_serial", folder / "in.melt"
+    if not program.exists() or not script.exists():
+        return _generated(bed)
+    short = bed.scratch / "in.short"
+    short.write_text(re.sub(r"(?m)^run .*", "run 20", script.read_text()))
+    quiet = ["-log", "none", "-screen", "none"]
+    return "lammps", program, [program, "-in", script, *quiet], [program, "-in", short, *quiet]
+
+
+def _generated(bed: Bed) -> tuple[str, Path, Command, Command]:
+    program = largecode.build(bed)
+    return "a C program of 20 000 functions, 5 MB of text", program, [program, "36.5"], [program, "1"]
 
 
 def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
@@ -39,8 +46,11 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
-    yield "bytes", lambda: _lammps(bed)
-    yield "phases", lambda: manyfunctions.phases_against_gprof(bed)
+    name, program, long, short = _large_code(bed)
+    yield "bytes", lambda: largecode.bytes_per_interval(bed, name, long)
+    yield "phases", lambda: largecode.phases_against_gprof(bed, name, program, long, short)
+    if name == "lammps":
+        yield "phases-generated", lambda: largecode.phases_against_gprof(bed, *_generated(bed))
 
 
 def main() -> int:
