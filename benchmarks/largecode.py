@@ -1,4 +1,4 @@
-"""A program of 20 000 functions and some 5 MB of text, generated: what analysis costs on large codes."""
+"""What reading costs on large codes: lammps, or a generated program of 20 000 functions and some 5 MB of text."""
 
 from __future__ import annotations
 
