@@ -11,8 +11,11 @@
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
-static int some_lack_room; /* some thread has a stack between the two: set once and for all */
-static uint64_t masked;    /* signals whose handlers we keep ours from interrupting */
+/* Some thread has a stack between the two: from then on, and for good, handlers keep our signal from interrupting them.
+ */
+enum { ROOM_FOR_ALL, MASKING, MASKED };
+static int room;
+static uint64_t masked; /* signals whose handlers we keep ours from interrupting */
 
 static uint64_t bit_of(int number)
 {
@@ -21,7 +24,7 @@ static uint64_t bit_of(int number)
 
 static bool needs_mask(int number, const struct sigaction *action)
 {
-    return __atomic_load_n(&some_lack_room, __ATOMIC_RELAXED) != 0 && (action->sa_flags & SA_ONSTACK) != 0 &&
+    return __atomic_load_n(&room, __ATOMIC_ACQUIRE) != ROOM_FOR_ALL && (action->sa_flags & SA_ONSTACK) != 0 &&
            action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN && number != SAMPLER_SIGNAL &&
            sigismember(&action->sa_mask, SAMPLER_SIGNAL) == 0;
 }
@@ -44,20 +47,27 @@ int signal_stacks_action(int number, const struct sigaction *action, struct siga
         __atomic_fetch_or(&masked, bit_of(number), __ATOMIC_RELAXED);
     else if (action != NULL && was_masked)
         __atomic_fetch_and(&masked, ~bit_of(number), __ATOMIC_RELAXED);
+    if (!mask && action != NULL && needs_mask(number, action)) /* another thread got its stack meanwhile */
+        return signal_stacks_action(number, action, NULL);
     return 0;
 }
 
-/* Handlers that were installed before the first such stack. */
+/* Handlers that were installed before the first such stack. No thread leaves with its stack before all are done. */
 static void mask_all(void)
 {
-    if (__atomic_exchange_n(&some_lack_room, 1, __ATOMIC_RELAXED) != 0)
+    int expected = ROOM_FOR_ALL;
+    if (!__atomic_compare_exchange_n(&room, &expected, MASKING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        while (__atomic_load_n(&room, __ATOMIC_ACQUIRE) != MASKED)
+            SYS0(SYS_sched_yield);
         return;
+    }
     int kept = errno; /* some numbers are libc's own and refused */
     for (int number = 1; number <= 64; number++) {
         struct sigaction action;
         if (__sigaction(number, NULL, &action) == 0 && needs_mask(number, &action))
             signal_stacks_action(number, &action, NULL);
     }
+    __atomic_store_n(&room, MASKED, __ATOMIC_RELEASE);
     errno = kept;
 }
 
