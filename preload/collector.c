@@ -11,6 +11,7 @@
 #include "launch.h"
 #include "log.h"
 #include "recording.h"
+#include "signal_stacks.h"
 #include "sys.h"
 #include "worker.h"
 
@@ -294,6 +295,7 @@ static void fork_parent(void)
 /* The child is a process of its own: its file holds what it does from here on. */
 static void fork_child(void)
 {
+    signal_stacks_after_fork();
     if (!collector_is_on())
         return;
     lock = 0;

@@ -11,8 +11,7 @@
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
-/* Some thread has a stack between the two: from then on, and for good, handlers keep our signal from interrupting them.
- */
+/* Once some thread has a stack between the two, handlers keep our signal from interrupting them, for good. */
 enum { ROOM_FOR_ALL, MASKING, MASKED };
 static int room;
 static uint64_t masked; /* signals whose handlers we keep ours from interrupting */
@@ -69,6 +68,12 @@ static void mask_all(void)
     }
     __atomic_store_n(&room, MASKED, __ATOMIC_RELEASE);
     errno = kept;
+}
+
+void signal_stacks_after_fork(void)
+{
+    if (room == MASKING) /* the thread that was at it is not here */
+        room = ROOM_FOR_ALL;
 }
 
 static void use_ours(struct thread *thread)

@@ -20,6 +20,9 @@ void signal_stacks_start_thread(struct thread *thread);
 /* sigaltstack for the application. `thread` is the calling thread's record, or NULL. Negative errno on failure. */
 long signal_stacks_set(struct thread *thread, const stack_t *stack, stack_t *old);
 
+/* In a forked child, before anything else of ours. */
+void signal_stacks_after_fork(void);
+
 /* sigaction for the application, for any signal but ours. */
 int signal_stacks_action(int number, const struct sigaction *action, struct sigaction *old);
 
