@@ -60,7 +60,7 @@ def zstd_command(bed: Bed) -> Command | None:
     data = bed.scratch / "zstd.input"
     if not data.exists():
         words = [f"{i * 2654435761 % 99991:x} {'phase' * (i % 3)}" for i in range(400_000)]
-        data.write_text("\n".join(words))
+        data.write_text("\n".join(words * 18))
     return [program, "-9", "--single-thread", "-q", "-f", "-o", "/dev/null", data]
 
 
