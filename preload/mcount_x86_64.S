@@ -7,7 +7,12 @@
 #include "arcs.h"
 
 /* rcx: return address of the stub (in the function), rdx: return address of the function (in its caller). */
-.macro COUNT_ARC
+.macro COUNT_ARC from
+	movq	%rax, -8(%rsp)
+	movq	%rcx, -16(%rsp)
+	movq	%rdx, -24(%rsp)
+	movq	(%rsp), %rcx
+	movq	\from, %rdx
 	movq	incprof_tls@gottpoff(%rip), %r11
 	imulq	$ARC_HASH, %rcx, %rax
 	shrq	$ARC_HASH_SHIFT, %rax
@@ -39,12 +44,7 @@
 mcount:
 _mcount:
 	.cfi_startproc
-	movq	%rax, -8(%rsp)
-	movq	%rcx, -16(%rsp)
-	movq	%rdx, -24(%rsp)
-	movq	(%rsp), %rcx
-	movq	8(%rbp), %rdx
-	COUNT_ARC
+	COUNT_ARC 8(%rbp)
 	.cfi_endproc
 	.size	mcount, .-mcount
 	.size	_mcount, .-_mcount
@@ -54,12 +54,7 @@ _mcount:
 	.type	__fentry__, @function
 __fentry__:
 	.cfi_startproc
-	movq	%rax, -8(%rsp)
-	movq	%rcx, -16(%rsp)
-	movq	%rdx, -24(%rsp)
-	movq	(%rsp), %rcx
-	movq	8(%rsp), %rdx
-	COUNT_ARC
+	COUNT_ARC 8(%rsp)
 	.cfi_endproc
 	.size	__fentry__, .-__fentry__
 
