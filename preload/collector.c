@@ -21,7 +21,7 @@
 #define LONGEST_SCAN_NS (50u * SHORTEST_SCAN_NS)
 
 /* What the application's threads ask the interval thread for. */
-enum { REQUEST_STOP = 1, REQUEST_EXEC, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_SCAN };
+enum { REQUEST_STOP = 1, REQUEST_EXEC, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_SCAN, REQUEST_DRAIN };
 
 static struct config config;
 static struct launch launch;
@@ -55,6 +55,11 @@ void collector_request_scan(void)
     __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
     if (monotonic_ns() >= __atomic_load_n(&next_scan_ns, __ATOMIC_RELAXED))
         worker_nudge(REQUEST_SCAN);
+}
+
+void collector_request_drain(void)
+{
+    worker_nudge(REQUEST_DRAIN);
 }
 
 /* The interval thread holds the lock for a drain or a write. Whoever needs it in the application's time (fork does)
@@ -229,6 +234,9 @@ static void serve(uint32_t request)
         break;
     case REQUEST_SCAN:
         scan_if_wanted(monotonic_ns());
+        break;
+    case REQUEST_DRAIN:
+        drain();
         break;
     default:
         break;

@@ -80,6 +80,8 @@ static void put_sample(struct thread *thread, const struct sample *sample, size_
     for (size_t i = beyond - outer; i < beyond; i++)
         put_words(thread, &head, &thread->outer[i % OUTER_FRAMES], 1);
     __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
+    if (head - __atomic_load_n(&thread->tail, __ATOMIC_RELAXED) > RING_WORDS / 2)
+        collector_request_drain();
     thread->counters.samples++;
     thread->counters.ticks += sample->weight;
 }

@@ -25,4 +25,7 @@ bool collector_is_sampling(void);
 /* A path ended in unknown code: look for new modules soon. Async-signal-safe. */
 void collector_request_scan(void);
 
+/* A ring is half full: empty it before its turn. Async-signal-safe. */
+void collector_request_drain(void);
+
 #endif

@@ -41,7 +41,9 @@ def check(build: Build, record: Record, fast_clock: str) -> Check:
         print(case.source, case.compiler, case.flags, verdict)
         assert verdict.share >= RIGHT, verdict
         assert all(verdict.each.values()), verdict
-        assert recording.profile.counters.lost.sum() == 0
+        counters = recording.profile.counters
+        # A machine too busy to run the interval thread for long may cost a few, which are counted.
+        assert counters.lost.sum() <= 0.02 * counters.samples.sum()
         return verdict
 
     return checked

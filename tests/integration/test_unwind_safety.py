@@ -34,7 +34,7 @@ def survive(record: Record, fast_clock: str) -> Survive:
         counters = recording.profile.counters
         print(command, "samples", counters.samples.sum(), "broken", counters.broken.sum())
         assert counters.samples.sum() > (FEWEST if fast_clock == "perf" else 50)
-        assert counters.lost.sum() == 0
+        assert counters.lost.sum() <= 0.02 * counters.samples.sum()
         return recording
 
     return survived
