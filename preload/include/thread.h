@@ -17,7 +17,7 @@
 
 #define INNER_FRAMES 64
 #define OUTER_FRAMES 64
-#define RING_WORDS 16384                  /* a power of two */
+#define RING_WORDS 16384                 /* a power of two */
 #define SIGNAL_STACK ((size_t)256 << 10) /* virtual: pages come when they are touched */
 
 struct arc {
