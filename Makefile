@@ -9,8 +9,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_FILES := $(wildcard preload/*.c preload/*.h preload/include/*.h tests/native/*.c tests/native/*.h)
-BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard preload/CMakeLists.txt preload/*.[chS] preload/*/*.[chS])
+C_ROOMS := runtime preload appekg
+C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
+BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
+	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
 .PHONY: all check test demo bench realworld clean tools format
 all: $(VENV)/.installed

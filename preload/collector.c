@@ -317,7 +317,7 @@ static void fork_child(void)
     }
     begin(true);
     thread_after_fork();
-    if (!worker_start(collect)) {
+    if (!worker_start("incprof", collect)) {
         give_up();
         log_warn("cannot start the interval thread of a forked child, not recording it", NULL);
     }
@@ -337,11 +337,11 @@ void collector_start(void)
     if (started)
         return;
     started = 1;
-    log_start();
+    log_start("incprof");
     config_read(&config);
-    if (config.disabled || !launch_identify(&launch, &config) || !is_wanted())
+    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted())
         return;
-    if (!launch_claim_directory(&launch, &config))
+    if (!launch_claim_directory(&launch, config.directory, "gmon"))
         return;
     modules_scan();
     if (!sampler_start(&config))
@@ -349,7 +349,7 @@ void collector_start(void)
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     begin(false);
     hooks_start_main_thread();
-    if (!worker_start(collect)) {
+    if (!worker_start("incprof", collect)) {
         give_up();
         log_warn("cannot start the interval thread, not recording", NULL);
     }

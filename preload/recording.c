@@ -8,46 +8,10 @@
 #include "snapshot.h"
 #include "sys.h"
 
-#define MOST_NAMES 1000
-
 static void fail(struct recording *recording, long error)
 {
     recording->broken = true;
     log_error("cannot write, recording stops here", recording->launch->directory, error);
-}
-
-static void put_rank(struct buffer *out, int rank)
-{
-    for (int digit = 10000; digit > 1 && rank < digit; digit /= 10)
-        buffer_u8(out, '0');
-    buffer_decimal(out, (uint64_t)rank);
-}
-
-/* rank-00000.gmon, or where that is taken rank-00000.<pid>.gmon, rank-00000.<pid>-2.gmon, ... */
-static long create_stream(struct recording *recording)
-{
-    struct buffer *name = &recording->data;
-    char path[PATH_MAX];
-    long error = -EEXIST;
-    for (uint64_t attempt = recording->forked ? 1 : 0; attempt < MOST_NAMES && error == -EEXIST; attempt++) {
-        name->length = 0;
-        buffer_text(name, "rank-");
-        put_rank(name, recording->launch->rank);
-        if (attempt > 0) {
-            buffer_u8(name, '.');
-            buffer_decimal(name, (uint64_t)SYS0(SYS_getpid));
-        }
-        if (attempt > 1) {
-            buffer_u8(name, '-');
-            buffer_decimal(name, attempt);
-        }
-        buffer_u8(name, '\0');
-        if (name->failed)
-            return -ENOMEM;
-        output_name(path, recording->launch->directory, (const char *)name->data, ".gmon");
-        error = output_create(&recording->file, path);
-    }
-    return error;
 }
 
 static void write_snapshots(const struct recording *recording)
@@ -64,7 +28,7 @@ static void put_metadata(struct recording *recording)
 
 static long open_stream(struct recording *recording)
 {
-    long error = create_stream(recording);
+    long error = output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->forked);
     recording->data.length = 0;
     if (error != 0)
         return error;

@@ -29,7 +29,4 @@ void config_read(struct config *config);
 /* Whether `rank` is in a list such as 0,8-15 (NULL: every rank is). Pure. */
 bool config_has_rank(const char *list, int rank);
 
-/* A decimal number such as 0.25 in billionths. False if it is none or above `limit`. Pure. */
-bool config_parse_nano(const char *text, uint64_t limit, uint64_t *nano);
-
 #endif

@@ -6,15 +6,16 @@
  * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It runs on
  * another thread's TLS and uses none of it.
  */
-#ifndef INCPROF_WORKER_H
-#define INCPROF_WORKER_H
+#ifndef RUNTIME_WORKER_H
+#define RUNTIME_WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Starts the thread and waits until it has files of its own. False if there can be none. Not thread-safe. */
-bool worker_start(void (*run)(void));
+/* Starts the thread, which the kernel shows as `name`, and waits until it has files of its own. False if there can be
+ * none. Not thread-safe. */
+bool worker_start(const char *name, void (*run)(void));
 
 /* In a forked child: there is no such thread here. */
 void worker_forget(void);

@@ -1,11 +1,9 @@
 /* Which process of which launch this is, and the run directory that its launch owns. */
-#ifndef INCPROF_LAUNCH_H
-#define INCPROF_LAUNCH_H
+#ifndef RUNTIME_LAUNCH_H
+#define RUNTIME_LAUNCH_H
 
 #include <limits.h>
 #include <stdbool.h>
-
-#include "config.h"
 
 struct launch {
     int rank;                 /* 0 without a launcher */
@@ -16,13 +14,13 @@ struct launch {
     char directory[PATH_MAX]; /* absolute path of the run directory */
 };
 
-/* Rank, number of ranks, identity and program, from the environment and /proc. No MPI call is made.
- * Not thread-safe (getenv); called once, before main. */
-bool launch_identify(struct launch *launch, const struct config *config);
+/* Rank (the launcher's where `rank` is negative), number of ranks, identity and program, from the environment and
+ * /proc. No MPI call is made. False after one line on stderr. Not thread-safe (getenv); called once, before main. */
+bool launch_identify(struct launch *launch, int rank);
 
-/* Creates or joins the run directory of this launch: DIR, or DIR.1, DIR.2, ... where another launch owns it.
- * False after one line on stderr. */
-bool launch_claim_directory(struct launch *launch, const struct config *config);
+/* Creates or joins the run directory of this launch: DIR, or DIR.1, DIR.2, ... where another launch owns it. DIR is
+ * `given`, or <prefix>-<app>[-<job>] here without one. False after one line on stderr. */
+bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix);
 
 /* The last component of a path. Pure. */
 const char *launch_basename(const char *path);

@@ -1,7 +1,7 @@
 /* Files have limits and pipes break: the signals by which the kernel tells the writing thread are not for a program
  * that has not written anything. Async-signal-safe and thread-safe. */
-#ifndef INCPROF_QUIET_H
-#define INCPROF_QUIET_H
+#ifndef RUNTIME_QUIET_H
+#define RUNTIME_QUIET_H
 
 #include <signal.h>
 #include <stdint.h>

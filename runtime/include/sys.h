@@ -3,8 +3,8 @@
  *
  * Everything here is async-signal-safe and thread-safe. Results are the kernel's: negative errno on failure.
  */
-#ifndef INCPROF_SYS_H
-#define INCPROF_SYS_H
+#ifndef RUNTIME_SYS_H
+#define RUNTIME_SYS_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
     return result;
 }
 #else
-#error "libincprof: this architecture has no system call stub yet"
+#error "this architecture has no system call stub yet"
 #endif
 
 #define SYS0(n) sys6(n, 0, 0, 0, 0, 0, 0)

@@ -3,8 +3,8 @@
  * Async-signal-safe; not thread-safe: each buffer has one user at a time. A failed growth sets `failed` and turns
  * every later append into a no-op, so that callers check once, at the end.
  */
-#ifndef INCPROF_BUFFER_H
-#define INCPROF_BUFFER_H
+#ifndef RUNTIME_BUFFER_H
+#define RUNTIME_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +34,7 @@ void buffer_hex(struct buffer *buffer, uint64_t value);
 void buffer_json_string(struct buffer *buffer, const char *text);
 void buffer_json_key(struct buffer *buffer, const char *key);
 void buffer_json_text(struct buffer *buffer, const char *key, const char *text);
+void buffer_json_bool(struct buffer *buffer, const char *key, bool value);
 void buffer_json_u64(struct buffer *buffer, const char *key, uint64_t value);
 /* A decimal number given in billionths, as in 0.01 for 10 000 000. */
 void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value);

@@ -18,6 +18,7 @@ enum { STARTING, ALIVE, ENDED };
 static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
 static pid_t tid;
+static const char *worker_name;
 static void (*run_worker)(void);
 static uint8_t *stack;
 
@@ -92,7 +93,7 @@ static void leave_the_applications_files(void)
 static int enter(void *unused)
 {
     (void)unused;
-    SYS5(SYS_prctl, PR_SET_NAME, "incprof", 0, 0, 0);
+    SYS5(SYS_prctl, PR_SET_NAME, worker_name, 0, 0, 0);
     leave_the_applications_files();
     __atomic_store_n(&state, ALIVE, __ATOMIC_RELEASE);
     wake(&state);
@@ -102,13 +103,14 @@ static int enter(void *unused)
     return 0;
 }
 
-bool worker_start(void (*run)(void))
+bool worker_start(const char *name, void (*run)(void))
 {
     const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
     stack = sys_alloc(STACK_BYTES);
     if (stack == NULL)
         return false;
     SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
+    worker_name = name;
     run_worker = run;
     state = STARTING;
     uint64_t all = ~(uint64_t)0;

@@ -5,6 +5,8 @@
 
 #include "sys.h"
 
+#define MOST_NAMES 1000
+
 long output_create(struct output *output, const char *path)
 {
     int fd = sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, 0666);
@@ -13,6 +15,40 @@ long output_create(struct output *output, const char *path)
     output->fd = fd;
     output->length = 0;
     return 0;
+}
+
+static void put_number(char *path, uint64_t number, int digits)
+{
+    char text[24];
+    int at = sizeof text;
+    text[--at] = '\0';
+    for (int digit = 0; digit < digits || number > 0; digit++, number /= 10)
+        text[--at] = (char)('0' + number % 10);
+    strcat(path, text + at);
+}
+
+long output_create_for_rank(struct output *output, const struct launch *launch, const char *suffix, bool another)
+{
+    char path[PATH_MAX + 64];
+    long error = -EEXIST;
+    if (strlen(launch->directory) > PATH_MAX - 64)
+        return -ENAMETOOLONG;
+    for (uint64_t attempt = another ? 1 : 0; attempt < MOST_NAMES && error == -EEXIST; attempt++) {
+        strcpy(path, launch->directory);
+        strcat(path, "/rank-");
+        put_number(path, (uint64_t)launch->rank, 5);
+        if (attempt > 0) {
+            strcat(path, ".");
+            put_number(path, (uint64_t)SYS0(SYS_getpid), 1);
+        }
+        if (attempt > 1) {
+            strcat(path, "-");
+            put_number(path, attempt, 1);
+        }
+        strcat(path, suffix);
+        error = output_create(output, path);
+    }
+    return error;
 }
 
 static long write_all(int fd, const struct buffer *data)

@@ -1,12 +1,12 @@
-/* Messages to the user: one line each on stderr, by one write, `incprof: <what>[: <detail>]`. A program that was
+/* Messages to the user: one line each on stderr, by one write, `<library>: <what>[: <detail>]`. A program that was
  * started without stderr, or that has closed it or put something else in its place, gets none. */
-#ifndef INCPROF_LOG_H
-#define INCPROF_LOG_H
+#ifndef RUNTIME_LOG_H
+#define RUNTIME_LOG_H
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_DEBUG };
 
-/* Remembers what stderr is. Once, before the first message. */
-void log_start(void);
+/* Remembers who speaks, and what stderr is. Once, before the first message. */
+void log_start(const char *library);
 
 void log_set_level(enum log_level level);
 

@@ -139,7 +139,7 @@ const char *launch_basename(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-bool launch_identify(struct launch *launch, const struct config *config)
+bool launch_identify(struct launch *launch, int rank)
 {
     long length = SYS3(SYS_readlink, "/proc/self/exe", launch->exe, sizeof launch->exe - 1);
     if (length <= 0) {
@@ -149,7 +149,8 @@ bool launch_identify(struct launch *launch, const struct config *config)
     launch->exe[length] = '\0';
     if (SYS2(SYS_getcwd, launch->cwd, sizeof launch->cwd) <= 0)
         launch->cwd[0] = '\0';
-    int rank = config->rank >= 0 ? config->rank : rank_from_launcher();
+    if (rank < 0)
+        rank = rank_from_launcher();
     launch->rank = rank >= 0 ? rank : 0;
     launch->ranks = rank >= 0 ? number_from(size_names, COUNT(size_names)) : 1;
     identify_launch(launch, rank >= 0);
@@ -225,10 +226,9 @@ static enum claim claim(const char *directory, const char *identity)
     return CLAIM_FAILED;
 }
 
-/* INCPROF_DIR made absolute, or gmon-<app>[-<job>] here: the program may change its directory later. */
-static bool name_directory(const struct launch *launch, const struct config *config, char *path, size_t size)
+/* The given name made absolute, or <prefix>-<app>[-<job>] here: the program may change its directory later. */
+static bool name_directory(const struct launch *launch, const char *given, const char *prefix, char *path, size_t size)
 {
-    const char *given = config->directory;
     path[0] = '\0';
     if (given == NULL || *given != '/') {
         if (SYS2(SYS_getcwd, path, size) <= 0 || path[0] != '/') {
@@ -245,7 +245,8 @@ static bool name_directory(const struct launch *launch, const struct config *con
         append(path, size, given);
         return true;
     }
-    append(path, size, "gmon-");
+    append(path, size, prefix);
+    append(path, size, "-");
     append(path, size, launch_basename(launch->exe));
     for (size_t i = 0; i < COUNT(job_names); i++) {
         const char *job = getenv(job_names[i][0]);
@@ -258,10 +259,10 @@ static bool name_directory(const struct launch *launch, const struct config *con
     return true;
 }
 
-bool launch_claim_directory(struct launch *launch, const struct config *config)
+bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix)
 {
     char stem[PATH_MAX - 8];
-    if (!name_directory(launch, config, stem, sizeof stem))
+    if (!name_directory(launch, given, prefix, stem, sizeof stem))
         return false;
     for (size_t length = strlen(stem); length > 1 && stem[length - 1] == '/'; length--)
         stem[length - 1] = '\0';

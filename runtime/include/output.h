@@ -1,13 +1,14 @@
 /* Files of the run directory. Descriptors are those of the interval thread, which has a table of its own: what the
  * application opens and closes is out of reach, and the other way round. Async-signal-safe; called by that thread. */
-#ifndef INCPROF_OUTPUT_H
-#define INCPROF_OUTPUT_H
+#ifndef RUNTIME_OUTPUT_H
+#define RUNTIME_OUTPUT_H
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "buffer.h"
+#include "launch.h"
 
 /* An append-only file. */
 struct output {
@@ -17,6 +18,10 @@ struct output {
 
 /* Creates a file that does not exist yet. 0 or negative errno. */
 long output_create(struct output *output, const char *path);
+
+/* Creates the file of a rank in its run directory: rank-00000<suffix>, or where that is taken or for `another` process
+ * of the rank rank-00000.<pid><suffix>, rank-00000.<pid>-2<suffix>, ... 0 or negative errno. */
+long output_create_for_rank(struct output *output, const struct launch *launch, const char *suffix, bool another);
 
 /* Appends by one write. On failure the file is cut back to what it held, and the error is returned. */
 long output_append(struct output *output, const struct buffer *data);

@@ -12,14 +12,16 @@
 #define SYS_PIDFD_GETFD 438
 
 static enum log_level current_level = LOG_WARN;
+static const char *speaker = "";
 
 /* What stderr was at the start. A program may close it, and may get its number for a file of its own. */
 static struct stat first_stderr;
 static bool had_stderr;
 static long detached_tid;
 
-void log_start(void)
+void log_start(const char *library)
 {
+    speaker = library;
     had_stderr = SYS2(SYS_fstat, 2, &first_stderr) == 0;
 }
 
@@ -68,7 +70,8 @@ static void say(enum log_level level, const char *what, const char *detail, cons
     if (level > current_level)
         return;
     struct line line = {.length = 0};
-    add(&line, "incprof: ");
+    add(&line, speaker);
+    add(&line, ": ");
     add(&line, what);
     if (detail != NULL) {
         add(&line, ": ");

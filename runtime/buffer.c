@@ -159,3 +159,9 @@ void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value)
         fraction[digit] = (char)('0' + rest % 10);
     buffer_text(buffer, fraction);
 }
+
+void buffer_json_bool(struct buffer *buffer, const char *key, bool value)
+{
+    buffer_json_key(buffer, key);
+    buffer_text(buffer, value ? "true" : "false");
+}

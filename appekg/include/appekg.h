@@ -1,0 +1,242 @@
+/* AppEKG: heartbeats of a program's phases, cheap enough to stay on in production.
+ *
+ * A beat is one execution of a phase, between ekg_begin(id) and ekg_end(id). Beats are not recorded one by one: per
+ * interval, thread and id the library keeps their number and the sum, minimum, maximum and sum of squares of their
+ * durations, and a thread of its own writes that at the end of each interval. docs/appekg.md has the whole story.
+ *
+ * Thread safety: every function may be called from any thread at any time. Beats of different threads share nothing
+ * that is written. Async-signal-safety is stated per function. No function writes errno, and none fails visibly: what
+ * cannot be recorded is counted, and the count is in the output.
+ *
+ * Compiled with -DEKG_OFF every call vanishes, its arguments unevaluated.
+ */
+#ifndef APPEKG_H
+#define APPEKG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What ekg_init may be told. Zero means the default, and the environment comes before both: whoever runs the program
+ * has the last word. `reserved` must be zero. */
+struct ekg_options {
+    const char *directory; /* EKG_DIR: the run directory; default ekg-<app>[-<job>] */
+    const char *sinks;     /* EKG_SINK: file, prometheus, ldms, none, or several with commas; default file */
+    double interval_s;     /* EKG_INTERVAL: 0.001 to 86400; default 1 */
+    uint32_t rate_factor;  /* EKG_RATE: record one beat in so many, of every id without one of its own; default 1 */
+    uint32_t start_off;    /* EKG_START=off: not 0 to record nothing before it is switched on */
+    uint64_t reserved[8];
+};
+
+#ifdef EKG_OFF
+
+#define ekg_init(options) (0)
+#define ekg_finalize() ((void)0)
+#define ekg_begin(id) ((void)0)
+#define ekg_end(id) ((void)0)
+#define ekg_pulse(id) ((void)0)
+#define ekg_name(id, name) ((void)0)
+#define ekg_rate(id, factor) ((void)0)
+#define ekg_enable() ((void)0)
+#define ekg_disable() ((void)0)
+#define ekg_is_enabled() (0)
+#define EKG_SCOPE(id) ((void)0)
+
+#ifdef __cplusplus
+namespace appekg
+{
+class Scope
+{
+  public:
+    explicit constexpr Scope(uint32_t) {}
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+};
+} // namespace appekg
+#endif
+
+#else /* not EKG_OFF */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Starts heartbeats; NULL for environment and defaults. Optional: the first beat does it too. 0 when heartbeats are
+ * recorded from here on, 1 when they were already (the options are ignored), -1 when they are not (EKG_DISABLE, or one
+ * line on stderr says why); the program may go on all the same. Not async-signal-safe. */
+int ekg_init(const struct ekg_options *options);
+
+/* Writes the open interval and ends heartbeats for good: later calls do nothing. Happens at exit by itself. Waits for
+ * two seconds at most. Without ekg_init, and a second time, it does nothing. Not async-signal-safe. */
+void ekg_finalize(void);
+
+/* Names an id (cut after 119 bytes), and sets its rate factor: 1 beat in `factor` is recorded. Before or after the id's
+ * first beat. Not async-signal-safe. */
+void ekg_name(uint32_t id, const char *name);
+void ekg_rate(uint32_t id, uint32_t factor);
+
+/* Switches recording at run time. Beats that are open when it is switched off are forgotten. Async-signal-safe. */
+void ekg_enable(void);
+void ekg_disable(void);
+int ekg_is_enabled(void);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * From here to the next line: what the inlined calls need. Not for use by programs; it changes with the soname. */
+
+#define EKG_SLOTS_ 8192u /* distinct ids in one thread; a power of two */
+
+/* A thread's record of one id. */
+struct ekg_slot_ {
+    uint64_t key;     /* what ekg_on_ was, and the id, when the record was last set up */
+    uint32_t left;    /* beats to skip before the next one that is recorded */
+    uint32_t skipped; /* open beats that are being skipped */
+    uint64_t private_[30];
+};
+
+extern uint32_t ekg_on_; /* 0 when off, else how often it has been switched on */
+extern __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
+
+void ekg_begin_timed_(struct ekg_slot_ *slot);
+void ekg_end_timed_(struct ekg_slot_ *slot);
+void ekg_pulse_counted_(struct ekg_slot_ *slot);
+void ekg_begin_slow_(uint32_t id);
+void ekg_end_slow_(uint32_t id);
+void ekg_pulse_slow_(uint32_t id);
+
+static inline struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
+{
+    struct ekg_slot_ *slot = ekg_slots_;
+    if (slot == NULL)
+        return NULL;
+    slot += id % EKG_SLOTS_;
+    return slot->key == ((uint64_t)on << 32 | id) ? slot : NULL;
+}
+
+static inline void ekg_begin_inline_(uint32_t id)
+{
+    const uint32_t on = __atomic_load_n(&ekg_on_, __ATOMIC_RELAXED);
+    if (__builtin_expect(on == 0, 0))
+        return;
+    struct ekg_slot_ *slot = ekg_find_(on, id);
+    if (__builtin_expect(slot == NULL, 0)) {
+        ekg_begin_slow_(id);
+        return;
+    }
+    if ((slot->left | slot->skipped) == 0) {
+        ekg_begin_timed_(slot);
+        return;
+    }
+    /* A beat is skipped with all that is nested in it. */
+    slot->left -= slot->skipped++ == 0;
+}
+
+static inline void ekg_end_inline_(uint32_t id)
+{
+    const uint32_t on = __atomic_load_n(&ekg_on_, __ATOMIC_RELAXED);
+    if (__builtin_expect(on == 0, 0))
+        return;
+    struct ekg_slot_ *slot = ekg_find_(on, id);
+    if (__builtin_expect(slot == NULL, 0)) {
+        ekg_end_slow_(id);
+        return;
+    }
+    if (slot->skipped == 0) {
+        ekg_end_timed_(slot);
+        return;
+    }
+    slot->skipped--;
+}
+
+static inline void ekg_pulse_inline_(uint32_t id)
+{
+    const uint32_t on = __atomic_load_n(&ekg_on_, __ATOMIC_RELAXED);
+    if (__builtin_expect(on == 0, 0))
+        return;
+    struct ekg_slot_ *slot = ekg_find_(on, id);
+    if (__builtin_expect(slot == NULL, 0)) {
+        ekg_pulse_slow_(id);
+        return;
+    }
+    if (slot->left == 0) {
+        ekg_pulse_counted_(slot);
+        return;
+    }
+    slot->left--;
+}
+
+/* --------------------------------------------------------------------------------------------------------------- */
+
+/* A beat of `id` begins, or ends, here and now. Beats of one id nest; an end closes the innermost open one. An end in
+ * a thread that has none open closes the oldest open beat of the id in another thread. Async-signal-safe once the
+ * thread has had a beat of the id; a beat in a handler that interrupts the library itself may be lost. */
+#ifdef EKG_BUILD_
+void ekg_begin(uint32_t id);
+void ekg_end(uint32_t id);
+/* A beat without a duration: a sign of life. */
+void ekg_pulse(uint32_t id);
+#else
+static inline void ekg_begin(uint32_t id)
+{
+    ekg_begin_inline_(id);
+}
+
+static inline void ekg_end(uint32_t id)
+{
+    ekg_end_inline_(id);
+}
+
+/* A beat without a duration: a sign of life. */
+static inline void ekg_pulse(uint32_t id)
+{
+    ekg_pulse_inline_(id);
+}
+#endif
+
+static inline uint32_t ekg_scope_begin_(uint32_t id)
+{
+    ekg_begin_inline_(id);
+    return id;
+}
+
+static inline void ekg_scope_end_(const uint32_t *id)
+{
+    ekg_end_inline_(*id);
+}
+
+#ifdef __cplusplus
+}
+
+namespace appekg
+{
+
+/* A beat for as long as the object lives. */
+class Scope
+{
+  public:
+    explicit Scope(uint32_t id) : id_(ekg_scope_begin_(id)) {}
+    ~Scope()
+    {
+        ekg_end_inline_(id_);
+    }
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+  private:
+    const uint32_t id_;
+};
+
+} // namespace appekg
+#endif
+
+/* EKG_SCOPE(id); is a beat from here to the end of the block, by whatever way the block is left. */
+#define EKG_JOIN2_(a, b) a##b
+#define EKG_JOIN_(a, b) EKG_JOIN2_(a, b)
+#ifdef __cplusplus
+#define EKG_SCOPE(id) const ::appekg::Scope EKG_JOIN_(ekg_scope_, __LINE__)(id)
+#else
+#define EKG_SCOPE(id)                                                                                                  \
+    __attribute__((cleanup(ekg_scope_end_), unused)) const uint32_t EKG_JOIN_(ekg_scope_, __LINE__) =                  \
+        ekg_scope_begin_(id)
+#endif
+
+#endif /* EKG_OFF */
+#endif

@@ -1,0 +1,116 @@
+"""What heartbeat files hold, as numpy tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# One row per (process, interval, thread, id). Times in ns, as in docs/formats.md. `process` and `interval` are
+# positions: in Heartbeats.processes, and in that process's `intervals`.
+ROW = np.dtype(
+    [
+        ("process", np.int32),
+        ("interval", np.int64),
+        ("thread", np.int64),
+        ("id", np.int64),
+        ("count", np.int64),
+        ("pulses", np.int64),
+        ("sum_ns", np.int64),
+        ("min_ns", np.int64),
+        ("max_ns", np.int64),
+        ("sumsq_ns2", np.float64),
+        ("nested_ns", np.int64),
+        ("open", np.int64),
+        ("open_ns", np.int64),
+    ]
+)
+
+# One row per interval of a process. `start_ns` and `end_ns`: since the start of the process's heartbeats.
+INTERVAL = np.dtype(
+    [
+        ("interval", np.int64),
+        ("start_ns", np.int64),
+        ("end_ns", np.int64),
+        ("threads", np.int64),
+        ("dropped", np.int64),
+        ("unmatched", np.int64),
+        ("abandoned", np.int64),
+        ("lost_intervals", np.int64),
+        ("lost_rows", np.int64),
+        ("own_ns", np.int64),
+        ("enabled", np.bool_),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Beat:
+    """What is known of an id: its name (None without one) and its rate factor (1 beat in so many is recorded)."""
+
+    id: int
+    name: str | None
+    rate_factor: int
+
+
+@dataclass(frozen=True)
+class Process:
+    """One file: a rank, or a further process of a rank.
+
+    Attributes:
+        path: The file.
+        rank: Rank that the launcher gave it; 0 without one.
+        metadata: The `#appekg` object.
+        intervals: Complete intervals in file order, dtype INTERVAL, shape (n,).
+        tids: Thread number to kernel thread id.
+        clean: Whether the run ended cleanly.
+    """
+
+    path: Path
+    rank: int
+    metadata: dict[str, Any]
+    intervals: NDArray[np.void]
+    tids: dict[int, int]
+    clean: bool
+
+    @cached_property
+    def start_unix_s(self) -> float:
+        """Start of the heartbeats, in seconds since 1970."""
+        return float(self.metadata.get("start_unix_ns", 0)) / 1e9
+
+    @cached_property
+    def duration_s(self) -> float:
+        """Seconds from the start to the end of the last complete interval."""
+        return float(self.intervals["end_ns"][-1]) / 1e9 if len(self.intervals) else 0.0
+
+
+@dataclass(frozen=True)
+class Heartbeats:
+    """A run's heartbeats.
+
+    Attributes:
+        directory: The run directory (or the file) that was read.
+        processes: By rank, then by file name.
+        rows: dtype ROW, shape (n,), by process, interval, thread, id.
+        beats: By id; an id that has rows has an entry.
+        damaged: Whether a part of the input was dropped.
+        warnings: What was dropped or noticed, a line each.
+    """
+
+    directory: Path
+    processes: tuple[Process, ...]
+    rows: NDArray[np.void]
+    beats: dict[int, Beat] = field(default_factory=dict)
+    damaged: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows with rank, name, start_s and end_s of the interval, mean_s, and seconds instead of nanoseconds."""
+        raise NotImplementedError

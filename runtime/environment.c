@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "environment.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+#define NANO 1000000000u
+
+const char *environment_text(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+bool environment_parse_nano(const char *text, uint64_t limit, uint64_t *nano)
+{
+    uint64_t value = 0;
+    uint64_t unit = NANO;
+    bool digits = false;
+    for (; *text >= '0' && *text <= '9'; text++, digits = true) {
+        value = value * 10 + (uint64_t)(*text - '0') * NANO;
+        if (value > limit)
+            return false;
+    }
+    if (*text == '.') {
+        for (text++; *text >= '0' && *text <= '9'; text++, digits = true) {
+            unit /= 10;
+            value += (uint64_t)(*text - '0') * unit;
+        }
+    }
+    if (!digits || *text != '\0' || value > limit)
+        return false;
+    *nano = value;
+    return true;
+}
+
+void environment_complain(const char *name, const char *value, const char *fallback)
+{
+    char text[256] = "";
+    strncat(text, name, 40);
+    strcat(text, "=");
+    strncat(text, value, 100);
+    strcat(text, " is not valid, using ");
+    strncat(text, fallback, 40);
+    log_warn(text, NULL);
+}
+
+int environment_choice(const char *name, const char *const *choices)
+{
+    const char *value = environment_text(name);
+    if (value == NULL)
+        return 0;
+    for (int i = 0; choices[i] != NULL; i++)
+        if (strcmp(value, choices[i]) == 0)
+            return i;
+    environment_complain(name, value, choices[0]);
+    return 0;
+}
+
+bool environment_flag(const char *name, bool fallback)
+{
+    static const char *const words[] = {"0", "no", "off", "false", "1", "yes", "on", "true"};
+    const char *value = environment_text(name);
+    if (value == NULL)
+        return fallback;
+    for (int i = 0; i < 8; i++)
+        if (strcmp(value, words[i]) == 0)
+            return i >= 4;
+    environment_complain(name, value, fallback ? "1" : "0");
+    return fallback;
+}
+
+uint64_t environment_nano(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
+{
+    const char *value = environment_text(name);
+    uint64_t parsed;
+    if (value == NULL)
+        return fallback;
+    if (environment_parse_nano(value, high, &parsed) && parsed >= low)
+        return parsed;
+    environment_complain(name, value, shown);
+    return fallback;
+}
+
+int environment_rank(const char *name)
+{
+    const char *value = environment_text(name);
+    if (value == NULL)
+        return -1;
+    char *end;
+    long rank = strtol(value, &end, 10);
+    if (*end == '\0' && rank >= 0 && rank <= INT_MAX)
+        return (int)rank;
+    environment_complain(name, value, "the launcher's rank");
+    return -1;
+}
+
+void environment_log_level(const char *name)
+{
+    static const char *const levels[] = {"warn", "quiet", "debug", NULL};
+    static const enum log_level level_of[] = {LOG_WARN, LOG_QUIET, LOG_DEBUG};
+    log_set_level(level_of[environment_choice(name, levels)]);
+}
