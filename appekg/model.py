@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # One row per (process, interval, thread, id). Times in ns, as in docs/formats.md. `process` and `interval` are
-# positions: in Heartbeats.processes, and in that process's `intervals`.
+# positions: in Heartbeats.processes, and in that process's `intervals`. `busy_ns` is not in the file: the time that
+# passed in beats within the interval (appekg/busy.py).
 ROW = np.dtype(
     [
         ("process", np.int32),
@@ -30,7 +31,9 @@ ROW = np.dtype(
         ("nested_ns", np.int64),
         ("open", np.int64),
         ("open_ns", np.int64),
-    ]
+        ("busy_ns", np.int64),
+    ],
+    align=True,
 )
 
 # One row per interval of a process. `start_ns` and `end_ns`: since the start of the process's heartbeats.
@@ -47,7 +50,8 @@ INTERVAL = np.dtype(
         ("lost_rows", np.int64),
         ("own_ns", np.int64),
         ("enabled", np.bool_),
-    ]
+    ],
+    align=True,
 )
 
 
@@ -90,6 +94,16 @@ class Process:
         """Seconds from the start to the end of the last complete interval."""
         return float(self.intervals["end_ns"][-1]) / 1e9 if len(self.intervals) else 0.0
 
+    @property
+    def app(self) -> str:
+        """Name of the program."""
+        return str(self.metadata.get("app") or "?")
+
+    @property
+    def interval_s(self) -> float:
+        """Length that an interval was meant to have, in seconds."""
+        return float(self.metadata.get("interval_s", 1.0))
+
 
 @dataclass(frozen=True)
 class Heartbeats:
@@ -97,7 +111,7 @@ class Heartbeats:
 
     Attributes:
         directory: The run directory (or the file) that was read.
-        processes: By rank, then by file name.
+        processes: By rank; the processes of a rank by the length of the file's name, then by name: its first one first.
         rows: dtype ROW, shape (n,), by process, interval, thread, id.
         beats: By id; an id that has rows has an entry.
         damaged: Whether a part of the input was dropped.
@@ -112,5 +126,18 @@ class Heartbeats:
     warnings: tuple[str, ...] = ()
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows with rank, name, start_s and end_s of the interval, mean_s, and seconds instead of nanoseconds."""
-        raise NotImplementedError
+        """The rows as a table, shape (n, 18), in the same order.
+
+        Columns: `rank`, `process` (position in `processes`), `interval` (its number in the file), `start_s` and `end_s`
+        of the interval (since the earliest start of a process), `thread`, `id`, `name` (None without one), `count`,
+        `pulses`, `sum_s`, `mean_s`, `min_s`, `max_s`, `std_s` (those four NaN where `count` is 0), `open`, `open_s`,
+        `busy_s`.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        import pandas as pd
+
+        from appekg.table import columns
+
+        return pd.DataFrame(columns(self))

@@ -19,6 +19,7 @@ VERBS = {
     "record": ("incprof.commands.record", "run a program and record its interval profiles"),
     "phases": ("incprof.commands.phases", "find the phases of a recorded run"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
+    "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),
     "doctor": ("incprof.commands.doctor", "say whether this machine can record, and how well"),
 }

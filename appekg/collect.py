@@ -1,0 +1,86 @@
+"""Gathers the rows of one file's whole intervals: in order, with the time that passed in beats, and filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appekg.busy import busy_ns, sort_keys
+from appekg.growing import Growing
+from appekg.model import INTERVAL, ROW
+
+Rows = NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is kept of a file.
+
+    Attributes:
+        since_ns: Intervals that end later than this, since the start of the file's process.
+        until_ns: Intervals that start earlier than this.
+        keep: Says which of some rows are kept: rows (n,) to mask (n,).
+    """
+
+    since_ns: float
+    until_ns: float
+    keep: Callable[[Rows], NDArray[np.bool_]]
+
+
+class Collector:
+    """Takes the intervals of one file, a piece at a time."""
+
+    def __init__(self, position: int, into: Growing, window: Window):
+        self._position, self._into, self._window = position, into, window
+        self._kept: list[Rows] = []
+        self._kept_count = 0
+        self._carried = np.zeros(0, dtype=ROW)  # rows of the last interval: what was open then
+
+    def intervals(self) -> Rows:
+        """Return the intervals that were kept, dtype INTERVAL, shape (n,)."""
+        return np.concatenate([np.zeros(0, dtype=INTERVAL), *self._kept])
+
+    def take(self, rows: Rows, counts: NDArray[np.int64], slots: NDArray[np.int64], intervals: Rows) -> set[int]:
+        """Add intervals, unless two rows of one of them have the same thread and id.
+
+        Args:
+            rows: dtype ROW, shape (n,), interval after interval.
+            counts: How many rows each interval has, shape (m,).
+            slots: Ascending numbers, of which those of intervals without a gap between are neighbours, shape (m,).
+            intervals: dtype INTERVAL, shape (m,).
+
+        Returns:
+            Positions in `counts` of the intervals with such rows. If there are any, nothing was added.
+        """
+        if not len(slots):
+            return set()
+        rows = np.concatenate([self._carried, rows])
+        rows["interval"][len(self._carried) :] = np.repeat(slots, counts)
+        keys, stride = sort_keys(rows["interval"], rows["thread"], rows["id"])
+        if not (keys[1:] > keys[:-1]).all():
+            order = np.argsort(keys, kind="stable")
+            rows, keys = rows[order], keys[order]
+            twice = rows["interval"][1:][keys[1:] == keys[:-1]]
+            if twice.size:
+                return set(np.searchsorted(slots, twice).tolist())
+        # The carried rows lie before the first slot; their time is not asked for again.
+        carried = len(self._carried)
+        length = intervals["end_ns"] - intervals["start_ns"]
+        where = np.repeat(np.arange(len(slots)), counts)
+        rows["busy_ns"][carried:] = busy_ns(rows, keys, stride, carried, length[where])
+        self._carried = rows[rows["interval"] == slots[-1]]
+        self._keep(rows[carried:], where, intervals)
+        return set()
+
+    def _keep(self, rows: Rows, where: NDArray[np.int64], intervals: Rows) -> None:
+        """Add the rows that the window lets through; `where` is the position of each one's interval, shape (n,)."""
+        inside = (intervals["end_ns"] > self._window.since_ns) & (intervals["start_ns"] < self._window.until_ns)
+        wanted = inside[where] & self._window.keep(rows)
+        rows["interval"] = (self._kept_count + np.cumsum(inside) - 1)[where]
+        rows["process"] = self._position
+        self._into.add(rows if wanted.all() else rows[wanted])
+        self._kept.append(intervals[inside])
+        self._kept_count += int(inside.sum())

@@ -1,0 +1,144 @@
+"""One heartbeat file: its intervals in order, what is known of its ids, and what had to be left out."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+import numpy as np
+
+from appekg.blocks import Block, Piece
+from appekg.collect import Collector
+from appekg.errors import AppekgError
+from appekg.header import Header
+from appekg.model import INTERVAL, Beat, Process
+from appekg.pieces import pieces
+from appekg.records import IntervalLine, beat_of, whole
+
+NAMED = 3  # so many problems of a file are told one by one
+LOST_INTERVALS = (INTERVAL.names or ()).index("lost_intervals")
+
+Taken = list[tuple[int, Block, IntervalLine]]
+
+
+class File:
+    """Reads what follows the header of a file.
+
+    Attributes:
+        beats: What is known of each id.
+        problems: What was left out, a line each.
+        notices: What else there is to know, a line each.
+    """
+
+    def __init__(self, header: Header):
+        self.header = header
+        self.beats: dict[int, Beat] = {}
+        self.problems: list[str] = []
+        self.notices: list[str] = []
+        self._heard: dict[int, Beat] = {}  # in damaged intervals: better than nothing
+        self._tids: dict[int, int] = {}
+        self._slot, self._number, self._end_ns = 0, -1, 0  # of the last whole interval
+        self._dropped = 0  # problems since then
+        self._clean = False
+
+    def read(self, raw: BinaryIO, collector: Collector) -> Process:
+        """Read the intervals into the collector.
+
+        Raises:
+            AppekgError: the file cannot be read any further.
+        """
+        try:
+            for data in pieces(raw):
+                if data is None:
+                    self._problem("a line or an interval that is too long to be one was left out")
+                else:
+                    self._piece(Piece(data, self.header.columns), collector)
+        except OSError as error:
+            raise AppekgError(f"{self.header.path}: {error.strerror or error}") from error
+        self.beats = self._heard | self.beats
+        if len(self.problems) > NAMED:
+            self.problems[NAMED:] = [f"{self.header.path}: {len(self.problems) - NAMED} more problems like these"]
+        intervals = collector.intervals()
+        if self.header.missing and len(intervals):
+            self._notice(f"has no columns {', '.join(self.header.missing)}: they are taken as 0")
+        header = self.header
+        return Process(header.path, header.rank, header.metadata, intervals, self._tids, self._clean)
+
+    def _problem(self, line: str) -> None:
+        """Note that something was left out."""
+        self._dropped += 1
+        self.problems.append(f"{self.header.path}: {line}")
+
+    def _notice(self, line: str) -> None:
+        """Note something that costs nothing."""
+        self.notices.append(f"{self.header.path}: {line}")
+
+    def _piece(self, piece: Piece, collector: Collector) -> None:
+        """Take what is whole in a piece."""
+        taken: Taken = []
+        for block in piece.blocks():
+            self._notes(block)
+            if block.is_rest:
+                if block.low < block.high or any(found is None for _, found in block.notes):
+                    self._problem(f"torn after interval {self._number}: what follows it is not complete")
+            elif block.info is None:
+                self._problem(f"an interval after interval {self._number} was left out: {block.problem}")
+            elif self._follows(block, block.info):
+                taken.append((self._slot, block, block.info))
+        twice = _collect(piece, taken, collector)
+        for at in sorted(twice):
+            self._problem(f"interval {taken[at][2].number} was left out: two rows have the same thread and id")
+        if twice:
+            _collect(piece, [entry for at, entry in enumerate(taken) if at not in twice], collector)
+
+    def _follows(self, block: Block, info: IntervalLine) -> bool:
+        """Say whether an interval is whole and later than the one before; note what is not so."""
+        number, start_ns, end_ns = info.number, int(info.fields[1]), int(info.fields[2])
+        problem = block.problem
+        if problem is None and (number <= self._number or start_ns < self._end_ns):
+            problem = f"it begins before the end of interval {self._number}"
+        if problem is not None:
+            self._problem(f"interval {number} was left out: {problem}")
+            return False
+        if block.skipped:
+            self._problem(f"what lies between the intervals {self._number} and {number} was left out: it is damaged")
+        gap = number != self._number + 1
+        if gap and not info.fields[LOST_INTERVALS] and not self._dropped:
+            self._problem(f"intervals {self._number + 1} to {number - 1} are missing")
+        self._slot += 1 + gap
+        self._number, self._end_ns, self._dropped, self._clean = number, end_ns, 0, False
+        return True
+
+    def _notes(self, block: Block) -> None:
+        """Take what the other marked lines of a block say."""
+        sure = not block.is_rest and block.problem is None and not block.skipped
+        for word, found in block.notes:
+            if found is None:
+                continue
+            beat = beat_of(found) if word == "beat" else None
+            if beat is not None:
+                self._name(beat, self.beats if sure else self._heard)
+            elif word == "thread":
+                thread, tid = whole(found.get("thread")), whole(found.get("tid"))
+                if thread is not None and tid is not None:
+                    self._tids[thread] = tid
+            elif word == "end":
+                self._clean = True
+
+    def _name(self, beat: Beat, beats: dict[int, Beat]) -> None:
+        """Keep what a `#beat` line says: the last one of an id counts."""
+        known = beats.get(beat.id)
+        if known is not None and known.rate_factor != beat.rate_factor:
+            change = f"from {known.rate_factor} to {beat.rate_factor}"
+            self._notice(f"the rate factor of id {beat.id} changed {change}: the last one is used for the whole run")
+        beats[beat.id] = beat
+
+
+def _collect(piece: Piece, taken: Taken, collector: Collector) -> set[int]:
+    """Hand the rows of the intervals over; return the positions of those with two rows of a thread and id."""
+    lows = np.array([block.low for _, block, _ in taken], dtype=np.int64)
+    counts = np.array([block.high - block.low for _, block, _ in taken], dtype=np.int64)
+    at = np.repeat(lows - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    slots = np.array([slot for slot, _, _ in taken], dtype=np.int64)
+    return collector.take(
+        piece.rows[at], counts, slots, np.array([info.fields for _, _, info in taken], dtype=INTERVAL)
+    )

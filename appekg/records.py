@@ -1,0 +1,112 @@
+"""The lines that hold a word and a JSON object."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from appekg.errors import AppekgError, NewerFormatError
+from appekg.model import Beat
+
+VERSION = 1
+LARGEST = 2**63 - 1
+COUNTERS = ("threads", "dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows", "own_ns")
+
+
+def parse(line: bytes) -> tuple[str, dict[str, Any] | None]:
+    """Return the word after `#`, and the object after it; None where there is none."""
+    word, _, text = line[1:].partition(b" ")
+    try:
+        found = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        found = None
+    return word.decode("ascii", "replace"), found if isinstance(found, dict) else None
+
+
+def _no_constant(name: str) -> NoReturn:
+    """Refuse NaN and Infinity, which are not JSON."""
+    raise ValueError(name)
+
+
+def whole(value: object, default: int | None = None) -> int | None:
+    """Return a value that is an integer from 0 to 2**63 - 1, else the default."""
+    return value if type(value) is int and 0 <= value <= LARGEST else default
+
+
+def text_of(value: object) -> str | None:
+    """Return a string that can be printed as UTF-8 (JSON can hold halves of surrogate pairs), else None."""
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
+
+
+def beat_of(found: dict[str, Any]) -> Beat | None:
+    """Return what a `#beat` line says, or None if it makes no sense."""
+    number, factor = whole(found.get("id")), whole(found.get("rate_factor", 1))
+    if number is None or factor is None or not 1 <= factor < 2**32:
+        return None
+    return Beat(number, text_of(found.get("name")) or None, factor)
+
+
+def metadata_of(line: bytes, where: str) -> dict[str, Any]:
+    """Return the first line's object, in which the values that are used here have the right type.
+
+    Raises:
+        AppekgError: this is not the first line of a heartbeat file.
+        NewerFormatError: it is of one that is too new.
+    """
+    word, found = parse(line)
+    if word != "appekg" or found is None or found.get("format") != "appekg":
+        raise AppekgError(f"{where}: not a heartbeat file (the first line is not an #appekg line)")
+    version = whole(found.get("version"))
+    if version is None or version < 1:
+        raise AppekgError(f"{where}: format version {found.get('version')!r:.40} makes no sense")
+    if version > VERSION:
+        raise NewerFormatError(f"{where}: format version {version} is newer than this reader's ({VERSION}): update it")
+    interval = found.get("interval_s")
+    if isinstance(interval, bool) or not isinstance(interval, int | float) or not 1e-6 <= interval <= 1e9:
+        interval = 1.0
+    return found | {
+        "app": text_of(found.get("app")) or "?",
+        "rank": whole(found.get("rank")),
+        "ranks": whole(found.get("ranks")),
+        "interval_s": float(interval),
+        "start_unix_ns": whole(found.get("start_unix_ns"), 0),
+    }
+
+
+@dataclass(frozen=True)
+class IntervalLine:
+    """What an `#interval` line says.
+
+    Attributes:
+        number: Of the interval, from 0.
+        rows: How many rows it has.
+        crc32: Checksum of the bytes before.
+        fields: Values for a row of the dtype INTERVAL.
+    """
+
+    number: int
+    rows: int
+    crc32: int
+    fields: tuple[int | bool, ...]
+
+
+def interval_of(found: dict[str, Any]) -> IntervalLine | None:
+    """Return what an `#interval` line says, or None if it makes no sense."""
+    number, rows = whole(found.get("interval")), whole(found.get("rows"))
+    start, end = whole(found.get("start_ns")), whole(found.get("end_ns"))
+    counters = [whole(found.get(name, 0)) for name in COUNTERS]
+    crc32 = _hexadecimal(found.get("crc32"))
+    if number is None or rows is None or start is None or end is None or end < start or crc32 is None:
+        return None
+    if None in counters:
+        return None
+    enabled = found.get("enabled", True) is not False
+    return IntervalLine(number, rows, crc32, (number, start, end, *(c or 0 for c in counters), enabled))
+
+
+def _hexadecimal(value: object) -> int | None:
+    """Return 8 hex digits as a number."""
+    if not isinstance(value, str) or len(value) != 8 or not all(c in "0123456789abcdefABCDEF" for c in value):
+        return None
+    return int(value, 16)

@@ -1,0 +1,59 @@
+"""The rows as columns with readable names and seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appekg.model import Heartbeats
+
+
+def columns(found: Heartbeats) -> dict[str, NDArray[Any]]:
+    """Return the columns that Heartbeats.to_pandas documents, each of shape (n,)."""
+    rows, processes = found.rows, found.processes
+    earliest = min((process.start_unix_s for process in processes), default=0.0)
+    first = np.cumsum([0] + [len(process.intervals) for process in processes])
+    at = first[rows["process"]] + rows["interval"]
+
+    def of_interval(name: str) -> NDArray[np.int64]:
+        parts = [process.intervals[name] for process in processes]
+        values: NDArray[np.int64] = np.concatenate([np.zeros(0, dtype=np.int64), *parts])[at]
+        return values
+
+    later_s = np.array([process.start_unix_s - earliest for process in processes])[rows["process"]]
+    ids, place = np.unique(rows["id"], return_inverse=True)
+    names = np.array([found.beats[number].name for number in ids.tolist()], dtype=object)
+    some = rows["count"] > 0
+    mean = np.divide(rows["sum_ns"], rows["count"], out=np.full(len(rows), np.nan), where=some)
+    return {
+        "rank": np.array([process.rank for process in processes], dtype=np.int64)[rows["process"]],
+        "process": rows["process"].astype(np.int64),
+        "interval": of_interval("interval"),
+        "start_s": later_s + of_interval("start_ns") / 1e9,
+        "end_s": later_s + of_interval("end_ns") / 1e9,
+        "thread": rows["thread"].copy(),
+        "id": rows["id"].copy(),
+        "name": names[place],
+        "count": rows["count"].copy(),
+        "pulses": rows["pulses"].copy(),
+        "sum_s": rows["sum_ns"] / 1e9,
+        "mean_s": mean / 1e9,
+        "min_s": np.where(some, rows["min_ns"] / 1e9, np.nan),
+        "max_s": np.where(some, rows["max_ns"] / 1e9, np.nan),
+        "std_s": _deviation(rows, mean) / 1e9,
+        "open": rows["open"].copy(),
+        "open_s": rows["open_ns"] / 1e9,
+        "busy_s": rows["busy_ns"] / 1e9,
+    }
+
+
+def _deviation(rows: NDArray[np.void], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation (of the population) of each row's beats in ns, NaN without beats, shape (n,)."""
+    count = np.where(rows["count"] > 0, rows["count"], np.nan)
+    # Nearly equal numbers are subtracted: what comes out is kept within what minimum and maximum allow.
+    variance = rows["sumsq_ns2"] / count - mean * mean
+    width = rows["max_ns"].astype(np.float64) - rows["min_ns"]
+    deviation: NDArray[np.float64] = np.sqrt(np.clip(variance, 0, width * width / 4))
+    return deviation

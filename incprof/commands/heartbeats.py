@@ -1,0 +1,62 @@
+"""Say what the heartbeats of a run did: how often, how long, how evenly, and when.
+
+    incprof heartbeats ekg-app
+    incprof heartbeats ekg-app --id 'solve:*' --time 60:120 --json
+
+All ranks and threads together, unless --rank and --thread pick some. A run that is still going on can be read.
+docs/heartbeats.md explains the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from incprof.commands._beats import add_filters, load, run_of, summaries
+from incprof.commands._common import warn
+from incprof.errors import PartialDataError
+
+if TYPE_CHECKING:
+    from appekg.model import Heartbeats
+    from incprof.analysis.beatresults import BeatSummary
+
+NAME = "heartbeats"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("directory", metavar="DIR", help="run directory, or one .ekg file")
+    add_filters(parser)
+    parser.add_argument("--all", action="store_true", help="show every heartbeat, however many there are")
+    parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.heartbeats/1")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, sum up, print."""
+    found = load(args, args.directory)
+    warn(found.warnings)
+    write(found, summaries(found), args)
+    return PartialDataError.exit_code if found.damaged else 0
+
+
+def write(found: Heartbeats, beats: list[BeatSummary], args: argparse.Namespace) -> None:
+    """Print the answer in the form that was asked for."""
+    if args.json:
+        from incprof.report.heartbeats_json import write_json
+
+        write_json(run_of(found), beats, found.warnings, sys.stdout)
+    else:
+        from incprof.report.heartbeats_text import write_text
+
+        write_text(run_of(found), beats, sys.stdout, width=text_width(), every=args.all)
+
+
+def text_width() -> int:
+    """Return the columns of the terminal, COLUMNS where stdout is none, or 120."""
+    value = os.environ.get("COLUMNS", "")
+    if sys.stdout.isatty() or not value.isdigit():
+        return shutil.get_terminal_size((120, 24)).columns
+    return min(max(int(value), 40), 1000)

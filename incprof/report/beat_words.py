@@ -1,0 +1,86 @@
+"""Figures of heartbeats for people: seconds with their unit, rates, and numbers over time as a line of blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.cells import cell_len as cell_len
+from rich.cells import set_cell_size
+
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ASCII = " .:-=+*#@"
+
+
+def seconds(value: float | None) -> str:
+    """Return seconds with three digits and a unit: 1.23 ms; `-` for None."""
+    if value is None:
+        return "-"
+    for size, unit in UNITS:
+        # 999.6 us are 1 ms, not 1000 us.
+        if value >= 0.9995 * size:
+            return f"{_three(value / size)} {unit}"
+    return "0 s" if value < 5e-11 else f"{value * 1e9:.1f} ns"
+
+
+def elapsed(value: float) -> str:
+    """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
+    if value < 60:
+        return seconds(value)
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def rate(value: float) -> str:
+    """Return a rate or a share with three digits."""
+    return "0" if value == 0 else "<0.001" if value < 0.0005 else _three(value)
+
+
+def _three(value: float) -> str:
+    """Return three digits of a number, or all that stand before the point."""
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.3g}"
+
+
+def percent(value: float | None) -> str:
+    """Return a share of 1 as percent with one decimal; `-` for None."""
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def printable(name: str) -> str:
+    """Return a name that does nothing to a terminal: what cannot be printed is escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+
+
+def fitted(text: str, room: int) -> str:
+    """Return text that takes at most `room` columns: with dots for its middle if it is longer."""
+    if cell_len(text) <= room:
+        return text
+    keep = max(room - 3, 2)
+    end = set_cell_size(text[::-1], keep // 2).rstrip()[::-1]
+    return set_cell_size(text, keep - keep // 2).rstrip() + "..." + end
+
+
+def padded(text: str, room: int, *, right: bool) -> str:
+    """Return text with spaces to `room` columns."""
+    spaces = " " * max(room - cell_len(text), 0)
+    return spaces + text if right else text + spaces
+
+
+def sparkline(values: NDArray[np.float64], width: int, *, blocks: bool) -> tuple[str, float]:
+    """Return numbers from 0 as one sign each, and the largest of them; what is not 0 is never shown as nothing.
+
+    Args:
+        values: Shape (m,). More than `width` of them are averaged.
+        width: Signs at most.
+        blocks: Unicode blocks instead of ASCII.
+    """
+    if len(values) > width:
+        # As many values in each sign as fit, up to one more or less: means of runs.
+        edges = np.arange(width) * len(values) // width
+        values = np.add.reduceat(values, edges) / np.diff(edges, append=len(values))
+    top = float(values.max(initial=0.0))
+    signs = BLOCKS if blocks else ASCII
+    levels = np.ceil(values / top * (len(signs) - 1)).astype(int) if top > 0 else np.zeros(len(values), dtype=int)
+    return "".join(signs[level] for level in levels.tolist()), top
