@@ -59,7 +59,7 @@ def seconds(text: str) -> tuple[float | None, float | None]:
     return low, high
 
 
-def load(args: argparse.Namespace, path: str) -> Heartbeats:
+def load(path: str, args: argparse.Namespace) -> Heartbeats:
     """Read the heartbeats in a run directory (or one file) that the filters let through.
 
     Raises:

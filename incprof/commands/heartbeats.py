@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, sum up, print."""
-    found = load(args, args.directory)
+    found = load(args.directory, args)
     warn(found.warnings)
     write(found, summaries(found), args)
     return PartialDataError.exit_code if found.damaged else 0
