@@ -96,7 +96,10 @@ def _any_floats(
     joined[last] = ord(",")
     good = np.add.reduceat(foreign, last - length) == 0
     parts = joined.tobytes().split(b",")[:-1]
-    value = np.array([_float(part) if fine else -1.0 for part, fine in zip(parts, good.tolist(), strict=True)])
+    try:
+        value = np.array(list(map(float, parts)))
+    except ValueError:
+        value = np.array(list(map(_float, parts)))
     good &= np.isfinite(value) & (value >= 0)
     return np.where(good, value, 0.0), good
 

@@ -70,16 +70,14 @@ def rows(lines: Lines, columns: Sequence[str]) -> tuple[NDArray[np.void], NDArra
     sound = fields == len(columns)
     where = np.flatnonzero(sound)
     first = newline[where] - (len(columns) - 1)
+    # The byte before a field is a separator, but for the first line of all.
+    ends = np.where(first > 0, lines.separators[first - 1], PADDING - 1)
     for position, name in enumerate(columns):
-        if name not in _IN_FILE:
-            continue
-        ends = lines.separators[first + position]
-        # The byte after the separator before; the first line of all has none before it.
-        starts = np.where(first + position > 0, lines.separators[first + position - 1] + 1, PADDING)
-        number = floats if ROW[name].kind == "f" else integers
-        value, good = number(lines.text, starts, ends)
-        table[name][where] = value
-        sound[where] &= good
+        starts, ends = ends + 1, lines.separators[first + position]
+        if name in _IN_FILE:
+            number = floats if ROW[name].kind == "f" else integers
+            table[name][where], good = number(lines.text, starts, ends)
+            sound[where] &= good
     return table, sound
 
 
