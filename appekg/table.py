@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appekg.model import Heartbeats
+from appekg.model import INTERVAL, Heartbeats
 
 
 def columns(found: Heartbeats) -> dict[str, NDArray[Any]]:
@@ -57,3 +59,62 @@ def _deviation(rows: NDArray[np.void], mean: NDArray[np.float64]) -> NDArray[np.
     width = rows["max_ns"].astype(np.float64) - rows["min_ns"]
     deviation: NDArray[np.float64] = np.sqrt(np.clip(variance, 0, width * width / 4))
     return deviation
+
+
+def tables(found: Heartbeats) -> dict[str, dict[str, NDArray[Any]]]:
+    """Return everything as tables that refer to each other: processes, beats, intervals, rows.
+
+    Rows and intervals have `process`, the position in Heartbeats.processes, and `interval`, its number in the file.
+    """
+    every = columns(found)
+    rows = {name: values for name, values in every.items() if name not in ("rank", "start_s", "end_s", "name")}
+    return {"processes": _processes(found), "beats": _beats(found), "intervals": _intervals(found), "rows": rows}
+
+
+def _processes(found: Heartbeats) -> dict[str, NDArray[Any]]:
+    """Return a row per process."""
+    processes = found.processes
+    return {
+        "process": np.arange(len(processes)),
+        "rank": np.array([process.rank for process in processes], dtype=np.int64),
+        "file": np.array([_text(process.path.name) for process in processes], dtype=object),
+        "app": np.array([process.app for process in processes], dtype=object),
+        "start_unix_s": np.array([process.start_unix_s for process in processes], dtype=np.float64),
+        "duration_s": np.array([process.duration_s for process in processes], dtype=np.float64),
+        "interval_s": np.array([process.interval_s for process in processes], dtype=np.float64),
+        "clean": np.array([process.clean for process in processes], dtype=np.bool_),
+        "metadata": np.array([json.dumps(process.metadata) for process in processes], dtype=object),
+    }
+
+
+def _text(name: str) -> str:
+    """Return the name of a file as UTF-8 can have it: it may be any bytes."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _beats(found: Heartbeats) -> dict[str, NDArray[Any]]:
+    """Return a row per id."""
+    beats = [found.beats[number] for number in sorted(found.beats)]
+    return {
+        "id": np.array([beat.id for beat in beats], dtype=np.int64),
+        "name": np.array([beat.name for beat in beats], dtype=object),
+        "rate_factor": np.array([beat.rate_factor for beat in beats], dtype=np.int64),
+    }
+
+
+def _intervals(found: Heartbeats) -> dict[str, NDArray[Any]]:
+    """Return a row per interval of a process, times in seconds since the earliest start of a process."""
+    every = np.concatenate([np.zeros(0, dtype=INTERVAL), *(process.intervals for process in found.processes)])
+    counts = [len(process.intervals) for process in found.processes]
+    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    later_s = np.repeat([process.start_unix_s - earliest for process in found.processes], counts)
+    plain = ("threads", "dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows")
+    return {
+        "process": np.repeat(np.arange(len(counts)), counts),
+        "interval": every["interval"],
+        "start_s": later_s + every["start_ns"] / 1e9,
+        "end_s": later_s + every["end_ns"] / 1e9,
+        **{name: every[name] for name in plain},
+        "own_s": every["own_ns"] / 1e9,
+        "enabled": every["enabled"],
+    }

@@ -2,6 +2,7 @@
 
     incprof heartbeats ekg-app
     incprof heartbeats ekg-app --id 'solve:*' --time 60:120 --json
+    incprof heartbeats ekg-app --csv rows.csv --sqlite heartbeats.sqlite
 
 All ranks and threads together, unless --rank and --thread pick some. A run that is still going on can be read.
 docs/heartbeats.md explains the output.
@@ -16,6 +17,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.commands._beats import add_filters, load, run_of, summaries
+from incprof.commands._beats_files import add_file_arguments, check_files, write_files
 from incprof.commands._common import warn
 from incprof.errors import PartialDataError
 
@@ -32,13 +34,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_filters(parser)
     parser.add_argument("--all", action="store_true", help="show every heartbeat, however many there are")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.heartbeats/1")
+    add_file_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, sum up, print."""
+    """Read, sum up, write the files and print the rest."""
+    stdout_taken = check_files(args)
     found = load(args.directory, args)
     warn(found.warnings)
-    write(found, summaries(found), args)
+    write_files(found, args)
+    if not stdout_taken:
+        write(found, summaries(found), args)
     return PartialDataError.exit_code if found.damaged else 0
 
 
