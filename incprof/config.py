@@ -11,7 +11,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,10 +92,12 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` the flag of every setting."""
+def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = ()) -> None:
+    """Give `parser` the flag of every setting, but for those that it has itself."""
     group = parser.add_argument_group("settings")
     for setting in SETTINGS:
+        if setting.name in leave_out:
+            continue
         group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=setting.help)
 
 

@@ -1,10 +1,13 @@
-"""Print the environment that recording needs.
+"""Print the environment that recording needs, and the flags that programs with heartbeats are built with.
 
-Without a flag, shell lines that set it:
+Without a flag, shell lines that set the environment:
 
     eval "$(incprof env)"; ./app
 
-or, for one command, LD_PRELOAD=$(incprof env --libpath) ./app
+or, for one command, LD_PRELOAD=$(incprof env --libpath) ./app. Heartbeats:
+
+    gcc $(incprof env --cflags) app.c $(incprof env --libs) -o app
+    gfortran $(incprof env --fflags) app.f90 $(incprof env --libs) -o app
 """
 
 from __future__ import annotations
@@ -13,30 +16,98 @@ import argparse
 import os
 import shlex
 
+from appekg import _flags, _fortran_module, _library
 from incprof import config, launch
+from incprof.errors import IncprofError, UsageError
 
 NAME = "env"
+LINK = "link"  # what --libs means without a mode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--libpath", action="store_true", help="print the path of libincprof.so")
-    what.add_argument(
-        "--preload", action="store_true", help="print the value for LD_PRELOAD, existing entries included"
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--libpath", action="store_true", help="print the path of libincprof.so")
+    one.add_argument("--preload", action="store_true", help="print the value for LD_PRELOAD, existing entries included")
+    one.add_argument("--pkgconfig", action="store_true", help="print the directory of appekg.pc, for PKG_CONFIG_PATH")
+    one.add_argument(
+        "--cmake", action="store_true", help="print the directory of appekgConfig.cmake, for CMAKE_PREFIX_PATH"
     )
-    config.add_arguments(parser)
+    flags = parser.add_argument_group("flags of programs with heartbeats, on one line")
+    flags.add_argument("--cflags", action="store_true", help="to compile C and C++")
+    flags.add_argument("--fflags", action="store_true", help="to compile Fortran; compiles the module where needed")
+    flags.add_argument(
+        "--libs",
+        nargs="?",
+        const=LINK,
+        metavar="MODE",
+        help="to link; with a mode (caller, separate, drop) it is the setting of the recording",
+    )
+    flags.add_argument("--static", action="store_true", help="with --libs: the static library")
+    flags.add_argument("--fc", metavar="COMMAND", help="with --fflags: the Fortran compiler ($FC, gfortran)")
+    config.add_arguments(parser, leave_out=("libs",))
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what was asked for."""
+    flags = [name for name in ("cflags", "fflags") if getattr(args, name)]
+    if args.libs == LINK:
+        flags.append("static" if args.static else "libs")
+    check(args, flags)
     if args.libpath:
         print(launch.find_library(os.environ))
-        return 0
+    elif args.pkgconfig:
+        print(heartbeats().pkgconfig)
+    elif args.cmake:
+        print(heartbeats().cmake)
+    elif flags:
+        print(shlex.join(build_flags(flags, args.fc)))
+    else:
+        print_recording(args)
+    return 0
+
+
+def check(args: argparse.Namespace, flags: list[str]) -> None:
+    """Raise UsageError for flags that do not go together."""
+    if args.static and "static" not in flags:
+        raise UsageError("--static goes with --libs")
+    if args.fc is not None and not args.fflags:
+        raise UsageError("--fc goes with --fflags")
+    if flags and (args.libpath or args.preload or args.pkgconfig or args.cmake):
+        raise UsageError("--libpath, --preload, --pkgconfig and --cmake print one value; build flags go without them")
+
+
+def print_recording(args: argparse.Namespace) -> None:
+    """Print the environment of a recording."""
     variables = launch.recording_variables(vars(args), os.environ)
     if args.preload:
         print(variables["LD_PRELOAD"])
-        return 0
+        return
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")
-    return 0
+
+
+def heartbeats() -> _library.Installation:
+    """The installation of libappekg."""
+    try:
+        return _library.find(os.environ)
+    except FileNotFoundError as error:
+        raise IncprofError(str(error)) from None
+
+
+def build_flags(names: list[str], compiler: str | None) -> list[str]:
+    """The flags that were asked for."""
+    found = heartbeats()
+    words: list[str] = []
+    try:
+        if "cflags" in names:
+            words += _flags.compile_flags(found)
+        if "fflags" in names:
+            words += _flags.fortran_flags(found, _fortran_module.module_directory(found, compiler, os.environ))
+        if "libs" in names:
+            words += _flags.link_flags(found)
+        if "static" in names:
+            words += _flags.static_link_flags(found)
+    except (FileNotFoundError, _fortran_module.CompilerError) as error:
+        raise IncprofError(str(error)) from None
+    return words

@@ -1,0 +1,91 @@
+"""Where libappekg is, and what lies beside it. Standard library only: builds and every program's start come by here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+SONAME = "libappekg.so.1"
+NOT_FOUND = f"{SONAME} was not found; install incprof again, or set APPEKG_LIB to the path of libappekg.so"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """One installation of libappekg.
+
+    Attributes:
+        library: The shared library.
+    """
+
+    library: Path
+
+    @property
+    def directory(self) -> Path:
+        """Directory of the libraries: what -L and the run path need."""
+        return self.library.parent
+
+    @property
+    def archive(self) -> Path:
+        """The static library."""
+        return self.directory / "libappekg.a"
+
+    @property
+    def pkgconfig(self) -> Path:
+        """Directory of appekg.pc."""
+        return self.directory / "pkgconfig"
+
+    @property
+    def cmake(self) -> Path:
+        """Directory of appekgConfig.cmake."""
+        return self.directory / "cmake" / "appekg"
+
+    @property
+    def include(self) -> Path:
+        """Directory of appekg.h."""
+        return self._nearest("appekg.h", "include")
+
+    @property
+    def fortran(self) -> Path:
+        """Directory of appekg.f90 and appekg_fortran.h: one of its own in a package, that of the header elsewhere."""
+        return self._nearest("appekg.f90", "fortran", "include")
+
+    def _nearest(self, file: str, *names: str) -> Path:
+        """A directory so named that holds the file: next to the library's or one level up, else the package's."""
+        places = [above / name for above in self.directory.parents[:2] for name in names]
+        return next((place for place in places if (place / file).is_file()), PACKAGE / names[0])
+
+
+def candidates() -> Iterator[Path]:
+    """Places where an installation may have put the library, the nearest first."""
+    yield PACKAGE / "_lib" / SONAME
+    # An editable installation keeps the package in the checkout and the library in site-packages.
+    for entry in sys.path:
+        if entry:
+            yield Path(entry) / "appekg" / "_lib" / SONAME
+    # Built or installed by plain CMake.
+    yield PACKAGE.parent / "build" / "appekg" / SONAME
+    machine = os.uname().machine
+    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
+        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu"):
+            yield Path(prefix) / directory / SONAME
+
+
+def find(environ: Mapping[str, str]) -> Installation:
+    """The installation to use: the one that $APPEKG_LIB (path of the shared library) names, else the nearest.
+
+    Raises:
+        FileNotFoundError: there is none. Its text says what to do.
+    """
+    given = environ.get("APPEKG_LIB")
+    if given:
+        if not os.path.isfile(given):
+            raise FileNotFoundError(f"APPEKG_LIB={given}: no such file; unset it, or set it to the path of {SONAME}")
+        return Installation(Path(os.path.abspath(given)))
+    for path in candidates():
+        if path.is_file():
+            return Installation(Path(os.path.abspath(path)))
+    raise FileNotFoundError(NOT_FOUND)
