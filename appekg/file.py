@@ -8,7 +8,6 @@ import numpy as np
 
 from appekg.blocks import Block, Piece
 from appekg.collect import Collector
-from appekg.errors import AppekgError
 from appekg.header import Header
 from appekg.model import INTERVAL, Beat, Process
 from appekg.pieces import pieces
@@ -41,11 +40,7 @@ class File:
         self._clean = False
 
     def read(self, raw: BinaryIO, collector: Collector) -> Process:
-        """Read the intervals into the collector.
-
-        Raises:
-            AppekgError: the file cannot be read any further.
-        """
+        """Read the intervals into the collector."""
         try:
             for data in pieces(raw):
                 if data is None:
@@ -53,7 +48,7 @@ class File:
                 else:
                     self._piece(Piece(data, self.header.columns), collector)
         except OSError as error:
-            raise AppekgError(f"{self.header.path}: {error.strerror or error}") from error
+            self._problem(f"what comes {self._here()} was left out: {error.strerror or error}")
         self.beats = self._heard | self.beats
         if len(self.problems) > NAMED:
             self.problems[NAMED:] = [f"{self.header.path}: {len(self.problems) - NAMED} more problems like these"]
@@ -62,6 +57,10 @@ class File:
             self._notice(f"has no columns {', '.join(self.header.missing)}: they are taken as 0")
         header = self.header
         return Process(header.path, header.rank, header.metadata, intervals, self._tids, self._clean)
+
+    def _here(self) -> str:
+        """Return where in the file we are."""
+        return f"after interval {self._number}" if self._number >= 0 else "at the beginning"
 
     def _problem(self, line: str) -> None:
         """Note that something was left out."""
@@ -79,9 +78,9 @@ class File:
             self._notes(block)
             if block.is_rest:
                 if block.low < block.high or any(found is None for _, found in block.notes):
-                    self._problem(f"torn after interval {self._number}: what follows it is not complete")
+                    self._problem(f"what comes {self._here()} was left out: it is torn")
             elif block.info is None:
-                self._problem(f"an interval after interval {self._number} was left out: {block.problem}")
+                self._problem(f"an interval {self._here()} was left out: {block.problem}")
             elif self._follows(block, block.info):
                 taken.append((self._slot, block, block.info))
         twice = _collect(piece, taken, collector)
@@ -100,7 +99,7 @@ class File:
             self._problem(f"interval {number} was left out: {problem}")
             return False
         if block.skipped:
-            self._problem(f"what lies between the intervals {self._number} and {number} was left out: it is damaged")
+            self._problem(f"what lies {self._here()} and before interval {number} was left out: it is damaged")
         gap = number != self._number + 1
         if gap and not info.fields[LOST_INTERVALS] and not self._dropped:
             self._problem(f"intervals {self._number + 1} to {number - 1} are missing")

@@ -126,8 +126,10 @@ class _Reading:
             with header.path.open("rb") as raw:
                 raw.seek(begin)
                 self.processes.append(file.read(raw, collector))
-        except OSError as error:
-            raise AppekgError(f"{header.path}: {error.strerror or error}") from error
+        except OSError as error:  # it was there a moment ago
+            self.warnings.append(f"{header.path}: {error.strerror or error}; left out")
+            self.damaged = True
+            return
         self.warnings += file.problems + file.notices
         self.damaged = self.damaged or bool(file.problems)
         for number, beat in file.beats.items():
