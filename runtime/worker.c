@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -103,13 +104,49 @@ static int enter(void *unused)
     return 0;
 }
 
-bool worker_start(const char *name, void (*run)(void))
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+
+/* The sanitizers keep their own state per thread, and must know each one. */
+static void *enter_by_pthread(void *unused)
+{
+    tid = (pid_t)SYS0(SYS_gettid);
+    SYS1(SYS_unshare, CLONE_FILES | CLONE_FS);
+    enter(unused);
+    return NULL;
+}
+
+static bool spawn(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, enter_by_pthread, NULL) != 0)
+        return false;
+    pthread_detach(thread);
+    return true;
+}
+
+#else
+
+static bool spawn(void)
 {
     const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
     stack = sys_alloc(STACK_BYTES);
     if (stack == NULL)
         return false;
     SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
+    int made = clone(enter, stack + STACK_BYTES, flags, NULL);
+    if (made > 0) {
+        tid = made;
+        return true;
+    }
+    sys_free(stack, STACK_BYTES);
+    stack = NULL;
+    return false;
+}
+
+#endif
+
+bool worker_start(const char *name, void (*run)(void))
+{
     worker_name = name;
     run_worker = run;
     state = STARTING;
@@ -117,16 +154,13 @@ bool worker_start(const char *name, void (*run)(void))
     uint64_t old = 0;
     SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
     int errno_kept = errno;
-    int made = clone(enter, stack + STACK_BYTES, flags, NULL);
+    bool made = spawn();
     errno = errno_kept;
     SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
-    if (made <= 0) {
+    if (!made) {
         state = ENDED;
-        sys_free(stack, STACK_BYTES);
-        stack = NULL;
         return false;
     }
-    tid = made;
     wait_while(&state, STARTING, monotonic_ns() + LONGEST_START_NS);
     return true;
 }

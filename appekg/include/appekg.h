@@ -56,6 +56,7 @@ class Scope
 
 #else /* not EKG_OFF */
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -86,16 +87,28 @@ int ekg_is_enabled(void);
 
 /* A thread's record of one id. */
 struct ekg_slot_ {
-    uint64_t key;     /* what ekg_on_ was, and the id, when the record was last set up */
-    uint32_t left;    /* beats to skip before the next one that is recorded */
-    uint32_t skipped; /* open beats that are being skipped */
-    uint64_t private_[30];
+    uint64_t key;      /* what ekg_shared_.on was, and the id, when the record was last set up */
+    uint64_t skipping; /* beats to skip before the next one that is recorded; above, open beats that are skipped */
+    uint32_t depth;    /* open beats, without skipped ones */
+    uint32_t revoked;  /* another thread has ended one of them: the owner must know before its next end */
+    uint64_t start;    /* counter when the outermost open beat began */
+    uint64_t private_[28];
 };
 
-extern uint32_t ekg_on_; /* 0 when off, else how often it has been switched on */
+#define EKG_SKIPPED_ ((uint64_t)1 << 32)
+
+/* Read at every edge, changed now and then. */
+struct ekg_shared_ {
+    uint32_t on;   /* 0 when off, else how often it has been switched on */
+    uint32_t mode; /* EKG_CAREFUL_, and which half of the statistics is open */
+};
+
+#define EKG_CAREFUL_ 1u     /* the counter is not the clock, or begins and ends must be ordered by a fence */
+
+extern struct ekg_shared_ ekg_shared_;
 extern __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
 
-void ekg_begin_timed_(struct ekg_slot_ *slot);
+void ekg_begin_carefully_(struct ekg_slot_ *slot);
 void ekg_end_timed_(struct ekg_slot_ *slot);
 void ekg_pulse_counted_(struct ekg_slot_ *slot);
 void ekg_begin_slow_(uint32_t id);
@@ -111,56 +124,88 @@ static inline struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
     return slot->key == ((uint64_t)on << 32 | id) ? slot : NULL;
 }
 
+/* The processor's counter. */
+static inline uint64_t ekg_counter_(void)
+{
+#if defined(EKG_FAKE_CLOCK) /* tests of the library: time is what they say */
+    extern uint64_t ekg_fake_ns;
+    return __atomic_load_n(&ekg_fake_ns, __ATOMIC_RELAXED);
+#elif defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0; /* never read: careful mode has another clock */
+#endif
+}
+
+/* A beat is skipped with all that is nested in it. */
+static inline void ekg_begin_found_(struct ekg_slot_ *slot)
+{
+    if (slot->skipping != 0) {
+        slot->skipping += EKG_SKIPPED_ - (slot->skipping < EKG_SKIPPED_);
+    } else if (__builtin_expect((__atomic_load_n(&ekg_shared_.mode, __ATOMIC_RELAXED) & EKG_CAREFUL_) == 0 &&
+                                    __atomic_load_n(&slot->depth, __ATOMIC_RELAXED) == 0,
+                                1)) {
+        __atomic_store_n(&slot->start, ekg_counter_(), __ATOMIC_RELAXED);
+        __atomic_store_n(&slot->depth, 1, __ATOMIC_RELEASE);
+    } else {
+        ekg_begin_carefully_(slot);
+    }
+}
+
+static inline void ekg_end_found_(struct ekg_slot_ *slot)
+{
+    if (slot->skipping < EKG_SKIPPED_)
+        ekg_end_timed_(slot);
+    else
+        slot->skipping -= EKG_SKIPPED_;
+}
+
+static inline void ekg_pulse_found_(struct ekg_slot_ *slot)
+{
+    if (slot->skipping % EKG_SKIPPED_ == 0)
+        ekg_pulse_counted_(slot);
+    else
+        slot->skipping--;
+}
+
 static inline void ekg_begin_inline_(uint32_t id)
 {
-    const uint32_t on = __atomic_load_n(&ekg_on_, __ATOMIC_RELAXED);
+    const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     if (__builtin_expect(on == 0, 0))
         return;
     struct ekg_slot_ *slot = ekg_find_(on, id);
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (__builtin_expect(slot != NULL, 1))
+        ekg_begin_found_(slot);
+    else
         ekg_begin_slow_(id);
-        return;
-    }
-    if ((slot->left | slot->skipped) == 0) {
-        ekg_begin_timed_(slot);
-        return;
-    }
-    /* A beat is skipped with all that is nested in it. */
-    slot->left -= slot->skipped++ == 0;
 }
 
 static inline void ekg_end_inline_(uint32_t id)
 {
-    const uint32_t on = __atomic_load_n(&ekg_on_, __ATOMIC_RELAXED);
+    const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     if (__builtin_expect(on == 0, 0))
         return;
     struct ekg_slot_ *slot = ekg_find_(on, id);
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (__builtin_expect(slot != NULL, 1))
+        ekg_end_found_(slot);
+    else
         ekg_end_slow_(id);
-        return;
-    }
-    if (slot->skipped == 0) {
-        ekg_end_timed_(slot);
-        return;
-    }
-    slot->skipped--;
 }
 
 static inline void ekg_pulse_inline_(uint32_t id)
 {
-    const uint32_t on = __atomic_load_n(&ekg_on_, __ATOMIC_RELAXED);
+    const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     if (__builtin_expect(on == 0, 0))
         return;
     struct ekg_slot_ *slot = ekg_find_(on, id);
-    if (__builtin_expect(slot == NULL, 0)) {
+    if (__builtin_expect(slot != NULL, 1))
+        ekg_pulse_found_(slot);
+    else
         ekg_pulse_slow_(id);
-        return;
-    }
-    if (slot->left == 0) {
-        ekg_pulse_counted_(slot);
-        return;
-    }
-    slot->left--;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- */
@@ -190,6 +235,7 @@ static inline void ekg_pulse(uint32_t id)
     ekg_pulse_inline_(id);
 }
 #endif
+#pragma GCC visibility pop
 
 static inline uint32_t ekg_scope_begin_(uint32_t id)
 {

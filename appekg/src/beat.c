@@ -1,0 +1,211 @@
+#define _GNU_SOURCE
+#include "beat.h"
+
+#include "clock.h"
+#include "slow.h"
+
+#define MOST_VAIN_ENTRIES 1000u
+
+static inline struct record *mine(void)
+{
+    return record_of(ekg_slots_);
+}
+
+/* Out of room beyond the inline starts: the beat is counted as dropped when it ends. */
+static void push_deep(struct record *record, struct slot *slot, uint64_t now)
+{
+    struct deep_start *deep = record_deep(record);
+    uint32_t number = record->deep_free;
+    if (slot->untimed > 0 || (number == 0 && record->deep_used == DEEP_STARTS)) {
+        slot->untimed++;
+        return;
+    }
+    if (number != 0)
+        record->deep_free = deep[number - 1].outer;
+    else
+        number = ++record->deep_used;
+    deep[number - 1] = (struct deep_start){.ticks = now, .outer = slot->deep};
+    slot->deep = number;
+}
+
+/* The innermost begin. False for a beat without one. */
+static bool pop_deep(struct record *record, struct slot *slot, uint64_t *start)
+{
+    if (slot->untimed > 0) {
+        slot->untimed--;
+        return false;
+    }
+    uint32_t number = slot->deep;
+    struct deep_start *deep = &record_deep(record)[number - 1];
+    slot->deep = deep->outer;
+    deep->outer = record->deep_free;
+    record->deep_free = number;
+    *start = deep->ticks;
+    return true;
+}
+
+static inline void add(struct slot *slot, uint32_t mode, uint64_t duration, uint64_t oldest_start)
+{
+    struct bank *bank = record_bank(slot, mode);
+    if (__builtin_expect(bank->count++ == 0, 0)) {
+        bank->min = duration;
+        __atomic_store_n(&slot->was_open[(mode & MODE_BANK) != 0], oldest_start, __ATOMIC_RELAXED);
+    }
+    bank->sum += duration;
+    bank->sumsq += (unsigned __int128)duration * duration;
+    if (duration > bank->max)
+        bank->max = duration;
+    if (duration < bank->min)
+        bank->min = duration;
+}
+
+static inline uint64_t duration_since(uint64_t start, uint64_t now)
+{
+    uint64_t duration = now - start;
+    if (__builtin_expect((int64_t)duration >= 0, 1))
+        return duration;
+    clock_distrust();
+    return 0;
+}
+
+static inline void write_depth(struct slot *slot, uint32_t depth)
+{
+    __atomic_store_n(&slot->depth, depth, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t read_mode(void)
+{
+    return __atomic_load_n(&ekg_shared_.mode, __ATOMIC_ACQUIRE);
+}
+
+/* Somebody is changing the slot already: a handler has interrupted its own thread there, and what it has to say is
+ * lost; or a handler has jumped out of there for good, which shows in time. */
+static bool is_reentered(struct record *record, struct slot *slot, uint32_t *depth)
+{
+    if ((*depth & SLOT_INSIDE) == 0) {
+        slot->vain_entries = 0;
+        return false;
+    }
+    if (++slot->vain_entries < MOST_VAIN_ENTRIES) {
+        record_count(&record->dropped);
+        return true;
+    }
+    *depth -= SLOT_INSIDE;
+    return false;
+}
+
+enum entry { ENTERED, REENTERED, REVOKED };
+
+/* Any depth, with a fence where one is needed. */
+static enum entry enter(struct slot *slot, uint32_t *depth)
+{
+    *depth = __atomic_load_n(&slot->depth, __ATOMIC_RELAXED);
+    if (is_reentered(mine(), slot, depth))
+        return REENTERED;
+    __atomic_store_n(&slot->depth, *depth | SLOT_INSIDE, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&record_fence, __ATOMIC_RELAXED))
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&slot->revoked, __ATOMIC_ACQUIRE))
+        return ENTERED;
+    write_depth(slot, *depth);
+    return REVOKED;
+}
+
+void ekg_begin_carefully_(struct ekg_slot_ *public)
+{
+    struct slot *slot = (struct slot *)public;
+    uint32_t depth;
+    enum entry entry = enter(slot, &depth);
+    if (entry == REVOKED)
+        ekg_begin_slow_(slot->id);
+    if (entry != ENTERED)
+        return;
+    uint64_t now = clock_ticks();
+    if (depth < INLINE_STARTS)
+        __atomic_store_n(&slot->starts[depth], now, __ATOMIC_RELAXED);
+    else
+        push_deep(mine(), slot, now);
+    write_depth(slot, depth + 1);
+}
+
+static __attribute__((noinline)) void end_carefully(struct slot *slot)
+{
+    uint64_t now = clock_ticks();
+    uint32_t depth;
+    enum entry entry = enter(slot, &depth);
+    if (entry == REVOKED)
+        ekg_end_slow_(slot->id);
+    if (entry != ENTERED)
+        return;
+    if (depth-- == 0) {
+        write_depth(slot, 0);
+        slow_end_elsewhere(mine(), slot, now);
+        return;
+    }
+    uint64_t start = slot->starts[depth % INLINE_STARTS];
+    if (depth < INLINE_STARTS || pop_deep(mine(), slot, &start)) {
+        uint64_t duration = duration_since(start, now);
+        uint32_t mode = read_mode();
+        add(slot, mode, duration, slot->starts[0]);
+        if (depth > 0)
+            record_bank(slot, mode)->nested += duration;
+    } else {
+        record_count(&mine()->dropped);
+    }
+    if (depth == 0)
+        slot->skipping = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+    write_depth(slot, depth);
+}
+
+void beat_add(struct slot *slot, uint64_t duration)
+{
+    uint32_t depth;
+    if (enter(slot, &depth) != ENTERED)
+        return;
+    add(slot, read_mode(), duration, 0);
+    write_depth(slot, depth);
+}
+
+/* What a beat costs is this, and the inlined begin: few registers, and as few stores as can be. */
+void ekg_end_timed_(struct ekg_slot_ *public)
+{
+    struct slot *slot = (struct slot *)public;
+    if (__builtin_expect(__atomic_load_n(&slot->depth, __ATOMIC_RELAXED) != 1, 0)) {
+        end_carefully(slot);
+        return;
+    }
+    uint64_t now = clock_counter();
+    __atomic_store_n(&slot->depth, 1 | SLOT_INSIDE, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t mode = read_mode();
+    uint64_t start = slot->starts[0];
+    uint64_t duration = now - start;
+    if (__builtin_expect((mode & EKG_CAREFUL_) != 0 || __atomic_load_n(&slot->revoked, __ATOMIC_ACQUIRE) != 0 ||
+                             (int64_t)duration < 0,
+                         0)) {
+        write_depth(slot, 1);
+        end_carefully(slot);
+        return;
+    }
+    add(slot, mode, duration, start);
+    uint32_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+    if (skip != 0)
+        slot->skipping = skip;
+    write_depth(slot, 0);
+}
+
+void ekg_pulse_counted_(struct ekg_slot_ *public)
+{
+    struct slot *slot = (struct slot *)public;
+    uint32_t depth;
+    enum entry entry = enter(slot, &depth);
+    if (entry == REVOKED)
+        ekg_pulse_slow_(slot->id);
+    if (entry != ENTERED)
+        return;
+    record_bank(slot, read_mode())->pulses++;
+    if (depth == 0)
+        slot->skipping = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+    write_depth(slot, depth);
+}

@@ -1,0 +1,120 @@
+#define _GNU_SOURCE
+#include "clock.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#define ATTEMPTS 5
+#define SHORTEST_CHECK_NS 100000000u /* below, the two clocks are not read close enough together to be compared */
+#define LARGEST_DRIFT 1e-3           /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
+
+bool clock_is_counter;
+
+static struct moment first, last;
+static double ns_per_tick = 1.0;
+static bool distrusted;
+
+#ifdef EKG_FAKE_CLOCK
+uint64_t ekg_fake_ns;
+#endif
+
+static bool counter_is_invariant(void)
+{
+#if defined(EKG_FAKE_CLOCK)
+    return true;
+#elif defined(__x86_64__)
+    unsigned int a, b, c, d;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & 1u << 8) != 0;
+#elif defined(__aarch64__)
+    return true; /* the architecture says so */
+#else
+    return false;
+#endif
+}
+
+/* The pair that was read in the shortest time: nothing came between its two halves. */
+struct moment clock_moment(void)
+{
+#ifdef EKG_FAKE_CLOCK
+    return (struct moment){clock_ticks(), clock_ticks()};
+#else
+    struct moment best = {monotonic_ns(), 0};
+    uint64_t shortest = UINT64_MAX;
+    best.ticks = best.ns;
+    for (int attempt = 0; clock_is_counter && attempt < ATTEMPTS; attempt++) {
+        uint64_t before = clock_counter();
+        uint64_t ns = monotonic_ns();
+        uint64_t after = clock_counter();
+        if (after - before >= shortest)
+            continue;
+        shortest = after - before;
+        best = (struct moment){ns, before + shortest / 2};
+    }
+    return best;
+#endif
+}
+
+void clock_start(bool monotonic)
+{
+    clock_is_counter = !monotonic && counter_is_invariant();
+    __atomic_store_n(&distrusted, false, __ATOMIC_RELAXED);
+    ns_per_tick = 1.0;
+    first = last = clock_moment();
+}
+
+static double rate_between(struct moment from, struct moment to)
+{
+    return to.ticks > from.ticks ? (double)(to.ns - from.ns) / (double)(to.ticks - from.ticks) : 0;
+}
+
+/* The rate of the last stretch is that of the whole time; a machine that was suspended or moved may show another. */
+static bool agrees(struct moment now)
+{
+    double recent = rate_between(last, now);
+    double whole = rate_between(first, now);
+    if (__atomic_load_n(&distrusted, __ATOMIC_RELAXED) || now.ticks < last.ticks)
+        return false;
+    if (now.ns - last.ns < SHORTEST_CHECK_NS || last.ns - first.ns < SHORTEST_CHECK_NS)
+        return true;
+    return recent > whole * (1 - LARGEST_DRIFT) && recent < whole * (1 + LARGEST_DRIFT);
+}
+
+bool clock_check(struct moment now)
+{
+    if (!clock_is_counter)
+        return true;
+    if (!agrees(now))
+        return false;
+    if (now.ticks > first.ticks)
+        ns_per_tick = rate_between(first, now);
+    if (now.ns - last.ns >= SHORTEST_CHECK_NS)
+        last = now;
+    return true;
+}
+
+void clock_fall_back(void)
+{
+    __atomic_store_n(&clock_is_counter, false, __ATOMIC_RELEASE);
+}
+
+void clock_distrust(void)
+{
+    __atomic_store_n(&distrusted, true, __ATOMIC_RELAXED);
+}
+
+double clock_ns_per_tick(void)
+{
+    return clock_is_counter ? ns_per_tick : 1.0;
+}
+
+const char *clock_name(void)
+{
+    if (!clock_is_counter)
+        return "monotonic";
+#if defined(__aarch64__)
+    return "counter";
+#else
+    return "tsc";
+#endif
+}

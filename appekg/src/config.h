@@ -1,0 +1,26 @@
+/* What the environment, then the program's options, ask for (docs/appekg.md lists them). */
+#ifndef EKG_CONFIG_H
+#define EKG_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "appekg.h"
+
+struct config {
+    char directory[PATH_MAX]; /* or empty for the default name */
+    char sinks[256];          /* names, with commas */
+    uint64_t interval_ns;
+    uint32_t factor; /* of ids without one of their own */
+    int rank;        /* EKG_RANK, or -1 */
+    bool start_off;
+    bool monotonic; /* EKG_CLOCK=monotonic: no counter */
+    bool disabled;
+};
+
+/* Reads both. A bad value costs one line that names it, and its default is used. `options` may be NULL. Not thread-safe
+ * (getenv). */
+void config_read(struct config *config, const struct ekg_options *options);
+
+#endif

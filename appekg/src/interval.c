@@ -1,0 +1,190 @@
+#define _GNU_SOURCE
+#include "interval.h"
+
+#include "buffer.h"
+#include "clock.h"
+#include "lifecycle.h"
+#include "log.h"
+#include "slow.h"
+#include "sys.h"
+#include "worker.h"
+
+#define LONGEST_SETTLE_NS 100000000u
+
+static struct buffer rows;
+static struct snapshot snapshot;
+static uint64_t session_start_ns, own_ns_before;
+static uint64_t settled_by_ns; /* owners that are inside are waited for until then, all together */
+static bool first_of_thread;
+
+void interval_start(uint64_t start_ns)
+{
+    session_start_ns = start_ns;
+    snapshot = (struct snapshot){.number = 0};
+    own_ns_before = 0;
+}
+
+void interval_forget(void)
+{
+    buffer_free(&rows);
+}
+
+static void merge(struct bank *into, const struct bank *other)
+{
+    into->count += other->count;
+    into->pulses += other->pulses;
+    into->sum += other->sum;
+    into->nested += other->nested;
+    into->sumsq += other->sumsq;
+    into->max = other->max > into->max ? other->max : into->max;
+    if (into->count == other->count || (other->count > 0 && other->min < into->min))
+        into->min = other->min;
+}
+
+static uint64_t to_ns(uint64_t ticks)
+{
+    return (uint64_t)((double)ticks * clock_ns_per_tick() + 0.5);
+}
+
+/* Beats that were open at `now`. One of them may have ended since: then the next bank says when the oldest began. */
+static uint64_t open_since(const struct slot *slot, uint32_t bank, uint64_t now, uint64_t *open)
+{
+    uint32_t generation = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
+    uint32_t count = slot_open(slot);
+    uint64_t start = count > 0 ? slot_oldest(slot) : 0;
+    uint64_t ended = __atomic_load_n(&slot->was_open[bank ^ 1], __ATOMIC_RELAXED);
+    *open = 0;
+    if (generation == 0 || __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) != generation)
+        return now;
+    if (ended != 0 && ended < now && (start == 0 || ended < start)) {
+        *open = 1;
+        return ended;
+    }
+    if (start == 0 || start >= now)
+        return now;
+    *open = count;
+    return start;
+}
+
+static void put_row(const struct record *record, const struct slot *slot, const struct bank *bank, uint64_t open,
+                    uint64_t open_ticks)
+{
+    double ns_per_tick = clock_ns_per_tick();
+    const struct row row = {
+        .thread = record->number,
+        .id = slot->id,
+        .tid = record->tid,
+        .first = first_of_thread,
+        .count = bank->count,
+        .pulses = bank->pulses,
+        .sum_ns = to_ns(bank->sum),
+        .min_ns = to_ns(bank->min),
+        .max_ns = to_ns(bank->max),
+        .sumsq_ns2 = (double)bank->sumsq * ns_per_tick * ns_per_tick,
+        .nested_ns = to_ns(bank->nested),
+        .open = open,
+        .open_ns = to_ns(open_ticks),
+    };
+    buffer_bytes(&rows, &row, sizeof row);
+    first_of_thread = false;
+}
+
+/* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. */
+static void take_slot(const struct record *record, struct slot *slot, uint32_t closed, bool both, uint64_t now)
+{
+    struct bank *bank = &slot->banks[closed];
+    struct bank *next = &slot->banks[closed ^ 1];
+    uint64_t open;
+    if (!slot_settled(slot, settled_by_ns))
+        return; /* what is in the bank is taken when it is closed again */
+    uint64_t since = open_since(slot, closed, now, &open);
+    if (both) {
+        merge(bank, next);
+        *next = (struct bank){.count = 0};
+        open = 0;
+    }
+    if (bank->count > 0 || bank->pulses > 0 || open > 0)
+        put_row(record, slot, bank, open, open > 0 ? now - since : 0);
+    *bank = (struct bank){.count = 0};
+    __atomic_store_n(&slot->was_open[closed], 0, __ATOMIC_RELAXED);
+}
+
+static uint32_t newly(const uint32_t *counter, uint32_t *taken)
+{
+    uint32_t value = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    uint32_t more = value - *taken;
+    *taken = value;
+    return more;
+}
+
+static void take_record(struct record *record, uint32_t closed, bool both, uint64_t now)
+{
+    uint32_t state = __atomic_load_n(&record->state, __ATOMIC_ACQUIRE);
+    if (state == RECORD_FREE)
+        return;
+    uint32_t count = __atomic_load_n(&record->touched_count, __ATOMIC_ACQUIRE);
+    first_of_thread = !record->announced;
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = &record_slots(record)[record->touched[i]];
+        if (state == RECORD_ENDED)
+            snapshot.abandoned += slot_open(slot);
+        take_slot(record, slot, closed, both || state == RECORD_ENDED, now);
+    }
+    record->announced = !first_of_thread;
+    snapshot.threads++;
+    snapshot.dropped += newly(&record->dropped, &record->dropped_taken);
+    snapshot.unmatched += newly(&record->unmatched, &record->unmatched_taken);
+    if (state == RECORD_ENDED)
+        slow_recycle(record);
+}
+
+static uint64_t own_ns(void)
+{
+    pid_t tid = worker_tid();
+    uint64_t now = tid > 0 ? sys_clock_ns((clockid_t)(~(unsigned int)tid << 3 | 6)) : 0;
+    uint64_t more = now > own_ns_before ? now - own_ns_before : 0;
+    own_ns_before = now;
+    return more;
+}
+
+/* The counter is not to be trusted any more: what it has measured is taken, and beats that are open are forgotten. */
+static void leave_the_counter(void)
+{
+    uint32_t on = __atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);
+    slow_revoke_all();
+    records_barrier();
+    if (on != 0)
+        log_warn("the time-stamp counter is not steady, using CLOCK_MONOTONIC from here on", NULL);
+}
+
+const struct snapshot *interval_take(void)
+{
+    struct moment now = clock_moment();
+    bool trusted = clock_check(now);
+    uint64_t number = snapshot.number;
+    uint64_t start_ns = snapshot.end_ns;
+    bool enabled = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0;
+
+    uint32_t closed = records_switch_banks();
+    records_barrier();
+    settled_by_ns = monotonic_ns() + LONGEST_SETTLE_NS;
+    if (!trusted)
+        leave_the_counter();
+    snapshot = (struct snapshot){.number = number + (start_ns > 0), .start_ns = start_ns, .enabled = enabled};
+    snapshot.end_ns = now.ns - session_start_ns;
+    snapshot.clock = clock_name();
+    snapshot.dropped = slow_take_dropped();
+    rows.length = 0;
+    for (struct record *record = records_first(); record != NULL; record = record->next)
+        take_record(record, closed, !trusted, now.ticks);
+    if (!trusted) {
+        clock_fall_back();
+        records_choose_path();
+        if (enabled)
+            lifecycle_switch(true);
+    }
+    snapshot.own_ns = own_ns();
+    snapshot.rows = (const struct row *)rows.data;
+    snapshot.count = rows.length / sizeof(struct row);
+    return &snapshot;
+}

@@ -1,0 +1,211 @@
+#define _GNU_SOURCE
+#include "lifecycle.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalogue.h"
+#include "clock.h"
+#include "control.h"
+#include "interval.h"
+#include "log.h"
+#include "session.h"
+#include "slow.h"
+#include "sys.h"
+#include "worker.h"
+
+#define LONGEST_WAIT_NS 2000000000u
+#define CONTROL_PERIOD_NS 250000000u
+
+enum { REQUEST_STOP = 1 };
+
+/* IDLE until the first beat; FORKED in a child until its first beat; OVER for good. */
+enum state { IDLE, FORKED, RUNNING, OVER };
+
+/* On before anything has started: the first beat finds no record, and so comes here. */
+struct ekg_shared_ ekg_shared_ = {.on = 1, .mode = EKG_CAREFUL_};
+
+static uint32_t generation = 1; /* the last value of `on` that was not 0 */
+static enum state state;
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* guards changes of `state` */
+static bool has_begun;                                       /* once per process image, also across forks */
+static pid_t owner;
+static uint64_t start_ns;
+static uint64_t fork_mask;
+
+static enum state get_state(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+void lifecycle_switch(bool on)
+{
+    if (!on) {
+        __atomic_store_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);
+        return;
+    }
+    uint32_t off = 0;
+    if (get_state() == OVER || __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0)
+        return;
+    uint32_t next = __atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&ekg_shared_.on, &off, next != 0 ? next : 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static void obey_control(void)
+{
+    enum control control = control_look();
+    if (control != CONTROL_NONE)
+        lifecycle_switch(control == CONTROL_ON);
+}
+
+/* The interval thread. Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
+static void run(void)
+{
+    const uint64_t interval_ns = session_interval_ns();
+    uint64_t grid = start_ns + interval_ns;
+    records_prepare();
+    for (;;) {
+        uint64_t look = monotonic_ns() + CONTROL_PERIOD_NS;
+        uint32_t request = worker_wait(look < grid ? look : grid);
+        if (request == REQUEST_STOP)
+            break;
+        obey_control();
+        if (monotonic_ns() < grid)
+            continue;
+        session_write(interval_take());
+        while (grid <= monotonic_ns())
+            grid += interval_ns;
+    }
+    const struct snapshot *last = interval_take();
+    lifecycle_switch(false);
+    session_write(last);
+    session_close(last);
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&starting);
+    slow_before_fork(&fork_mask);
+}
+
+static void fork_parent(void)
+{
+    slow_after_fork(fork_mask);
+    pthread_mutex_unlock(&starting);
+}
+
+/* The child is a process of its own: it has a file of its own as soon as it has a beat of its own. */
+static void fork_child(void)
+{
+    slow_after_fork(fork_mask);
+    pthread_mutex_init(&starting, NULL);
+    if (get_state() != RUNNING)
+        return;
+    record_fence = true;
+    records_choose_path();
+    catalogue_after_fork();
+    worker_forget();
+    interval_forget();
+    records_forget();
+    session_forget();
+    if (__atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0) {
+        lifecycle_switch(false);
+        lifecycle_switch(true);
+    }
+    __atomic_store_n(&state, FORKED, __ATOMIC_RELEASE);
+}
+
+static bool begin_once(const struct ekg_options *options)
+{
+    log_start("appekg");
+    if (!session_configure(options))
+        return false;
+    if (!records_start() || pthread_atfork(fork_prepare, fork_parent, fork_child) != 0) {
+        log_warn("no memory, no heartbeats", NULL);
+        return false;
+    }
+    if (session_starts_off())
+        lifecycle_switch(false);
+    return true;
+}
+
+static bool begin(const struct ekg_options *options, bool forked)
+{
+    if (!forked && (has_begun || !begin_once(options)))
+        return false;
+    has_begun = true;
+    owner = (pid_t)SYS0(SYS_getpid);
+    start_ns = session_open(forked);
+    interval_start(start_ns);
+    if (!session_has_sink())
+        return false;
+    if (worker_start("appekg", run))
+        return true;
+    log_warn("cannot start the interval thread, no heartbeats", NULL);
+    return false;
+}
+
+bool lifecycle_start(const struct ekg_options *options)
+{
+    enum state now = get_state();
+    if (now == RUNNING || now == OVER)
+        return now == RUNNING;
+    pthread_mutex_lock(&starting);
+    now = get_state();
+    if (now == IDLE || now == FORKED) {
+        now = begin(options, now == FORKED) ? RUNNING : OVER;
+        __atomic_store_n(&state, now, __ATOMIC_RELEASE);
+        if (now == OVER)
+            lifecycle_switch(false);
+    }
+    pthread_mutex_unlock(&starting);
+    return now == RUNNING;
+}
+
+int ekg_init(const struct ekg_options *options)
+{
+    bool running = get_state() == RUNNING;
+    if (running)
+        return 1;
+    return lifecycle_start(options) ? 0 : -1;
+}
+
+/* A child that was made behind libc's back, or by vfork, has its parent's state and not its threads. */
+static bool is_owner(void)
+{
+    return SYS0(SYS_getpid) == owner;
+}
+
+void ekg_finalize(void)
+{
+    pthread_mutex_lock(&starting);
+    enum state before = get_state();
+    if (before == RUNNING && is_owner())
+        worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+    if (before == RUNNING || before == FORKED) {
+        lifecycle_switch(false);
+        __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&starting);
+}
+
+static __attribute__((destructor)) void at_exit(void)
+{
+    ekg_finalize();
+}
+
+void ekg_enable(void)
+{
+    lifecycle_switch(true);
+}
+
+void ekg_disable(void)
+{
+    lifecycle_switch(false);
+}
+
+int ekg_is_enabled(void)
+{
+    return get_state() != OVER && __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0;
+}

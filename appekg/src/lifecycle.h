@@ -1,0 +1,19 @@
+/* When heartbeats run: from the first beat or ekg_init to ekg_finalize or the end of the process. */
+#ifndef EKG_LIFECYCLE_H
+#define EKG_LIFECYCLE_H
+
+#include <stdbool.h>
+
+#include "appekg.h"
+
+/* Starts what has not been started, also in a forked child. False when there are no heartbeats (any more). May be
+ * called from several threads; not async-signal-safe. */
+bool lifecycle_start(const struct ekg_options *options);
+
+/* Forgets the open beats of all threads, as if recording had been off for a moment. For the interval thread. */
+void lifecycle_new_generation(void);
+
+/* What an operator asks for. Async-signal-safe and thread-safe. */
+void lifecycle_switch(bool on);
+
+#endif

@@ -1,0 +1,195 @@
+#define _GNU_SOURCE
+#include "record.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+
+#include "catalogue.h"
+#include "clock.h"
+#include "sys.h"
+
+#define MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+__thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
+
+/* Until the interval thread has registered for the kernel's barriers. */
+bool record_fence = true;
+
+void records_choose_path(void)
+{
+    if (record_fence || !clock_is_counter)
+        __atomic_or_fetch(&ekg_shared_.mode, EKG_CAREFUL_, __ATOMIC_SEQ_CST);
+    else
+        __atomic_and_fetch(&ekg_shared_.mode, ~EKG_CAREFUL_, __ATOMIC_SEQ_CST);
+}
+
+uint32_t records_switch_banks(void)
+{
+    return (__atomic_fetch_xor(&ekg_shared_.mode, MODE_BANK, __ATOMIC_SEQ_CST) & MODE_BANK) != 0;
+}
+
+static struct record *newest; /* a list that only grows, by as many as there are threads at one time */
+static uint32_t numbers;
+static pthread_key_t end_key;
+
+/* Runs in each thread that ends. The interval thread takes what is left. */
+static void thread_ends(void *slots)
+{
+    struct record *record = record_of(slots);
+    ekg_slots_ = NULL;
+    __atomic_store_n(&record->state, RECORD_ENDED, __ATOMIC_RELEASE);
+}
+
+bool records_start(void)
+{
+    return pthread_key_create(&end_key, thread_ends) == 0;
+}
+
+static bool take_free(struct record *record)
+{
+    uint32_t free = RECORD_FREE;
+    return __atomic_load_n(&record->state, __ATOMIC_RELAXED) == RECORD_FREE &&
+           __atomic_compare_exchange_n(&record->state, &free, RECORD_LIVE, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static struct record *new_record(void)
+{
+    long at = SYS6(SYS_mmap, 0, RECORD_BYTES, PROT_READ | PROT_WRITE, MAP_FLAGS, -1, 0);
+    if (at < 0 && at > -4096)
+        return NULL;
+    struct record *record = (struct record *)at;
+    SYS3(SYS_madvise, record, RECORD_BYTES, MADV_NOHUGEPAGE); /* most of it is never touched */
+    record->state = RECORD_LIVE;
+    record->next = __atomic_load_n(&newest, __ATOMIC_RELAXED);
+    return record;
+}
+
+static void publish(struct record *record)
+{
+    while (!__atomic_compare_exchange_n(&newest, &record->next, record, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+struct record *records_first(void)
+{
+    return __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
+}
+
+struct record *record_mine(void)
+{
+    if (ekg_slots_ != NULL)
+        return record_of(ekg_slots_);
+    struct record *record = records_first();
+    while (record != NULL && !take_free(record))
+        record = record->next;
+    bool fresh = record == NULL;
+    if (fresh && (record = new_record()) == NULL)
+        return NULL;
+    record->tid = (pid_t)SYS0(SYS_gettid);
+    __atomic_store_n(&record->number, __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    ekg_slots_ = (struct ekg_slot_ *)record_slots(record);
+    pthread_setspecific(end_key, ekg_slots_);
+    if (fresh)
+        publish(record);
+    return record;
+}
+
+/* Where the id is, or the free slot where it would be, or NULL in a full record. Ids below EKG_SLOTS_ do not collide
+ * with each other. */
+static struct slot *place_of(struct record *record, uint32_t id)
+{
+    struct slot *slots = record_slots(record);
+    for (uint32_t step = 0; step < EKG_SLOTS_; step++) {
+        struct slot *slot = &slots[(id + step) % EKG_SLOTS_];
+        if (__atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) == 0 || slot->id == id)
+            return slot;
+    }
+    return NULL;
+}
+
+struct slot *record_find(struct record *record, uint32_t id)
+{
+    struct slot *slot = place_of(record, id);
+    return slot != NULL && __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) != 0 ? slot : NULL;
+}
+
+struct slot *record_claim(struct record *record, uint32_t id, uint32_t generation)
+{
+    struct slot *slot = place_of(record, id);
+    if (slot == NULL)
+        return NULL;
+    if (slot->generation == 0) {
+        slot->id = id;
+        record->touched[record->touched_count] = (uint16_t)(slot - record_slots(record));
+        __atomic_store_n(&slot->generation, generation, __ATOMIC_RELEASE);
+        __atomic_store_n(&record->touched_count, record->touched_count + 1, __ATOMIC_RELEASE);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* against ekg_rate: one of us sees the other */
+        __atomic_store_n(&slot->skip, catalogue_factor(id) - 1, __ATOMIC_RELAXED);
+    }
+    return slot;
+}
+
+void record_forget_open(struct record *record, struct slot *slot)
+{
+    while (slot->deep != 0) {
+        struct deep_start *deep = &record_deep(record)[slot->deep - 1];
+        uint32_t outer = deep->outer;
+        deep->outer = record->deep_free;
+        record->deep_free = slot->deep;
+        slot->deep = outer;
+    }
+    slot->untimed = 0;
+    slot->skipping = 0;
+    __atomic_store_n(&slot->depth, 0, __ATOMIC_RELEASE);
+}
+
+void records_prepare(void)
+{
+    if (SYS3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+        __atomic_store_n(&record_fence, false, __ATOMIC_RELAXED);
+    records_choose_path();
+}
+
+void records_barrier(void)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+bool slot_settled(const struct slot *slot, uint64_t deadline_ns)
+{
+    const struct timespec pause = {0, 20000};
+    for (int attempt = 0; (__atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & SLOT_INSIDE) != 0; attempt++) {
+        if (attempt < 100)
+            continue;
+        if (monotonic_ns() >= deadline_ns)
+            return false;
+        SYS2(SYS_nanosleep, &pause, NULL);
+    }
+    return true;
+}
+
+void record_recycle(struct record *record)
+{
+    for (uint32_t i = 0; i < record->touched_count; i++)
+        record_slots(record)[record->touched[i]] = (struct slot){.key = 0};
+    SYS3(SYS_madvise, record_deep(record), DEEP_STARTS * sizeof(struct deep_start), MADV_DONTNEED);
+    record->touched_count = record->dropped = record->unmatched = 0;
+    record->dropped_taken = record->unmatched_taken = record->deep_used = record->deep_free = 0;
+    record->announced = false;
+    __atomic_store_n(&record->state, RECORD_FREE, __ATOMIC_RELEASE);
+}
+
+void records_forget(void)
+{
+    struct record *record = newest;
+    newest = NULL;
+    numbers = 0;
+    ekg_slots_ = NULL;
+    pthread_setspecific(end_key, NULL);
+    while (record != NULL) {
+        struct record *next = record->next;
+        sys_free(record, RECORD_BYTES);
+        record = next;
+    }
+}

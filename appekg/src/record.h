@@ -1,0 +1,172 @@
+/* A thread's record: one slot per id that it has beaten, in one mapping of its own.
+ *
+ * The owner writes its record without locks. Others may look at it, and take from it, by this protocol: every change of
+ * a bank, and every end, happens while the slot's depth says SLOT_INSIDE, and the owner looks at the mode (which bank
+ * is open) and at the slot's `revoked` after it has said so. Both are plain stores and loads. Whoever wants to keep the
+ * owner out changes one of these two, and then settles the slot: the kernel makes all threads' stores visible, and
+ * after that the owner has either left, or has seen the change. The begin of an outermost beat needs none of it: only
+ * the owner makes an idle slot busy, and others touch busy ones only. */
+#ifndef EKG_RECORD_H
+#define EKG_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "appekg.h"
+
+#define INLINE_STARTS 7u
+#define DEEP_STARTS 65536u /* of all ids of a thread together */
+
+/* What ended in one interval, in ticks. All zero at its beginning; `min` holds once there is a count. */
+struct bank {
+    uint64_t count, pulses;
+    uint64_t sum, nested;
+    uint64_t min, max;
+    unsigned __int128 sumsq;
+};
+
+/* In `depth`: the owner is changing the slot. */
+#define SLOT_INSIDE 0x80000000u
+
+/* The rest of struct ekg_slot_. */
+struct slot {
+    uint64_t key; /* these five are the public part */
+    uint64_t skipping;
+    uint32_t depth;
+    uint32_t revoked;
+    uint64_t starts[INLINE_STARTS];
+    uint32_t skip; /* rate factor less one */
+    uint32_t id;
+    uint32_t generation;   /* ekg_shared_.on when set up; 0 in a free slot */
+    uint32_t deep;         /* innermost of the begins beyond the inline ones: its number, from 1 */
+    uint32_t untimed;      /* open beats beyond what there is room for */
+    uint32_t unmatched;    /* ends without begin that nobody could use */
+    uint32_t taken;        /* open beats, the oldest, that other threads have ended; written under the lock of slow.c */
+    uint32_t vain_entries; /* by handlers that have interrupted a change of the slot */
+    uint64_t was_open[2];  /* begin of the oldest beat that was open when the first one ended in the bank */
+    struct bank banks[2];
+};
+
+_Static_assert(sizeof(struct bank) == 64, "a bank is a cache line");
+_Static_assert(sizeof(struct slot) == sizeof(struct ekg_slot_), "struct ekg_slot_ is the public face of struct slot");
+
+struct deep_start {
+    uint64_t ticks;
+    uint32_t outer; /* the next one outwards, or 0 */
+    uint32_t unused;
+};
+
+enum record_state { RECORD_FREE, RECORD_LIVE, RECORD_ENDED };
+
+struct record {
+    uint32_t state;
+    uint32_t number; /* in order of first beat, from 0; never used twice in a process */
+    pid_t tid;
+    uint32_t dropped, unmatched; /* since the thread's first beat; written by the owner */
+    uint32_t dropped_taken, unmatched_taken;
+    uint32_t deep_used, deep_free; /* numbers from 1; of the list of those given back */
+    bool in_doubt;                 /* did not settle: not taken this time. The interval thread's */
+    bool announced;                /* a row of its thread was written. The interval thread's */
+    struct record *next;
+    uint32_t touched_count;
+    uint16_t touched[EKG_SLOTS_]; /* slots in use, in order of first beat */
+};
+
+#define RECORD_HEADER_BYTES ((size_t)32 << 10)
+#define RECORD_SLOT_BYTES (EKG_SLOTS_ * sizeof(struct slot))
+#define RECORD_BYTES (RECORD_HEADER_BYTES + RECORD_SLOT_BYTES + DEEP_STARTS * sizeof(struct deep_start))
+
+_Static_assert(sizeof(struct record) <= RECORD_HEADER_BYTES, "the header has its room");
+
+static inline struct record *record_of(struct ekg_slot_ *slots)
+{
+    return (struct record *)((char *)slots - RECORD_HEADER_BYTES);
+}
+
+static inline struct slot *record_slots(struct record *record)
+{
+    return (struct slot *)((char *)record + RECORD_HEADER_BYTES);
+}
+
+static inline struct deep_start *record_deep(struct record *record)
+{
+    return (struct deep_start *)((char *)record + RECORD_HEADER_BYTES + RECORD_SLOT_BYTES);
+}
+
+/* Adds one to a counter that only the caller writes. */
+static inline void record_count(uint32_t *counter)
+{
+    __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+/* True where the kernel cannot make the owners' stores visible (no membarrier): the owners do it themselves. */
+extern bool record_fence;
+
+/* In ekg_shared_.mode, besides EKG_CAREFUL_: the second bank is open. */
+#define MODE_BANK ((uint32_t)sizeof(struct bank))
+
+/* Closes the open bank in all records; returns its number. To be followed by settling. */
+uint32_t records_switch_banks(void);
+
+/* Chooses the path, after a change of what it depends on. */
+void records_choose_path(void);
+
+/* Open beats that nobody has ended, and the begin of the oldest of them, as far as it is kept inline. */
+static inline uint32_t slot_open(const struct slot *slot)
+{
+    uint32_t taken = __atomic_load_n(&slot->taken, __ATOMIC_ACQUIRE);
+    uint32_t depth = __atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & ~SLOT_INSIDE;
+    return depth > taken ? depth - taken : 0;
+}
+
+static inline uint64_t slot_oldest(const struct slot *slot)
+{
+    uint32_t taken = __atomic_load_n(&slot->taken, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&slot->starts[taken < INLINE_STARTS ? taken : INLINE_STARTS - 1], __ATOMIC_RELAXED);
+}
+
+/* The slot's open bank. The compiler must not work out its address anew at each use. */
+static inline struct bank *record_bank(struct slot *slot, uint32_t mode)
+{
+    struct bank *bank = (struct bank *)((char *)slot->banks + (mode & MODE_BANK));
+    __asm__("" : "+r"(bank));
+    return bank;
+}
+
+/* The calling thread's record, made or used again at its first beat; NULL when there is no memory. Not
+ * async-signal-safe: a thread's first beat is not for a handler. */
+struct record *record_mine(void);
+
+/* The slot of an id in a record, or NULL. For the owner, and for others under the protocol. */
+struct slot *record_find(struct record *record, uint32_t id);
+
+/* The same for the owner, which gets a new one, set up for `generation`; NULL when the record is full. */
+struct slot *record_claim(struct record *record, uint32_t id, uint32_t generation);
+
+/* Forgets the slot's open beats. */
+void record_forget_open(struct record *record, struct slot *slot);
+
+/* All records, also free ones. */
+struct record *records_first(void);
+
+/* Asks the kernel for what records_settle needs. Called once by the interval thread: it may take a while. */
+void records_prepare(void);
+
+/* Makes the owners' stores visible: the first half of settling. */
+void records_barrier(void);
+
+/* The second half: waits until the owner, if it was inside, has left. False if it has not by `deadline_ns`
+ * (CLOCK_MONOTONIC). */
+bool slot_settled(const struct slot *slot, uint64_t deadline_ns);
+
+/* The record of a thread that has ended, all taken, is free for another one. For the interval thread. */
+void record_recycle(struct record *record);
+
+/* In a forked child: no record is left. */
+void records_forget(void);
+
+/* Once, before the first beat; false when there is no key for the threads' ends. */
+bool records_start(void);
+
+#endif

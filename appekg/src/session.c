@@ -1,0 +1,113 @@
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <string.h>
+
+#include "catalogue.h"
+#include "clock.h"
+#include "control.h"
+#include "log.h"
+#include "sys.h"
+
+static const struct sink *const all_sinks[] = {&sink_file, &sink_prometheus, &sink_ldms};
+#define SINKS (sizeof all_sinks / sizeof *all_sinks)
+
+static struct config config;
+static struct launch launch;
+static struct session session = {&config, &launch, 0, false};
+static const struct sink *wanted[SINKS], *in_use[SINKS];
+
+/* Whether the list, with commas, holds the name. Pure. */
+static bool lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static void choose_sinks(void)
+{
+    size_t known = lists(config.sinks, "none");
+    for (size_t i = 0; i < SINKS; i++) {
+        wanted[i] = lists(config.sinks, all_sinks[i]->name) ? all_sinks[i] : NULL;
+        known += wanted[i] != NULL;
+    }
+    if (known > 0)
+        return;
+    log_warn("EKG_SINK knows file, prometheus, ldms and none, using file", config.sinks);
+    wanted[0] = &sink_file;
+}
+
+bool session_configure(const struct ekg_options *options)
+{
+    config_read(&config, options);
+    if (config.disabled)
+        return false;
+    choose_sinks();
+    catalogue_set_default_factor(config.factor);
+    if (!launch_identify(&launch, config.rank))
+        return false;
+    const char *directory = config.directory[0] != '\0' ? config.directory : NULL;
+    if (!lists(config.sinks, "none") && !launch_claim_directory(&launch, directory, "ekg"))
+        return false;
+    clock_start(config.monotonic);
+    return true;
+}
+
+/* A sink that cannot be used is replaced by the file: heartbeats are not lost because a service is not there. */
+uint64_t session_open(bool forked)
+{
+    session.start_ns = clock_moment().ns;
+    session.forked = forked;
+    control_start(launch.directory);
+    for (size_t i = SINKS; i-- > 0;) {
+        in_use[i] = wanted[i] != NULL && wanted[i]->open(&session) ? wanted[i] : NULL;
+        if (wanted[i] != NULL && in_use[i] == NULL)
+            wanted[0] = &sink_file;
+    }
+    return session.start_ns;
+}
+
+bool session_has_sink(void)
+{
+    for (size_t i = 0; i < SINKS; i++)
+        if (in_use[i] != NULL)
+            return true;
+    return lists(config.sinks, "none");
+}
+
+bool session_starts_off(void)
+{
+    return config.start_off;
+}
+
+uint64_t session_interval_ns(void)
+{
+    return config.interval_ns;
+}
+
+void session_write(const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < SINKS; i++)
+        if (in_use[i] != NULL)
+            in_use[i]->write(snapshot);
+}
+
+void session_close(const struct snapshot *last)
+{
+    for (size_t i = 0; i < SINKS; i++)
+        if (in_use[i] != NULL)
+            in_use[i]->close(last);
+}
+
+void session_forget(void)
+{
+    for (size_t i = 0; i < SINKS; i++)
+        if (in_use[i] != NULL && in_use[i]->forget != NULL)
+            in_use[i]->forget();
+    memset(in_use, 0, sizeof in_use);
+}

@@ -1,0 +1,212 @@
+/* The default sink: one append-only text file per process (docs/formats.md, Heartbeats). */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "buffer.h"
+#include "catalogue.h"
+#include "crc32.h"
+#include "log.h"
+#include "output.h"
+#include "process.h"
+#include "sink.h"
+#include "sys.h"
+
+#ifndef INCPROF_VERSION
+#error "INCPROF_VERSION comes from the build"
+#endif
+
+#define COLUMNS "interval,thread,id,count,pulses,sum_ns,min_ns,max_ns,sumsq_ns2,nested_ns,open,open_ns\n"
+#define TOLD 16384u /* ids whose line need not be repeated; beyond, it is */
+
+static const struct session *session;
+static struct output file;
+static struct buffer block;
+static bool is_open, has_failed;
+static uint64_t lost_intervals, lost_rows;
+static struct told {
+    uint32_t id, version; /* one more than the catalogue's; 0 in a free entry */
+} told[TOLD];
+
+static void put_head(void)
+{
+    buffer_text(&block, "#appekg ");
+    buffer_u8(&block, '{');
+    buffer_json_text(&block, "format", "appekg");
+    buffer_json_u64(&block, "version", 1);
+    buffer_json_text(&block, "tool", INCPROF_VERSION);
+    process_json(&block, session->launch, session->start_ns, session->forked);
+    buffer_json_nano(&block, "interval_s", session->config->interval_ns);
+    buffer_text(&block, "}\n" COLUMNS);
+}
+
+/* The interval thread opens the file, in its own table of descriptors. */
+static bool open_file(const struct session *of)
+{
+    session = of;
+    is_open = has_failed = false;
+    lost_intervals = lost_rows = 0;
+    memset(told, 0, sizeof told);
+    return true;
+}
+
+static bool create(void)
+{
+    block.length = 0;
+    put_head();
+    long error = output_create_for_rank(&file, session->launch, ".ekg", session->forked);
+    if (error == 0) {
+        error = output_append(&file, &block);
+        is_open = true;
+    }
+    if (error != 0 && !has_failed)
+        log_error("cannot write heartbeats", session->launch->directory, error);
+    has_failed = error != 0;
+    return error == 0;
+}
+
+/* Whether the line of this id, as it is now, is in the file or in this block. */
+static bool is_told(const struct beat *beat)
+{
+    for (uint32_t step = 0; step < 64; step++) {
+        struct told *entry = &told[(beat->id + step) % TOLD];
+        if (entry->version != 0 && entry->id != beat->id)
+            continue;
+        bool same = entry->version == beat->version + 1;
+        *entry = (struct told){beat->id, beat->version + 1};
+        return same;
+    }
+    return false;
+}
+
+static void put_beat(uint32_t id)
+{
+    struct beat beat;
+    catalogue_get(id, &beat);
+    if (is_told(&beat))
+        return;
+    buffer_text(&block, "#beat {");
+    buffer_json_u64(&block, "id", id);
+    buffer_json_text(&block, "name", beat.name[0] != '\0' ? beat.name : NULL);
+    buffer_json_u64(&block, "rate_factor", beat.factor);
+    buffer_text(&block, "}\n");
+}
+
+static void put_thread(const struct row *row)
+{
+    buffer_text(&block, "#thread {");
+    buffer_json_u64(&block, "thread", row->thread);
+    buffer_json_u64(&block, "tid", (uint64_t)row->tid);
+    buffer_text(&block, "}\n");
+}
+
+/* Exact below 2^64; above, that many digits and an exponent. */
+static void put_double(double value)
+{
+    uint64_t exponent = 0;
+    for (; value >= 1.8e19; exponent++)
+        value /= 10;
+    buffer_decimal(&block, (uint64_t)(value + 0.5));
+    if (exponent == 0)
+        return;
+    buffer_u8(&block, 'e');
+    buffer_decimal(&block, exponent);
+}
+
+static void put_row(uint64_t interval, const struct row *row)
+{
+    const uint64_t before[] = {interval,    row->thread, row->id,     row->count,
+                               row->pulses, row->sum_ns, row->min_ns, row->max_ns};
+    const uint64_t after[] = {row->nested_ns, row->open, row->open_ns};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        buffer_decimal(&block, before[i]);
+        buffer_u8(&block, ',');
+    }
+    put_double(row->sumsq_ns2);
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        buffer_u8(&block, ',');
+        buffer_decimal(&block, after[i]);
+    }
+    buffer_u8(&block, '\n');
+}
+
+static void put_interval(const struct snapshot *snapshot)
+{
+    buffer_text(&block, "#interval {");
+    buffer_json_u64(&block, "interval", snapshot->number);
+    buffer_json_u64(&block, "start_ns", snapshot->start_ns);
+    buffer_json_u64(&block, "end_ns", snapshot->end_ns);
+    buffer_json_u64(&block, "rows", snapshot->count);
+    buffer_json_u64(&block, "threads", snapshot->threads);
+    buffer_json_u64(&block, "dropped", snapshot->dropped);
+    buffer_json_u64(&block, "unmatched", snapshot->unmatched);
+    buffer_json_u64(&block, "abandoned", snapshot->abandoned);
+    buffer_json_u64(&block, "lost_intervals", lost_intervals);
+    buffer_json_u64(&block, "lost_rows", lost_rows);
+    buffer_json_u64(&block, "own_ns", snapshot->own_ns);
+    buffer_json_text(&block, "clock", snapshot->clock);
+    buffer_json_bool(&block, "enabled", snapshot->enabled);
+    uint32_t sum = crc32(block.data, block.length);
+    buffer_json_key(&block, "crc32");
+    buffer_u8(&block, '"');
+    for (int shift = 28; shift >= 0; shift -= 4)
+        buffer_u8(&block, (uint8_t)"0123456789abcdef"[sum >> shift & 15]);
+    buffer_text(&block, "\"}\n");
+}
+
+/* What cannot be written is counted, and written is tried again with the next interval: a disk may have room again. */
+static void lose(const struct snapshot *snapshot, long error)
+{
+    if (!has_failed && error != 0)
+        log_error("cannot write heartbeats, trying again every interval", session->launch->directory, error);
+    has_failed = true;
+    lost_intervals++;
+    lost_rows += snapshot->count;
+    memset(told, 0, sizeof told);
+}
+
+static void write_interval(const struct snapshot *snapshot)
+{
+    if (!is_open && !create()) {
+        lose(snapshot, 0);
+        return;
+    }
+    block.length = 0;
+    block.failed = false;
+    for (size_t i = 0; i < snapshot->count; i++)
+        put_beat(snapshot->rows[i].id);
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (snapshot->rows[i].first)
+            put_thread(&snapshot->rows[i]);
+    for (size_t i = 0; i < snapshot->count; i++)
+        put_row(snapshot->number, &snapshot->rows[i]);
+    put_interval(snapshot);
+    long error = output_append(&file, &block);
+    if (error != 0) {
+        lose(snapshot, error);
+        return;
+    }
+    has_failed = false;
+    lost_intervals = lost_rows = 0;
+}
+
+static void close_file(const struct snapshot *last)
+{
+    if (!is_open)
+        return;
+    block.length = 0;
+    buffer_text(&block, "#end {");
+    buffer_json_u64(&block, "end_ns", last->end_ns);
+    buffer_text(&block, "}\n");
+    output_append(&file, &block);
+    sys_close(file.fd);
+    is_open = false;
+}
+
+static void forget_file(void)
+{
+    buffer_free(&block);
+    is_open = false;
+}
+
+const struct sink sink_file = {
+    .name = "file", .open = open_file, .write = write_interval, .close = close_file, .forget = forget_file};
