@@ -1,5 +1,49 @@
-"""Heartbeats: reading what libappekg wrote."""
+"""Heartbeats of a program's phases: giving them (docs/appekg-python.md), and reading what libappekg wrote.
+
+    import appekg
+
+    with appekg.beat(1):
+        assemble()
+
+Importing this is cheap, numpy is imported when something is read.
+"""
 
 from __future__ import annotations
 
-from appekg.reader import read as read
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from appekg._beat import beat
+from appekg._binding import begin, disable, enable, end, finalize, init, is_enabled, name, pulse, rate
+
+if TYPE_CHECKING:
+    from appekg.errors import AppekgError
+    from appekg.model import Heartbeats
+    from appekg.reader import read
+
+__all__ = [
+    "AppekgError",
+    "Heartbeats",
+    "beat",
+    "begin",
+    "disable",
+    "enable",
+    "end",
+    "finalize",
+    "init",
+    "is_enabled",
+    "name",
+    "pulse",
+    "rate",
+    "read",
+]
+
+_READING = {"AppekgError": "appekg.errors", "Heartbeats": "appekg.model", "read": "appekg.reader"}
+
+
+def __getattr__(attribute: str) -> Any:
+    if attribute not in _READING:
+        raise AttributeError(f"module 'appekg' has no attribute {attribute!r}")
+    value = getattr(importlib.import_module(_READING[attribute]), attribute)
+    globals()[attribute] = value
+    return value

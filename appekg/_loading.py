@@ -1,0 +1,91 @@
+"""The loaded library. It is looked for when a function of it is called for the first time, not at import."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from appekg._library import SONAME, find
+
+
+class _Library:
+    """The C functions, by name. Whatever is asked for first loads them all; then they are plain attributes."""
+
+    ffi: Any
+    ekg_init: Callable[[Any], int]
+    ekg_finalize: Callable[[], None]
+    ekg_begin: Callable[[int], None]
+    ekg_end: Callable[[int], None]
+    ekg_pulse: Callable[[int], None]
+    ekg_name: Callable[[int, bytes], None]
+    ekg_rate: Callable[[int, int], None]
+    ekg_enable: Callable[[], None]
+    ekg_disable: Callable[[], None]
+    ekg_is_enabled: Callable[[], int]
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _Library.__annotations__:
+            raise AttributeError(name)
+        functions = _load()
+        self.__dict__.update(functions)
+        return functions[name]
+
+
+def _load() -> dict[str, Any]:
+    """The functions of libappekg.
+
+    Raises:
+        ImportError: it was not found, or is not libappekg.
+    """
+    from appekg._ffi import ffi
+
+    loaded = _open(ffi)
+    try:
+        functions = {name: getattr(loaded, name) for name in _Library.__annotations__ if name != "ffi"}
+    except AttributeError as error:
+        raise ImportError(f"{SONAME} is not the one that this package needs: {error}; install incprof again") from None
+    # What exits by way of Python ends its last interval while Python still stands; else the library's destructor does.
+    atexit.register(functions["ekg_finalize"])
+    _finalize_worker(functions["ekg_finalize"])
+    os.register_at_fork(after_in_child=lambda: _finalize_worker_after_fork(functions["ekg_finalize"]))
+    return {"ffi": ffi, **functions}
+
+
+def _open(ffi: Any) -> Any:
+    """The library that the process has already (an extension module may be linked with it), else the one found."""
+    try:
+        return ffi.dlopen(SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        pass
+    try:
+        path = str(find(os.environ).library)
+    except FileNotFoundError as error:
+        if os.environ.get("APPEKG_LIB"):
+            raise ImportError(str(error)) from None
+        path, problem = SONAME, str(error)  # where the loader looks
+    else:
+        problem = f"{path} cannot be loaded; install incprof again, or set APPEKG_LIB"
+    try:
+        return ffi.dlopen(path, os.RTLD_NOW)
+    except OSError as error:
+        raise ImportError(f"{problem} ({error})") from None
+
+
+def _finalize_worker(finalize: Callable[[], None]) -> None:
+    """Workers of multiprocessing leave by os._exit: no atexit, no destructors, but its own finalizers run."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, finalize, exitpriority=-1000)  # below 0: after what the program registers
+
+
+def _finalize_worker_after_fork(finalize: Callable[[], None]) -> None:
+    """The same for a forked worker, which forgets its parent's finalizers first and then runs what is given here."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.register_after_fork(library, lambda _: _finalize_worker(finalize))
+
+
+library = _Library()
