@@ -59,6 +59,35 @@ static void obey_control(void)
         lifecycle_switch(control == CONTROL_ON);
 }
 
+static void write_last(void)
+{
+    const struct snapshot *last = interval_take();
+    lifecycle_switch(false);
+    session_write(last);
+    session_close(last);
+}
+
+#ifdef EKG_FAKE_CLOCK /* tests of the library: an interval ends when they say */
+
+void ekg_fake_interval(void)
+{
+    obey_control();
+    session_write(interval_take());
+}
+
+static bool start_thread(void)
+{
+    records_prepare();
+    return true;
+}
+
+static void stop_thread(void)
+{
+    write_last();
+}
+
+#else
+
 /* The interval thread. Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
 static void run(void)
 {
@@ -77,11 +106,20 @@ static void run(void)
         while (grid <= monotonic_ns())
             grid += interval_ns;
     }
-    const struct snapshot *last = interval_take();
-    lifecycle_switch(false);
-    session_write(last);
-    session_close(last);
+    write_last();
 }
+
+static bool start_thread(void)
+{
+    return worker_start("appekg", run);
+}
+
+static void stop_thread(void)
+{
+    worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+}
+
+#endif
 
 static void fork_prepare(void)
 {
@@ -140,7 +178,7 @@ static bool begin(const struct ekg_options *options, bool forked)
     interval_start(start_ns);
     if (!session_has_sink())
         return false;
-    if (worker_start("appekg", run))
+    if (start_thread())
         return true;
     log_warn("cannot start the interval thread, no heartbeats", NULL);
     return false;
@@ -182,7 +220,7 @@ void ekg_finalize(void)
     pthread_mutex_lock(&starting);
     enum state before = get_state();
     if (before == RUNNING && is_owner())
-        worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+        stop_thread();
     if (before == RUNNING || before == FORKED) {
         lifecycle_switch(false);
         __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
