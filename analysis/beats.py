@@ -75,7 +75,7 @@ def _summary(number: int, name: str | None, factor: int, rows: NDArray[np.void],
         rate_hz=(count or pulses) / wall if wall else 0.0,
         busy_pct=100 * factor * float(busy.sum()) / wall if wall else 0.0,
         rate_factor=factor,
-        open=int(last["open"].sum()),
+        open=int(last["open"].sum(dtype=np.float64)),
         open_s=float(last["open_ns"].max(initial=0)) / 1e9,
         ranks=len(np.unique(rank)),
         threads=int(thread.max(initial=-1)) + 1,
@@ -94,6 +94,11 @@ def _places(values: NDArray[np.int64]) -> NDArray[np.int64]:
 def sums(place: NDArray[np.int64], values: FloatArray, size: int = 0) -> FloatArray:
     """Return the sum of the values at each place, shape (size,) at least."""
     return np.bincount(place, weights=values, minlength=size).astype(np.float64)
+
+
+def whole(values: FloatArray) -> NDArray[np.int64]:
+    """Return values as integers: what is larger than any becomes the largest."""
+    return np.minimum(values, 2.0**63 - 1024).astype(np.int64)
 
 
 def deviation(ended: NDArray[np.void]) -> float | None:
@@ -143,9 +148,9 @@ def _series(rows: NDArray[np.void], factor: int, grid: Grid) -> BeatSeries:
     return BeatSeries(
         end_s=grid.end_s,
         at=at,
-        counts=total("count").astype(np.int64),
-        pulse_counts=total("pulses").astype(np.int64),
+        counts=whole(total("count")),
+        pulse_counts=whole(total("pulses")),
         sums_s=total("sum_ns") / 1e9,
         busy_pcts=100 * factor * np.divide(busy, wall, out=np.zeros(at.size), where=wall > 0),
-        opens=total("open").astype(np.int64),
+        opens=whole(total("open")),
     )

@@ -49,7 +49,9 @@ def busy_ns(rows: NDArray[np.void], keys: Ints, stride: int, skip: int, length_n
     rows, before = rows[skip:], before[skip:]
     # The oldest open beat has either ended since, or runs still. If neither can be, it was dropped (its thread ended,
     # recording was switched off): its time is in the intervals that it spanned, and has no place in this one.
-    went_on = (rows["open_ns"] >= before) | (rows["max_ns"] >= before)
+    # (A little less, because the clock's rate may have been measured anew between the two.)
+    least = before - before // 1000
+    went_on = (rows["open_ns"] >= least) | (rows["max_ns"] >= least)
     passed = rows["sum_ns"].astype(np.float64) - rows["nested_ns"] + rows["open_ns"] - np.where(went_on, before, 0)
     # Where the interval before is lost, all the time of a beat that began in it would seem to have passed here.
     within: Ints = np.clip(passed, 0, length_ns).astype(np.int64)

@@ -11,6 +11,7 @@ docs/heartbeats.md explains the output.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import sys
@@ -40,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, sum up, write the files and print the rest."""
     stdout_taken = check_files(args)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names are the program's: the terminal's encoding may not have them
+        sys.stdout.reconfigure(errors="backslashreplace")
     found = load(args.directory, args)
     warn(found.warnings)
     write_files(found, args)
