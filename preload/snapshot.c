@@ -95,7 +95,7 @@ void snapshot_write(const char *directory, const struct module *module)
     char path[PATH_MAX];
     struct elf_file elf;
     output_name(path, directory, "symbols", "");
-    SYS2(SYS_mkdir, path, 0777);
+    sys_mkdir(path, 0777);
     name_of(module, name);
     output_name(path, path, name, ".elf");
     if (SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0)

@@ -141,7 +141,7 @@ const char *launch_basename(const char *path)
 
 bool launch_identify(struct launch *launch, int rank)
 {
-    long length = SYS3(SYS_readlink, "/proc/self/exe", launch->exe, sizeof launch->exe - 1);
+    long length = sys_readlink("/proc/self/exe", launch->exe, sizeof launch->exe - 1);
     if (length <= 0) {
         log_warn("cannot read /proc/self/exe, not recording", NULL);
         return false;
@@ -168,10 +168,10 @@ static long make_directories(const char *path)
         if (*at != '/')
             continue;
         *at = '\0';
-        SYS2(SYS_mkdir, part, 0777);
+        sys_mkdir(part, 0777);
         *at = '/';
     }
-    long made = SYS2(SYS_mkdir, part, 0777);
+    long made = sys_mkdir(part, 0777);
     return made == -EEXIST ? 0 : made;
 }
 
@@ -221,7 +221,7 @@ static enum claim claim(const char *directory, const char *identity)
     sys_close(fd);
     if (wrote == length)
         return CLAIM_OURS;
-    SYS1(SYS_unlink, path); /* whoever comes next need not wait for its line */
+    sys_unlink(path); /* whoever comes next need not wait for its line */
     log_error("cannot write to the run directory, not recording", directory, wrote < 0 ? wrote : -ENOSPC);
     return CLAIM_FAILED;
 }

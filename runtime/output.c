@@ -99,7 +99,7 @@ long output_write_file(const char *path, const struct buffer *data, bool keep)
     if (error == 0)
         error = SYS5(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, keep ? 1 /* RENAME_NOREPLACE */ : 0);
     if (error != 0)
-        SYS1(SYS_unlink, temporary);
+        sys_unlink(temporary);
     return error;
 }
 

@@ -104,9 +104,9 @@ static int enter(void *unused)
     return 0;
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(RUNTIME_BY_PTHREAD)
 
-/* The sanitizers keep their own state per thread, and must know each one. */
+/* Sanitizers and emulators keep their own state per thread, and must know each one. */
 static void *enter_by_pthread(void *unused)
 {
     tid = (pid_t)SYS0(SYS_gettid);

@@ -28,6 +28,19 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
                      : "rcx", "r11", "memory");
     return result;
 }
+#elif defined(__aarch64__)
+static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
+{
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory", "cc");
+    return x0;
+}
 #else
 #error "this architecture has no system call stub yet"
 #endif
@@ -48,6 +61,22 @@ static inline int sys_open(const char *path, int flags, int mode)
 static inline int sys_openat(int dir, const char *path, int flags, int mode)
 {
     return (int)SYS4(SYS_openat, dir, path, flags | O_CLOEXEC, mode);
+}
+
+/* Newer architectures have only the calls that end with at. */
+static inline long sys_unlink(const char *path)
+{
+    return SYS3(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+static inline long sys_mkdir(const char *path, int mode)
+{
+    return SYS3(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static inline long sys_readlink(const char *path, char *into, size_t size)
+{
+    return SYS4(SYS_readlinkat, AT_FDCWD, path, into, size);
 }
 
 static inline void sys_close(int fd)
