@@ -77,7 +77,7 @@ static long try_to_write(void)
     if (fd < 0)
         return fd;
     sys_close(fd);
-    return SYS1(SYS_unlink, probe);
+    return sys_unlink(probe);
 }
 
 static void choose_labels(void)
@@ -145,7 +145,7 @@ static void write_prometheus(const struct snapshot *snapshot)
 static void close_prometheus(const struct snapshot *last)
 {
     (void)last;
-    SYS1(SYS_unlink, path);
+    sys_unlink(path);
     id_sums_free(&sums);
     buffer_free(&text);
     buffer_free(&labels);
