@@ -41,12 +41,11 @@ def summarise(
     """
     grid = Grid(spans, interval_s)
     order = np.argsort(rows["id"], kind="stable")
-    rows = rows[order]
-    ids = np.unique(rows["id"])
-    bounds = [*np.searchsorted(rows["id"], ids, side="left").tolist(), len(rows)]
-    own = {number: rows[a:b] for number, a, b in zip(ids.tolist(), bounds, bounds[1:], strict=False)}
+    ids, begins = np.unique(rows["id"][order], return_index=True)
+    own = dict(zip(ids.tolist(), np.split(order, begins[1:]), strict=True)) if len(ids) else {}
+    nothing = order[:0]
     return [
-        _summary(number, *known.get(number, (None, 1)), own.get(number, rows[:0]), grid)
+        _summary(number, *known.get(number, (None, 1)), rows[own.get(number, nothing)], grid)
         for number in sorted(own.keys() | known.keys())
     ]
 

@@ -133,13 +133,14 @@ def run_of(found: Heartbeats) -> BeatRun:
 
     some = [process for process in found.processes if len(process.intervals)]
     earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    _, thread = np.unique(found.rows["thread"], return_inverse=True)
     begin = min(p.start_unix_s - earliest + float(p.intervals["start_ns"][0]) / 1e9 for p in some)
     end = max(p.start_unix_s - earliest + p.duration_s for p in some)
     return BeatRun(
         app=some[0].app,
         ranks=len({process.rank for process in found.processes}),
         processes=len(found.processes),
-        threads=len(np.unique(found.rows[["process", "thread"]])),
+        threads=len(np.unique(found.rows["process"].astype(np.int64) * (len(thread) + 1) + thread)),
         intervals=max(len(process.intervals) for process in some),
         interval_s=min(process.interval_s for process in some),
         start_s=begin,

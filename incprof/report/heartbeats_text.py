@@ -105,14 +105,14 @@ def _cells(run: BeatRun, beat: BeatSummary) -> tuple[str, ...]:
     return (
         str(beat.id),
         _name(beat) + (f" /{beat.rate_factor}" if beat.rate_factor > 1 else ""),
-        str(beat.count or beat.pulses) + (" pulses" if beat.pulses and not beat.count else ""),
+        _count(beat.pulses, "pulse") if _only_pulses(beat) else str(beat.count),
         words.rate(beat.rate_hz),
         words.seconds(beat.mean_s),
         spread,
         words.seconds(beat.min_s),
         words.seconds(beat.max_s),
         words.seconds(beat.std_s),
-        words.rate(beat.busy_pct) if beat.count or beat.open else "-",
+        "-" if _only_pulses(beat) else words.rate(beat.busy_pct),
         "-" if alone or not uneven else words.percent(max(uneven)),
         f"{beat.open} for {words.elapsed(beat.open_s)}" if beat.open else "",
     )
