@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pytest
 
+from tests.integration.appekg_build import ekg as ekg  # the heartbeat tests' fixture
 from tests.integration.collector import COMPILER_OF, FIXTURES, Outcome, Recording, run, sources, variables
 from tests.integration.hosts import host as host  # the lifecycle tests' fixture
 
