@@ -56,6 +56,10 @@ def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
     names = in_wheel(wheel)
     wanted = {"incprof/_lib/libincprof.so", "incprof/analysis/__init__.py", "incprof/py.typed", "incprof/cli.py"}
     assert wanted <= names
+    heartbeats = {"__init__.py", "py.typed", "_lib/libappekg.so", "_lib/libappekg.so.1", "_lib/libappekg.a"}
+    heartbeats |= {"include/appekg.h", "fortran/appekg.f90", "fortran/appekg_fortran.h", "_lib/pkgconfig/appekg.pc"}
+    assert {f"appekg/{name}" for name in heartbeats} <= names
+    assert not [name for name in names if name.startswith("appekg/") and name.endswith((".c", ".txt", ".in"))]
     assert not [name for name in names if name.startswith(("analysis/", "tests/", "benchmarks/", "preload/"))]
 
 
@@ -66,6 +70,7 @@ def test_the_sdist_builds_the_same_wheel(checkout: Path, wheel: Path, tmp_path: 
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"incprof/analysis/__init__.py", "preload/CMakeLists.txt", "CMakeLists.txt", "LICENSE"} <= names
+    assert {"appekg/src/api.c", "appekg/cmake/install.cmake", "runtime/CMakeLists.txt"} <= names
     run(*PIP, "wheel", *OFFLINE, "-w", tmp_path, sdist)
     assert in_wheel(next(tmp_path.glob("*.whl"))) == in_wheel(wheel)
 
@@ -85,6 +90,80 @@ def test_an_installed_wheel_records(wheel: Path, tmp_path: Path) -> None:
     assert (tmp_path / "run/rank-00000.gmon").read_bytes()[:4] == b"gmon"
 
 
+HEARTBEATS = """
+#include <appekg.h>
+int main(void)
+{
+    for (int i = 0; i < 100; i++) {
+        EKG_SCOPE(1);
+    }
+    return 0;
+}
+"""
+
+
+# What Python does at its start in a virtual environment, of which only `site` is to be seen: it runs the .pth files.
+START = """
+import runpy, site, sys
+site.addsitedir({site!r})
+del sys.argv[0]
+if sys.argv[0] == "-m":
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+else:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def check_heartbeats(python: list[object], environment: dict[str, str], place: Path) -> str:
+    """Build a program by what `incprof env` prints, run it, and run a Python one. Returns the link flags."""
+    (place / "beat.c").write_text(HEARTBEATS)
+    flags = run(*python, "-m", "incprof", "env", "--cflags", "--libs", cwd=place, env=environment)
+    run("sh", "-c", f"gcc beat.c {flags.strip()} -o beat", cwd=place)
+    run(place / "beat", cwd=place, env={**os.environ, "EKG_DIR": "c"})
+    code = "import appekg\nfor _ in range(100):\n    with appekg.beat(1): pass\n"
+    (place / "beat.py").write_text(code)
+    run(*python, "beat.py", cwd=place, env={**environment, "EKG_DIR": "python"})
+    for directory in ("c", "python"):
+        text = (place / directory / "rank-00000.ekg").read_text()
+        assert sum(int(line.split(",")[3]) for line in text.splitlines() if line.startswith("0,0,1,")) == 100
+        assert "\n#end " in text
+    return flags
+
+
+def test_an_installed_wheel_has_heartbeats(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    run(*PIP, "install", "--no-deps", "--no-index", "--target", site, wheel)
+    import _cffi_backend
+
+    (tmp_path / "cffi").mkdir()
+    shutil.copy2(_cffi_backend.__file__, tmp_path / "cffi")
+    environment = {**os.environ, "PYTHONPATH": f"{site}:{tmp_path / 'cffi'}"}
+    environment.pop("APPEKG_LIB", None)
+    # -S: the packages of this environment stay out of sight.
+    flags = check_heartbeats([sys.executable, "-S"], environment, tmp_path)
+    assert f"-L{site}/appekg/_lib" in flags
+    assert f"-I{site}/appekg/include" in flags
+
+
+def test_an_editable_installation_has_heartbeats(checkout: Path, tmp_path: Path) -> None:
+    """The package stays in the checkout, what was built lies in site-packages."""
+    build = "import scikit_build_core.build as b, sys; print(b.build_editable(sys.argv[1]))"
+    run(sys.executable, "-c", build, tmp_path, cwd=checkout)
+    site = tmp_path / "site"
+    run(*PIP, "install", "--no-deps", "--no-index", "--target", site, next(tmp_path.glob("*.whl")))
+    import _cffi_backend
+
+    shutil.copy2(_cffi_backend.__file__, site)
+    environment = {name: value for name, value in os.environ.items() if name not in {"APPEKG_LIB", "PYTHONPATH"}}
+    start = tmp_path / "start.py"
+    start.write_text(START.format(site=str(site)))
+    python = [sys.executable, "-S", start]
+    flags = check_heartbeats(python, environment, tmp_path)
+    assert f"-L{site}/appekg/_lib" in flags
+    assert "/appekg/include" in flags
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake_alone_installs_the_library(checkout: Path, tmp_path: Path) -> None:
     build, prefix = tmp_path / "build", tmp_path / "prefix"
@@ -94,6 +173,8 @@ def test_cmake_alone_installs_the_library(checkout: Path, tmp_path: Path) -> Non
     libraries = list(prefix.rglob("libincprof.so"))
     assert len(libraries) == 1
     assert libraries[0].relative_to(prefix).parts[0] in {"lib", "lib64"}
+    assert (libraries[0].parent / "libappekg.so.1").is_file()
+    assert (prefix / "include/appekg.h").is_file()
     # The loader finds a bare name where it looks.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries[0].parent), "LD_PRELOAD": "libincprof.so"}
     assert run("true", env=environment) == ""
