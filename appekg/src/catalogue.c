@@ -105,7 +105,12 @@ uint32_t catalogue_factor(uint32_t id)
     return beat.factor;
 }
 
-void catalogue_after_fork(void)
+uint64_t catalogue_before_fork(void)
 {
-    lock.held = 0;
+    return lock_take(&lock);
+}
+
+void catalogue_after_fork(uint64_t mask)
+{
+    lock_give(&lock, mask);
 }

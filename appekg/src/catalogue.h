@@ -26,7 +26,8 @@ void catalogue_get(uint32_t id, struct beat *beat);
 
 uint32_t catalogue_factor(uint32_t id);
 
-/* In a forked child: nobody holds the lock. */
-void catalogue_after_fork(void);
+/* Around a fork, in the thread that calls it (the second in parent and child): nobody is changing an entry. */
+uint64_t catalogue_before_fork(void);
+void catalogue_after_fork(uint64_t mask);
 
 #endif

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "control.h"
 #include "interval.h"
+#include "lock.h"
 #include "log.h"
 #include "session.h"
 #include "slow.h"
@@ -28,11 +29,12 @@ struct ekg_shared_ ekg_shared_ = {.on = 1, .mode = EKG_CAREFUL_};
 
 static uint32_t generation = 1; /* the last value of `on` that was not 0 */
 static enum state state;
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* guards changes of `state` */
-static bool has_begun;                                       /* once per process image, also across forks */
+static struct lock starting; /* guards changes of `state`; taken before all others */
+static bool has_begun;       /* once per process image, also across forks */
+static bool follows_forks;
 static pid_t owner;
 static uint64_t start_ns;
-static uint64_t fork_mask;
+static uint64_t fork_masks[3];
 
 static enum state get_state(void)
 {
@@ -94,17 +96,18 @@ static void run(void)
     const uint64_t interval_ns = session_interval_ns();
     uint64_t grid = start_ns + interval_ns;
     records_prepare();
-    for (;;) {
-        uint64_t look = monotonic_ns() + CONTROL_PERIOD_NS;
-        uint32_t request = worker_wait(look < grid ? look : grid);
-        if (request == REQUEST_STOP)
-            break;
-        obey_control();
+    uint64_t look = monotonic_ns();
+    while (worker_wait(look < grid ? look : grid) != REQUEST_STOP) {
+        if (monotonic_ns() >= look) {
+            obey_control();
+            look = monotonic_ns() + CONTROL_PERIOD_NS;
+        }
         if (monotonic_ns() < grid)
             continue;
         session_write(interval_take());
-        while (grid <= monotonic_ns())
-            grid += interval_ns;
+        uint64_t now = monotonic_ns();
+        if (now >= grid)
+            grid += ((now - grid) / interval_ns + 1) * interval_ns;
     }
     write_last();
 }
@@ -123,26 +126,27 @@ static void stop_thread(void)
 
 static void fork_prepare(void)
 {
-    pthread_mutex_lock(&starting);
-    slow_before_fork(&fork_mask);
+    uint64_t mask = lock_take(&starting);
+    fork_masks[0] = mask;
+    fork_masks[1] = slow_before_fork();
+    fork_masks[2] = catalogue_before_fork();
 }
 
 static void fork_parent(void)
 {
-    slow_after_fork(fork_mask);
-    pthread_mutex_unlock(&starting);
+    catalogue_after_fork(fork_masks[2]);
+    slow_after_fork(fork_masks[1]);
+    lock_give(&starting, fork_masks[0]);
 }
 
 /* The child is a process of its own: it has a file of its own as soon as it has a beat of its own. */
-static void fork_child(void)
+static void become_a_child(void)
 {
-    slow_after_fork(fork_mask);
-    pthread_mutex_init(&starting, NULL);
+    owner = (pid_t)SYS0(SYS_getpid);
     if (get_state() != RUNNING)
         return;
     record_fence = true;
     records_choose_path();
-    catalogue_after_fork();
     worker_forget();
     interval_forget();
     records_forget();
@@ -154,12 +158,24 @@ static void fork_child(void)
     __atomic_store_n(&state, FORKED, __ATOMIC_RELEASE);
 }
 
+static void fork_child(void)
+{
+    become_a_child();
+    fork_parent();
+}
+
+/* Before there is another thread: one that forks while another one starts heartbeats must wait for it. */
+static __attribute__((constructor)) void at_load(void)
+{
+    follows_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
+}
+
 static bool begin_once(const struct ekg_options *options)
 {
     log_start("appekg");
     if (!session_configure(options))
         return false;
-    if (!records_start() || pthread_atfork(fork_prepare, fork_parent, fork_child) != 0) {
+    if (!follows_forks || !records_start()) {
         log_warn("no memory, no heartbeats", NULL);
         return false;
     }
@@ -173,7 +189,7 @@ static bool begin(const struct ekg_options *options, bool forked)
     if (!forked && (has_begun || !begin_once(options)))
         return false;
     has_begun = true;
-    owner = (pid_t)SYS0(SYS_getpid);
+    __atomic_store_n(&owner, (pid_t)SYS0(SYS_getpid), __ATOMIC_RELAXED);
     start_ns = session_open(forked);
     interval_start(start_ns);
     if (!session_has_sink())
@@ -189,7 +205,7 @@ bool lifecycle_start(const struct ekg_options *options)
     enum state now = get_state();
     if (now == RUNNING || now == OVER)
         return now == RUNNING;
-    pthread_mutex_lock(&starting);
+    uint64_t mask = lock_take(&starting);
     now = get_state();
     if (now == IDLE || now == FORKED) {
         now = begin(options, now == FORKED) ? RUNNING : OVER;
@@ -197,7 +213,7 @@ bool lifecycle_start(const struct ekg_options *options)
         if (now == OVER)
             lifecycle_switch(false);
     }
-    pthread_mutex_unlock(&starting);
+    lock_give(&starting, mask);
     return now == RUNNING;
 }
 
@@ -209,23 +225,26 @@ int ekg_init(const struct ekg_options *options)
     return lifecycle_start(options) ? 0 : -1;
 }
 
-/* A child that was made behind libc's back, or by vfork, has its parent's state and not its threads. */
+/* A child that was made behind libc's back, or by vfork, has its parent's state and not its threads. Nor has one from
+ * before the first beat: there is nothing to end. */
 static bool is_owner(void)
 {
-    return SYS0(SYS_getpid) == owner;
+    return SYS0(SYS_getpid) == __atomic_load_n(&owner, __ATOMIC_RELAXED);
 }
 
 void ekg_finalize(void)
 {
-    pthread_mutex_lock(&starting);
+    if (!is_owner())
+        return;
+    uint64_t mask = lock_take(&starting);
     enum state before = get_state();
-    if (before == RUNNING && is_owner())
+    if (before == RUNNING)
         stop_thread();
     if (before == RUNNING || before == FORKED) {
         lifecycle_switch(false);
         __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&starting);
+    lock_give(&starting, mask);
 }
 
 static __attribute__((destructor)) void at_exit(void)

@@ -199,9 +199,9 @@ void slow_revoke_all(void)
     lock_give(&slots_lock, mask);
 }
 
-void slow_before_fork(uint64_t *mask)
+uint64_t slow_before_fork(void)
 {
-    *mask = lock_take(&slots_lock);
+    return lock_take(&slots_lock);
 }
 
 void slow_after_fork(uint64_t mask)

@@ -24,7 +24,7 @@ void slow_recycle(struct record *record);
 void slow_revoke_all(void);
 
 /* Around a fork, in the thread that calls it (both in parent and child): no record is being changed by others. */
-void slow_before_fork(uint64_t *mask);
+uint64_t slow_before_fork(void);
 void slow_after_fork(uint64_t mask);
 
 #endif
