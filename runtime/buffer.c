@@ -7,6 +7,18 @@
 
 #define FIRST_CAPACITY ((size_t)64 << 10)
 
+/* A fork may copy the buffer at any moment, and its child free it: never does it say that memory is its own which is
+ * not, or not any more. */
+static void replace(struct buffer *buffer, uint8_t *data, size_t capacity)
+{
+    uint8_t *old = buffer->data;
+    size_t old_capacity = buffer->capacity;
+    __atomic_store_n(&buffer->capacity, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&buffer->data, data, __ATOMIC_RELEASE);
+    __atomic_store_n(&buffer->capacity, capacity, __ATOMIC_RELEASE);
+    sys_free(old, old_capacity);
+}
+
 bool buffer_reserve(struct buffer *buffer, size_t more)
 {
     if (buffer->failed)
@@ -23,15 +35,13 @@ bool buffer_reserve(struct buffer *buffer, size_t more)
     }
     if (buffer->length > 0)
         memcpy(data, buffer->data, buffer->length);
-    sys_free(buffer->data, buffer->capacity);
-    buffer->data = data;
-    buffer->capacity = capacity;
+    replace(buffer, data, capacity);
     return true;
 }
 
 void buffer_free(struct buffer *buffer)
 {
-    sys_free(buffer->data, buffer->capacity);
+    replace(buffer, NULL, 0);
     *buffer = (struct buffer){0};
 }
 
