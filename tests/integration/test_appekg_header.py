@@ -50,13 +50,13 @@ out:
 
 
 def plain(source: str) -> str:
-    """The source without its heartbeats."""
-    return "".join(line for line in source.splitlines(keepends=True) if not re.search(r"(?i)ekg", line))
+    """The source without its heartbeats; the lines keep their numbers, which code may hold."""
+    return re.sub(r"(?im)^.*ekg.*$", "", source)
 
 
 def machine_code(compiler: str, flags: list[str], name: str, source: str, place: Path) -> str:
-    """Instructions and relocations of a source. The same file name, so that nothing but the text differs."""
-    place.mkdir()
+    """Instructions and relocations of a source. The same place each time, so that nothing but the text differs."""
+    place.mkdir(exist_ok=True)
     (place / name).write_text(source)
     run(compiler, *flags, "-c", name, "-o", "object.o", cwd=place)
     return run("objdump", "-dr", "--no-show-raw-insn", "object.o", cwd=place)
@@ -88,9 +88,9 @@ def test_compilers_have_nothing_to_say(compiler: str, standard: str, off: list[s
 def test_off_is_the_same_machine_code_as_without(compiler: str, optimisation: str, tmp_path: Path) -> None:
     need(compiler)
     name, flags = "use.cpp" if "++" in compiler else "use.c", [optimisation, f"-I{INCLUDE}"]
-    without = machine_code(compiler, flags, name, plain(SOURCE), tmp_path / "without")
-    off = machine_code(compiler, [*flags, "-DEKG_OFF"], name, SOURCE, tmp_path / "off")
-    on = machine_code(compiler, flags, name, SOURCE, tmp_path / "on")
+    without = machine_code(compiler, flags, name, plain(SOURCE), tmp_path / "code")
+    off = machine_code(compiler, [*flags, "-DEKG_OFF"], name, SOURCE, tmp_path / "code")
+    on = machine_code(compiler, flags, name, SOURCE, tmp_path / "code")
     assert off == without
     assert on != without
 
@@ -107,8 +107,8 @@ int work(int n)
     return other(n) + 1;
 }
 """
-    without = machine_code(compiler, ["-O2"], "use.cpp", plain(source), tmp_path / "without")
-    off = machine_code(compiler, ["-O2", "-DEKG_OFF", f"-I{INCLUDE}"], "use.cpp", source, tmp_path / "off")
+    without = machine_code(compiler, ["-O2"], "use.cpp", plain(source), tmp_path / "code")
+    off = machine_code(compiler, ["-O2", "-DEKG_OFF", f"-I{INCLUDE}"], "use.cpp", source, tmp_path / "code")
     assert off == without
 
 
