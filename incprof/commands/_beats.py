@@ -95,7 +95,7 @@ def selected(found: Heartbeats, wanted: Iterable[frozenset[int] | str]) -> Heart
 
     ids: set[int] = set()
     for part in wanted:
-        mine = {number for number, beat in found.beats.items() if _matches(beat, part)}
+        mine = {number for number, beat in found.beats.items() if matches(beat, part)}
         if not mine:
             what = part if isinstance(part, str) else f"{min(part)}" + (f"-{max(part)}" if len(part) > 1 else "")
             raise UsageError(f"--id {what}: no such heartbeat in {found.directory}")
@@ -104,7 +104,7 @@ def selected(found: Heartbeats, wanted: Iterable[frozenset[int] | str]) -> Heart
     return replace(found, rows=rows, beats={number: found.beats[number] for number in sorted(ids)})
 
 
-def _matches(beat: Beat, part: frozenset[int] | str) -> bool:
+def matches(beat: Beat | BeatSummary, part: frozenset[int] | str) -> bool:
     """Say whether a heartbeat is meant by a part of --id."""
     if isinstance(part, frozenset):
         return beat.id in part

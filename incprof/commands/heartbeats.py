@@ -3,6 +3,7 @@
     incprof heartbeats ekg-app
     incprof heartbeats ekg-app --id 'solve:*' --time 60:120 --json
     incprof heartbeats ekg-app --csv rows.csv --sqlite heartbeats.sqlite
+    incprof heartbeats ekg-base ekg-app --fail-on 'mean>10%'
 
 All ranks and threads together, unless --rank and --thread pick some. A run that is still going on can be read.
 docs/heartbeats.md explains the output.
@@ -18,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.commands._beats import add_filters, load, run_of, summaries
+from incprof.commands._beats_compare import add_compare_arguments, refuse_mixture, run_compare
 from incprof.commands._beats_files import add_file_arguments, check_files, write_files
 from incprof.commands._common import warn
 from incprof.errors import PartialDataError
@@ -32,6 +34,7 @@ NAME = "heartbeats"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("directory", metavar="DIR", help="run directory, or one .ekg file")
+    add_compare_arguments(parser)
     add_filters(parser)
     parser.add_argument("--all", action="store_true", help="show every heartbeat, however many there are")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.heartbeats/1")
@@ -40,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, sum up, write the files and print the rest."""
+    refuse_mixture(args)
+    if args.other is not None:
+        return run_compare(args, text_width())
     stdout_taken = check_files(args)
     if isinstance(sys.stdout, io.TextIOWrapper):  # names are the program's: the terminal's encoding may not have them
         sys.stdout.reconfigure(errors="backslashreplace")
