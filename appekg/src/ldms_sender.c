@@ -14,7 +14,8 @@
 #define LONGEST_PAUSE_NS ((uint64_t)60 * SECOND_NS)
 #define QUOTA_PAUSE_NS (SECOND_NS / 20) /* the peer takes no more for now */
 #define LAST_EVENT_NS (SECOND_NS / 10)  /* LDMS sends in a thread of its own: time to do so before the end */
-#define MOST_ATTEMPTS 3                 /* to send one message */
+#define IDLE_NS ((uint64_t)3600 * SECOND_NS)
+#define MOST_ATTEMPTS 3 /* to send one message */
 
 enum { CONNECTING, CONNECTED, BROKEN }; /* the last two bits of `connection` */
 
@@ -162,10 +163,10 @@ static void *run(void *unused)
     (void)unused;
     SYS5(SYS_prctl, 15 /* PR_SET_NAME */, "appekg-ldms", 0, 0, 0);
     __atomic_store_n(&used, true, __ATOMIC_RELEASE);
-    while (!is_stopping()) {
+    for (uint32_t seen = messages_news(); !is_stopping(); seen = messages_news()) {
         send_all();
-        connected();
-        messages_wait(monotonic_ns() + 3600ull * SECOND_NS);
+        if (connected())
+            messages_wait(seen, monotonic_ns() + IDLE_NS);
     }
     send_all();
     if (has_sent && state_of_connection() == CONNECTED)

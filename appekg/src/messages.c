@@ -64,11 +64,14 @@ struct message *messages_take(void)
     return NULL;
 }
 
-void messages_wait(uint64_t deadline_ns)
+uint32_t messages_news(void)
 {
-    uint32_t seen = __atomic_load_n(&news, __ATOMIC_ACQUIRE);
-    if (messages_count() == 0)
-        futex_wait(&news, seen, deadline_ns);
+    return __atomic_load_n(&news, __ATOMIC_ACQUIRE);
+}
+
+void messages_wait(uint32_t seen, uint64_t deadline_ns)
+{
+    futex_wait(&news, seen, deadline_ns);
 }
 
 void messages_wake(void)

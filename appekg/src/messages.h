@@ -23,8 +23,10 @@ void messages_put(const struct buffer *text);
 struct message *messages_take(void);
 void message_free(struct message *message);
 
-/* For the sender: waits until there is a message or until the deadline (CLOCK_MONOTONIC). messages_wake ends it. */
-void messages_wait(uint64_t deadline_ns);
+/* For the sender: looks how much has happened, and, when it has seen to all that, waits until more has, or until the
+ * deadline (CLOCK_MONOTONIC). A message happens, and messages_wake. */
+uint32_t messages_news(void);
+void messages_wait(uint32_t seen, uint64_t deadline_ns);
 
 /* Thread-safe. */
 void messages_wake(void);
