@@ -45,12 +45,12 @@ def _load() -> dict[str, Any]:
     loaded = _open(ffi)
     try:
         functions = {name: getattr(loaded, name) for name in _Library.__annotations__ if name != "ffi"}
-    except AttributeError as error:
+    except (AttributeError, ffi.error) as error:
         raise ImportError(f"{SONAME} is not the one that this package needs: {error}; install incprof again") from None
     # What exits by way of Python ends its last interval while Python still stands; else the library's destructor does.
     atexit.register(functions["ekg_finalize"])
-    _finalize_worker(functions["ekg_finalize"])
-    os.register_at_fork(after_in_child=lambda: _finalize_worker_after_fork(functions["ekg_finalize"]))
+    _finalize_in_workers(functions["ekg_finalize"])
+    os.register_at_fork(after_in_child=lambda: _finalize_in_workers(functions["ekg_finalize"]))
     return {"ffi": ffi, **functions}
 
 
@@ -74,18 +74,20 @@ def _open(ffi: Any) -> Any:
         raise ImportError(f"{problem} ({error})") from None
 
 
-def _finalize_worker(finalize: Callable[[], None]) -> None:
-    """Workers of multiprocessing leave by os._exit: no atexit, no destructors, but its own finalizers run."""
+def _finalize_in_workers(finalize: Callable[[], None]) -> None:
+    """Workers of multiprocessing leave by os._exit: no atexit, no destructors, but its own finalizers run.
+
+    A worker first forgets the finalizers that it has from before, and then runs what is registered for after a fork.
+    """
     util = sys.modules.get("multiprocessing.util")
-    if util is not None:
+    if util is None:
+        return
+
+    def register(_: object) -> None:
         util.Finalize(None, finalize, exitpriority=-1000)  # below 0: after what the program registers
 
-
-def _finalize_worker_after_fork(finalize: Callable[[], None]) -> None:
-    """The same for a forked worker, which forgets its parent's finalizers first and then runs what is given here."""
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.register_after_fork(library, lambda _: _finalize_worker(finalize))
+    register(None)
+    util.register_after_fork(library, register)
 
 
 library = _Library()
