@@ -14,17 +14,12 @@ static inline struct record *mine(void)
 /* Out of room beyond the inline starts: the beat is counted as dropped when it ends. */
 static void push_deep(struct record *record, struct slot *slot, uint64_t now)
 {
-    struct deep_start *deep = record_deep(record);
-    uint32_t number = record->deep_free;
-    if (slot->untimed > 0 || (number == 0 && record->deep_used == DEEP_STARTS)) {
+    uint32_t number = slot->untimed > 0 ? 0 : record_take_deep(record);
+    if (number == 0) {
         slot->untimed++;
         return;
     }
-    if (number != 0)
-        record->deep_free = deep[number - 1].outer;
-    else
-        number = ++record->deep_used;
-    deep[number - 1] = (struct deep_start){.ticks = now, .outer = slot->deep};
+    record_deep(record)[number - 1] = (struct deep_start){.ticks = now, .outer = slot->deep};
     slot->deep = number;
 }
 
@@ -36,11 +31,12 @@ static bool pop_deep(struct record *record, struct slot *slot, uint64_t *start)
         return false;
     }
     uint32_t number = slot->deep;
-    struct deep_start *deep = &record_deep(record)[number - 1];
+    if (number == 0)
+        return false; /* 2^31 begins without an end, and the depth has begun anew */
+    const struct deep_start *deep = &record_deep(record)[number - 1];
     slot->deep = deep->outer;
-    deep->outer = record->deep_free;
-    record->deep_free = number;
     *start = deep->ticks;
+    record_give_deep(record, number);
     return true;
 }
 
@@ -80,16 +76,14 @@ static inline uint32_t read_mode(void)
 
 /* Somebody is changing the slot already: a handler has interrupted its own thread there, and what it has to say is
  * lost; or a handler has jumped out of there for good, which shows in time. */
-static bool is_reentered(struct record *record, struct slot *slot, uint32_t *depth)
+static bool is_reentered(struct slot *slot, uint32_t *depth)
 {
     if ((*depth & SLOT_INSIDE) == 0) {
         slot->vain_entries = 0;
         return false;
     }
-    if (++slot->vain_entries < MOST_VAIN_ENTRIES) {
-        record_count(&record->dropped);
+    if (++slot->vain_entries < MOST_VAIN_ENTRIES)
         return true;
-    }
     *depth -= SLOT_INSIDE;
     return false;
 }
@@ -100,7 +94,7 @@ enum entry { ENTERED, REENTERED, REVOKED };
 static enum entry enter(struct slot *slot, uint32_t *depth)
 {
     *depth = __atomic_load_n(&slot->depth, __ATOMIC_RELAXED);
-    if (is_reentered(mine(), slot, depth))
+    if (is_reentered(slot, depth))
         return REENTERED;
     __atomic_store_n(&slot->depth, *depth | SLOT_INSIDE, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -136,6 +130,8 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
     enum entry entry = enter(slot, &depth);
     if (entry == REVOKED)
         ekg_end_slow_(slot->id);
+    else if (entry == REENTERED)
+        record_count(&mine()->dropped);
     if (entry != ENTERED)
         return;
     if (depth-- == 0) {
@@ -161,8 +157,13 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
 void beat_add(struct slot *slot, uint64_t duration)
 {
     uint32_t depth;
-    if (enter(slot, &depth) != ENTERED)
+    enum entry entry;
+    while ((entry = enter(slot, &depth)) == REVOKED && slow_admit(mine(), slot))
+        ;
+    if (entry != ENTERED) {
+        record_count(&mine()->dropped);
         return;
+    }
     add(slot, read_mode(), duration, 0);
     write_depth(slot, depth);
 }
@@ -202,6 +203,8 @@ void ekg_pulse_counted_(struct ekg_slot_ *public)
     enum entry entry = enter(slot, &depth);
     if (entry == REVOKED)
         ekg_pulse_slow_(slot->id);
+    else if (entry == REENTERED)
+        record_count(&mine()->dropped);
     if (entry != ENTERED)
         return;
     record_bank(slot, read_mode())->pulses++;

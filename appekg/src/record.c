@@ -6,8 +6,10 @@
 
 #include "catalogue.h"
 #include "clock.h"
+#include "lock.h"
 #include "sys.h"
 
+#define STORES_BECOME_VISIBLE_NS 10000000
 #define MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
@@ -60,12 +62,12 @@ static struct record *new_record(void)
     struct record *record = (struct record *)at;
     SYS3(SYS_madvise, record, RECORD_BYTES, MADV_NOHUGEPAGE); /* most of it is never touched */
     record->state = RECORD_LIVE;
-    record->next = __atomic_load_n(&newest, __ATOMIC_RELAXED);
     return record;
 }
 
 static void publish(struct record *record)
 {
+    record->next = __atomic_load_n(&newest, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&newest, &record->next, record, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
 }
@@ -75,10 +77,8 @@ struct record *records_first(void)
     return __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
 }
 
-struct record *record_mine(void)
+static struct record *any_record(void)
 {
-    if (ekg_slots_ != NULL)
-        return record_of(ekg_slots_);
     struct record *record = records_first();
     while (record != NULL && !take_free(record))
         record = record->next;
@@ -87,10 +87,23 @@ struct record *record_mine(void)
         return NULL;
     record->tid = (pid_t)SYS0(SYS_gettid);
     __atomic_store_n(&record->number, __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    ekg_slots_ = (struct ekg_slot_ *)record_slots(record);
-    pthread_setspecific(end_key, ekg_slots_);
     if (fresh)
         publish(record);
+    return record;
+}
+
+/* No handler comes in between: it would have a record made for the same thread. */
+struct record *record_mine(void)
+{
+    if (ekg_slots_ != NULL)
+        return record_of(ekg_slots_);
+    uint64_t mask = signals_block();
+    struct record *record = any_record();
+    if (record != NULL) {
+        ekg_slots_ = (struct ekg_slot_ *)record_slots(record);
+        pthread_setspecific(end_key, ekg_slots_);
+    }
+    signals_restore(mask);
     return record;
 }
 
@@ -116,9 +129,11 @@ struct slot *record_find(struct record *record, uint32_t id)
 struct slot *record_claim(struct record *record, uint32_t id, uint32_t generation)
 {
     struct slot *slot = place_of(record, id);
-    if (slot == NULL)
-        return NULL;
-    if (slot->generation == 0) {
+    if (slot == NULL || slot->generation != 0)
+        return slot;
+    uint64_t mask = signals_block(); /* a handler may want a slot as well */
+    slot = place_of(record, id);
+    if (slot != NULL && slot->generation == 0) {
         slot->id = id;
         record->touched[record->touched_count] = (uint16_t)(slot - record_slots(record));
         __atomic_store_n(&slot->generation, generation, __ATOMIC_RELEASE);
@@ -126,17 +141,49 @@ struct slot *record_claim(struct record *record, uint32_t id, uint32_t generatio
         __atomic_thread_fence(__ATOMIC_SEQ_CST); /* against ekg_rate: one of us sees the other */
         __atomic_store_n(&slot->skip, catalogue_factor(id) - 1, __ATOMIC_RELAXED);
     }
+    signals_restore(mask);
     return slot;
+}
+
+static void set_deep_busy(struct record *record, bool busy)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&record->deep_busy, busy, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A handler in the middle of another change goes without. */
+uint32_t record_take_deep(struct record *record)
+{
+    if (record->deep_busy)
+        return 0;
+    set_deep_busy(record, true);
+    uint32_t number = record->deep_free;
+    if (number != 0)
+        record->deep_free = record_deep(record)[number - 1].outer;
+    else if (record->deep_used < DEEP_STARTS)
+        number = ++record->deep_used;
+    set_deep_busy(record, false);
+    return number;
+}
+
+/* There is less room for the rest of the thread's life when a handler must not touch the list. */
+void record_give_deep(struct record *record, uint32_t number)
+{
+    if (record->deep_busy)
+        return;
+    set_deep_busy(record, true);
+    record_deep(record)[number - 1].outer = record->deep_free;
+    record->deep_free = number;
+    set_deep_busy(record, false);
 }
 
 void record_forget_open(struct record *record, struct slot *slot)
 {
     while (slot->deep != 0) {
-        struct deep_start *deep = &record_deep(record)[slot->deep - 1];
-        uint32_t outer = deep->outer;
-        deep->outer = record->deep_free;
-        record->deep_free = slot->deep;
-        slot->deep = outer;
+        uint32_t number = slot->deep;
+        slot->deep = record_deep(record)[number - 1].outer;
+        record_give_deep(record, number);
     }
     slot->untimed = 0;
     slot->skipping = 0;
@@ -152,8 +199,17 @@ void records_prepare(void)
 
 void records_barrier(void)
 {
+    const struct timespec pause = {0, STORES_BECOME_VISIBLE_NS};
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    if (SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+        return;
+    if (__atomic_exchange_n(&record_fence, true, __ATOMIC_SEQ_CST))
+        return;
+    /* The program has forbidden it to itself. From here on the owners order their stores; those of before take nowhere
+     * near as long to be seen. */
+    records_choose_path();
+    SYS2(SYS_nanosleep, &pause, NULL);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 bool slot_settled(const struct slot *slot, uint64_t deadline_ns)
@@ -176,20 +232,28 @@ void record_recycle(struct record *record)
     SYS3(SYS_madvise, record_deep(record), DEEP_STARTS * sizeof(struct deep_start), MADV_DONTNEED);
     record->touched_count = record->dropped = record->unmatched = 0;
     record->dropped_taken = record->unmatched_taken = record->deep_used = record->deep_free = 0;
-    record->announced = false;
+    record->announced = record->in_doubt = record->deep_busy = false;
     __atomic_store_n(&record->state, RECORD_FREE, __ATOMIC_RELEASE);
 }
 
+void records_stop(void)
+{
+    pthread_key_delete(end_key);
+}
+
+/* The calling thread's own stays where it is: a handler that forks may return to a beat that it has interrupted. */
 void records_forget(void)
 {
     struct record *record = newest;
+    const struct record *mine = ekg_slots_ != NULL ? record_of(ekg_slots_) : NULL;
     newest = NULL;
     numbers = 0;
     ekg_slots_ = NULL;
     pthread_setspecific(end_key, NULL);
     while (record != NULL) {
         struct record *next = record->next;
-        sys_free(record, RECORD_BYTES);
+        if (record != mine)
+            sys_free(record, RECORD_BYTES);
         record = next;
     }
 }

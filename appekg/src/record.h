@@ -66,7 +66,8 @@ struct record {
     uint32_t dropped, unmatched; /* since the thread's first beat; written by the owner */
     uint32_t dropped_taken, unmatched_taken;
     uint32_t deep_used, deep_free; /* numbers from 1; of the list of those given back */
-    bool in_doubt;                 /* did not settle: not taken this time. The interval thread's */
+    bool deep_busy;                /* the owner is changing that list, and may be interrupted by a handler of its own */
+    bool in_doubt;                 /* did not settle in time, and is not waited for again. Under the lock of slow.c */
     bool announced;                /* a row of its thread was written. The interval thread's */
     struct record *next;
     uint32_t touched_count;
@@ -144,6 +145,10 @@ struct slot *record_find(struct record *record, uint32_t id);
 /* The same for the owner, which gets a new one, set up for `generation`; NULL when the record is full. */
 struct slot *record_claim(struct record *record, uint32_t id, uint32_t generation);
 
+/* Room for a begin beyond the inline ones: its number, or 0 when there is none. For the owner, as the next. */
+uint32_t record_take_deep(struct record *record);
+void record_give_deep(struct record *record, uint32_t number);
+
 /* Forgets the slot's open beats. */
 void record_forget_open(struct record *record, struct slot *slot);
 
@@ -165,6 +170,9 @@ void record_recycle(struct record *record);
 
 /* In a forked child: no record is left. */
 void records_forget(void);
+
+/* When the library is unloaded: threads that end later do not come here. */
+void records_stop(void);
 
 /* Once, before the first beat; false when there is no key for the threads' ends. */
 bool records_start(void);

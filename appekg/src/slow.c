@@ -5,8 +5,8 @@
 #include "lifecycle.h"
 #include "slow.h"
 
-#define LONGEST_SETTLE_NS 100000000u
-#define MOST_VAIN_SEARCHES 1000u /* by one thread for one id; a program that never begins must not pay for it */
+#define LONGEST_SETTLE_NS 1000000000u /* an owner that waits for a processor, among many threads */
+#define MOST_VAIN_SEARCHES 1000u      /* by one thread for one id; a program that never begins must not pay for it */
 
 /* Guards what others than the owner may do to a slot, and the owner's way back to it. */
 static struct lock slots_lock;
@@ -30,8 +30,7 @@ static void remove_outermost(struct record *record, struct slot *slot)
         uint32_t number = *link;
         *link = 0;
         __atomic_store_n(&slot->starts[INLINE_STARTS - 1], deep[number - 1].ticks, __ATOMIC_RELAXED);
-        deep[number - 1].outer = record->deep_free;
-        record->deep_free = number;
+        record_give_deep(record, number);
     } else if (slot->untimed > 0) {
         slot->untimed--; /* its place is inline now, and it still has no time: it counts from here */
         __atomic_store_n(&slot->starts[INLINE_STARTS - 1], clock_ticks(), __ATOMIC_RELAXED);
@@ -39,10 +38,15 @@ static void remove_outermost(struct record *record, struct slot *slot)
     __atomic_store_n(&slot->depth, slot->depth - 1, __ATOMIC_RELEASE);
 }
 
-/* Makes the slot the current generation's, without the beats that others have ended. */
-static void set_up(struct record *record, struct slot *slot, uint32_t on)
+/* Makes the slot the current generation's, without the beats that others have ended. False when that is not the current
+ * one any more: its slots are being taken for the last time. */
+static bool set_up(struct record *record, struct slot *slot, uint32_t on)
 {
     uint64_t mask = lock_take(&slots_lock);
+    if (__atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE) != on) {
+        lock_give(&slots_lock, mask);
+        return false;
+    }
     if (slot->generation != on) {
         record_forget_open(record, slot);
         __atomic_store_n(&slot->generation, on, __ATOMIC_RELEASE);
@@ -55,61 +59,82 @@ static void set_up(struct record *record, struct slot *slot, uint32_t on)
         slot->skipping = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->revoked, 0, __ATOMIC_RELEASE);
     lock_give(&slots_lock, mask);
+    return true;
 }
 
-/* The calling thread's slot for an id, ready for a beat; NULL when there is none to be recorded. */
-static struct ekg_slot_ *ready_slot(uint32_t id)
+bool slow_admit(struct record *record, struct slot *slot)
+{
+    return set_up(record, slot, slot->generation);
+}
+
+/* The calling thread's slot for an id, ready for a beat; NULL when there is none to be recorded. `ends`: a beat that
+ * finds no room is lost here. (It is the end that is counted, not the begin as well.) */
+static struct ekg_slot_ *ready_slot(uint32_t id, bool ends)
 {
     if (!lifecycle_start(NULL))
         return NULL;
-    uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
+    uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE); /* then the mode is no older */
     if (on == 0)
         return NULL;
     struct record *record = record_mine();
     if (record == NULL) {
-        __atomic_fetch_add(&beats_without_record, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&beats_without_record, ends, __ATOMIC_RELAXED);
         return NULL;
     }
     struct slot *slot = record_claim(record, id, on);
-    if (slot == NULL)
-        record_count(&record->dropped);
-    else if (slot->key != ((uint64_t)on << 32 | id) || __atomic_load_n(&slot->revoked, __ATOMIC_RELAXED) != 0)
-        set_up(record, slot, on);
-    return (struct ekg_slot_ *)slot;
+    if (slot == NULL) {
+        if (ends)
+            record_count(&record->dropped);
+        return NULL;
+    }
+    bool ready = slot->key == ((uint64_t)on << 32 | id) && __atomic_load_n(&slot->revoked, __ATOMIC_RELAXED) == 0;
+    return ready || set_up(record, slot, on) ? (struct ekg_slot_ *)slot : NULL;
 }
 
 void ekg_begin_slow_(uint32_t id)
 {
-    struct ekg_slot_ *slot = ready_slot(id);
+    struct ekg_slot_ *slot = ready_slot(id, false);
     if (slot != NULL)
         ekg_begin_found_(slot);
 }
 
 void ekg_end_slow_(uint32_t id)
 {
-    struct ekg_slot_ *slot = ready_slot(id);
+    struct ekg_slot_ *slot = ready_slot(id, true);
     if (slot != NULL)
         ekg_end_found_(slot);
 }
 
 void ekg_pulse_slow_(uint32_t id)
 {
-    struct ekg_slot_ *slot = ready_slot(id);
+    struct ekg_slot_ *slot = ready_slot(id, true);
     if (slot != NULL)
         ekg_pulse_found_(slot);
 }
 
+struct search {
+    const struct record *mine;
+    uint32_t id, generation;
+};
+
+/* Another thread's slot of the id, with open beats that count; else NULL. */
+static struct slot *open_slot(struct record *record, const struct search *search)
+{
+    if (record == search->mine || __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) != RECORD_LIVE)
+        return NULL;
+    struct slot *slot = record_find(record, search->id);
+    bool counts = slot != NULL && __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) == search->generation;
+    return counts && slot_open(slot) > 0 ? slot : NULL;
+}
+
 /* The record whose open beat of the id began first, and that beat's slot. */
-static struct record *oldest_open(const struct record *mine, uint32_t id, uint32_t generation, struct slot **slot)
+static struct record *oldest_open(const struct search *search, struct slot **slot)
 {
     struct record *oldest = NULL;
     uint64_t first = UINT64_MAX;
     for (struct record *record = records_first(); record != NULL; record = record->next) {
-        if (record == mine || __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) != RECORD_LIVE)
-            continue;
-        struct slot *found = record_find(record, id);
-        if (found == NULL || __atomic_load_n(&found->generation, __ATOMIC_ACQUIRE) != generation ||
-            slot_open(found) == 0)
+        struct slot *found = open_slot(record, search);
+        if (found == NULL || (record->in_doubt && !slot_settled(found, 0)))
             continue;
         uint64_t start = slot_oldest(found);
         if (start < first) {
@@ -136,40 +161,75 @@ static uint64_t nth_oldest(struct record *record, const struct slot *slot, uint3
     return number != 0 && count == n - INLINE_STARTS + 1 ? deep[number - 1].ticks : 0;
 }
 
-/* Keeps the owner from ending the slot's beats until it has come by the lock. */
-static bool keep_out(struct slot *slot)
+/* Waits until the owner of a slot whose `revoked` others have seen is out of it: it ends no beat there until it has
+ * come by the lock. */
+static bool wait_for(struct record *record, const struct slot *slot)
 {
-    __atomic_store_n(&slot->revoked, 1, __ATOMIC_SEQ_CST);
-    records_barrier();
-    return slot_settled(slot, monotonic_ns() + LONGEST_SETTLE_NS);
+    bool settled = slot_settled(slot, record->in_doubt ? 0 : monotonic_ns() + LONGEST_SETTLE_NS);
+    record->in_doubt = !settled;
+    return settled;
 }
 
-/* Begin of the beat that the end belongs to, or 0. */
-static uint64_t take_elsewhere(const struct record *mine, uint32_t id, uint32_t generation)
+/* Takes the oldest open beat that can be seen; false if there is none, or if its owner was faster. */
+static bool take_oldest(const struct search *search, uint64_t *start)
 {
-    uint64_t start = 0;
     struct slot *slot = NULL;
+    struct record *record = oldest_open(search, &slot);
+    if (record == NULL)
+        return false;
+    __atomic_store_n(&slot->revoked, 1, __ATOMIC_SEQ_CST);
+    records_barrier();
+    if (!wait_for(record, slot) || slot_open(slot) == 0)
+        return false;
+    *start = nth_oldest(record, slot, slot->taken);
+    __atomic_store_n(&slot->taken, slot->taken + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Keeps all owners of the id from ending its beats. */
+static void keep_all_out(const struct search *search)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        for (struct record *record = records_first(); record != NULL; record = record->next) {
+            struct slot *slot = record != search->mine ? record_find(record, search->id) : NULL;
+            if (slot != NULL && turn == 0)
+                __atomic_store_n(&slot->revoked, 1, __ATOMIC_SEQ_CST);
+            else if (slot != NULL)
+                wait_for(record, slot);
+        }
+        if (turn == 0)
+            records_barrier();
+    }
+}
+
+/* During a first look beats come and go, and one may go where it has not looked yet, and another come where it has. For
+ * the second one none goes: an end that has a begin finds one. */
+static bool take_elsewhere(const struct search *search, uint64_t *start)
+{
     uint64_t mask = lock_take(&slots_lock);
-    struct record *record = oldest_open(mine, id, generation, &slot);
-    if (record != NULL && keep_out(slot) && slot_open(slot) > 0) {
-        start = nth_oldest(record, slot, slot->taken);
-        __atomic_store_n(&slot->taken, slot->taken + 1, __ATOMIC_RELEASE);
+    bool taken = take_oldest(search, start);
+    if (!taken) {
+        keep_all_out(search);
+        taken = take_oldest(search, start);
     }
     lock_give(&slots_lock, mask);
-    return start;
+    return taken;
 }
 
 void slow_end_elsewhere(struct record *record, struct slot *slot, uint64_t now)
 {
+    const struct search search = {record, slot->id, slot->generation};
     uint64_t start = 0;
-    if (slot->unmatched < MOST_VAIN_SEARCHES)
-        start = take_elsewhere(record, slot->id, slot->generation);
-    if (start == 0) {
+    if (slot->unmatched >= MOST_VAIN_SEARCHES || !take_elsewhere(&search, &start)) {
         slot->unmatched++;
         record_count(&record->unmatched);
         return;
     }
-    beat_add(slot, now > start ? now - start : 0);
+    slot->unmatched = 0;
+    if (start != 0)
+        beat_add(slot, now > start ? now - start : 0);
+    else
+        record_count(&record->dropped);
 }
 
 void slow_set_rate(uint32_t id, uint32_t skip)

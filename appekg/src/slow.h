@@ -11,6 +11,9 @@
  * there is one. */
 void slow_end_elsewhere(struct record *record, struct slot *slot, uint64_t now);
 
+/* Lets the owner into a slot that others have kept it out of. False when recording has been switched off since. */
+bool slow_admit(struct record *record, struct slot *slot);
+
 /* Beats since the last call that found no record for their thread. */
 uint32_t slow_take_dropped(void);
 
