@@ -121,7 +121,7 @@ static inline struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
     if (slot == NULL)
         return NULL;
     slot += id % EKG_SLOTS_;
-    return slot->key == ((uint64_t)on << 32 | id) ? slot : NULL;
+    return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ((uint64_t)on << 32 | id) ? slot : NULL;
 }
 
 /* The processor's counter. */
@@ -141,11 +141,18 @@ static inline uint64_t ekg_counter_(void)
 #endif
 }
 
+/* Others read what the owner skips. */
+static inline void ekg_skip_(struct ekg_slot_ *slot, uint64_t skipping)
+{
+    __atomic_store_n(&slot->skipping, skipping, __ATOMIC_RELAXED);
+}
+
 /* A beat is skipped with all that is nested in it. */
 static inline void ekg_begin_found_(struct ekg_slot_ *slot)
 {
-    if (slot->skipping != 0) {
-        slot->skipping += EKG_SKIPPED_ - (slot->skipping < EKG_SKIPPED_);
+    const uint64_t skipping = slot->skipping;
+    if (skipping != 0) {
+        ekg_skip_(slot, skipping + EKG_SKIPPED_ - (skipping < EKG_SKIPPED_));
     } else if (__builtin_expect((__atomic_load_n(&ekg_shared_.mode, __ATOMIC_RELAXED) & EKG_CAREFUL_) == 0 &&
                                     __atomic_load_n(&slot->depth, __ATOMIC_RELAXED) == 0,
                                 1)) {
@@ -158,18 +165,21 @@ static inline void ekg_begin_found_(struct ekg_slot_ *slot)
 
 static inline void ekg_end_found_(struct ekg_slot_ *slot)
 {
-    if (slot->skipping < EKG_SKIPPED_)
+    const uint64_t skipping = slot->skipping;
+    if (skipping < EKG_SKIPPED_)
         ekg_end_timed_(slot);
     else
-        slot->skipping -= EKG_SKIPPED_;
+        ekg_skip_(slot, skipping - EKG_SKIPPED_);
 }
 
+/* By itself a pulse takes its turn with the beats; in a beat it is skipped when the beat is. */
 static inline void ekg_pulse_found_(struct ekg_slot_ *slot)
 {
-    if (slot->skipping % EKG_SKIPPED_ == 0)
+    const uint64_t skipping = slot->skipping;
+    if (skipping == 0)
         ekg_pulse_counted_(slot);
-    else
-        slot->skipping--;
+    else if (skipping < EKG_SKIPPED_)
+        ekg_skip_(slot, skipping - 1);
 }
 
 static inline void ekg_begin_inline_(uint32_t id)
