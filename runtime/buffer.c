@@ -159,15 +159,20 @@ void buffer_json_u64(struct buffer *buffer, const char *key, uint64_t value)
     buffer_decimal(buffer, value);
 }
 
-void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value)
+void buffer_nano(struct buffer *buffer, uint64_t value)
 {
-    buffer_json_key(buffer, key);
-    buffer_decimal(buffer, value / 1000000000u);
-    char fraction[11] = ".000000000";
+    char fraction[] = ".000000000";
     uint64_t rest = value % 1000000000u;
     for (int digit = 9; digit >= 1; digit--, rest /= 10)
         fraction[digit] = (char)('0' + rest % 10);
+    buffer_decimal(buffer, value / 1000000000u);
     buffer_text(buffer, fraction);
+}
+
+void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value)
+{
+    buffer_json_key(buffer, key);
+    buffer_nano(buffer, value);
 }
 
 void buffer_json_bool(struct buffer *buffer, const char *key, bool value)

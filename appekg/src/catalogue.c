@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lock.h"
+#include "utf8.h"
 
 #define ENTRIES 16384u /* most of it stays untouched zero pages */
 
@@ -23,38 +24,6 @@ static struct beat *entry_of(uint32_t id)
     return NULL;
 }
 
-/* How many bytes the UTF-8 character at `text` has; 0 if it is none. */
-static size_t character(const unsigned char *text)
-{
-    size_t length = *text < 0x80 ? 1 : *text >= 0xc2 && *text < 0xe0 ? 2 : (*text & 0xf0) == 0xe0 ? 3 : 4;
-    if (length == 4 && (*text < 0xf0 || *text > 0xf4))
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (*text == 0xe0 && text[1] < 0xa0) || (*text == 0xf0 && text[1] < 0x90);
-    bool no_character = (*text == 0xed && text[1] >= 0xa0) || (*text == 0xf4 && text[1] >= 0x90);
-    return overlong || no_character ? 0 : length;
-}
-
-/* Whole characters, as many as fit; what is not UTF-8 becomes question marks, so that the files stay text. */
-static void copy_name(char *into, const char *name)
-{
-    size_t length = 0;
-    while (*name != '\0') {
-        size_t bytes = character((const unsigned char *)name);
-        if (length + (bytes > 0 ? bytes : 1) >= LONGEST_BEAT_NAME)
-            break;
-        if (bytes > 0)
-            memcpy(into + length, name, bytes);
-        else
-            into[length] = '?';
-        length += bytes > 0 ? bytes : 1;
-        name += bytes > 0 ? bytes : 1;
-    }
-    into[length] = '\0';
-}
-
 static void change(uint32_t id, const char *name, uint32_t factor)
 {
     uint64_t mask = lock_take(&lock);
@@ -65,7 +34,7 @@ static void change(uint32_t id, const char *name, uint32_t factor)
         if (factor != 0)
             beat->factor = factor;
         if (name != NULL)
-            copy_name(beat->name, name);
+            utf8_copy(beat->name, sizeof beat->name, name);
     }
     lock_give(&lock, mask);
 }

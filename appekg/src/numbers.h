@@ -19,15 +19,4 @@ static inline void put_double(struct buffer *out, double value)
     buffer_decimal(out, exponent);
 }
 
-/* Nanoseconds as seconds, exactly: 1.000061000 */
-static inline void put_seconds(struct buffer *out, uint64_t ns)
-{
-    char fraction[] = ".000000000";
-    uint64_t rest = ns % 1000000000u;
-    for (int digit = 9; digit >= 1; digit--, rest /= 10)
-        fraction[digit] = (char)('0' + rest % 10);
-    buffer_decimal(out, ns / 1000000000u);
-    buffer_text(out, fraction);
-}
-
 #endif

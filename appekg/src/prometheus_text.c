@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "catalogue.h"
-#include "numbers.h"
 #include "sys.h"
 #include "utf8.h"
 
@@ -79,7 +78,7 @@ static void put_sample(struct buffer *out, const char *name, const struct buffer
         buffer_text(out, more);
     buffer_text(out, "} ");
     if (seconds)
-        put_seconds(out, value);
+        buffer_nano(out, value);
     else
         buffer_decimal(out, value);
     buffer_u8(out, '\n');

@@ -6,6 +6,7 @@
 #include "catalogue.h"
 #include "crc32.h"
 #include "log.h"
+#include "numbers.h"
 #include "output.h"
 #include "process.h"
 #include "sink.h"
@@ -99,19 +100,6 @@ static void put_thread(const struct row *row)
     buffer_text(&block, "}\n");
 }
 
-/* Exact below 2^64; above, that many digits and an exponent. */
-static void put_double(double value)
-{
-    uint64_t exponent = 0;
-    for (; value >= 1.8e19; exponent++)
-        value /= 10;
-    buffer_decimal(&block, (uint64_t)(value + 0.5));
-    if (exponent == 0)
-        return;
-    buffer_u8(&block, 'e');
-    buffer_decimal(&block, exponent);
-}
-
 static void put_row(uint64_t interval, const struct row *row)
 {
     const uint64_t before[] = {interval,    row->thread, row->id,     row->count,
@@ -121,7 +109,7 @@ static void put_row(uint64_t interval, const struct row *row)
         buffer_decimal(&block, before[i]);
         buffer_u8(&block, ',');
     }
-    put_double(row->sumsq_ns2);
+    put_double(&block, row->sumsq_ns2);
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
         buffer_u8(&block, ',');
         buffer_decimal(&block, after[i]);

@@ -28,6 +28,8 @@ void buffer_varint(struct buffer *buffer, uint64_t value);
 void buffer_zigzag(struct buffer *buffer, int64_t value);
 void buffer_text(struct buffer *buffer, const char *text);
 void buffer_decimal(struct buffer *buffer, uint64_t value);
+/* A decimal number given in billionths, as in 0.010000000 for 10 000 000. */
+void buffer_nano(struct buffer *buffer, uint64_t value);
 void buffer_hex(struct buffer *buffer, uint64_t value);
 
 /* JSON pieces: a quoted string, and `,"key":` (without the comma after an opening brace). */
@@ -36,7 +38,6 @@ void buffer_json_key(struct buffer *buffer, const char *key);
 void buffer_json_text(struct buffer *buffer, const char *key, const char *text);
 void buffer_json_bool(struct buffer *buffer, const char *key, bool value);
 void buffer_json_u64(struct buffer *buffer, const char *key, uint64_t value);
-/* A decimal number given in billionths, as in 0.01 for 10 000 000. */
 void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value);
 
 #endif
