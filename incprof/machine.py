@@ -68,6 +68,15 @@ def preload_error(library: Path) -> str | None:
     return first_line(printed)  # the loader only complains and goes on
 
 
+def load_error(library: Path) -> str | None:
+    """Why the loader refuses the library; None if it loads it."""
+    try:
+        ctypes.CDLL(str(library))
+    except OSError as error:
+        return first_line(str(error)) or "it cannot be loaded"
+    return None
+
+
 def glibc_version() -> str | None:
     """The version of glibc; None on another C library."""
     try:

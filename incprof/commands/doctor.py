@@ -13,6 +13,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
+from appekg import _library
 from incprof import __version__, launch, machine
 from incprof.errors import IncprofError
 
@@ -21,7 +22,7 @@ SCHEMA = "incprof.doctor/1"
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "kneed", "pyelftools", "rich")
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "kneed", "pyelftools", "cffi", "rich")
 DEFAULT_RATE_HZ = 100
 ARCHITECTURES = ("x86_64",)
 
@@ -59,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
 def findings() -> Iterator[Finding]:
     """Every finding, what recording depends on first."""
     yield library()
+    yield heartbeats()
     yield architecture()
     yield from c_library()
     yield timer()
@@ -77,6 +79,16 @@ def library() -> Finding:
         return Finding("library", "fail", str(error))
     problem = machine.preload_error(path)
     return Finding("library", "fail" if problem else "ok", f"{path}: {problem}" if problem else str(path))
+
+
+def heartbeats() -> Finding:
+    """Whether libappekg, for programs with heartbeats, is there and can be loaded. Recording does not need it."""
+    try:
+        path = _library.find(os.environ).library
+    except FileNotFoundError as error:
+        return Finding("heartbeats", "lacking", str(error))
+    problem = machine.load_error(path)
+    return Finding("heartbeats", "lacking" if problem else "ok", problem or str(path))
 
 
 def architecture() -> Finding:

@@ -18,13 +18,16 @@ def test_this_machine_can_record(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert shown.endswith("recording works\n")
     assert "libincprof.so" in shown
+    assert "libappekg.so" in shown
 
 
 def test_json_is_pure(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["schema"], answer["usable"]) == ("incprof.doctor/1", True)
-    assert {"library", "glibc", "cpu clock", "perf clock", "versions"} <= {f["name"] for f in answer["findings"]}
+    assert {"library", "heartbeats", "glibc", "cpu clock", "perf clock", "versions"} <= {
+        f["name"] for f in answer["findings"]
+    }
 
 
 def test_a_missing_library_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,6 +44,19 @@ def test_a_library_that_does_not_load_fails(
     monkeypatch.setenv("INCPROF_LIB", str(broken))
     assert main(["doctor"]) == 1
     assert "cannot be preloaded" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_heartbeats_cost_a_feature_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "libappekg.so"
+    monkeypatch.setenv("APPEKG_LIB", str(broken))
+    for text in ("no such file", "invalid ELF header"):
+        assert main(["doctor"]) == 0
+        line = next(line for line in capsys.readouterr().out.splitlines() if "heartbeats" in line)
+        assert line.startswith("-     heartbeats ")
+        assert text in line
+        broken.write_bytes(b"\x7fNOT" + bytes(1000))
 
 
 def test_a_missing_feature_does_not_fail(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
