@@ -2,6 +2,8 @@
 #include "beat.h"
 
 #include "clock.h"
+#include "elsewhere.h"
+#include "settle.h"
 #include "slow.h"
 
 #define MOST_VAIN_ENTRIES 1000u
@@ -136,7 +138,7 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
         return;
     if (depth-- == 0) {
         write_depth(slot, 0);
-        slow_end_elsewhere(mine(), slot, now);
+        elsewhere_end(mine(), slot, now);
         return;
     }
     uint64_t start = slot->starts[depth % INLINE_STARTS];

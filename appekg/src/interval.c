@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "lifecycle.h"
 #include "log.h"
+#include "settle.h"
 #include "slow.h"
 #include "sys.h"
 #include "worker.h"

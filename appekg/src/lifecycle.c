@@ -12,6 +12,7 @@
 #include "lock.h"
 #include "log.h"
 #include "session.h"
+#include "settle.h"
 #include "slow.h"
 #include "sys.h"
 #include "worker.h"

@@ -1,34 +1,15 @@
 #define _GNU_SOURCE
 #include "record.h"
 
-#include <linux/membarrier.h>
 #include <pthread.h>
 
 #include "catalogue.h"
-#include "clock.h"
 #include "lock.h"
 #include "sys.h"
 
-#define STORES_BECOME_VISIBLE_NS 10000000
 #define MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
 __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
-
-/* Until the interval thread has registered for the kernel's barriers. */
-bool record_fence = true;
-
-void records_choose_path(void)
-{
-    if (record_fence || !clock_is_counter)
-        __atomic_or_fetch(&ekg_shared_.mode, EKG_CAREFUL_, __ATOMIC_SEQ_CST);
-    else
-        __atomic_and_fetch(&ekg_shared_.mode, ~EKG_CAREFUL_, __ATOMIC_SEQ_CST);
-}
-
-uint32_t records_switch_banks(void)
-{
-    return (__atomic_fetch_xor(&ekg_shared_.mode, MODE_BANK, __ATOMIC_SEQ_CST) & MODE_BANK) != 0;
-}
 
 static struct record *newest; /* a list that only grows, by as many as there are threads at one time */
 static uint32_t numbers;
@@ -188,41 +169,6 @@ void record_forget_open(struct record *record, struct slot *slot)
     slot->untimed = 0;
     slot->skipping = 0;
     __atomic_store_n(&slot->depth, 0, __ATOMIC_RELEASE);
-}
-
-void records_prepare(void)
-{
-    if (SYS3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
-        __atomic_store_n(&record_fence, false, __ATOMIC_RELAXED);
-    records_choose_path();
-}
-
-void records_barrier(void)
-{
-    const struct timespec pause = {0, STORES_BECOME_VISIBLE_NS};
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
-        return;
-    if (__atomic_exchange_n(&record_fence, true, __ATOMIC_SEQ_CST))
-        return;
-    /* The program has forbidden it to itself. From here on the owners order their stores; those of before take nowhere
-     * near as long to be seen. */
-    records_choose_path();
-    SYS2(SYS_nanosleep, &pause, NULL);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-bool slot_settled(const struct slot *slot, uint64_t deadline_ns)
-{
-    const struct timespec pause = {0, 20000};
-    for (int attempt = 0; (__atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & SLOT_INSIDE) != 0; attempt++) {
-        if (attempt < 100)
-            continue;
-        if (monotonic_ns() >= deadline_ns)
-            return false;
-        SYS2(SYS_nanosleep, &pause, NULL);
-    }
-    return true;
 }
 
 void record_recycle(struct record *record)

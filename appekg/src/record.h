@@ -1,11 +1,5 @@
-/* A thread's record: one slot per id that it has beaten, in one mapping of its own.
- *
- * The owner writes its record without locks. Others may look at it, and take from it, by this protocol: every change of
- * a bank, and every end, happens while the slot's depth says SLOT_INSIDE, and the owner looks at the mode (which bank
- * is open) and at the slot's `revoked` after it has said so. Both are plain stores and loads. Whoever wants to keep the
- * owner out changes one of these two, and then settles the slot: the kernel makes all threads' stores visible, and
- * after that the owner has either left, or has seen the change. The begin of an outermost beat needs none of it: only
- * the owner makes an idle slot busy, and others touch busy ones only. */
+/* A thread's record: one slot per id that it has beaten, in one mapping of its own. settle.h says who may do what
+ * to it, and when. */
 #ifndef EKG_RECORD_H
 #define EKG_RECORD_H
 
@@ -101,18 +95,6 @@ static inline void record_count(uint32_t *counter)
     __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-/* True where the kernel cannot make the owners' stores visible (no membarrier): the owners do it themselves. */
-extern bool record_fence;
-
-/* In ekg_shared_.mode, besides EKG_CAREFUL_: the second bank is open. */
-#define MODE_BANK ((uint32_t)sizeof(struct bank))
-
-/* Closes the open bank in all records; returns its number. To be followed by settling. */
-uint32_t records_switch_banks(void);
-
-/* Chooses the path, after a change of what it depends on. */
-void records_choose_path(void);
-
 /* Open beats that nobody has ended, and the begin of the oldest of them, as far as it is kept inline. */
 static inline uint32_t slot_open(const struct slot *slot)
 {
@@ -125,14 +107,6 @@ static inline uint64_t slot_oldest(const struct slot *slot)
 {
     uint32_t taken = __atomic_load_n(&slot->taken, __ATOMIC_ACQUIRE);
     return __atomic_load_n(&slot->starts[taken < INLINE_STARTS ? taken : INLINE_STARTS - 1], __ATOMIC_RELAXED);
-}
-
-/* The slot's open bank. The compiler must not work out its address anew at each use. */
-static inline struct bank *record_bank(struct slot *slot, uint32_t mode)
-{
-    struct bank *bank = (struct bank *)((char *)slot->banks + (mode & MODE_BANK));
-    __asm__("" : "+r"(bank));
-    return bank;
 }
 
 /* The calling thread's record, made or used again at its first beat; NULL when there is no memory. Not
@@ -154,16 +128,6 @@ void record_forget_open(struct record *record, struct slot *slot);
 
 /* All records, also free ones. */
 struct record *records_first(void);
-
-/* Asks the kernel for what records_settle needs. Called once by the interval thread: it may take a while. */
-void records_prepare(void);
-
-/* Makes the owners' stores visible: the first half of settling. */
-void records_barrier(void);
-
-/* The second half: waits until the owner, if it was inside, has left. False if it has not by `deadline_ns`
- * (CLOCK_MONOTONIC). */
-bool slot_settled(const struct slot *slot, uint64_t deadline_ns);
 
 /* The record of a thread that has ended, all taken, is free for another one. For the interval thread. */
 void record_recycle(struct record *record);

@@ -7,9 +7,8 @@
 #include "lock.h"
 #include "record.h"
 
-/* An end for which the calling thread has no begin: it belongs to the oldest open beat of the id in another thread, if
- * there is one. */
-void slow_end_elsewhere(struct record *record, struct slot *slot, uint64_t now);
+/* Guards what others than the owner may do to a slot, and the owner's way back to it. */
+extern struct lock slots_lock;
 
 /* Lets the owner into a slot that others have kept it out of. False when recording has been switched off since. */
 bool slow_admit(struct record *record, struct slot *slot);
