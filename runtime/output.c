@@ -14,6 +14,7 @@ long output_create(struct output *output, const char *path)
         return fd;
     output->fd = fd;
     output->length = 0;
+    output->is_torn = false;
     return 0;
 }
 
@@ -69,9 +70,12 @@ long output_append(struct output *output, const struct buffer *data)
 {
     if (data->failed)
         return -ENOMEM;
-    long error = write_all(output->fd, data);
+    long error = output->is_torn ? output_cut(output, output->length) : 0;
     if (error != 0)
-        SYS2(SYS_ftruncate, output->fd, output->length);
+        return error;
+    error = write_all(output->fd, data);
+    if (error != 0)
+        output->is_torn = output_cut(output, output->length) != 0;
     else
         output->length += data->length;
     return error;
@@ -80,8 +84,10 @@ long output_append(struct output *output, const struct buffer *data)
 long output_cut(struct output *output, uint64_t length)
 {
     long error = SYS2(SYS_ftruncate, output->fd, length);
-    if (error == 0)
+    if (error == 0) {
         output->length = length;
+        output->is_torn = false;
+    }
     return error;
 }
 

@@ -22,7 +22,8 @@
 static const struct session *session;
 static struct output file;
 static struct buffer block;
-static bool is_open, has_failed;
+static bool is_open, has_head, has_failed;
+static bool repeats_threads; /* what was lost may have held a thread's line */
 static uint64_t lost_intervals, lost_rows;
 static struct told {
     uint32_t id, version; /* one more than the catalogue's; 0 in a free entry */
@@ -44,25 +45,31 @@ static void put_head(void)
 static bool open_file(const struct session *of)
 {
     session = of;
-    is_open = has_failed = false;
+    is_open = has_head = has_failed = repeats_threads = false;
     lost_intervals = lost_rows = 0;
     memset(told, 0, sizeof told);
     return true;
 }
 
-static bool create(void)
+static long append(void)
 {
+    long error = output_append(&file, &block);
     block.length = 0;
+    block.failed = false;
+    return error;
+}
+
+/* The file and its head, as far as they are not there. 0 or negative errno. */
+static long prepare(void)
+{
+    long error = is_open ? 0 : output_create_for_rank(&file, session->launch, ".ekg", session->forked);
+    is_open = error == 0;
+    if (!is_open || has_head)
+        return error;
     put_head();
-    long error = output_create_for_rank(&file, session->launch, ".ekg", session->forked);
-    if (error == 0) {
-        error = output_append(&file, &block);
-        is_open = true;
-    }
-    if (error != 0 && !has_failed)
-        log_error("cannot write heartbeats", session->launch->directory, error);
-    has_failed = error != 0;
-    return error == 0;
+    error = append();
+    has_head = error == 0;
+    return error;
 }
 
 /* Whether the line of this id, as it is now, is in the file or in this block. */
@@ -144,31 +151,35 @@ static void put_interval(const struct snapshot *snapshot)
 /* What cannot be written is counted, and written is tried again with the next interval: a disk may have room again. */
 static void lose(const struct snapshot *snapshot, long error)
 {
-    if (!has_failed && error != 0)
+    if (!has_failed)
         log_error("cannot write heartbeats, trying again every interval", session->launch->directory, error);
-    has_failed = true;
+    has_failed = repeats_threads = true;
     lost_intervals++;
     lost_rows += snapshot->count;
     memset(told, 0, sizeof told);
 }
 
+/* The rows of a thread follow each other. */
+static void put_threads(const struct snapshot *snapshot)
+{
+    const struct row *row = snapshot->rows;
+    for (size_t i = 0; i < snapshot->count; i++, row++)
+        if (row->first || (repeats_threads && (i == 0 || row->thread != row[-1].thread)))
+            put_thread(row);
+}
+
 static void write_interval(const struct snapshot *snapshot)
 {
-    if (!is_open && !create()) {
-        lose(snapshot, 0);
-        return;
+    long error = prepare();
+    if (error == 0) {
+        for (size_t i = 0; i < snapshot->count; i++)
+            put_beat(snapshot->rows[i].id);
+        put_threads(snapshot);
+        for (size_t i = 0; i < snapshot->count; i++)
+            put_row(snapshot->number, &snapshot->rows[i]);
+        put_interval(snapshot);
+        error = append();
     }
-    block.length = 0;
-    block.failed = false;
-    for (size_t i = 0; i < snapshot->count; i++)
-        put_beat(snapshot->rows[i].id);
-    for (size_t i = 0; i < snapshot->count; i++)
-        if (snapshot->rows[i].first)
-            put_thread(&snapshot->rows[i]);
-    for (size_t i = 0; i < snapshot->count; i++)
-        put_row(snapshot->number, &snapshot->rows[i]);
-    put_interval(snapshot);
-    long error = output_append(&file, &block);
     if (error != 0) {
         lose(snapshot, error);
         return;
@@ -181,11 +192,11 @@ static void close_file(const struct snapshot *last)
 {
     if (!is_open)
         return;
-    block.length = 0;
     buffer_text(&block, "#end {");
     buffer_json_u64(&block, "end_ns", last->end_ns);
     buffer_text(&block, "}\n");
-    output_append(&file, &block);
+    if (has_head)
+        append();
     sys_close(file.fd);
     is_open = false;
 }

@@ -14,6 +14,7 @@
 struct output {
     int fd;
     uint64_t length; /* what is in it, always whole images */
+    bool is_torn;    /* and what could not be cut off */
 };
 
 /* Creates a file that does not exist yet. 0 or negative errno. */
