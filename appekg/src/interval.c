@@ -11,18 +11,26 @@
 #include "worker.h"
 
 #define LONGEST_SETTLE_NS 100000000u
+#define LAST_SETTLE_NS 1000000000u /* what was measured with a clock that is left cannot wait for the next time */
 
 static struct buffer rows;
 static struct snapshot snapshot;
 static uint64_t session_start_ns, own_ns_before;
 static uint64_t settled_by_ns; /* owners that are inside are waited for until then, all together */
 static bool first_of_thread;
+static pid_t asking_tid;
 
 void interval_start(uint64_t start_ns)
 {
     session_start_ns = start_ns;
     snapshot = (struct snapshot){.number = 0};
     own_ns_before = 0;
+    asking_tid = 0;
+}
+
+void interval_ask_last(pid_t tid)
+{
+    __atomic_store_n(&asking_tid, tid, __ATOMIC_RELAXED);
 }
 
 void interval_forget(void)
@@ -47,15 +55,20 @@ static uint64_t to_ns(uint64_t ticks)
     return (uint64_t)((double)ticks * clock_ns_per_tick() + 0.5);
 }
 
+static bool is_current(const struct slot *slot)
+{
+    uint32_t generation = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
+    return generation != 0 && __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) == generation;
+}
+
 /* Beats that were open at `now`. One of them may have ended since: then the next bank says when the oldest began. */
 static uint64_t open_since(const struct slot *slot, uint32_t bank, uint64_t now, uint64_t *open)
 {
-    uint32_t generation = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     uint32_t count = slot_open(slot);
     uint64_t start = count > 0 ? slot_oldest(slot) : 0;
     uint64_t ended = __atomic_load_n(&slot->was_open[bank ^ 1], __ATOMIC_RELAXED);
     *open = 0;
-    if (generation == 0 || __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) != generation)
+    if (!is_current(slot))
         return now;
     if (ended != 0 && ended < now && (start == 0 || ended < start)) {
         *open = 1;
@@ -90,14 +103,22 @@ static void put_row(const struct record *record, const struct slot *slot, const 
     first_of_thread = false;
 }
 
-/* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. */
+/* A thread that has ended, or waits, does not change its slots, even if it was interrupted there for good. */
+static bool is_still(const struct record *record, const struct slot *slot)
+{
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == RECORD_ENDED ||
+           record->tid == __atomic_load_n(&asking_tid, __ATOMIC_RELAXED) || slot_settled(slot, settled_by_ns);
+}
+
+/* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. What cannot be taken
+ * is taken when the bank is closed again. */
 static void take_slot(const struct record *record, struct slot *slot, uint32_t closed, bool both, uint64_t now)
 {
     struct bank *bank = &slot->banks[closed];
     struct bank *next = &slot->banks[closed ^ 1];
     uint64_t open;
-    if (!slot_settled(slot, settled_by_ns))
-        return; /* what is in the bank is taken when it is closed again */
+    if (!is_still(record, slot) || !buffer_reserve(&rows, sizeof(struct row)))
+        return;
     uint64_t since = open_since(slot, closed, now, &open);
     if (both) {
         merge(bank, next);
@@ -124,19 +145,21 @@ static void take_record(struct record *record, uint32_t closed, bool both, uint6
     if (state == RECORD_FREE)
         return;
     uint32_t count = __atomic_load_n(&record->touched_count, __ATOMIC_ACQUIRE);
+    uint32_t open = 0;
     first_of_thread = !record->announced;
     for (uint32_t i = 0; i < count; i++) {
         struct slot *slot = &record_slots(record)[record->touched[i]];
-        if (state == RECORD_ENDED)
-            snapshot.abandoned += slot_open(slot);
+        open += is_current(slot) ? slot_open(slot) : 0;
         take_slot(record, slot, closed, both || state == RECORD_ENDED, now);
     }
     record->announced = !first_of_thread;
     snapshot.threads++;
     snapshot.dropped += newly(&record->dropped, &record->dropped_taken);
     snapshot.unmatched += newly(&record->unmatched, &record->unmatched_taken);
-    if (state == RECORD_ENDED)
-        slow_recycle(record);
+    if (state != RECORD_ENDED || rows.failed)
+        return;
+    snapshot.abandoned += open;
+    slow_recycle(record);
 }
 
 static uint64_t own_ns(void)
@@ -168,7 +191,7 @@ const struct snapshot *interval_take(void)
 
     uint32_t closed = records_switch_banks();
     records_barrier();
-    settled_by_ns = monotonic_ns() + LONGEST_SETTLE_NS;
+    settled_by_ns = monotonic_ns() + (trusted ? LONGEST_SETTLE_NS : LAST_SETTLE_NS);
     if (!trusted)
         leave_the_counter();
     snapshot = (struct snapshot){.number = number + (start_ns > 0), .start_ns = start_ns, .enabled = enabled};
@@ -176,11 +199,13 @@ const struct snapshot *interval_take(void)
     snapshot.clock = clock_name();
     snapshot.dropped = slow_take_dropped();
     rows.length = 0;
+    rows.failed = false;
     for (struct record *record = records_first(); record != NULL; record = record->next)
         take_record(record, closed, !trusted, now.ticks);
     if (!trusted) {
         clock_fall_back();
         records_choose_path();
+        lifecycle_new_generation(); /* the program may have begun one in between */
         if (enabled)
             lifecycle_switch(true);
     }

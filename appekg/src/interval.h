@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "sink.h"
 
@@ -12,6 +13,9 @@ void interval_start(uint64_t start_ns);
 
 /* Closes the open interval. The snapshot and its rows stay valid until the next call. */
 const struct snapshot *interval_take(void);
+
+/* The next interval is the last one, and this thread waits for it: whatever its slots say, it writes none of them. */
+void interval_ask_last(pid_t tid);
 
 /* In a forked child: its rows begin anew. */
 void interval_forget(void);

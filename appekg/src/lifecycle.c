@@ -55,6 +55,12 @@ void lifecycle_switch(bool on)
     __atomic_compare_exchange_n(&ekg_shared_.on, &off, next != 0 ? next : 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
+void lifecycle_new_generation(void)
+{
+    if (__atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST) != 0)
+        lifecycle_switch(true);
+}
+
 static void obey_control(void)
 {
     enum control control = control_look();
@@ -239,8 +245,10 @@ void ekg_finalize(void)
         return;
     uint64_t mask = lock_take(&starting);
     enum state before = get_state();
-    if (before == RUNNING)
+    if (before == RUNNING) {
+        interval_ask_last((pid_t)SYS0(SYS_gettid));
         stop_thread();
+    }
     if (before == RUNNING || before == FORKED) {
         lifecycle_switch(false);
         __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
@@ -251,6 +259,7 @@ void ekg_finalize(void)
 static __attribute__((destructor)) void at_exit(void)
 {
     ekg_finalize();
+    records_stop();
 }
 
 void ekg_enable(void)

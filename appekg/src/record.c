@@ -14,6 +14,7 @@ __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")))
 static struct record *newest; /* a list that only grows, by as many as there are threads at one time */
 static uint32_t numbers;
 static pthread_key_t end_key;
+static bool has_key;
 
 /* Runs in each thread that ends. The interval thread takes what is left. */
 static void thread_ends(void *slots)
@@ -25,7 +26,8 @@ static void thread_ends(void *slots)
 
 bool records_start(void)
 {
-    return pthread_key_create(&end_key, thread_ends) == 0;
+    has_key = pthread_key_create(&end_key, thread_ends) == 0;
+    return has_key;
 }
 
 static bool take_free(struct record *record)
@@ -184,7 +186,9 @@ void record_recycle(struct record *record)
 
 void records_stop(void)
 {
-    pthread_key_delete(end_key);
+    if (has_key)
+        pthread_key_delete(end_key);
+    has_key = false;
 }
 
 /* The calling thread's own stays where it is: a handler that forks may return to a beat that it has interrupted. */
