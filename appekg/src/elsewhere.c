@@ -7,7 +7,7 @@
 #include "slow.h"
 
 #define LONGEST_SETTLE_NS 1000000000u /* an owner that waits for a processor, among many threads */
-#define MOST_VAIN_SEARCHES 1000u      /* by one thread for one id; a program that never begins must not pay for it */
+#define MOST_VAIN_SEARCHES 1000u      /* per thread, id and interval: a program that never begins pays no more for it */
 
 struct search {
     const struct record *mine;
@@ -37,7 +37,7 @@ static struct record *oldest_open(const struct search *search, struct slot **slo
         if (found == NULL || !has_open(found, search) || (record->in_doubt && !slot_settled(found, 0)))
             continue;
         uint64_t start = slot_oldest(found);
-        if (start < first) {
+        if (start < first || (start == first && record->number < oldest->number)) {
             first = start;
             oldest = record;
             *slot = found;
@@ -86,6 +86,29 @@ static bool take_oldest(const struct search *search, uint64_t *start)
     return true;
 }
 
+/* Takes an open beat that is skipped; it has no time, and so the first thread's goes first. Its owner learns of it at
+ * its next call. */
+static bool take_skip(const struct search *search)
+{
+    const struct record *first = NULL;
+    struct slot *slot = NULL;
+    for (struct record *record = records_first(); record != NULL; record = record->next) {
+        struct slot *found = others_slot(record, search);
+        if (found == NULL || __atomic_load_n(&found->generation, __ATOMIC_ACQUIRE) != search->generation ||
+            slot_skips(found) == 0 || found->taken_skips == UINT16_MAX)
+            continue;
+        if (first == NULL || record->number < first->number) {
+            first = record;
+            slot = found;
+        }
+    }
+    if (slot == NULL)
+        return false;
+    slot->taken_skips++;
+    __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* Keeps all owners from ending beats of the id, also those that begin now. */
 static void keep_all_out(const struct search *search)
 {
@@ -99,32 +122,43 @@ static void keep_all_out(const struct search *search)
             wait_for(record, slot);
 }
 
+enum found { NOTHING, RECORDED, SKIPPED };
+
 /* During a first look beats come and go: one may go where it has not looked yet, and another come where it has. During
  * the second one none goes: an end that has a begin finds one. */
-static bool take_elsewhere(const struct search *search, uint64_t *start)
+static enum found take_elsewhere(const struct search *search, uint64_t *start)
 {
     uint64_t mask = lock_take(&slots_lock);
-    bool taken = take_oldest(search, start);
-    if (!taken) {
+    enum found found = take_oldest(search, start) ? RECORDED : take_skip(search) ? SKIPPED : NOTHING;
+    if (found == NOTHING) {
         keep_all_out(search);
-        taken = take_oldest(search, start);
+        found = take_oldest(search, start) ? RECORDED : NOTHING;
     }
     lock_give(&slots_lock, mask);
-    return taken;
+    return found;
+}
+
+static bool may_search(struct slot *slot)
+{
+    uint16_t bank = __atomic_load_n(&ekg_shared_.mode, __ATOMIC_RELAXED) & MODE_BANK;
+    if (slot->vain_bank != bank)
+        slot->vain_searches = 0;
+    slot->vain_bank = bank;
+    return slot->vain_searches < MOST_VAIN_SEARCHES;
 }
 
 void elsewhere_end(struct record *record, struct slot *slot, uint64_t now)
 {
     const struct search search = {record, slot->id, slot->generation};
     uint64_t start = 0;
-    if (slot->unmatched >= MOST_VAIN_SEARCHES || !take_elsewhere(&search, &start)) {
-        slot->unmatched++;
+    bool searches = may_search(slot);
+    enum found found = searches ? take_elsewhere(&search, &start) : NOTHING;
+    if (found == NOTHING) {
+        slot->vain_searches += searches;
         record_count(&record->unmatched);
-        return;
-    }
-    slot->unmatched = 0;
-    if (start != 0)
+    } else if (found == RECORDED && start != 0) {
         beat_add(slot, now > start ? now - start : 0);
-    else
+    } else if (found == RECORDED) {
         record_count(&record->dropped);
+    }
 }

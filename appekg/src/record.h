@@ -35,10 +35,12 @@ struct slot {
     uint32_t generation;   /* ekg_shared_.on when set up; 0 in a free slot */
     uint32_t deep;         /* innermost of the begins beyond the inline ones: its number, from 1 */
     uint32_t untimed;      /* open beats beyond what there is room for */
-    uint32_t unmatched;    /* ends without begin that nobody could use */
     uint32_t taken;        /* open beats, the oldest, that other threads have ended; written under the lock of slow.c */
-    uint32_t vain_entries; /* by handlers that have interrupted a change of the slot */
-    uint64_t was_open[2];  /* begin of the oldest beat that was open when the first one ended in the bank */
+    uint16_t taken_skips;  /* the same of beats that are skipped */
+    uint16_t vain_entries; /* by handlers that have interrupted a change of the slot */
+    uint16_t vain_searches; /* ends that had no begin in other threads either, while the same bank has been open */
+    uint16_t vain_bank;     /* that bank, as in the mode */
+    uint64_t was_open[2];   /* begin of the oldest beat that was open when the first one ended in the bank */
     struct bank banks[2];
 };
 
@@ -101,6 +103,13 @@ static inline uint32_t slot_open(const struct slot *slot)
     uint32_t taken = __atomic_load_n(&slot->taken, __ATOMIC_ACQUIRE);
     uint32_t depth = __atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & ~SLOT_INSIDE;
     return depth > taken ? depth - taken : 0;
+}
+
+/* Open beats that are skipped, and that nobody has ended: for others than the owner a guess, and no more is needed. */
+static inline uint32_t slot_skips(const struct slot *slot)
+{
+    uint64_t open = __atomic_load_n(&slot->skipping, __ATOMIC_RELAXED) / EKG_SKIPPED_;
+    return open > slot->taken_skips ? (uint32_t)open - slot->taken_skips : 0;
 }
 
 static inline uint64_t slot_oldest(const struct slot *slot)

@@ -35,6 +35,24 @@ static void remove_outermost(struct record *record, struct slot *slot)
     __atomic_store_n(&slot->depth, slot->depth - 1, __ATOMIC_RELEASE);
 }
 
+/* Brings up to date what is skipped: a lower factor holds at once, and others have ended beats. `ended`: the last one
+ * that was recorded, too. */
+static void settle_skips(struct slot *slot, bool ended)
+{
+    uint64_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+    uint64_t left = slot->skipping % EKG_SKIPPED_;
+    uint64_t open = slot_skips(slot);
+    slot->taken_skips = 0;
+    ekg_skip_((struct ekg_slot_ *)slot, open * EKG_SKIPPED_ + (ended || left > skip ? skip : left));
+}
+
+static void forget(struct record *record, struct slot *slot)
+{
+    record_forget_open(record, slot);
+    slot->taken_skips = 0;
+    __atomic_store_n(&slot->taken, 0, __ATOMIC_RELAXED);
+}
+
 /* Makes the slot the current generation's, without the beats that others have ended. False when that is not the current
  * one any more: its slots are being taken for the last time. */
 static bool set_up(struct record *record, struct slot *slot, uint32_t on)
@@ -45,15 +63,14 @@ static bool set_up(struct record *record, struct slot *slot, uint32_t on)
         return false;
     }
     if (slot->generation != on) {
-        record_forget_open(record, slot);
+        forget(record, slot);
         __atomic_store_n(&slot->generation, on, __ATOMIC_RELEASE);
     }
-    slot->key = (uint64_t)on << 32 | slot->id;
+    __atomic_store_n(&slot->key, (uint64_t)on << 32 | slot->id, __ATOMIC_RELAXED);
     uint32_t taken = __atomic_exchange_n(&slot->taken, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < taken && slot->depth > 0; i++)
         remove_outermost(record, slot);
-    if (taken > 0 && slot->depth == 0) /* the beat that was taken was recorded */
-        slot->skipping = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+    settle_skips(slot, taken > 0 && slot->depth == 0);
     __atomic_store_n(&slot->revoked, 0, __ATOMIC_RELEASE);
     lock_give(&slots_lock, mask);
     return true;
@@ -84,7 +101,8 @@ static struct ekg_slot_ *ready_slot(uint32_t id, bool ends)
             record_count(&record->dropped);
         return NULL;
     }
-    bool ready = slot->key == ((uint64_t)on << 32 | id) && __atomic_load_n(&slot->revoked, __ATOMIC_RELAXED) == 0;
+    bool ready = __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ((uint64_t)on << 32 | id) &&
+                 __atomic_load_n(&slot->revoked, __ATOMIC_RELAXED) == 0;
     return ready || set_up(record, slot, on) ? (struct ekg_slot_ *)slot : NULL;
 }
 
@@ -114,8 +132,10 @@ void slow_set_rate(uint32_t id, uint32_t skip)
     uint64_t mask = lock_take(&slots_lock);
     for (struct record *record = records_first(); record != NULL; record = record->next) {
         struct slot *slot = record_find(record, id);
-        if (slot != NULL)
-            __atomic_store_n(&slot->skip, skip, __ATOMIC_RELAXED);
+        if (slot == NULL)
+            continue;
+        __atomic_store_n(&slot->skip, skip, __ATOMIC_RELAXED);
+        __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner comes by set_up */
     }
     lock_give(&slots_lock, mask);
 }
