@@ -232,6 +232,6 @@ def test_a_compiler_that_is_not_there(name: str, tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    compiler = script(tmp_path / "fc", "echo > appekg.mod\n")
+    compiler = script(tmp_path / "fc", "exit 0\n")
     with pytest.raises(CompilerError, match="set XDG_CACHE_HOME"):
         module_directory(installation(), compiler, {"XDG_CACHE_HOME": str(tmp_path / "file")})
