@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from incprof.analysis.beats_match import Pair
 
 
+SINGLE = ("csv", "parquet", "sqlite", "history", "keep")
+
+
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of a comparison."""
     parser.add_argument("other", metavar="DIR2", nargs="?", help="compare this run with DIR, the baseline")
@@ -30,10 +33,12 @@ def refuse_mixture(args: argparse.Namespace) -> None:
         UsageError: there are such.
     """
     if args.other is None:
-        if args.fail_on:
-            raise UsageError("--fail-on needs something to compare with: a second run")
+        if args.fail_on and args.history is None:
+            raise UsageError("--fail-on needs something to compare with: a second run, or --history")
+        if args.keep is not None and args.history is None:
+            raise UsageError("--keep is about --history: give its file")
         return
-    single = [f"--{name}" for name in ("csv", "parquet", "sqlite") if getattr(args, name) is not None]
+    single = [f"--{name}" for name in SINGLE if getattr(args, name) is not None]
     if single:
         raise UsageError(f"{single[0]} is for one run: leave it out, or the second directory")
 
@@ -50,7 +55,8 @@ def run_compare(args: argparse.Namespace, width: int) -> int:
     from incprof.analysis.beats_gates import broken, parse
     from incprof.analysis.beats_match import match
     from incprof.report.beats_compare_json import write_json
-    from incprof.report.beats_compare_text import broken_line, write_text
+    from incprof.report.beats_compare_text import write_text
+    from incprof.report.beats_compare_words import broken_line
 
     conditions = [parse(text) for text in args.fail_on]
     wanted = argparse.Namespace(**{**vars(args), "id": None})  # a heartbeat may well be in one run only

@@ -4,6 +4,7 @@
     incprof heartbeats ekg-app --id 'solve:*' --time 60:120 --json
     incprof heartbeats ekg-app --csv rows.csv --sqlite heartbeats.sqlite
     incprof heartbeats ekg-base ekg-app --fail-on 'mean>10%'
+    incprof heartbeats ekg-app --history ~/app.history --fail-on poor
 
 All ranks and threads together, unless --rank and --thread pick some. A run that is still going on can be read.
 docs/heartbeats.md explains the output.
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from incprof.commands._beats import add_filters, load, run_of, summaries
 from incprof.commands._beats_compare import add_compare_arguments, refuse_mixture, run_compare
 from incprof.commands._beats_files import add_file_arguments, check_files, write_files
+from incprof.commands._beats_history import add_history_arguments, check_history, run_history
 from incprof.commands._common import warn
 from incprof.errors import PartialDataError
 
@@ -39,19 +41,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show every heartbeat, however many there are")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.heartbeats/1")
     add_file_arguments(parser)
+    add_history_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, sum up, write the files and print the rest."""
     refuse_mixture(args)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names are the program's: the terminal's encoding may not have them
+        sys.stdout.reconfigure(errors="backslashreplace")
     if args.other is not None:
         return run_compare(args, text_width())
     stdout_taken = check_files(args)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names are the program's: the terminal's encoding may not have them
-        sys.stdout.reconfigure(errors="backslashreplace")
+    if args.history is not None:
+        check_history(args, stdout_taken=stdout_taken)
     found = load(args.directory, args)
     warn(found.warnings)
     write_files(found, args)
+    if args.history is not None:
+        return run_history(found, args, text_width())
     if not stdout_taken:
         write(found, summaries(found), args)
     return PartialDataError.exit_code if found.damaged else 0

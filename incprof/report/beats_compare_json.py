@@ -10,7 +10,7 @@ from typing import TextIO
 from incprof.analysis.beatresults import BeatRun, BeatSummary
 from incprof.analysis.beats_compare import LEVEL, BeatDiff
 from incprof.analysis.beats_gates import Condition
-from incprof.report.beats_compare_text import broken_line
+from incprof.report.beats_compare_words import broken_line
 
 SCHEMA = "incprof.heartbeats-diff/1"
 KEYS = {"mean": "mean_s", "min": "min_s", "max": "max_s", "std": "std_s", "p95": "p95_s", "count": "count",
