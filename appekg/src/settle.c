@@ -11,9 +11,14 @@
 /* Until the interval thread has registered for the kernel's barriers. */
 bool record_fence = true;
 
+static bool owners_fence(void)
+{
+    return __atomic_load_n(&record_fence, __ATOMIC_SEQ_CST);
+}
+
 void records_choose_path(void)
 {
-    if (record_fence || !clock_is_counter)
+    if (owners_fence() || !__atomic_load_n(&clock_is_counter, __ATOMIC_RELAXED))
         __atomic_or_fetch(&ekg_shared_.mode, EKG_CAREFUL_, __ATOMIC_SEQ_CST);
     else
         __atomic_and_fetch(&ekg_shared_.mode, ~EKG_CAREFUL_, __ATOMIC_SEQ_CST);
@@ -31,19 +36,27 @@ void records_prepare(void)
     records_choose_path();
 }
 
-void records_barrier(void)
+/* The program has forbidden barriers to itself, by a filter of system calls. From here on the owners order their
+ * stores; those of before take nowhere near as long to be seen. */
+static void go_without(void)
 {
     const struct timespec pause = {0, STORES_BECOME_VISIBLE_NS};
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
-        return;
-    if (__atomic_exchange_n(&record_fence, true, __ATOMIC_SEQ_CST))
-        return;
-    /* The program has forbidden it to itself. From here on the owners order their stores; those of before take nowhere
-     * near as long to be seen. */
+    __atomic_store_n(&record_fence, true, __ATOMIC_SEQ_CST);
     records_choose_path();
     SYS2(SYS_nanosleep, &pause, NULL);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void records_barrier(void)
+{
+    bool fenced;
+    do {
+        fenced = owners_fence();
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        if (SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 || (fenced && owners_fence()))
+            return;
+    } while (fenced); /* the interval thread has just asked for barriers */
+    go_without();
 }
 
 bool slot_settled(const struct slot *slot, uint64_t deadline_ns)
