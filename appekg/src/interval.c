@@ -15,7 +15,7 @@
 
 static struct buffer rows;
 static struct snapshot snapshot;
-static uint64_t session_start_ns, own_ns_before;
+static uint64_t session_start_ns, own_ns_before, taken_before;
 static uint64_t settled_by_ns; /* owners that are inside are waited for until then, all together */
 static bool first_of_thread;
 static pid_t asking_tid;
@@ -24,7 +24,7 @@ void interval_start(uint64_t start_ns)
 {
     session_start_ns = start_ns;
     snapshot = (struct snapshot){.number = 0};
-    own_ns_before = 0;
+    own_ns_before = taken_before = 0;
     asking_tid = 0;
 }
 
@@ -185,7 +185,6 @@ const struct snapshot *interval_take(void)
 {
     struct moment now = clock_moment();
     bool trusted = clock_check(now);
-    uint64_t number = snapshot.number;
     uint64_t start_ns = snapshot.end_ns;
     bool enabled = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0;
 
@@ -194,7 +193,7 @@ const struct snapshot *interval_take(void)
     settled_by_ns = monotonic_ns() + (trusted ? LONGEST_SETTLE_NS : LAST_SETTLE_NS);
     if (!trusted)
         leave_the_counter();
-    snapshot = (struct snapshot){.number = number + (start_ns > 0), .start_ns = start_ns, .enabled = enabled};
+    snapshot = (struct snapshot){.number = taken_before++, .start_ns = start_ns, .enabled = enabled};
     snapshot.end_ns = now.ns - session_start_ns;
     snapshot.clock = clock_name();
     snapshot.dropped = slow_take_dropped();
