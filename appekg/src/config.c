@@ -40,6 +40,10 @@ static uint32_t factor(const struct ekg_options *options)
 {
     uint64_t fallback = options != NULL && options->rate_factor > 0 ? options->rate_factor : 1;
     uint64_t nano = environment_nano("EKG_RATE", NANO, (uint64_t)LARGEST_FACTOR * NANO, fallback * NANO, "the default");
+    if (nano % NANO != 0) {
+        environment_complain("EKG_RATE", environment_text("EKG_RATE"), "the default");
+        return (uint32_t)fallback;
+    }
     return (uint32_t)(nano / NANO);
 }
 

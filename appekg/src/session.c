@@ -29,6 +29,14 @@ static bool lists(const char *list, const char *name)
     return false;
 }
 
+static size_t names_in(const char *list)
+{
+    size_t names = 1;
+    for (; *list != '\0'; list++)
+        names += *list == ',';
+    return names;
+}
+
 static void choose_sinks(void)
 {
     size_t known = lists(config.sinks, "none");
@@ -36,10 +44,12 @@ static void choose_sinks(void)
         wanted[i] = lists(config.sinks, all_sinks[i]->name) ? all_sinks[i] : NULL;
         known += wanted[i] != NULL;
     }
-    if (known > 0)
-        return;
-    log_warn("EKG_SINK knows file, prometheus, ldms and none, using file", config.sinks);
-    wanted[0] = &sink_file;
+    if (known == 0)
+        wanted[0] = &sink_file;
+    if (known == 0)
+        log_warn("EKG_SINK knows file, prometheus, ldms and none, using file", config.sinks);
+    else if (known < names_in(config.sinks))
+        log_warn("EKG_SINK knows file, prometheus, ldms and none, using those", config.sinks);
 }
 
 bool session_configure(const struct ekg_options *options)
