@@ -40,7 +40,7 @@ class Recorded:
 
 def read_file(path: Path) -> Recorded:
     """Read a whole, undamaged file."""
-    head, columns, *lines = path.read_bytes().decode().splitlines()
+    head, columns, *lines = path.read_bytes().decode().removesuffix("\n").split("\n")
     assert head.startswith("#appekg ")
     assert tuple(columns.split(",")) == ROW_FIELDS
     found = Recorded(header=json.loads(head.removeprefix("#appekg ")))
