@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from incprof.analysis.beats_match import Pair
 
 
-SINGLE = ("csv", "parquet", "sqlite", "history", "keep")
+SINGLE = ("csv", "parquet", "sqlite", "plot", "history", "keep")
 
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from incprof.commands._beats import run_of, summaries
+from incprof.commands._beats import run_of
 from incprof.commands._beats_store import BeatRow, RunRow, check_store, opened
 from incprof.errors import GateError, PartialDataError, UsageError
 
@@ -50,7 +50,7 @@ def check_history(args: argparse.Namespace, *, stdout_taken: bool) -> None:
     check_store(args.history)
 
 
-def run_history(found: Heartbeats, args: argparse.Namespace, width: int) -> int:
+def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Namespace, width: int) -> int:
     """Keep a run, judge it, print.
 
     Raises:
@@ -63,7 +63,6 @@ def run_history(found: Heartbeats, args: argparse.Namespace, width: int) -> int:
     from incprof.report.beats_history_text import write_text
     from incprof.report.beats_history_words import poor_line
 
-    beats = summaries(found)
     own = run_row(found)
     with opened(args.history) as store:
         number, how = store.add(own, [beat_row(beat) for beat in beats])

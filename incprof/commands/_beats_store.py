@@ -98,26 +98,26 @@ class Store:
 
     def add(self, run: RunRow, beats: Sequence[BeatRow]) -> tuple[int, str]:
         """Keep a run; return its number and `added`, `updated` (there is more of it than before) or `known`."""
+        columns = ", ".join(RUN_COLUMNS)
         row = self._connection.execute(
-            "SELECT run_id, processes, duration_s, clean FROM runs WHERE identity = ?", (run.identity,)
+            f"SELECT run_id, {columns} FROM runs WHERE identity = ?", (run.identity,)
         ).fetchone()
         if row is None:
-            columns = ", ".join(RUN_COLUMNS)
             marks = ", ".join("?" * len(RUN_COLUMNS))
             values = tuple(asdict(run).values())
             number = self._connection.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", values).lastrowid
             assert number is not None
             self._add_beats(number, beats)
             return number, "added"
-        number, processes, duration_s, clean = row
-        grown = run.processes >= processes and run.duration_s >= duration_s and run.clean >= clean
-        if not grown or (run.processes, run.duration_s, run.clean) == (processes, duration_s, clean):
-            return int(number), "known"
+        number, old = int(row[0]), self._run(*row)
+        now, before = (run.processes, run.duration_s, run.clean), (old.processes, old.duration_s, old.clean)
+        if now == before or any(one < other for one, other in zip(now, before, strict=True)):
+            return number, "known"
         assignments = ", ".join(f"{name} = ?" for name in RUN_COLUMNS)
         self._connection.execute(f"UPDATE runs SET {assignments} WHERE run_id = ?", (*asdict(run).values(), number))
         self._connection.execute("DELETE FROM beats WHERE run_id = ?", (number,))
         self._add_beats(number, beats)
-        return int(number), "updated"
+        return number, "updated"
 
     def _add_beats(self, number: int, beats: Sequence[BeatRow]) -> None:
         """Keep the heartbeats of a run."""
@@ -138,9 +138,8 @@ class Store:
 
     def _run(self, number: int, *values: object) -> RunRow:
         """Return a run; SQLite takes any type in any column, so that they are looked at."""
-        kinds = {"str": str, "int": int, "float": (int, float)}
         for field, value in zip(fields(RunRow), values, strict=True):
-            if not isinstance(value, kinds[str(field.type)]):
+            if type(value).__name__ != field.type:
                 raise sqlite3.DataError(f"run {number} makes no sense: the file is damaged")
         return RunRow(*values)  # type: ignore[arg-type]
 

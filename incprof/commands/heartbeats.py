@@ -23,6 +23,7 @@ from incprof.commands._beats import add_filters, load, run_of, summaries
 from incprof.commands._beats_compare import add_compare_arguments, refuse_mixture, run_compare
 from incprof.commands._beats_files import add_file_arguments, check_files, write_files
 from incprof.commands._beats_history import add_history_arguments, check_history, run_history
+from incprof.commands._beats_plot import add_plot_arguments, check_plot, write_plot
 from incprof.commands._common import warn
 from incprof.errors import PartialDataError
 
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show every heartbeat, however many there are")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.heartbeats/1")
     add_file_arguments(parser)
+    add_plot_arguments(parser)
     add_history_arguments(parser)
 
 
@@ -52,15 +54,19 @@ def run(args: argparse.Namespace) -> int:
     if args.other is not None:
         return run_compare(args, text_width())
     stdout_taken = check_files(args)
+    check_plot(args)
     if args.history is not None:
         check_history(args, stdout_taken=stdout_taken)
     found = load(args.directory, args)
     warn(found.warnings)
     write_files(found, args)
-    if args.history is not None:
-        return run_history(found, args, text_width())
-    if not stdout_taken:
-        write(found, summaries(found), args)
+    if not stdout_taken or args.plot is not None:
+        beats = summaries(found)
+        write_plot(found, beats, args)
+        if args.history is not None:
+            return run_history(found, beats, args, text_width())
+        if not stdout_taken:
+            write(found, beats, args)
     return PartialDataError.exit_code if found.damaged else 0
 
 
