@@ -45,12 +45,12 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table: what was measured, the bar it has to reach, what came out."""
+    """One line of the table: what was measured, the bar it has to reach, what came out; `met` is None without a bar."""
 
     what: str
     bar: str
     reached: str
-    met: bool
+    met: bool | None
 
 
 def run(command: Command, cwd: Path, env: dict[str, str] | None = None) -> Usage:

@@ -15,9 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import collector, largecode
+from benchmarks import collector, heartbeat_files, heartbeat_programs, heartbeats, largecode
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result
+
+MET = {True: "yes", False: "**no**", None: ""}
 
 
 def _large_code(bed: Bed) -> tuple[str, Path, Command, Command]:
@@ -46,11 +48,37 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
+    yield from _heartbeats(bed)
     name, program, long, short = _large_code(bed)
     yield "bytes", lambda: largecode.bytes_per_interval(bed, name, long)
     yield "phases", lambda: largecode.phases_against_gprof(bed, name, program, long, short)
     if name == "lammps":
         yield "phases-generated", lambda: largecode.phases_against_gprof(bed, *_generated(bed))
+
+
+def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
+    pair, files = heartbeats.pair, heartbeat_files
+    yield "beat-pair", lambda: pair(bed, "pair of begin and end against two counter reads", "reads", 1.2)
+    yield "beat-2", lambda: heartbeats.threads(bed, 2)
+    yield "beat-8", lambda: heartbeats.threads(bed, 8)
+    yield "beat-rate", lambda: pair(bed, "pair with rate factor 100 against a full pair", "rate", 0.12)
+    yield "beat-disabled", lambda: pair(bed, "pair while disabled against a full pair", "disabled", 0.08)
+    yield "beat-run-tally", lambda: heartbeat_programs.whole_run(bed, "tally")
+    yield "beat-run-relax", lambda: heartbeat_programs.whole_run(bed, "relax")
+    yield "beat-off", lambda: heartbeat_programs.compiled_out(bed)
+    yield "beat-scope", lambda: pair(bed, "EKG_SCOPE against two counter reads", "scope", None)
+    yield "beat-nested", lambda: pair(bed, "recursive pair against a full pair", "nested", None)
+    yield "beat-pulse", lambda: pair(bed, "pulse against a full pair", "pulse", None)
+    yield "beat-fortran", lambda: heartbeats.fortran(bed)
+    yield "beat-python", lambda: heartbeats.python(bed)
+    clocks = "pair with EKG_CLOCK=monotonic against two of clock_gettime"
+    yield "beat-monotonic", lambda: pair(bed, clocks, "clocks", None, clock="monotonic")
+    yield "beat-steps", lambda: heartbeats.steps(bed)
+    yield "beat-churn", lambda: [heartbeats.churn(bed, 10), heartbeats.churn(bed, 1000)]
+    yield "beat-interval", lambda: heartbeats.interval_thread(bed)
+    yield "beat-own", lambda: [*files.interval_thread_cpu(bed, 1, 5), *files.interval_thread_cpu(bed, 0.01, 3)]
+    yield "beat-reader-hour", lambda: files.reader(bed, 1)
+    yield "beat-reader-day", lambda: files.reader(bed, 24)
 
 
 def main() -> int:
@@ -70,7 +98,7 @@ def main() -> int:
                 continue
             results = measure()
             for result in results if isinstance(results, list) else [results]:
-                met = "yes" if result.met else "**no**"
+                met = MET[result.met]
                 print(f"| {result.what} | {result.bar} | {result.reached} | {met} |", flush=True)
     return 0
 

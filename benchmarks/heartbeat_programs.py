@@ -1,0 +1,70 @@
+"""What heartbeats do to whole programs: a run with a million a second, and a build without them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+from pathlib import Path
+
+from appekg import _flags, _library
+from benchmarks.bed import HERE, Bed
+from benchmarks.heartbeats import build, environment
+from benchmarks.measure import Result, compare, run
+
+
+def whole_run(bed: Bed, work: str) -> list[Result]:
+    """A program with a million beats a second against the same program built with -DEKG_OFF (CPU time).
+
+    The last row says what two bare reads of the counter in the place of each beat do to it.
+    """
+    flags = ("-falign-functions=64", "-falign-loops=64")
+    with_beats = build(bed, "beats_work.c", *flags)
+    without = build(bed, "beats_work.c", *flags, "-DEKG_OFF", name="beats_work_off")
+    reads = build(bed, "beats_work.c", *flags, "-DEKG_OFF", "-DREADS", name="beats_work_reads")
+    probes = [float(run([without, work, "1000", "200000"], bed.scratch).output) for _ in range(5)]
+    words = [work, str(round(1000 * 1e-6 / min(probes))), "500000"]
+    rates: list[float] = []
+
+    def cost(program: Path) -> float:
+        usage = run([program, *words], bed.scratch, environment(bed))
+        if program == with_beats:
+            rates.append(1 / float(usage.output))
+        return usage.cpu_s
+
+    ratio = compare(lambda: cost(with_beats), lambda: cost(without), 3 * bed.pairs)
+    limit = compare(lambda: cost(reads), lambda: cost(without), 3 * bed.pairs)
+    what = f"whole run with 1e6 beats a second against -DEKG_OFF: {work}"
+    reached = f"{ratio}; {statistics.median(rates):.3g} beats a second"
+    return [
+        Result(what, "at most 1.06x", reached, ratio.median <= 1.06),
+        Result("the same, two counter reads instead of each beat", "-", str(limit), None),
+    ]
+
+
+def compiled_out(bed: Bed) -> Result:
+    """The machine code of a function with every call, -DEKG_OFF, against that of the same source without them."""
+    source = (HERE / "programs" / "beats_off.cpp").read_text()
+    plain = bed.scratch / "beats_none.cpp"
+    kept = [line for line in source.splitlines() if "ekg_" not in line and "EKG_" not in line]
+    plain.write_text("\n".join(kept) + "\n")
+    builds = [(compiler, level) for compiler in ("gcc -x c", "g++") for level in ("-O0", "-O2", "-O3")]
+    same = [
+        _text(bed, HERE / "programs" / "beats_off.cpp", compiler, level, "-DEKG_OFF")
+        == _text(bed, plain, compiler, level)
+        for compiler, level in builds
+        if shutil.which(compiler.split()[0])
+    ]
+    reached = f"{sum(same)} of {len(same)} builds the same (C and C++, -O0, -O2, -O3)"
+    return Result("-DEKG_OFF against the source without the calls", "same machine code", reached, all(same))
+
+
+def _text(bed: Bed, source: Path, compiler: str, *flags: str) -> bytes:
+    """The machine code that a compiler makes of a file, with what the linker will be told of it."""
+    part, text = bed.scratch / "part.o", bed.scratch / "part.text"
+    include = _flags.compile_flags(_library.find(os.environ))
+    subprocess.run([*compiler.split(), *flags, *include, "-c", str(source), "-o", str(part)], check=True)
+    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(part), str(text)], check=True)
+    calls = subprocess.run(["objdump", "-r", str(part)], capture_output=True, text=True, check=True).stdout
+    return text.read_bytes() + calls.encode()

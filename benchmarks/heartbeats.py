@@ -1,0 +1,157 @@
+"""What a heartbeat costs: pairs of begin and end, against two reads of the counter that they cannot do without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from appekg import _flags, _fortran_module, _library
+from benchmarks.bed import HERE, Bed
+from benchmarks.measure import Command, Ratio, Result, compare, run
+
+ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches of two things in turn, in one process: nanoseconds of the peer and of ours per round."""
+
+    peer: list[float]
+    ours: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """Median of the rounds' ratios."""
+        return statistics.median(b / a for a, b in zip(self.peer, self.ours, strict=True))
+
+
+def build(bed: Bed, source: str, *flags: str | Path, name: str | None = None) -> Path:
+    """A program of benchmarks/programs, linked with libappekg."""
+    found = _library.find(os.environ)
+    program = bed.scratch / (name or Path(source).stem)
+    words = ["gcc", "-O2", "-g", *_flags.compile_flags(found), str(HERE / "programs" / source), *map(str, flags)]
+    subprocess.run([*words, "-o", str(program), *_flags.link_flags(found), "-lpthread"], check=True)
+    return program
+
+
+def environment(bed: Bed, **settings: object) -> dict[str, str]:
+    """This process's environment with heartbeats written into a new folder `ekg` of the scratch folder."""
+    for old in bed.scratch.glob("ekg*"):
+        shutil.rmtree(old)
+    variables = {f"EKG_{name.upper()}": str(value) for name, value in settings.items()}
+    return {**os.environ, "EKG_DIR": str(bed.scratch / "ekg"), **variables}
+
+
+def columns(output: str) -> list[list[float]]:
+    """The columns of a table of numbers."""
+    return [list(column) for column in zip(*(map(float, line.split()) for line in output.splitlines()), strict=True)]
+
+
+def batches(bed: Bed, command: Command, **settings: object) -> Batches:
+    """Run a program that prints peer and ours."""
+    peer, ours = columns(run(command, bed.scratch, environment(bed, **settings)).output)
+    return Batches(peer, ours)
+
+
+def over_processes(runs: Iterable[Batches]) -> Ratio:
+    """The ratio of several processes: each one's own median is one pair."""
+    done = list(runs)
+    ratios = [one.ratio for one in done]
+    best = min(min(one.ours) for one in done) / min(min(one.peer) for one in done)
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios), len(ratios), best)
+
+
+def pair(bed: Bed, what: str, case: str, bar: float | None, **settings: object) -> Result:
+    """One case of beats_pairs.c; a bar of None: for information."""
+    program = build(bed, "beats_pairs.c")
+    return _result(bed, what, [program, case, str(ROUNDS)], bar, **settings)
+
+
+def _result(bed: Bed, what: str, command: Command, bar: float | None, **settings: object) -> Result:
+    done = [batches(bed, command, **settings) for _ in range(bed.pairs)]
+    ratio = over_processes(done)
+    ours, peer = (statistics.median(statistics.median(side) for side in sides) for sides in _sides(done))
+    reached = f"{ratio}; {ours:.3g} ns against {peer:.3g} ns"
+    if bar is None:
+        return Result(what, "-", reached, None)
+    return Result(what, f"at most {bar:g}x", reached, ratio.median <= bar)
+
+
+def _sides(done: list[Batches]) -> tuple[list[list[float]], list[list[float]]]:
+    return [one.ours for one in done], [one.peer for one in done]
+
+
+def fortran(bed: Bed) -> Result:
+    """The pair that Fortran makes: two calls, nothing inlined."""
+    what = "pair from Fortran against C's"
+    compiler = shutil.which("gfortran")
+    if compiler is None:
+        return Result(what, "-", "not measured: no gfortran", None)
+    found = _library.find(os.environ)
+    modules = _fortran_module.module_directory(found, compiler, os.environ)
+    part = bed.scratch / "beats_fortran.o"
+    flags = _flags.fortran_flags(found, modules)
+    source = HERE / "programs" / "beats_fortran.f90"
+    subprocess.run([compiler, "-O2", *flags, "-c", str(source), "-o", str(part)], cwd=bed.scratch, check=True)
+    program = build(bed, "beats_pairs.c", "-DWITH_FORTRAN", part, name="beats_fortran")
+    return _result(bed, what, [program, "fortran", str(ROUNDS)], None)
+
+
+def python(bed: Bed) -> list[Result]:
+    """The pair that Python makes, through the binding's functions and as a with block."""
+    command: Command = [sys.executable, HERE / "heartbeat_python.py", str(ROUNDS)]
+    done = [columns(run(command, bed.scratch, environment(bed)).output) for _ in range(bed.pairs)]
+    results = []
+    for column, name in ((1, "begin and end"), (2, "with block")):
+        ratio = over_processes(Batches(one[0], one[column]) for one in done)
+        ours, peer = (statistics.median(statistics.median(one[i]) for one in done) for i in (column, 0))
+        reached = f"{ratio}; {ours:.3g} ns against {peer:.3g} ns"
+        results.append(Result(f"Python: {name} against two of time.perf_counter_ns", "-", reached, None))
+    return results
+
+
+def threads(bed: Bed, count: int) -> Result:
+    """A pair's CPU time in each of several threads that beat at the same time, against the same thread alone."""
+    program = build(bed, "beats_threads.c")
+    pairs, reads = [], []
+    for _ in range(bed.pairs):
+        output = run([program, str(count), str(max(4, 40 // count))], bed.scratch, environment(bed)).output
+        read_alone, pair_alone, read_crowd, pair_crowd = columns(output)
+        pairs.append(Batches(pair_alone, pair_crowd))
+        reads.append(Batches(read_alone, read_crowd))
+    ratio, control = over_processes(pairs), over_processes(reads)
+    what = f"pair per thread (CPU time), {count} threads against one, {os.cpu_count()} cores"
+    reached = f"{ratio}; two counter reads: {control.median:.3g}x ({control.low:.3g}-{control.high:.3g})"
+    return Result(what, "at most 1.05x", reached, ratio.median <= 1.05)
+
+
+def churn(bed: Bed, count: int) -> Result:
+    """Threads that are made, beat once and are joined, against threads that do nothing."""
+    program = build(bed, "beats_churn.c")
+    what = f"thread with one beat against thread without, made and joined, batches of {count}"
+    return _result(bed, what, [program, "20", str(count)], None)
+
+
+def interval_thread(bed: Bed) -> Result:
+    """What a pair costs while the interval thread reads the same records a thousand times a second."""
+    program = build(bed, "beats_pairs.c")
+    command: Command = [program, "reads", str(ROUNDS)]
+    ratio = compare(lambda: batches(bed, command, interval=0.001).ratio, lambda: batches(bed, command).ratio, bed.pairs)
+    return Result("pair, 1 ms intervals against 1 s (both as multiples of two counter reads)", "-", str(ratio), None)
+
+
+def steps(bed: Bed) -> list[Result]:
+    """Instructions per beat, counted one by one."""
+    if os.uname().machine != "x86_64":
+        return []
+    output = run([build(bed, "beats_steps.c")], bed.scratch, environment(bed, interval=3600)).output
+    counts = dict(line.split("\t") for line in output.splitlines())
+    del counts["nothing"]
+    text = ", ".join(f"{name} {count}" for name, count in counts.items())
+    return [Result("instructions", "-", text, None)]
