@@ -55,8 +55,9 @@ class Judgement:
         p_value: Chance that a quiet run is this bad or worse; None if there are too few past runs.
         p_adjusted: The same, in view of the number of figures.
         better_runs: Past runs that were better.
-        verdict: `poor`, `good` (as unusual, but better), `usual`, `few` (past runs with it), or `missing` (every past
-            run has this heartbeat).
+        verdict: `poor`, `good` (as unusual, but better), `usual`, `few` (past runs with it), `missing` (every past run
+            has this heartbeat), or `follows`: a poor rate where the durations of other heartbeats are poor, and not
+            this one's. A phase that takes longer leaves less time for all others.
     """
 
     id: int
@@ -119,6 +120,10 @@ def judge(
     for at, bad, good in zip(asked, worse, better, strict=True):
         verdict = "poor" if bad <= ALARM else "good" if good <= ALARM else "usual"
         found[at] = replace(found[at], p_adjusted=bad, verdict=verdict)
+    longer = {judgement.id for judgement in found if judgement.metric == "mean" and judgement.verdict == "poor"}
+    for at, judgement in enumerate(found):
+        if longer and judgement.verdict == "poor" and judgement.id not in longer:
+            found[at] = replace(judgement, verdict="follows")
     return found + _missing(now, past)
 
 

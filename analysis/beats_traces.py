@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.beatresults import BeatSeries, BeatSummary, FloatArray
+from incprof.analysis.beatresults import BeatSummary, FloatArray
 
 MOST = 8
 BINS = 500
@@ -53,7 +53,7 @@ def trace(beat: BeatSummary, interval_s: float, bins: int = BINS) -> BeatTrace:
     """Return a heartbeat over time.
 
     Beats in progress are drawn with their number, and at the duration that they come to: the mean of the interval in
-    which they end, or as long as they have been seen where that is more, or where they do not end.
+    which they end, unless they were seen to last longer; at the end of the run, what the oldest has come to.
 
     Args:
         beat: The heartbeat.
@@ -68,7 +68,7 @@ def trace(beat: BeatSummary, interval_s: float, bins: int = BINS) -> BeatTrace:
     waiting = running & ~ended
     edges = np.arange(min(bins, len(end)) + 1) * len(end) // max(min(bins, len(end)), 1)
     count = _trace(np.where(number > 0, number, np.nan), np.where(waiting, series.open, np.nan), edges)
-    duration = _trace(series.mean_s, _durations_to_be(series, waiting, begin), edges)
+    duration = _trace(series.mean_s, _durations_to_be(beat, waiting, begin), edges)
     return BeatTrace(beat.id, beat.name, begin[edges[:-1]], end[edges[1:] - 1], count, duration)
 
 
@@ -79,15 +79,19 @@ def begins(end_s: FloatArray, interval_s: float) -> FloatArray:
     return np.maximum(starts, 0.0)
 
 
-def _durations_to_be(series: BeatSeries, waiting: np.ndarray, begin_s: FloatArray) -> FloatArray:
+def _durations_to_be(beat: BeatSummary, waiting: np.ndarray, begin_s: FloatArray) -> FloatArray:
     """Return the duration to draw in cells where beats are in progress and none ends; NaN elsewhere, shape (m,)."""
     result = np.full(len(waiting), np.nan)
-    mean = series.mean_s
+    mean, end_s = beat.series.mean_s, beat.series.end_s
     bounds = np.flatnonzero(np.diff(np.concatenate([[0], waiting.astype(np.int8), [0]])))
     for first, after in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
-        seen = float(series.end_s[after - 1] - begin_s[first])
-        came_to = float(mean[after]) if after < len(mean) else np.nan
-        result[first:after] = np.nanmax([seen, came_to])
+        if after == len(mean):
+            come_to = beat.open_s
+        elif np.isnan(mean[after]):  # dropped: its thread ended, or recording was switched off
+            come_to = float(end_s[after - 1] - begin_s[first])
+        else:  # it was there at the end of the first cell, and at that of the last
+            come_to = max(float(mean[after]), float(end_s[after - 1] - end_s[first]))
+        result[first:after] = come_to
     return result
 
 

@@ -130,7 +130,7 @@ def slow_lines(slow: Slow) -> list[str]:
     longest = sorted(slow.stretches, key=lambda s: (-s.intervals, s.start_s))[:STRETCHES]
     for stretch in sorted(longest, key=lambda s: s.start_s):
         what = f"{_count(stretch.intervals, 'interval')}, mean {words.seconds(stretch.mean_s)}"
-        lines.append(f"    {stretch.start_s:.6g} to {stretch.end_s:.6g} s: {what}")
+        lines.append(f"    {round(stretch.start_s, 3):.8g} to {round(stretch.end_s, 3):.8g} s: {what}")
     if len(longest) < len(slow.stretches):
         lines.append(f"    and {len(slow.stretches) - len(longest)} shorter ones")
     return lines

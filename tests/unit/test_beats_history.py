@@ -96,6 +96,16 @@ def test_less_time_is_good_and_a_lower_rate_is_poor():
     ]  # fmt: skip
 
 
+def test_one_phase_that_takes_longer_lowers_all_rates_and_is_the_one_that_is_poor():
+    rng = np.random.default_rng(6)
+    past = runs(rng, 40, beats=2, noise=0.01)
+    now = {("b0", 0): (0, {"mean": 2e-3, "rate": 5.0}), ("b1", 0): (1, {"mean": 1e-3, "rate": 5.0})}
+    assert verdicts(now, past) == ["poor", "poor", "usual", "follows"]
+    # Where no phase takes longer, something outside them does.
+    now["b0", 0] = (0, {"mean": 1e-3, "rate": 5.0})
+    assert verdicts(now, past) == ["usual", "poor", "usual", "poor"]
+
+
 def test_too_few_past_runs_are_not_judged_by():
     rng = np.random.default_rng(4)
     past = runs(rng, MIN_PAST - 1, noise=0.001)

@@ -3,6 +3,7 @@ import io
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,7 +101,8 @@ def test_any_name(name):
 
 
 @pytest.mark.parametrize(
-    "found", [[], [beat(1)], [beat(1, None, [0, 0], pulses=[1, 2])], [beat(1, None, [0, 0], opens=[1, 1])]]
+    "found",
+    [[], [beat(1)], [beat(1, None, [0, 0], pulses=[1, 2])], [replace(beat(1, None, [0, 0], opens=[1, 1]), open_s=1.5)]],
 )
 def test_little_to_draw(found):
     assert picture("png", found).startswith(b"\x89PNG")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,11 +33,15 @@ def test_a_long_beat_leaves_no_gap():
 
 
 def test_a_beat_that_does_not_end_is_as_long_as_it_was_seen():
-    found = trace(beat(1, "s", [1, 0, 0, 0], [0.5] * 4, opens=[1] * 4), 1.0)
-    same(found.duration_s.progress, [NONE, 3, 3, 3])
-    # It ends among many short ones: their mean is not its duration.
-    found = trace(beat(1, "s", [1, 0, 0, 100], [0.5, NONE, NONE, 0.01], opens=[1, 1, 1, 0]), 1.0)
-    same(found.duration_s.progress, [NONE, 2, 2, NONE])
+    found = trace(replace(beat(1, "s", [1, 0, 0, 0], [0.5] * 4, opens=[1] * 4), open_s=3.2), 1.0)
+    same(found.duration_s.progress, [NONE, 3.2, 3.2, 3.2])
+    dropped = trace(beat(1, "s", [1, 0, 0, 0, 0, 1], [0.5] * 6, opens=[1, 1, 1, 0, 0, 0]), 1.0)
+    same(dropped.duration_s.progress, [NONE, 2, 2, NONE, NONE, NONE])
+
+
+def test_a_long_beat_that_ends_among_short_ones_is_not_as_short_as_they():
+    found = trace(beat(1, "s", [1, 0, 0, 0, 100], [0.5, NONE, NONE, NONE, 0.01], opens=[1, 1, 1, 1, 0]), 1.0)
+    same(found.duration_s.progress, [NONE, 2, 2, 2, NONE])
 
 
 def test_pulses_are_counted_where_there_is_nothing_else():
