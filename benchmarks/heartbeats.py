@@ -77,7 +77,7 @@ def _result(bed: Bed, what: str, command: Command, bar: float | None, **settings
     done = [batches(bed, command, **settings) for _ in range(bed.pairs)]
     ratio = over_processes(done)
     ours, peer = (statistics.median(statistics.median(side) for side in sides) for sides in _sides(done))
-    reached = f"{ratio}; {ours:.3g} ns against {peer:.3g} ns"
+    reached = f"{ratio.text(4)}; {ours:.3g} ns against {peer:.3g} ns"
     if bar is None:
         return Result(what, "-", reached, None)
     return Result(what, f"at most {bar:g}x", reached, ratio.median <= bar)
@@ -127,7 +127,7 @@ def threads(bed: Bed, count: int) -> Result:
         reads.append(Batches(read_alone, read_crowd))
     ratio, control = over_processes(pairs), over_processes(reads)
     what = f"pair per thread (CPU time), {count} threads against one, {os.cpu_count()} cores"
-    reached = f"{ratio}; two counter reads: {control.median:.3g}x ({control.low:.3g}-{control.high:.3g})"
+    reached = f"{ratio.text(4)}; two counter reads: {control.median:.4g}x ({control.low:.4g}-{control.high:.4g})"
     return Result(what, "at most 1.05x", reached, ratio.median <= 1.05)
 
 

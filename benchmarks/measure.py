@@ -39,8 +39,12 @@ class Ratio:
 
     def __str__(self) -> str:
         """`0.27x (0.25-0.31, 7 pairs; best against best 0.26x)`."""
-        spread = f"{self.low:.3g}-{self.high:.3g}, {self.pairs} pairs"
-        return f"{self.median:.3g}x ({spread}; best against best {self.best:.3g}x)"
+        return self.text()
+
+    def text(self, digits: int = 3) -> str:
+        """The same with as many digits as the measurement is good for."""
+        median, low, high, best = (f"{value:.{digits}g}" for value in (self.median, self.low, self.high, self.best))
+        return f"{median}x ({low}-{high}, {self.pairs} pairs; best against best {best}x)"
 
 
 @dataclass(frozen=True)
