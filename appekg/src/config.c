@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "environment.h"
 #include "log.h"
@@ -51,20 +50,13 @@ void config_read(struct config *config, const struct ekg_options *options)
 {
     static const char *const starts[] = {"on", "off", NULL};
     static const char *const clocks[] = {"auto", "monotonic", NULL};
-    *config = (struct config){.rank = -1};
-    /* A program with more rights than its caller writes no files where the caller says. */
-    if (getauxval(AT_SECURE) != 0) {
-        config->disabled = true;
-        return;
-    }
-    environment_log_level("EKG_LOG");
+    *config = (struct config){.factor = 1};
     take_text(config->directory, sizeof config->directory, "EKG_DIR", options != NULL ? options->directory : NULL);
     take_text(config->sinks, sizeof config->sinks, "EKG_SINK", options != NULL ? options->sinks : NULL);
     if (config->sinks[0] == '\0')
         strcpy(config->sinks, "file");
     config->interval_ns = interval(options);
     config->factor = factor(options);
-    config->rank = environment_rank("EKG_RANK");
     config->start_off = options != NULL && options->start_off != 0;
     if (environment_text("EKG_START") != NULL)
         config->start_off = environment_choice("EKG_START", starts) == 1;

@@ -13,14 +13,13 @@ struct config {
     char sinks[256];          /* names, with commas */
     uint64_t interval_ns;
     uint32_t factor; /* of ids without one of their own */
-    int rank;        /* EKG_RANK, or -1 */
     bool start_off;
     bool monotonic; /* EKG_CLOCK=monotonic: no counter */
     bool disabled;
 };
 
-/* Reads both. A bad value costs one line that names it, and its default is used. `options` may be NULL. Not thread-safe
- * (getenv). */
+/* Reads both, when it is known how much may be said. A bad value costs one line that names it, and its default is used.
+ * `options` may be NULL. Not thread-safe (getenv). */
 void config_read(struct config *config, const struct ekg_options *options);
 
 #endif

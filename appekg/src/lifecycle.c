@@ -33,6 +33,7 @@ static enum state state;
 static struct lock starting; /* guards changes of `state`; taken before all others */
 static bool has_begun;       /* once per process image, also across forks */
 static bool follows_forks;
+static bool starts_off; /* a child of a process that is switched off: until its first beat, it only seems to be on */
 static pid_t owner;
 static uint64_t start_ns;
 static uint64_t fork_masks[3];
@@ -44,6 +45,7 @@ static enum state get_state(void)
 
 void lifecycle_switch(bool on)
 {
+    __atomic_store_n(&starts_off, false, __ATOMIC_RELAXED);
     if (!on) {
         __atomic_store_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);
         return;
@@ -137,6 +139,8 @@ static void fork_prepare(void)
     fork_masks[0] = mask;
     fork_masks[1] = slow_before_fork();
     fork_masks[2] = catalogue_before_fork();
+    if (get_state() == IDLE && __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0)
+        session_identify();
 }
 
 static void fork_parent(void)
@@ -146,7 +150,8 @@ static void fork_parent(void)
     lock_give(&starting, fork_masks[0]);
 }
 
-/* The child is a process of its own: it has a file of its own as soon as it has a beat of its own. */
+/* The child is a process of its own: it has a file of its own as soon as it has a beat of its own. That is so while it
+ * is switched off, too: an operator can switch it on. */
 static void become_a_child(void)
 {
     owner = (pid_t)SYS0(SYS_getpid);
@@ -158,10 +163,10 @@ static void become_a_child(void)
     interval_forget();
     records_forget();
     session_forget();
-    if (__atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0) {
-        lifecycle_switch(false);
-        lifecycle_switch(true);
-    }
+    bool off = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) == 0;
+    lifecycle_switch(false);
+    lifecycle_switch(true);
+    starts_off = off;
     __atomic_store_n(&state, FORKED, __ATOMIC_RELEASE);
 }
 
@@ -179,15 +184,13 @@ static __attribute__((constructor)) void at_load(void)
 
 static bool begin_once(const struct ekg_options *options)
 {
-    log_start("appekg");
     if (!session_configure(options))
         return false;
     if (!follows_forks || !records_start()) {
         log_warn("no memory, no heartbeats", NULL);
         return false;
     }
-    if (session_starts_off())
-        lifecycle_switch(false);
+    starts_off = session_starts_off();
     return true;
 }
 
@@ -197,8 +200,10 @@ static bool begin(const struct ekg_options *options, bool forked)
         return false;
     has_begun = true;
     __atomic_store_n(&owner, (pid_t)SYS0(SYS_getpid), __ATOMIC_RELAXED);
-    start_ns = session_open(forked);
+    start_ns = session_open();
     interval_start(start_ns);
+    if (starts_off)
+        lifecycle_switch(false);
     if (!session_has_sink())
         return false;
     if (start_thread())
@@ -212,6 +217,7 @@ bool lifecycle_start(const struct ekg_options *options)
     enum state now = get_state();
     if (now == RUNNING || now == OVER)
         return now == RUNNING;
+    int errno_kept = errno;
     uint64_t mask = lock_take(&starting);
     now = get_state();
     if (now == IDLE || now == FORKED) {
@@ -221,6 +227,7 @@ bool lifecycle_start(const struct ekg_options *options)
             lifecycle_switch(false);
     }
     lock_give(&starting, mask);
+    errno = errno_kept;
     return now == RUNNING;
 }
 
@@ -274,5 +281,6 @@ void ekg_disable(void)
 
 int ekg_is_enabled(void)
 {
-    return get_state() != OVER && __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0;
+    return get_state() != OVER && __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0 &&
+           !__atomic_load_n(&starts_off, __ATOMIC_RELAXED);
 }

@@ -2,10 +2,12 @@
 #include "session.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "catalogue.h"
 #include "clock.h"
 #include "control.h"
+#include "environment.h"
 #include "log.h"
 #include "sys.h"
 
@@ -14,6 +16,7 @@ static const struct sink *const all_sinks[] = {&sink_file, &sink_prometheus, &si
 
 static struct config config;
 static struct launch launch;
+static pid_t identified_pid;
 static struct session session = {&config, &launch, 0, false};
 static const struct sink *wanted[SINKS], *in_use[SINKS];
 
@@ -52,15 +55,27 @@ static void choose_sinks(void)
         log_warn("EKG_SINK knows file, prometheus, ldms and none, using those", config.sinks);
 }
 
+/* A program with more rights than its caller writes no files where the caller says. */
+bool session_identify(void)
+{
+    if (identified_pid != 0 || getauxval(AT_SECURE) != 0)
+        return identified_pid != 0;
+    log_start("appekg");
+    environment_log_level("EKG_LOG");
+    if (launch_identify(&launch, environment_rank("EKG_RANK")))
+        identified_pid = (pid_t)SYS0(SYS_getpid);
+    return identified_pid != 0;
+}
+
 bool session_configure(const struct ekg_options *options)
 {
+    if (!session_identify())
+        return false;
     config_read(&config, options);
     if (config.disabled)
         return false;
     choose_sinks();
     catalogue_set_default_factor(config.factor);
-    if (!launch_identify(&launch, config.rank))
-        return false;
     const char *directory = config.directory[0] != '\0' ? config.directory : NULL;
     if (!lists(config.sinks, "none") && !launch_claim_directory(&launch, directory, "ekg"))
         return false;
@@ -69,10 +84,10 @@ bool session_configure(const struct ekg_options *options)
 }
 
 /* A sink that cannot be used is replaced by the file: heartbeats are not lost because a service is not there. */
-uint64_t session_open(bool forked)
+uint64_t session_open(void)
 {
     session.start_ns = clock_moment().ns;
-    session.forked = forked;
+    session.forked = SYS0(SYS_getpid) != identified_pid;
     control_start(launch.directory);
     for (size_t i = SINKS; i-- > 0;) {
         in_use[i] = wanted[i] != NULL && wanted[i]->open(&session) ? wanted[i] : NULL;
