@@ -71,7 +71,7 @@ def run_compare(args: argparse.Namespace, width: int) -> int:
     if args.json:
         write_json(runs, notes, diffs, failed, warnings, sys.stdout)
     else:
-        write_text(runs, notes, diffs, sys.stdout, width=width)
+        write_text(runs, notes, diffs, sys.stdout, width=width, every=args.all)
     if failed:
         sys.stdout.flush()
         raise GateError("\nincprof: ".join(broken_line(condition, diff) for condition, diff in failed))

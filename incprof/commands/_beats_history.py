@@ -88,7 +88,7 @@ def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Name
     if args.json:
         write_json(history, found.warnings, sys.stdout)
     else:
-        write_text(history, sys.stdout, width=width)
+        write_text(history, sys.stdout, width=width, every=args.all)
     if args.fail_on and history.poor:
         sys.stdout.flush()
         raise GateError("\nincprof: ".join(map(poor_line, history.poor)))

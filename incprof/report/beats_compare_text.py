@@ -15,6 +15,8 @@ HEADS = (
     "Wall % B",
 )  # fmt: skip
 NAME, VERDICT, GAP = 1, 6, 2
+SHOWN = 40
+NOTABLE = ("slower", "faster", "gone", "new")
 VERDICTS = {
     "noise": "within noise",
     "unsure": "too few intervals",
@@ -30,6 +32,7 @@ def write_text(
     out: TextIO,
     *,
     width: int = 120,
+    every: bool = False,
 ) -> None:
     """Write the comparison, about `width` columns wide.
 
@@ -39,6 +42,7 @@ def write_text(
         diffs: Their heartbeats.
         out: Where to.
         width: Columns; names are cut to fit.
+        every: Show every heartbeat; else SHOWN of them.
     """
     for letter, (path, run) in zip("AB", runs, strict=True):
         out.write(f"{letter}  {words.printable(path)}: {_head(run)}\n")
@@ -47,9 +51,12 @@ def write_text(
     if not diffs:
         out.write("no heartbeats\n")
         return
-    out.writelines(line + "\n" for line in table(diffs, width))
+    shown = list(diffs) if every else foremost(diffs)
+    out.writelines(line + "\n" for line in table(shown, width))
+    if len(shown) < len(diffs):
+        out.write(f"{_more(diffs, shown)}: --all, --id or --json\n")
     odd = [
-        f"{label(diff)}: {words.printable(note)}" for diff in diffs for note in (*diff.pair.notes, *_rate_note(diff))
+        f"{label(diff)}: {words.printable(note)}" for diff in shown for note in (*diff.pair.notes, *_rate_note(diff))
     ]
     if odd:
         out.write("\n" + "\n".join(dict.fromkeys(odd)) + "\n")
@@ -61,6 +68,26 @@ def _head(run: BeatRun) -> str:
     parts.append(f"{run.threads} thread" + "s" * (run.threads != 1))
     parts.append(f"{run.intervals} interval" + "s" * (run.intervals != 1) + f" of {run.interval_s:g} s")
     return ", ".join([*parts, words.elapsed(run.duration_s)])
+
+
+def foremost(diffs: Sequence[BeatDiff]) -> list[BeatDiff]:
+    """Return SHOWN heartbeats, by id: those with something to say, then those that take most time."""
+
+    def rank(diff: BeatDiff) -> tuple[bool, float, int]:
+        return (diff.verdict not in NOTABLE, -max(diff.deltas["busy"].a or 0, diff.deltas["busy"].b or 0), diff.pair.id)
+
+    order = sorted(range(len(diffs)), key=lambda at: rank(diffs[at]))
+    return [diffs[at] for at in sorted(order[:SHOWN])]
+
+
+def _more(diffs: Sequence[BeatDiff], shown: Sequence[BeatDiff]) -> str:
+    """Say how many heartbeats are not shown, and whether there is something to say of them."""
+    parts = [f"{len(diffs) - len(shown)} more heartbeats"]
+    for verdict in NOTABLE:
+        number = sum(d.verdict == verdict for d in diffs) - sum(d.verdict == verdict for d in shown)
+        if number:
+            parts.append(f"{number} {VERDICTS.get(verdict, verdict)}")
+    return ", ".join(parts)
 
 
 def table(diffs: Sequence[BeatDiff], width: int) -> list[str]:

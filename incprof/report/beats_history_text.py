@@ -30,19 +30,19 @@ SHOWN = 80
 STRETCHES = 5
 
 
-def write_text(history: History, out: TextIO, *, width: int = 120) -> None:
-    """Write the answer, about `width` columns wide."""
+def write_text(history: History, out: TextIO, *, width: int = 120, every: bool = False) -> None:
+    """Write the answer, about `width` columns wide; `every` figure, or SHOWN of them and those that are poor."""
     run = history.run
     parts = [words.printable(run.app), _count(run.ranks, "rank"), f"{_count(history.threads, 'thread')} at a time"]
     out.write(", ".join([*parts, words.elapsed(run.duration_s), f"started {when(history.start_unix_s)}"]) + "\n")
     out.writelines(line + "\n" for line in _about(history))
     out.write("\n" + verdict(history) + "\n")
-    shown = foremost(history.judgements)
+    shown = list(history.judgements) if every else foremost(history.judgements)
     if shown:
         out.write("\n")
         out.writelines(line + "\n" for line in table(shown, width))
     if len(shown) < len(history.judgements):
-        out.write(f"{len(history.judgements) - len(shown)} more figures, none of them poor: --json\n")
+        out.write(f"{len(history.judgements) - len(shown)} more figures, none of them poor: --all or --json\n")
     notable = [line for slow in history.slow if slow.notable for line in slow_lines(slow)]
     if notable:
         out.write("\nSlower than 99 % of the past's intervals (1 in 100 is expected):\n")

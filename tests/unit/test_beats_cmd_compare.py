@@ -141,6 +141,26 @@ def test_nothing_there_is_4(base, tmp_path, capsys):
     assert answer(capsys, tmp_path / "nowhere", base)[0] == 4
 
 
+def test_of_many_heartbeats_those_with_something_to_say_are_shown(tmp_path, capsys):
+    for name, scale in (("A", 1.0), ("B", 1.5)):
+        file = EkgFile(0)
+        draw = random.Random(name)
+        for _ in range(20):
+            rows = [
+                beats(0, i, [int((i + 1) * 1e5 * (scale if i == 7 else 1) * draw.gauss(1, 0.01))]) for i in range(99)
+            ]
+            file.interval(*(rows if name == "A" else rows[1:]))
+        file.end().save(tmp_path / name / "rank-00000.ekg")
+    lines = answer(capsys, tmp_path / "A", tmp_path / "B")[1].splitlines()
+    assert len(lines) == 45
+    assert lines[4].split()[0] == "0"
+    assert "not in B" in lines[4]
+    assert lines[5].split()[0] == "7"
+    assert "slower" in lines[5]
+    assert lines[-1].startswith("59 more heartbeats")
+    assert len(answer(capsys, tmp_path / "A", tmp_path / "B", "--all")[1].splitlines()) == 4 + 99
+
+
 def test_other_shapes_of_runs_are_said(tmp_path, capsys):
     a, b = simple_run(tmp_path / "A"), simple_run(tmp_path / "B", ranks=2)
     _, out, _ = answer(capsys, a, b)
