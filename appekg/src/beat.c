@@ -71,6 +71,11 @@ static inline void write_depth(struct slot *slot, uint32_t depth)
     __atomic_store_n(&slot->depth, depth, __ATOMIC_RELEASE);
 }
 
+static inline void skip(struct slot *slot, uint32_t count)
+{
+    ekg_skip_((struct ekg_slot_ *)slot, count);
+}
+
 static inline uint32_t read_mode(void)
 {
     return __atomic_load_n(&ekg_shared_.mode, __ATOMIC_ACQUIRE);
@@ -152,7 +157,7 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
         record_count(&mine()->dropped);
     }
     if (depth == 0)
-        slot->skipping = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+        skip(slot, __atomic_load_n(&slot->skip, __ATOMIC_RELAXED));
     write_depth(slot, depth);
 }
 
@@ -192,9 +197,9 @@ void ekg_end_timed_(struct ekg_slot_ *public)
         return;
     }
     add(slot, mode, duration, start);
-    uint32_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
-    if (skip != 0)
-        slot->skipping = skip;
+    uint32_t factor_less_one = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+    if (factor_less_one != 0)
+        skip(slot, factor_less_one);
     write_depth(slot, 0);
 }
 
@@ -211,6 +216,6 @@ void ekg_pulse_counted_(struct ekg_slot_ *public)
         return;
     record_bank(slot, read_mode())->pulses++;
     if (depth == 0)
-        slot->skipping = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
+        skip(slot, __atomic_load_n(&slot->skip, __ATOMIC_RELAXED));
     write_depth(slot, depth);
 }

@@ -169,7 +169,7 @@ void record_forget_open(struct record *record, struct slot *slot)
         record_give_deep(record, number);
     }
     slot->untimed = 0;
-    slot->skipping = 0;
+    ekg_skip_((struct ekg_slot_ *)slot, 0);
     __atomic_store_n(&slot->depth, 0, __ATOMIC_RELEASE);
 }
 
