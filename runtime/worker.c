@@ -5,12 +5,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "log.h"
 #include "sys.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
+#define BLOCK_BYTES ((size_t)64 << 10) /* on either side of the thread pointer */
 #define LONGEST_START_NS 2000000000u
 #define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
 
@@ -126,19 +128,34 @@ static bool spawn(void)
 
 #else
 
+/* The thread has a thread block of its own: that of the thread which starts it goes with that thread. It is empty. What
+ * libc's plain functions look for in theirs is a canary, which may be 0, and where it is itself. */
+static void *thread_block(uint8_t *block)
+{
+    uint8_t *pointer = block + BLOCK_BYTES;
+#if defined(__x86_64__)
+    const struct {
+        void *self, *vector, *descriptor;
+        int has_threads;
+    } head = {pointer, NULL, pointer, 1};
+    memcpy(pointer, &head, sizeof head);
+#endif
+    return pointer;
+}
+
 static bool spawn(void)
 {
-    const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    stack = sys_alloc(STACK_BYTES);
+    const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+    stack = sys_alloc(STACK_BYTES + 2 * BLOCK_BYTES);
     if (stack == NULL)
         return false;
     SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
-    int made = clone(enter, stack + STACK_BYTES, flags, NULL);
+    int made = clone(enter, stack + STACK_BYTES, flags, NULL, NULL, thread_block(stack + STACK_BYTES));
     if (made > 0) {
         tid = made;
         return true;
     }
-    sys_free(stack, STACK_BYTES);
+    sys_free(stack, STACK_BYTES + 2 * BLOCK_BYTES);
     stack = NULL;
     return false;
 }
@@ -167,7 +184,7 @@ bool worker_start(const char *name, void (*run)(void))
 
 void worker_forget(void)
 {
-    sys_free(stack, STACK_BYTES);
+    sys_free(stack, STACK_BYTES + 2 * BLOCK_BYTES);
     stack = NULL;
     state = ENDED;
     asked = 0;

@@ -1,5 +1,5 @@
-/* Raw system calls, usable where libc is not: in the signal handler and in the interval thread, which borrows the
- * TLS of the thread that started it and so must never write errno.
+/* Raw system calls, usable where libc is not: in the signal handler and in the interval thread, which has no
+ * errno and nothing else that libc keeps per thread.
  *
  * Everything here is async-signal-safe and thread-safe. Results are the kernel's: negative errno on failure.
  */

@@ -3,8 +3,8 @@
  * It is made by clone, so that libc goes on as for a program without it (and ends the process when the application's
  * last thread ends). It shares neither the table of descriptors nor the working directory, root and umask with the
  * application: a program that closes every descriptor, counts on the lowest number being free, waits for the end of a
- * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It runs on
- * another thread's TLS and uses none of it.
+ * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It has
+ * an empty thread block, not libc's: what libc keeps per thread is not to be used, errno least of all.
  */
 #ifndef RUNTIME_WORKER_H
 #define RUNTIME_WORKER_H
