@@ -94,7 +94,7 @@ def _library_words(compiler: str) -> list[str]:
     """What appekg/CMakeLists.txt compiles with."""
     words = [compiler, "-std=gnu11", "-O2", "-g", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-stack-protector"]
     includes = [INCLUDE, ROOT / "appekg" / "src", ROOT / "runtime" / "include"]
-    return [*words, "-DEKG_BUILD_", VERSION, *(f"-I{path}" for path in includes)]
+    return [*words, "-fno-plt", "-DEKG_BUILD_", VERSION, *(f"-I{path}" for path in includes)]
 
 
 def _library_sources() -> list[Path]:

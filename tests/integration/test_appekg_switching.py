@@ -84,7 +84,9 @@ def test_the_operators_file(script: Path, tmp_path: Path) -> None:
     assert outcome.stderr == ""
 
 
-def test_an_operator_switches_a_running_program(host: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shared", [False, True], ids=["static", "shared"])
+def test_an_operator_switches_a_running_program(ekg: EkgBuilder, tmp_path: Path, shared: bool) -> None:
+    host = ekg.program("host.c", output="host", shared=shared)
     directory = tmp_path / "run"
     env = {**os.environ, "EKG_DIR": str(directory), "EKG_INTERVAL": "0.05"}
     with subprocess.Popen([host, "beat-until-eof"], stdin=subprocess.PIPE, env=env) as program:

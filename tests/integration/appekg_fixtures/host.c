@@ -73,7 +73,11 @@ static const struct word {
     const char *word;
     int (*run)(char **arguments);
     int count;
-} words[] = {{"one", one, 0}, {"beat-until-eof", beat_until_eof, 0}, {"options", options, 4}, {"sleeps", sleeps, 0}};
+} words[] = {{"one", one, 0},
+             {"beat-until-eof", beat_until_eof, 0},
+
+             {"options", options, 4},
+             {"sleeps", sleeps, 0}};
 
 int main(int argc, char **argv)
 {
