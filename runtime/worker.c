@@ -2,17 +2,13 @@
 #include "worker.h"
 
 #include <linux/futex.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "log.h"
+#include "spawn.h"
 #include "sys.h"
 
-#define STACK_BYTES ((size_t)256 << 10)
-#define BLOCK_BYTES ((size_t)64 << 10) /* on either side of the thread pointer */
 #define LONGEST_START_NS 2000000000u
 #define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
 
@@ -20,10 +16,8 @@ enum { STARTING, ALIVE, ENDED };
 
 static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
-static pid_t tid;
 static const char *worker_name;
 static void (*run_worker)(void);
-static uint8_t *stack;
 
 static void wake(uint32_t *word)
 {
@@ -106,62 +100,6 @@ static int enter(void *unused)
     return 0;
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(RUNTIME_BY_PTHREAD)
-
-/* Sanitizers and emulators keep their own state per thread, and must know each one. */
-static void *enter_by_pthread(void *unused)
-{
-    tid = (pid_t)SYS0(SYS_gettid);
-    SYS1(SYS_unshare, CLONE_FILES | CLONE_FS);
-    enter(unused);
-    return NULL;
-}
-
-static bool spawn(void)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, enter_by_pthread, NULL) != 0)
-        return false;
-    pthread_detach(thread);
-    return true;
-}
-
-#else
-
-/* The thread has a thread block of its own: that of the thread which starts it goes with that thread. It is empty. What
- * libc's plain functions look for in theirs is a canary, which may be 0, and where it is itself. */
-static void *thread_block(uint8_t *block)
-{
-    uint8_t *pointer = block + BLOCK_BYTES;
-#if defined(__x86_64__)
-    const struct {
-        void *self, *vector, *descriptor;
-        int has_threads;
-    } head = {pointer, NULL, pointer, 1};
-    memcpy(pointer, &head, sizeof head);
-#endif
-    return pointer;
-}
-
-static bool spawn(void)
-{
-    const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
-    stack = sys_alloc(STACK_BYTES + 2 * BLOCK_BYTES);
-    if (stack == NULL)
-        return false;
-    SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
-    int made = clone(enter, stack + STACK_BYTES, flags, NULL, NULL, thread_block(stack + STACK_BYTES));
-    if (made > 0) {
-        tid = made;
-        return true;
-    }
-    sys_free(stack, STACK_BYTES + 2 * BLOCK_BYTES);
-    stack = NULL;
-    return false;
-}
-
-#endif
-
 bool worker_start(const char *name, void (*run)(void))
 {
     worker_name = name;
@@ -171,7 +109,7 @@ bool worker_start(const char *name, void (*run)(void))
     uint64_t old = 0;
     SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
     int errno_kept = errno;
-    bool made = spawn();
+    bool made = spawn(enter);
     errno = errno_kept;
     SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
     if (!made) {
@@ -184,16 +122,14 @@ bool worker_start(const char *name, void (*run)(void))
 
 void worker_forget(void)
 {
-    sys_free(stack, STACK_BYTES + 2 * BLOCK_BYTES);
-    stack = NULL;
+    spawn_forget();
     state = ENDED;
     asked = 0;
-    tid = 0;
 }
 
 pid_t worker_tid(void)
 {
-    return tid;
+    return spawn_tid();
 }
 
 uint32_t worker_wait(uint64_t deadline_ns)
