@@ -263,7 +263,8 @@ void ekg_finalize(void)
     lock_give(&starting, mask);
 }
 
-static __attribute__((destructor)) void at_exit(void)
+/* After the program's own destructors, also where the library is a part of the program: 100 and below are libc's. */
+static __attribute__((destructor(101))) void at_exit(void)
 {
     ekg_finalize();
     records_stop();
