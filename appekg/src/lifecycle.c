@@ -206,6 +206,7 @@ static bool begin(const struct ekg_options *options, bool forked)
         lifecycle_switch(false);
     if (!session_has_sink())
         return false;
+    records_prepare_early();
     if (start_thread())
         return true;
     log_warn("cannot start the interval thread, no heartbeats", NULL);

@@ -2,6 +2,7 @@
 #include "settle.h"
 
 #include <linux/membarrier.h>
+#include <sys/stat.h>
 
 #include "clock.h"
 #include "sys.h"
@@ -34,6 +35,19 @@ void records_prepare(void)
     if (SYS3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
         __atomic_store_n(&record_fence, false, __ATOMIC_RELAXED);
     records_choose_path();
+}
+
+/* /proc/self/task is linked to by itself, by its parent, and by each thread's directory. */
+static bool is_only_thread(void)
+{
+    struct stat tasks;
+    return SYS4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) == 0 && tasks.st_nlink == 3;
+}
+
+void records_prepare_early(void)
+{
+    if (is_only_thread())
+        records_prepare();
 }
 
 /* The program has forbidden barriers to itself, by a filter of system calls. From here on the owners order their

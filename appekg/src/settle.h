@@ -42,6 +42,9 @@ static inline struct bank *record_bank(struct slot *slot, uint32_t mode)
 /* Asks the kernel for what records_settle needs. Called once by the interval thread: it may take a while. */
 void records_prepare(void);
 
+/* The same, where it takes no time: before there is a second thread. In an application's thread. */
+void records_prepare_early(void);
+
 /* Makes the owners' stores visible: the first half of settling. */
 void records_barrier(void);
 
