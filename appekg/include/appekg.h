@@ -78,8 +78,8 @@ int ekg_init(const struct ekg_options *options);
  * two seconds at most. Without ekg_init, and a second time, it does nothing. Not async-signal-safe. */
 void ekg_finalize(void);
 
-/* Names an id (cut after 119 bytes), and sets its rate factor: 1 beat in `factor` is recorded. Before or after the id's
- * first beat. Not async-signal-safe. */
+/* Names an id (cut after 119 bytes), and sets its rate factor: 1 beat in `factor` is recorded, with what is nested in
+ * it; a lower one holds at once, a higher one from the next recorded beat on. Not async-signal-safe. */
 void ekg_name(uint32_t id, const char *name);
 void ekg_rate(uint32_t id, uint32_t factor);
 
@@ -230,7 +230,7 @@ static inline void ekg_pulse_inline_(uint32_t id)
 
 /* A beat of `id` begins, or ends, here and now. Beats of one id nest; an end closes the innermost open one. An end in
  * a thread that has none open closes the oldest open beat of the id in another thread. Async-signal-safe once the
- * thread has had a beat of the id; a beat in a handler that interrupts the library itself may be lost. */
+ * thread has had a beat; one in a handler that interrupts a beat of the same id may be dropped, and is counted. */
 #ifdef EKG_BUILD_
 void ekg_begin(uint32_t id);
 void ekg_end(uint32_t id);
