@@ -94,11 +94,11 @@ def reader(bed: Bed, hours: int) -> Result:
     usages = [run(command, bed.scratch, env) for _ in range(3 if hours < 10 else 1)]
     size = path.stat().st_size / 1e6
     path.unlink()
-    elapsed = sorted(usage.elapsed_s for usage in usages)
-    median = elapsed[len(elapsed) // 2]
+    cpu = sorted(usage.cpu_s for usage in usages)
+    median = cpu[len(cpu) // 2]
     peak = max(usage.peak_mb for usage in usages)
     reached = (
-        f"{rows / median / 1e6:.2f} million rows/s: {median:.2f} s ({elapsed[0]:.2f}-{elapsed[-1]:.2f}) "
-        f"for {rows} rows, {size:.0f} MB; peak memory {peak:.0f} MB"
+        f"{rows / median / 1e6:.2f} million rows per CPU second: {median:.1f} s ({cpu[0]:.1f}-{cpu[-1]:.1f}, "
+        f"{len(cpu)} run{'s' * (len(cpu) > 1)}) for {rows} rows, {size:.0f} MB; peak memory {peak:.0f} MB"
     )
     return Result(what, "-", reached, None)

@@ -3,7 +3,7 @@
  *
  *     beats_work tally|relax SIZE STEPS
  *
- * Prints seconds per step.
+ * Prints seconds of CPU time per step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,9 +58,9 @@ int main(int argc, char **argv)
         return 2;
     rod[0] = 1;
     long steps = atol(argv[3]);
-    double start = clock_ns(CLOCK_MONOTONIC);
+    double start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     work(strcmp(argv[1], "tally") == 0 ? tally : relax, size, steps);
-    printf("%.6e\n", 1e-9 * (clock_ns(CLOCK_MONOTONIC) - start) / (double)steps);
+    printf("%.6e\n", 1e-9 * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)steps);
     fprintf(stderr, "%u %g\n", table[0], rod[size / 2]);
     return 0;
 }
