@@ -11,7 +11,9 @@
 
 __thread struct ekg_slot_ *ekg_slots_ __attribute__((tls_model("initial-exec")));
 
-static struct record *newest; /* a list that only grows, by as many as there are threads at one time */
+static struct record *newest; /* a list that only grows, by as many as there are threads in one interval */
+static struct record *free_records;
+static struct lock free_lock;
 static uint32_t numbers;
 static pthread_key_t end_key;
 static bool has_key;
@@ -30,11 +32,16 @@ bool records_start(void)
     return has_key;
 }
 
-static bool take_free(struct record *record)
+static struct record *free_record(void)
 {
-    uint32_t free = RECORD_FREE;
-    return __atomic_load_n(&record->state, __ATOMIC_RELAXED) == RECORD_FREE &&
-           __atomic_compare_exchange_n(&record->state, &free, RECORD_LIVE, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&free_records, __ATOMIC_RELAXED) == NULL)
+        return NULL;
+    uint64_t mask = lock_take(&free_lock);
+    struct record *record = free_records;
+    if (record != NULL)
+        __atomic_store_n(&free_records, record->next_free, __ATOMIC_RELAXED);
+    lock_give(&free_lock, mask);
+    return record;
 }
 
 static struct record *new_record(void)
@@ -44,7 +51,6 @@ static struct record *new_record(void)
         return NULL;
     struct record *record = (struct record *)at;
     SYS3(SYS_madvise, record, RECORD_BYTES, MADV_NOHUGEPAGE); /* most of it is never touched */
-    record->state = RECORD_LIVE;
     return record;
 }
 
@@ -62,14 +68,13 @@ struct record *records_first(void)
 
 static struct record *any_record(void)
 {
-    struct record *record = records_first();
-    while (record != NULL && !take_free(record))
-        record = record->next;
+    struct record *record = free_record();
     bool fresh = record == NULL;
     if (fresh && (record = new_record()) == NULL)
         return NULL;
     record->tid = (pid_t)SYS0(SYS_gettid);
     __atomic_store_n(&record->number, __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    __atomic_store_n(&record->state, RECORD_LIVE, __ATOMIC_RELEASE);
     if (fresh)
         publish(record);
     return record;
@@ -182,6 +187,10 @@ void record_recycle(struct record *record)
     record->dropped_taken = record->unmatched_taken = record->deep_used = record->deep_free = 0;
     record->announced = record->in_doubt = record->deep_busy = false;
     __atomic_store_n(&record->state, RECORD_FREE, __ATOMIC_RELEASE);
+    uint64_t mask = lock_take(&free_lock);
+    record->next_free = free_records;
+    __atomic_store_n(&free_records, record, __ATOMIC_RELAXED);
+    lock_give(&free_lock, mask);
 }
 
 void records_stop(void)
@@ -196,7 +205,7 @@ void records_forget(void)
 {
     struct record *record = newest;
     const struct record *mine = ekg_slots_ != NULL ? record_of(ekg_slots_) : NULL;
-    newest = NULL;
+    newest = free_records = NULL;
     numbers = 0;
     ekg_slots_ = NULL;
     pthread_setspecific(end_key, NULL);

@@ -65,7 +65,7 @@ struct record {
     bool deep_busy;                /* the owner is changing that list, and may be interrupted by a handler of its own */
     bool in_doubt;                 /* did not settle in time, and is not waited for again. Under the lock of slow.c */
     bool announced;                /* a row of its thread was written. The interval thread's */
-    struct record *next;
+    struct record *next, *next_free;
     uint32_t touched_count;
     uint16_t touched[EKG_SLOTS_]; /* slots in use, in order of first beat */
 };
