@@ -195,7 +195,7 @@ static void close_file(const struct snapshot *last)
     buffer_text(&block, "#end {");
     buffer_json_u64(&block, "end_ns", last->end_ns);
     buffer_text(&block, "}\n");
-    if (has_head)
+    if (has_head && !has_failed)
         append();
     sys_close(file.fd);
     is_open = false;
