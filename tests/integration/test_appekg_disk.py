@@ -1,0 +1,197 @@
+"""Disks that are full or gone, processes at their limits: the program does not notice, and the file says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from appekg import Heartbeats
+from tests.integration.appekg_build import EkgBuilder
+from tests.integration.appekg_robust import Pressed, counter, counts, plausible, press, tally
+from tests.integration.hosts import need, need_root
+
+INTERVAL = "0.01"
+TRYING = "cannot write heartbeats, trying again every interval"
+
+
+@pytest.fixture(scope="session")
+def program(ekg: EkgBuilder) -> Path:
+    return ekg.program("robust_limits.c", output="limits")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB."""
+    need_root()
+    need("mount")
+    place = tmp_path / "small"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], capture_output=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("mounting a tmpfs is not permitted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def limited(
+    program: Path, place: Path, *actions: str, ms: int = 200, lines: int = 1, run: Path | None = None
+) -> Pressed:
+    """Run the program; whatever happens, it ends well, and the library says no more than one line."""
+    env = {"EKG_DIR": str(run)} if run else {}
+    pressed = press([program, str(ms), *actions], place, env=env, interval=INTERVAL)
+    if pressed.outcome.status == 77:
+        pytest.skip("no seccomp filters here")
+    assert (pressed.outcome.status, len(tally(pressed.outcome))) == (0, 5), pressed.outcome
+    assert len(pressed.lines()) == len(pressed.outcome.stderr.splitlines()) == lines, pressed.outcome.stderr
+    return pressed
+
+
+def lost(beats: Heartbeats) -> int:
+    """How many intervals are missing in the file, which must say so itself."""
+    process = beats.processes[0]
+    numbers = process.intervals["interval"]
+    missing = np.diff(numbers, prepend=-1) - 1
+    assert missing.tolist() == process.intervals["lost_intervals"].tolist()
+    assert ((process.intervals["lost_rows"] > 0) <= (missing > 0)).all()
+    return int(missing.sum())
+
+
+def partial(pressed: Pressed) -> Heartbeats:
+    """A file without torn parts, whose counts are some of the program's."""
+    beats = pressed.read()
+    assert not beats.damaged
+    found, expected = counts(beats), tally(pressed.outcome)
+    assert all(found[number] <= expected[number] for number in found)
+    return beats
+
+
+def test_a_disk_that_is_full_for_a_while(program: Path, small_disk: Path, tmp_path: Path) -> None:
+    filler = small_disk / "filler"
+    pressed = limited(program, tmp_path, f"fill={filler}@40", f"free={filler}@140", ms=260, run=small_disk / "run")
+    assert TRYING in pressed.lines()[0]
+    assert "No space left on device" in pressed.lines()[0]
+    beats = partial(pressed)
+    assert lost(beats) > 0
+    assert counter(beats, "lost_rows") > 0
+    assert beats.processes[0].clean
+    assert len(beats.processes[0].tids) == 2
+
+
+def test_a_disk_that_stays_full(program: Path, small_disk: Path, tmp_path: Path) -> None:
+    """The file ends with the last interval that had room, whole: a shorter one may come after what was lost."""
+    pressed = limited(program, tmp_path, f"fill={small_disk / 'filler'}@40", run=small_disk / "run")
+    assert "No space left on device" in pressed.lines()[0]
+    beats = partial(pressed)
+    assert beats.processes[0].clean == (lost(beats) > 0)
+    plausible(beats)
+
+
+def test_a_disk_that_is_full_from_the_start(program: Path, small_disk: Path, tmp_path: Path) -> None:
+    pressed = limited(program, tmp_path, f"fill={small_disk / 'filler'}", run=small_disk / "run", ms=50)
+    assert "cannot write to the run directory" in pressed.lines()[0]
+
+
+def test_no_room_for_the_head(program: Path, tmp_path: Path) -> None:
+    """The head comes when there is room, and before the first interval."""
+    pressed = limited(program, tmp_path, "fsize=100", "fsize=max@100")
+    assert TRYING in pressed.lines()[0]
+    beats = partial(pressed)
+    assert lost(beats) > 0
+    assert beats.processes[0].intervals["interval"][0] > 0
+    assert len(beats.processes[0].tids) == 2
+
+
+@pytest.mark.parametrize("size", [3000, 3001, 4500])
+def test_a_limit_of_the_files_size(program: Path, tmp_path: Path, size: int) -> None:
+    """SIGXFSZ would end the program: it is for whoever writes too much."""
+    pressed = limited(program, tmp_path, f"fsize={size}")
+    assert (tmp_path / "run" / "rank-00000.ekg").stat().st_size <= size
+    beats = partial(pressed)
+    assert beats.processes[0].clean == (lost(beats) > 0)
+
+
+def test_a_quota(program: Path, tmp_path: Path) -> None:
+    pressed = limited(program, tmp_path, "quota@60")
+    assert "Disk quota exceeded" in pressed.lines()[0]
+    partial(pressed)
+
+
+@pytest.mark.parametrize("directory", ["/dev/null/run", "/proc/none/run", "/sys/run"])
+def test_no_such_directory_can_be_made(program: Path, tmp_path: Path, directory: str) -> None:
+    pressed = limited(program, tmp_path, ms=30, run=Path(directory))
+    assert "cannot write to the run directory" in pressed.lines()[0]
+
+
+def test_a_read_only_file_system(program: Path, small_disk: Path, tmp_path: Path) -> None:
+    remounted = ["mount", "-o", "remount,ro", small_disk]
+    subprocess.run(remounted, check=True)
+    pressed = limited(program, tmp_path, ms=30, run=small_disk / "run")
+    assert "Read-only file system" in pressed.lines()[0]
+
+
+def test_a_directory_that_is_removed(program: Path, tmp_path: Path) -> None:
+    """The file is open, and nobody misses it; nothing is made in its place."""
+    limited(program, tmp_path, f"empty={tmp_path / 'run'}@60", ms=150, lines=0)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_no_descriptor_is_left_for_the_start(program: Path, tmp_path: Path, number: int) -> None:
+    pressed = limited(program, tmp_path, f"nofile={number}", ms=30)
+    assert "Too many open files" in pressed.lines()[0]
+
+
+def test_no_descriptor_is_left_later(program: Path, tmp_path: Path) -> None:
+    """The file is open already, what the operator says is not read any more."""
+    pressed = limited(program, tmp_path, "nofile=0@60", lines=0)
+    assert counts(pressed.read()) == tally(pressed.outcome)
+
+
+@pytest.mark.parametrize("room_kib", [1024, 2048])
+def test_no_memory_for_records(program: Path, tmp_path: Path, room_kib: int) -> None:
+    """Beats without a record are dropped, and counted."""
+    pressed = limited(program, tmp_path, f"as={room_kib}", ms=100, lines=0)
+    beats = pressed.read()
+    assert len(beats.rows) == 0
+    assert counter(beats, "dropped") == sum(ended for ended, _ in tally(pressed.outcome).values()) > 0
+    assert counter(beats, "unmatched") == 0
+
+
+def test_no_memory_at_all(program: Path, tmp_path: Path) -> None:
+    pressed = limited(program, tmp_path, "as=0", ms=30)
+    assert "no heartbeats" in pressed.lines()[0]
+
+
+def test_no_memory_later(program: Path, tmp_path: Path) -> None:
+    pressed = limited(program, tmp_path, "as=0@60", ms=200, lines=0)
+    assert counts(pressed.read()) == tally(pressed.outcome)
+
+
+def test_no_thread_can_be_made(program: Path, tmp_path: Path) -> None:
+    pressed = limited(program, tmp_path, "nothreads", ms=30)
+    assert "cannot start the interval thread, no heartbeats" in pressed.lines()[0]
+
+
+@pytest.mark.parametrize("name", ["control", "rank-00000.ekg"])
+def test_pipes_where_files_should_be(program: Path, tmp_path: Path, name: str) -> None:
+    """Nobody reads from them or writes to them."""
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / name)
+    pressed = limited(program, tmp_path, ms=50, lines=0)
+    files = [path for path in (tmp_path / "run").glob("*.ekg") if path.is_file()]
+    assert len(files) == 1
+    pressed = Pressed(pressed.outcome, files[0])
+    assert counts(pressed.read()) == tally(pressed.outcome)
+
+
+def test_a_pipe_where_the_launch_should_be(program: Path, tmp_path: Path) -> None:
+    """It looks like a directory of a launch that is not ours."""
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / "launch")
+    pressed = limited(program, tmp_path, ms=1000, lines=0)
+    assert counts(Pressed(pressed.outcome, tmp_path / "run.1").read()) == tally(pressed.outcome)
