@@ -95,7 +95,7 @@ int ekg_is_enabled(void);
 
 /* A thread's record of one id. */
 struct ekg_slot_ {
-    uint64_t key;      /* what ekg_shared_.on was, and the id, when the record was last set up */
+    uint64_t key;      /* ekg_key_ of what ekg_shared_.on was when the record was last set up, and of the id */
     uint64_t skipping; /* beats to skip before the next one that is recorded; above, open beats that are skipped */
     uint32_t depth;    /* open beats, without skipped ones */
     uint32_t revoked;  /* another thread has ended one of them: the owner must know before its next end */
@@ -123,13 +123,19 @@ void ekg_begin_slow_(uint32_t id);
 void ekg_end_slow_(uint32_t id);
 void ekg_pulse_slow_(uint32_t id);
 
+/* No slot has a key made with 0, also no slot of zeros: while recording is off, nothing is found. */
+static inline uint64_t ekg_key_(uint32_t on, uint32_t id)
+{
+    return ((uint64_t)on << 32) + id + 1;
+}
+
 static inline struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
 {
     struct ekg_slot_ *slot = ekg_slots_;
     if (slot == NULL)
         return NULL;
     slot += id % EKG_SLOTS_;
-    return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ((uint64_t)on << 32 | id) ? slot : NULL;
+    return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ekg_key_(on, id) ? slot : NULL;
 }
 
 /* The processor's counter. */
@@ -193,36 +199,30 @@ static inline void ekg_pulse_found_(struct ekg_slot_ *slot)
 static inline void ekg_begin_inline_(uint32_t id)
 {
     const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
-    if (__builtin_expect(on == 0, 0))
-        return;
     struct ekg_slot_ *slot = ekg_find_(on, id);
     if (__builtin_expect(slot != NULL, 1))
         ekg_begin_found_(slot);
-    else
+    else if (on != 0)
         ekg_begin_slow_(id);
 }
 
 static inline void ekg_end_inline_(uint32_t id)
 {
     const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
-    if (__builtin_expect(on == 0, 0))
-        return;
     struct ekg_slot_ *slot = ekg_find_(on, id);
     if (__builtin_expect(slot != NULL, 1))
         ekg_end_found_(slot);
-    else
+    else if (on != 0)
         ekg_end_slow_(id);
 }
 
 static inline void ekg_pulse_inline_(uint32_t id)
 {
     const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
-    if (__builtin_expect(on == 0, 0))
-        return;
     struct ekg_slot_ *slot = ekg_find_(on, id);
     if (__builtin_expect(slot != NULL, 1))
         ekg_pulse_found_(slot);
-    else
+    else if (on != 0)
         ekg_pulse_slow_(id);
 }
 

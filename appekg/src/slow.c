@@ -66,7 +66,7 @@ static bool set_up(struct record *record, struct slot *slot, uint32_t on)
         forget(record, slot);
         __atomic_store_n(&slot->generation, on, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&slot->key, (uint64_t)on << 32 | slot->id, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->key, ekg_key_(on, slot->id), __ATOMIC_RELAXED);
     uint32_t taken = __atomic_exchange_n(&slot->taken, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < taken && slot->depth > 0; i++)
         remove_outermost(record, slot);
@@ -101,7 +101,7 @@ static struct ekg_slot_ *ready_slot(uint32_t id, bool ends)
             record_count(&record->dropped);
         return NULL;
     }
-    bool ready = __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ((uint64_t)on << 32 | id) &&
+    bool ready = __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ekg_key_(on, id) &&
                  __atomic_load_n(&slot->revoked, __ATOMIC_RELAXED) == 0;
     return ready || set_up(record, slot, on) ? (struct ekg_slot_ *)slot : NULL;
 }
