@@ -51,6 +51,11 @@ def limited(
     return pressed
 
 
+def first_interval(run: Path) -> str:
+    """Times are counted from the first interval."""
+    return f"await={run / 'rank-00000.ekg'}"
+
+
 def lost(beats: Heartbeats) -> int:
     """How many intervals are missing in the file, which must say so itself."""
     process = beats.processes[0]
@@ -71,8 +76,9 @@ def partial(pressed: Pressed) -> Heartbeats:
 
 
 def test_a_disk_that_is_full_for_a_while(program: Path, small_disk: Path, tmp_path: Path) -> None:
-    filler = small_disk / "filler"
-    pressed = limited(program, tmp_path, f"fill={filler}@40", f"free={filler}@140", ms=260, run=small_disk / "run")
+    filler, run = small_disk / "filler", small_disk / "run"
+    actions = (first_interval(run), f"fill={filler}@30", f"free={filler}@130")
+    pressed = limited(program, tmp_path, *actions, ms=250, run=run)
     assert TRYING in pressed.lines()[0]
     assert "No space left on device" in pressed.lines()[0]
     beats = partial(pressed)
@@ -84,7 +90,8 @@ def test_a_disk_that_is_full_for_a_while(program: Path, small_disk: Path, tmp_pa
 
 def test_a_disk_that_stays_full(program: Path, small_disk: Path, tmp_path: Path) -> None:
     """The file ends with the last interval that had room, whole: a shorter one may come after what was lost."""
-    pressed = limited(program, tmp_path, f"fill={small_disk / 'filler'}@40", run=small_disk / "run")
+    run = small_disk / "run"
+    pressed = limited(program, tmp_path, first_interval(run), f"fill={small_disk / 'filler'}@30", run=run)
     assert "No space left on device" in pressed.lines()[0]
     beats = partial(pressed)
     assert beats.processes[0].clean == (lost(beats) > 0)
@@ -98,7 +105,7 @@ def test_a_disk_that_is_full_from_the_start(program: Path, small_disk: Path, tmp
 
 def test_no_room_for_the_head(program: Path, tmp_path: Path) -> None:
     """The head comes when there is room, and before the first interval."""
-    pressed = limited(program, tmp_path, "fsize=100", "fsize=max@100")
+    pressed = limited(program, tmp_path, "fsize=100", "fsize=max@250", ms=500)
     assert TRYING in pressed.lines()[0]
     beats = partial(pressed)
     assert lost(beats) > 0
@@ -116,7 +123,7 @@ def test_a_limit_of_the_files_size(program: Path, tmp_path: Path, size: int) -> 
 
 
 def test_a_quota(program: Path, tmp_path: Path) -> None:
-    pressed = limited(program, tmp_path, "quota@60")
+    pressed = limited(program, tmp_path, first_interval(tmp_path / "run"), "quota@10")
     assert "Disk quota exceeded" in pressed.lines()[0]
     partial(pressed)
 
@@ -136,7 +143,8 @@ def test_a_read_only_file_system(program: Path, small_disk: Path, tmp_path: Path
 
 def test_a_directory_that_is_removed(program: Path, tmp_path: Path) -> None:
     """The file is open, and nobody misses it; nothing is made in its place."""
-    limited(program, tmp_path, f"empty={tmp_path / 'run'}@60", ms=150, lines=0)
+    run = tmp_path / "run"
+    limited(program, tmp_path, first_interval(run), f"empty={run}@10", ms=100, lines=0)
     assert not (tmp_path / "run").exists()
 
 
@@ -148,7 +156,7 @@ def test_no_descriptor_is_left_for_the_start(program: Path, tmp_path: Path, numb
 
 def test_no_descriptor_is_left_later(program: Path, tmp_path: Path) -> None:
     """The file is open already, what the operator says is not read any more."""
-    pressed = limited(program, tmp_path, "nofile=0@60", lines=0)
+    pressed = limited(program, tmp_path, first_interval(tmp_path / "run"), "nofile=0@10", ms=100, lines=0)
     assert counts(pressed.read()) == tally(pressed.outcome)
 
 
@@ -168,7 +176,7 @@ def test_no_memory_at_all(program: Path, tmp_path: Path) -> None:
 
 
 def test_no_memory_later(program: Path, tmp_path: Path) -> None:
-    pressed = limited(program, tmp_path, "as=0@60", ms=200, lines=0)
+    pressed = limited(program, tmp_path, first_interval(tmp_path / "run"), "as=0@10", ms=100, lines=0)
     assert counts(pressed.read()) == tally(pressed.outcome)
 
 

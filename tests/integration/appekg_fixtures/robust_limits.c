@@ -3,6 +3,7 @@
  *     robust_limits MILLISECONDS [ACTION[@MILLISECONDS]]...
  *
  * Without a time, an action comes before the first beat.
+ *     await=FILE               times are counted from the first interval in that file
  *     fill=FILE, free=FILE     takes all room of a file system, gives it back
  *     empty=DIR                removes a directory and the files in it
  *     fsize=N, nofile=N        limits files' sizes, and the number of descriptors; max for none
@@ -37,6 +38,7 @@ enum { THREADS = 2, IDS = 5 };
 
 static atomic_int over;
 static pthread_barrier_t ready;
+static const char *awaited;
 static unsigned long long ended[THREADS][IDS];
 
 static void *work(void *argument)
@@ -107,9 +109,22 @@ static void refuse(unsigned int call, unsigned int first, unsigned int error)
         _exit(77);
 }
 
+/* The file may not be there yet, and is short. */
+static int has_interval(const char *path)
+{
+    static char text[16384];
+    int fd = open(path, O_RDONLY);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got > 0 && memmem(text, (size_t)got, "#interval", 9) != NULL;
+}
+
 static void act(const char *name, const char *value)
 {
-    if (strcmp(name, "fill") == 0)
+    if (strcmp(name, "await") == 0)
+        awaited = value;
+    else if (strcmp(name, "fill") == 0)
         fill(value);
     else if (strcmp(name, "free") == 0)
         unlink(value);
@@ -171,6 +186,8 @@ int main(int count, char **arguments)
             return 2;
     do_what_is_due(arguments + 2, count - 2, -1);
     pthread_barrier_wait(&ready);
+    while (awaited != NULL && !has_interval(awaited))
+        nanosleep(&pause, NULL);
     const double start = milliseconds();
     while (do_what_is_due(arguments + 2, count - 2, milliseconds() - start) || milliseconds() - start < span)
         nanosleep(&pause, NULL);
