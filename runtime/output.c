@@ -97,7 +97,8 @@ long output_write_file(const char *path, const struct buffer *data, bool keep)
     output_name(temporary, NULL, path, ".tmp");
     if (data->failed)
         return -ENOMEM;
-    int fd = sys_open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
+    /* Whatever has that name already: nobody's file is written through a link, and nobody waits for a pipe's reader. */
+    int fd = sys_open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (fd < 0)
         return fd;
     long error = write_all(fd, data);

@@ -73,7 +73,7 @@ static long try_to_write(void)
 {
     char probe[PATH_MAX];
     output_name(probe, NULL, path, ".tmp");
-    int fd = sys_open(probe, O_WRONLY | O_CREAT | O_NOFOLLOW, 0644);
+    int fd = sys_open(probe, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0)
         return fd;
     sys_close(fd);
