@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { IDS = 80, OWN = 16, HANDED = 50, HANDED_IDS = 3, HANDLED = 60, SHORT_LIVED = 70, WORKERS = 64 };
+enum { IDS = 80, OWN = 16, HANDED = 50, HANDED_IDS = 3, HANDLED = 60, SHORT_LIVED = 70, WORKERS = 128 };
 
 struct tally {
     uint64_t ended[IDS], pulses[IDS];

@@ -1,0 +1,81 @@
+/* Runs a program and stops its interval thread, as a file system that does not answer would.
+ *
+ *     robust_hold MILLISECONDS PROGRAM ARGUMENTS...
+ *
+ * The thread stands still for that time; 0: until the program ends. Ends as the program does. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void pause_ms(long ms)
+{
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* The thread of that name in a process, or 0. */
+static pid_t find_thread(pid_t process, const char *name)
+{
+    char path[600], text[32];
+    pid_t found = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", process);
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+    while (directory != NULL && found == 0 && (entry = readdir(directory)) != NULL) {
+        snprintf(path, sizeof path, "/proc/%d/task/%s/comm", process, entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file != NULL && fgets(text, sizeof text, file) != NULL && strncmp(text, name, strlen(name)) == 0)
+            found = (pid_t)atol(entry->d_name);
+        if (file != NULL)
+            fclose(file);
+    }
+    if (directory != NULL)
+        closedir(directory);
+    return found;
+}
+
+static void hold(pid_t thread, long ms)
+{
+    int status;
+    if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0)
+        _exit(77);
+    waitpid(thread, &status, __WALL);
+    if (ms == 0)
+        return;
+    pause_ms(ms);
+    ptrace(PTRACE_DETACH, thread, NULL, NULL);
+}
+
+int main(int count, char **arguments)
+{
+    pid_t thread = 0;
+    if (count < 3)
+        return 2;
+    pid_t child = fork();
+    if (child == 0) {
+        execv(arguments[2], arguments + 2);
+        _exit(127);
+    }
+    for (int attempt = 0; attempt < 10000 && thread == 0; attempt++) {
+        pause_ms(1);
+        thread = find_thread(child, "appekg");
+    }
+    if (thread == 0)
+        return 2;
+    pause_ms(30);
+    hold(thread, atol(arguments[1]));
+    int status = 0;
+    pid_t ended;
+    do
+        ended = waitpid(-1, &status, __WALL);
+    while (ended > 0 && ended != child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
