@@ -6,8 +6,7 @@
 #include "settle.h"
 #include "slow.h"
 
-#define LONGEST_SETTLE_NS 1000000000u /* an owner that waits for a processor, among many threads */
-#define MOST_VAIN_SEARCHES 1000u      /* per thread, id and interval: a program that never begins pays no more for it */
+#define MOST_VAIN_SEARCHES 1000u /* per thread, id and interval: a program that never begins pays no more for it */
 
 struct search {
     const struct record *mine;
@@ -27,6 +26,11 @@ static bool has_open(const struct slot *slot, const struct search *search)
     return __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) == search->generation && slot_open(slot) > 0;
 }
 
+static bool is_in_doubt(struct record *record, const struct slot *slot)
+{
+    return __atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED) && !slot_settled(record, slot, 0);
+}
+
 /* The record whose open beat of the id began first, and that beat's slot. */
 static struct record *oldest_open(const struct search *search, struct slot **slot)
 {
@@ -34,7 +38,7 @@ static struct record *oldest_open(const struct search *search, struct slot **slo
     uint64_t first = UINT64_MAX;
     for (struct record *record = records_first(); record != NULL; record = record->next) {
         struct slot *found = others_slot(record, search);
-        if (found == NULL || !has_open(found, search) || (record->in_doubt && !slot_settled(found, 0)))
+        if (found == NULL || !has_open(found, search) || is_in_doubt(record, found))
             continue;
         uint64_t start = slot_oldest(found);
         if (start < first || (start == first && record->number < oldest->number)) {
@@ -61,13 +65,11 @@ static uint64_t nth_oldest(struct record *record, const struct slot *slot, uint3
     return number != 0 && count == n - INLINE_STARTS + 1 ? deep[number - 1].ticks : 0;
 }
 
-/* Waits until the owner of a slot whose `revoked` others have seen is out of it: it ends no beat there until it has
- * come by the lock. */
+/* Waits until the owner of a slot, whose `revoked` is set for all to see, is out of it: it ends no beat there until it
+ * has come by the lock. */
 static bool wait_for(struct record *record, const struct slot *slot)
 {
-    bool settled = slot_settled(slot, record->in_doubt ? 0 : monotonic_ns() + LONGEST_SETTLE_NS);
-    record->in_doubt = !settled;
-    return settled;
+    return slot_settled(record, slot, monotonic_ns() + LONGEST_SETTLE_NS);
 }
 
 /* Takes the oldest open beat that can be seen; false if there is none, or if its owner was faster. */

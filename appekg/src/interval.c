@@ -10,15 +10,13 @@
 #include "sys.h"
 #include "worker.h"
 
-#define LONGEST_SETTLE_NS 100000000u
-#define LAST_SETTLE_NS 1000000000u /* what was measured with a clock that is left cannot wait for the next time */
-
 static struct buffer rows;
 static struct snapshot snapshot;
 static uint64_t session_start_ns, own_ns_before, taken_before;
 static uint64_t settled_by_ns; /* owners that are inside are waited for until then, all together */
 static bool first_of_thread;
 static pid_t asking_tid;
+static int left_behind; /* so many more intervals until all that ended has been taken */
 
 void interval_start(uint64_t start_ns)
 {
@@ -26,6 +24,12 @@ void interval_start(uint64_t start_ns)
     snapshot = (struct snapshot){.number = 0};
     own_ns_before = taken_before = 0;
     asking_tid = 0;
+    left_behind = 0;
+}
+
+bool interval_left_some(void)
+{
+    return left_behind > 0;
 }
 
 void interval_ask_last(pid_t tid)
@@ -104,21 +108,23 @@ static void put_row(const struct record *record, const struct slot *slot, const 
 }
 
 /* A thread that has ended, or waits, does not change its slots, even if it was interrupted there for good. */
-static bool is_still(const struct record *record, const struct slot *slot)
+static bool is_still(struct record *record, const struct slot *slot)
 {
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == RECORD_ENDED ||
-           record->tid == __atomic_load_n(&asking_tid, __ATOMIC_RELAXED) || slot_settled(slot, settled_by_ns);
+           record->tid == __atomic_load_n(&asking_tid, __ATOMIC_RELAXED) || slot_settled(record, slot, settled_by_ns);
 }
 
 /* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. What cannot be taken
  * is taken when the bank is closed again. */
-static void take_slot(const struct record *record, struct slot *slot, uint32_t closed, bool both, uint64_t now)
+static void take_slot(struct record *record, struct slot *slot, uint32_t closed, bool both, uint64_t now)
 {
     struct bank *bank = &slot->banks[closed];
     struct bank *next = &slot->banks[closed ^ 1];
     uint64_t open;
-    if (!is_still(record, slot) || !buffer_reserve(&rows, sizeof(struct row)))
+    if (!is_still(record, slot) || !buffer_reserve(&rows, sizeof(struct row))) {
+        left_behind = 2; /* the other bank is closed next */
         return;
+    }
     uint64_t since = open_since(slot, closed, now, &open);
     if (both) {
         merge(bank, next);
@@ -190,7 +196,7 @@ const struct snapshot *interval_take(void)
 
     uint32_t closed = records_switch_banks();
     records_barrier();
-    settled_by_ns = monotonic_ns() + (trusted ? LONGEST_SETTLE_NS : LAST_SETTLE_NS);
+    settled_by_ns = monotonic_ns() + LONGEST_SETTLE_NS;
     if (!trusted)
         leave_the_counter();
     snapshot = (struct snapshot){.number = taken_before++, .start_ns = start_ns, .enabled = enabled};
@@ -199,6 +205,7 @@ const struct snapshot *interval_take(void)
     snapshot.dropped = slow_take_dropped();
     rows.length = 0;
     rows.failed = false;
+    left_behind -= left_behind > 0;
     for (struct record *record = records_first(); record != NULL; record = record->next)
         take_record(record, closed, !trusted, now.ticks);
     if (!trusted) {

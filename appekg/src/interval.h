@@ -17,6 +17,9 @@ const struct snapshot *interval_take(void);
 /* The next interval is the last one, and this thread waits for it: whatever its slots say, it writes none of them. */
 void interval_ask_last(pid_t tid);
 
+/* Whether a thread was in the middle of a beat's edge for so long that what it did waits for another interval. */
+bool interval_left_some(void);
+
 /* In a forked child: its rows begin anew. */
 void interval_forget(void);
 

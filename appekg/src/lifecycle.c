@@ -18,6 +18,7 @@
 #include "worker.h"
 
 #define LONGEST_WAIT_NS 2000000000u
+#define MOST_MORE 3 /* intervals at the end */
 #define CONTROL_PERIOD_NS 250000000u
 
 enum { REQUEST_STOP = 1 };
@@ -75,6 +76,8 @@ static void write_last(void)
     const struct snapshot *last = interval_take();
     lifecycle_switch(false);
     session_write(last);
+    for (int i = 0; i < MOST_MORE && interval_left_some(); i++)
+        session_write(last = interval_take());
     session_close(last);
 }
 

@@ -63,7 +63,7 @@ struct record {
     uint32_t dropped_taken, unmatched_taken;
     uint32_t deep_used, deep_free; /* numbers from 1; of the list of those given back */
     bool deep_busy;                /* the owner is changing that list, and may be interrupted by a handler of its own */
-    bool in_doubt;                 /* did not settle in time, and is not waited for again. Under the lock of slow.c */
+    bool in_doubt;                 /* did not settle in time, and is not waited for again */
     bool announced;                /* a row of its thread was written. The interval thread's */
     struct record *next, *next_free;
     uint32_t touched_count;

@@ -73,15 +73,24 @@ void records_barrier(void)
     go_without();
 }
 
-bool slot_settled(const struct slot *slot, uint64_t deadline_ns)
+static bool is_inside(const struct slot *slot)
 {
-    const struct timespec pause = {0, 20000};
-    for (int attempt = 0; (__atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & SLOT_INSIDE) != 0; attempt++) {
-        if (attempt < 100)
-            continue;
-        if (monotonic_ns() >= deadline_ns)
-            return false;
+    return (__atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & SLOT_INSIDE) != 0;
+}
+
+bool slot_settled(struct record *record, const struct slot *slot, uint64_t deadline_ns)
+{
+    struct timespec pause = {0, 20000};
+    for (int attempt = 0; attempt < 100 && is_inside(slot); attempt++)
+        ;
+    bool waits = is_inside(slot) && !__atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED);
+    while (waits && is_inside(slot) && monotonic_ns() < deadline_ns) {
         SYS2(SYS_nanosleep, &pause, NULL);
+        if (pause.tv_nsec < 1000000)
+            pause.tv_nsec *= 2;
     }
-    return true;
+    bool settled = !is_inside(slot);
+    if (waits || settled)
+        __atomic_store_n(&record->in_doubt, !settled, __ATOMIC_RELAXED);
+    return settled;
 }

@@ -49,7 +49,10 @@ void records_prepare_early(void);
 void records_barrier(void);
 
 /* The second half: waits until the owner, if it was inside, has left. False if it has not by `deadline_ns`
- * (CLOCK_MONOTONIC). */
-bool slot_settled(const struct slot *slot, uint64_t deadline_ns);
+ * (CLOCK_MONOTONIC): it waits for a processor, among many threads, or a handler has jumped out of there. The slots of a
+ * thread that has kept somebody waiting in vain are not waited for again before they have settled. */
+bool slot_settled(struct record *record, const struct slot *slot, uint64_t deadline_ns);
+
+#define LONGEST_SETTLE_NS 1000000000u
 
 #endif
