@@ -22,7 +22,7 @@
 static const struct session *session;
 static struct output file;
 static struct buffer block;
-static bool is_open, has_head, has_failed;
+static bool is_open, has_head, has_failed, has_spoken;
 static bool repeats_threads; /* what was lost may have held a thread's line */
 static uint64_t lost_intervals, lost_rows;
 static struct told {
@@ -45,7 +45,7 @@ static void put_head(void)
 static bool open_file(const struct session *of)
 {
     session = of;
-    is_open = has_head = has_failed = repeats_threads = false;
+    is_open = has_head = has_failed = has_spoken = repeats_threads = false;
     lost_intervals = lost_rows = 0;
     memset(told, 0, sizeof told);
     return true;
@@ -151,9 +151,9 @@ static void put_interval(const struct snapshot *snapshot)
 /* What cannot be written is counted, and written is tried again with the next interval: a disk may have room again. */
 static void lose(const struct snapshot *snapshot, long error)
 {
-    if (!has_failed)
+    if (!has_spoken)
         log_error("cannot write heartbeats, trying again every interval", session->launch->directory, error);
-    has_failed = repeats_threads = true;
+    has_failed = has_spoken = repeats_threads = true;
     lost_intervals++;
     lost_rows += snapshot->count;
     memset(told, 0, sizeof told);
