@@ -34,7 +34,7 @@ def hold(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def held(hold: Path, milliseconds: int, program: Path, place: Path, span: int) -> Pressed:
-    pressed = press([hold, str(milliseconds), program, str(span)], place, interval="0.01")
+    pressed = press([hold, str(milliseconds), program, "start", f"sleep={span}"], place, interval="0.01")
     if pressed.outcome.status == 77:
         pytest.skip("no ptrace here")
     assert (pressed.outcome.status, pressed.outcome.stderr) == (0, "")
@@ -84,7 +84,7 @@ def test_stderr_that_nobody_reads(program: Path, tmp_path: Path) -> None:
         os.write(write_end, b"x")
     os.set_blocking(write_end, True)
     variables = {**clean_environment(), "EKG_DIR": str(tmp_path / "run"), "EKG_INTERVAL": "0.01"}
-    command = [program, "100", "fsize=100"]
+    command = [program, "fsize=100", "start", "sleep=100"]
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=write_end, text=True) as process:
         stdout, _ = process.communicate(timeout=60)
     os.close(read_end)
@@ -93,11 +93,12 @@ def test_stderr_that_nobody_reads(program: Path, tmp_path: Path) -> None:
     assert (outcome.status, len(tally(outcome))) == (0, 5)
 
 
-def started(program: Path, place: Path, span: int, interval: str) -> subprocess.Popen[str]:
-    """Start the program and wait until it has its run directory."""
+def started(program: Path, place: Path, span: int, interval: str, file: str) -> subprocess.Popen[str]:
+    """Start the program and wait until there is something in that file of its run directory."""
     variables = {**clean_environment(), "EKG_DIR": str(place / "run"), "EKG_INTERVAL": interval}
-    process = subprocess.Popen([program, str(span)], env=variables, stdout=subprocess.PIPE, text=True)
-    while not (place / "run" / "launch").exists():
+    process = subprocess.Popen([program, "start", f"sleep={span}"], env=variables, stdout=subprocess.PIPE, text=True)
+    path = place / "run" / file
+    while not path.exists() or path.stat().st_size == 0:
         time.sleep(0.001)
     return process
 
@@ -110,8 +111,7 @@ def finished(process: subprocess.Popen[str]) -> Outcome:
 
 def test_a_suspended_process(program: Path, tmp_path: Path) -> None:
     """One interval is as long as the pause; no deadline that passed meanwhile is made up for."""
-    process = started(program, tmp_path, 600, "0.01")
-    time.sleep(0.1)
+    process = started(program, tmp_path, 600, "0.01", "rank-00000.ekg")
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.4)
     process.send_signal(signal.SIGCONT)
@@ -124,7 +124,7 @@ def test_a_suspended_process(program: Path, tmp_path: Path) -> None:
 
 def test_an_hours_interval(program: Path, tmp_path: Path) -> None:
     """It ends with the program; the operator is obeyed in the middle of it."""
-    process = started(program, tmp_path, 1500, "3600")
+    process = started(program, tmp_path, 1500, "3600", "launch")
     (tmp_path / "run" / "control").write_text("off\n")
     outcome = finished(process)
     (interval,) = Pressed(outcome, tmp_path / "run").read().processes[0].intervals
@@ -138,7 +138,7 @@ def test_pipes_where_prometheus_files_should_be(program: Path, tmp_path: Path, n
     """One line; heartbeats go to the file instead, or the pipe is replaced."""
     shell = shutil.which("sh")
     assert shell is not None
-    script = f'mkfifo "$EKG_PROMETHEUS_DIR/appekg-limits-$$.prom{name}" && exec "$0" 100'
+    script = f'mkfifo "$EKG_PROMETHEUS_DIR/appekg-limits-$$.prom{name}" && exec "$0" start sleep=100'
     pressed = press([shell, "-c", script, program], tmp_path, sink="prometheus", prometheus_dir=str(tmp_path))
     assert (pressed.outcome.status, len(tally(pressed.outcome))) == (0, 5)
     assert len(pressed.lines()) == len(pressed.outcome.stderr.splitlines()) == (1 if name else 0)

@@ -1,22 +1,27 @@
 /* Threads that beat until the process ends in one way or another; what they did stays in a file that outlives it.
  *
- *     robust_ends KIND FILE      KIND: wait (for a signal from outside), return, segv, abort, _exit, quick_exit, exec
+ *     robust_ends KIND FILE      KIND: wait (for a signal from outside), return, segv, abort, _exit, quick_exit, exec,
+ *                                or handler: the main thread alone beats, until a handler in the middle of it exits
  *
- * FILE: struct witness; after an exec, FILE.second. A thread counts a beat as started before it begins, and as ended
- * after its end has returned. */
+ * All but the first come after the first interval in run/rank-00000.ekg. FILE: struct witness; after an exec,
+ * FILE.second. A thread counts a beat as started before it begins, and as ended after its end has returned. */
 #define _GNU_SOURCE
 #include <appekg.h>
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "robust_wait.h"
 
 enum { THREADS = 3, SAMPLES = 1 << 15, BEFORE_THE_END_MS = 60, PERIOD_NS = 300000 };
 
@@ -52,7 +57,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void take_sample(void)
+/* Returns whether there was a beat. */
+static int take_sample(void)
 {
     const struct timespec pause = {0, PERIOD_NS};
     uint64_t number = witness->samples;
@@ -65,6 +71,7 @@ static void take_sample(void)
         atomic_store(&witness->samples, number + 1);
     }
     nanosleep(&pause, NULL);
+    return ended > 0;
 }
 
 static struct witness *open_witness(const char *path)
@@ -98,17 +105,36 @@ static void end_the_process(const char *kind, char **arguments)
         go_on_as_another(arguments);
 }
 
+static void leave(int number)
+{
+    (void)number;
+    exit(0);
+}
+
+static void beat_until_a_handler_exits(void)
+{
+    const struct itimerval soon = {{0, 0}, {0, 20000}};
+    signal(SIGALRM, leave);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    work((void *)0);
+}
+
 int main(int count, char **arguments)
 {
     pthread_t thread;
     if (count != 3 || (witness = open_witness(arguments[2])) == NULL)
         return 2;
+    if (strcmp(arguments[1], "handler") == 0)
+        beat_until_a_handler_exits();
     for (uintptr_t i = 1; i <= THREADS; i++)
         if (pthread_create(&thread, NULL, work, (void *)i) != 0)
             return 2;
+    if (strcmp(arguments[1], "wait") != 0)
+        wait_for_interval("run/rank-00000.ekg");
     const uint64_t end_ns = now_ns() + BEFORE_THE_END_MS * 1000000ull;
-    while (strcmp(arguments[1], "wait") == 0 || now_ns() < end_ns)
-        take_sample();
+    int has_beaten = 0;
+    while (strcmp(arguments[1], "wait") == 0 || now_ns() < end_ns || !has_beaten)
+        has_beaten = take_sample();
     end_the_process(arguments[1], arguments);
     return 0;
 }

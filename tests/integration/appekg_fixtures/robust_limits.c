@@ -1,9 +1,11 @@
-/* Two threads that beat, in a process or on a disk that runs into limits at given times.
+/* Two threads that beat, in a process or on a disk that runs into limits.
  *
- *     robust_limits MILLISECONDS [ACTION[@MILLISECONDS]]...
+ *     robust_limits ACTION...
  *
- * Without a time, an action comes before the first beat.
- *     await=FILE               times are counted from the first interval in that file
+ * Actions, one after the other; then the program ends.
+ *     start                    lets the threads begin: actions before this one come before the first beat
+ *     sleep=MILLISECONDS, interval=FILE, line
+ *                              waits so long, for the first interval in a file, for a line on stderr
  *     fill=FILE, free=FILE     takes all room of a file system, gives it back
  *     empty=DIR                removes a directory and the files in it
  *     fsize=N, nofile=N        limits files' sizes, and the number of descriptors; max for none
@@ -28,9 +30,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "robust_wait.h"
 
 #define ANY ~0u
 
@@ -38,14 +43,13 @@ enum { THREADS = 2, IDS = 5 };
 
 static atomic_int over;
 static pthread_barrier_t ready;
-static const char *awaited;
 static unsigned long long ended[THREADS][IDS];
 
 static void *work(void *argument)
 {
     uintptr_t number = (uintptr_t)argument;
     pthread_barrier_wait(&ready);
-    for (uint32_t turn = 0; !atomic_load_explicit(&over, memory_order_relaxed); turn++) {
+    for (uint32_t turn = 0; turn < IDS || !atomic_load_explicit(&over, memory_order_relaxed); turn++) {
         ekg_begin(turn % IDS);
         ekg_end(turn % IDS);
         ended[number][turn % IDS]++;
@@ -109,21 +113,30 @@ static void refuse(unsigned int call, unsigned int first, unsigned int error)
         _exit(77);
 }
 
-/* The file may not be there yet, and is short. */
-static int has_interval(const char *path)
+static void sleep_ms(long ms)
 {
-    static char text[16384];
-    int fd = open(path, O_RDONLY);
-    ssize_t got = fd >= 0 ? read(fd, text, sizeof text) : -1;
-    if (fd >= 0)
-        close(fd);
-    return got > 0 && memmem(text, (size_t)got, "#interval", 9) != NULL;
+    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* stderr is a file. */
+static void wait_for_line(void)
+{
+    struct stat status;
+    while (fstat(2, &status) != 0 || status.st_size == 0)
+        sleep_ms(1);
 }
 
 static void act(const char *name, const char *value)
 {
-    if (strcmp(name, "await") == 0)
-        awaited = value;
+    if (strcmp(name, "start") == 0)
+        pthread_barrier_wait(&ready);
+    else if (strcmp(name, "sleep") == 0)
+        sleep_ms(atol(value));
+    else if (strcmp(name, "interval") == 0)
+        wait_for_interval(value);
+    else if (strcmp(name, "line") == 0)
+        wait_for_line();
     else if (strcmp(name, "fill") == 0)
         fill(value);
     else if (strcmp(name, "free") == 0)
@@ -145,52 +158,19 @@ static void act(const char *name, const char *value)
         exit(2);
 }
 
-/* Carries out what is due; returns whether there is more to come. */
-static int do_what_is_due(char **actions, int count, double elapsed_ms)
-{
-    int more = 0;
-    for (int i = 0; i < count; i++) {
-        char *at = actions[i] != NULL ? strrchr(actions[i], '@') : NULL;
-        if (actions[i] == NULL)
-            continue;
-        if (at != NULL && atof(at + 1) > elapsed_ms) {
-            more = 1;
-            continue;
-        }
-        if (at != NULL)
-            *at = '\0';
-        char *value = strchr(actions[i], '=');
-        if (value != NULL)
-            *value++ = '\0';
-        act(actions[i], value);
-        actions[i] = NULL;
-    }
-    return more;
-}
-
-static double milliseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
 int main(int count, char **arguments)
 {
-    const struct timespec pause = {0, 1000000};
-    const double span = atof(arguments[1]);
     pthread_t threads[THREADS];
     pthread_barrier_init(&ready, NULL, THREADS + 1);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)i) != 0)
             return 2;
-    do_what_is_due(arguments + 2, count - 2, -1);
-    pthread_barrier_wait(&ready);
-    while (awaited != NULL && !has_interval(awaited))
-        nanosleep(&pause, NULL);
-    const double start = milliseconds();
-    while (do_what_is_due(arguments + 2, count - 2, milliseconds() - start) || milliseconds() - start < span)
-        nanosleep(&pause, NULL);
+    for (int i = 1; i < count; i++) {
+        char *value = strchr(arguments[i], '=');
+        if (value != NULL)
+            *value++ = '\0';
+        act(arguments[i], value);
+    }
     atomic_store(&over, 1);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
