@@ -57,7 +57,10 @@ def kill_after(program: Path, place: Path, seconds: float, number: signal.Signal
             time.sleep(0.001)
         time.sleep(seconds)
         process.send_signal(number)
-        assert process.wait() == -number
+        try:
+            assert process.wait(60) == -number
+        finally:
+            process.kill()
 
 
 def test_kill_at_50_random_moments(program: Path, tmp_path: Path) -> None:
