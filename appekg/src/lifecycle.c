@@ -7,7 +7,6 @@
 
 #include "catalogue.h"
 #include "clock.h"
-#include "control.h"
 #include "interval.h"
 #include "lock.h"
 #include "log.h"
@@ -15,13 +14,8 @@
 #include "settle.h"
 #include "slow.h"
 #include "sys.h"
+#include "turns.h"
 #include "worker.h"
-
-#define LONGEST_WAIT_NS 2000000000u
-#define MOST_MORE 3 /* intervals at the end */
-#define CONTROL_PERIOD_NS 250000000u
-
-enum { REQUEST_STOP = 1 };
 
 /* IDLE until the first beat; FORKED in a child until its first beat; OVER for good. */
 enum state { IDLE, FORKED, RUNNING, OVER };
@@ -36,7 +30,6 @@ static bool has_begun;       /* once per process image, also across forks */
 static bool follows_forks;
 static bool starts_off; /* a child of a process that is switched off: until its first beat, it only seems to be on */
 static pid_t owner;
-static uint64_t start_ns;
 static uint64_t fork_masks[3];
 
 static enum state get_state(void)
@@ -63,78 +56,6 @@ void lifecycle_new_generation(void)
     if (__atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST) != 0)
         lifecycle_switch(true);
 }
-
-static void obey_control(void)
-{
-    enum control control = control_look();
-    if (control != CONTROL_NONE)
-        lifecycle_switch(control == CONTROL_ON);
-}
-
-static void write_last(void)
-{
-    const struct snapshot *last = interval_take();
-    lifecycle_switch(false);
-    session_write(last);
-    for (int i = 0; i < MOST_MORE && interval_left_some(); i++)
-        session_write(last = interval_take());
-    session_close(last);
-}
-
-#ifdef EKG_FAKE_CLOCK /* tests of the library: an interval ends when they say */
-
-void ekg_fake_interval(void)
-{
-    obey_control();
-    session_write(interval_take());
-}
-
-static bool start_thread(void)
-{
-    records_prepare();
-    return true;
-}
-
-static void stop_thread(void)
-{
-    write_last();
-}
-
-#else
-
-/* The interval thread. Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
-static void run(void)
-{
-    const uint64_t interval_ns = session_interval_ns();
-    uint64_t grid = start_ns + interval_ns;
-    records_prepare();
-    uint64_t look = monotonic_ns();
-    while (worker_wait(look < grid ? look : grid) != REQUEST_STOP) {
-        if (monotonic_ns() >= look) {
-            obey_control();
-            look = monotonic_ns() + CONTROL_PERIOD_NS;
-        }
-        if (monotonic_ns() < grid)
-            continue;
-        session_write(interval_take());
-        uint64_t now = monotonic_ns();
-        if (now >= grid)
-            grid += ((now - grid) / interval_ns + 1) * interval_ns;
-    }
-    write_last();
-}
-
-static bool start_thread(void)
-{
-    return worker_start("appekg", run);
-}
-
-static void stop_thread(void)
-{
-    worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
-}
-
-#endif
 
 static void fork_prepare(void)
 {
@@ -203,14 +124,14 @@ static bool begin(const struct ekg_options *options, bool forked)
         return false;
     has_begun = true;
     __atomic_store_n(&owner, (pid_t)SYS0(SYS_getpid), __ATOMIC_RELAXED);
-    start_ns = session_open();
+    const uint64_t start_ns = session_open();
     interval_start(start_ns);
     if (starts_off)
         lifecycle_switch(false);
     if (!session_has_sink())
         return false;
     records_prepare_early();
-    if (start_thread())
+    if (turns_start(start_ns))
         return true;
     log_warn("cannot start the interval thread, no heartbeats", NULL);
     return false;
@@ -258,7 +179,7 @@ void ekg_finalize(void)
     enum state before = get_state();
     if (before == RUNNING) {
         interval_ask_last((pid_t)SYS0(SYS_gettid));
-        stop_thread();
+        turns_stop();
     }
     if (before == RUNNING || before == FORKED) {
         lifecycle_switch(false);
