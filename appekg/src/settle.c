@@ -78,18 +78,27 @@ static bool is_inside(const struct slot *slot)
     return (__atomic_load_n(&slot->depth, __ATOMIC_ACQUIRE) & SLOT_INSIDE) != 0;
 }
 
-bool slot_settled(struct record *record, const struct slot *slot, uint64_t deadline_ns)
+/* Seen outside once is enough, and is not asked again: it may be inside anew, and then it knows of the change. */
+static bool leaves(const struct slot *slot, uint64_t deadline_ns)
 {
     struct timespec pause = {0, 20000};
-    for (int attempt = 0; attempt < 100 && is_inside(slot); attempt++)
-        ;
-    bool waits = is_inside(slot) && !__atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED);
-    while (waits && is_inside(slot) && monotonic_ns() < deadline_ns) {
+    for (int attempt = 0; attempt < 100; attempt++)
+        if (!is_inside(slot))
+            return true;
+    while (monotonic_ns() < deadline_ns) {
         SYS2(SYS_nanosleep, &pause, NULL);
+        if (!is_inside(slot))
+            return true;
         if (pause.tv_nsec < 1000000)
             pause.tv_nsec *= 2;
     }
-    bool settled = !is_inside(slot);
+    return false;
+}
+
+bool slot_settled(struct record *record, const struct slot *slot, uint64_t deadline_ns)
+{
+    bool waits = !__atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED);
+    bool settled = leaves(slot, waits ? deadline_ns : 0);
     if (waits || settled)
         __atomic_store_n(&record->in_doubt, !settled, __ATOMIC_RELAXED);
     return settled;
