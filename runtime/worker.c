@@ -47,13 +47,6 @@ static int number_of(const char *name)
 /* For kernels without close_range. Entries may be missed while others are closed: again, until there are none. */
 static void close_listed(void)
 {
-    struct entry {
-        uint64_t inode;
-        int64_t offset;
-        uint16_t length;
-        uint8_t type;
-        char name[];
-    };
     _Alignas(8) char entries[2048];
     bool again = true;
     while (again) {
@@ -62,7 +55,7 @@ static void close_listed(void)
         again = false;
         while (directory >= 0 && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
             for (long at = 0; at < got;) {
-                const struct entry *entry = (const void *)(entries + at);
+                const struct sys_directory_entry *entry = (const void *)(entries + at);
                 int fd = number_of(entry->name);
                 if (fd >= 0 && fd != directory) {
                     sys_close(fd);

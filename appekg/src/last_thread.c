@@ -19,14 +19,6 @@
 #define PERIOD_NS 500000000
 #define CONFIRMATIONS 2
 
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t length;
-    uint8_t type;
-    char name[];
-};
-
 struct last_thread_marked last_thread_mark(void)
 {
     const uint64_t blocked = BLOCKED;
@@ -114,7 +106,7 @@ static bool is_over(const char *pid)
     long got;
     while (over && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
         for (long at = 0; at < got && over;) {
-            const struct entry *entry = (const void *)(entries + at);
+            const struct sys_directory_entry *entry = (const void *)(entries + at);
             if (entry->name[0] != '.' && strcmp(entry->name, pid) != 0)
                 over = !is_application(entry->name);
             at += entry->length;

@@ -53,6 +53,15 @@ static inline long sys6(long n, long a, long b, long c, long d, long e, long f)
 #define SYS5(n, a, b, c, d, e) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define SYS6(n, a, b, c, d, e, f) sys6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* What SYS_getdents64 fills a buffer with. */
+struct sys_directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t length;
+    uint8_t type;
+    char name[];
+};
+
 static inline int sys_open(const char *path, int flags, int mode)
 {
     return (int)SYS4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);

@@ -6,7 +6,8 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -52,6 +53,21 @@ def need_root() -> None:
     """Skip the test for ordinary users."""
     if os.geteuid() != 0:
         pytest.skip("needs root, to become somebody else or to mount")
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Path]:
+    """Mount a file system of this size, such as "64k", on a new directory; skip where that is not permitted."""
+    need_root()
+    need("mount")
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a tmpfs is not permitted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 from appekg import Heartbeats
 from tests.integration.appekg_build import EkgBuilder
 from tests.integration.appekg_robust import Pressed, counter, counts, plausible, press, tally
-from tests.integration.hosts import need, need_root
+from tests.integration.hosts import small_disk
 
 INTERVAL = "0.002"
 TRYING = "cannot write heartbeats, trying again every interval"
@@ -25,17 +25,10 @@ def program(ekg: EkgBuilder) -> Path:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 KiB."""
-    need_root()
-    need("mount")
-    place = tmp_path / "small"
-    place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], capture_output=True, check=False)
-    if done.returncode != 0:
-        pytest.skip("mounting a tmpfs is not permitted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+    with small_disk(tmp_path / "small", "256k") as place:
+        yield place
 
 
 def limited(program: Path, place: Path, *actions: str, lines: int = 1, run: Path | None = None) -> Pressed:
@@ -73,8 +66,8 @@ def partial(pressed: Pressed) -> Heartbeats:
     return beats
 
 
-def test_a_disk_that_is_full_for_a_while(program: Path, small_disk: Path, tmp_path: Path) -> None:
-    filler, run = small_disk / "filler", small_disk / "run"
+def test_a_disk_that_is_full_for_a_while(program: Path, disk: Path, tmp_path: Path) -> None:
+    filler, run = disk / "filler", disk / "run"
     actions = (*first_interval(run), f"fill={filler}", "line", "sleep=30", f"free={filler}", "sleep=50")
     pressed = limited(program, tmp_path, *actions, run=run)
     assert TRYING in pressed.lines()[0]
@@ -86,10 +79,10 @@ def test_a_disk_that_is_full_for_a_while(program: Path, small_disk: Path, tmp_pa
     assert set(beats.rows["thread"].tolist()) == set(beats.processes[0].tids) > set()
 
 
-def test_a_disk_that_stays_full(program: Path, small_disk: Path, tmp_path: Path) -> None:
+def test_a_disk_that_stays_full(program: Path, disk: Path, tmp_path: Path) -> None:
     """The file ends with the last interval that had room, whole: a shorter one may come after what was lost."""
-    run = small_disk / "run"
-    actions = (*first_interval(run), f"fill={small_disk / 'filler'}", "line", "sleep=30")
+    run = disk / "run"
+    actions = (*first_interval(run), f"fill={disk / 'filler'}", "line", "sleep=30")
     pressed = limited(program, tmp_path, *actions, run=run)
     assert "No space left on device" in pressed.lines()[0]
     beats = partial(pressed)
@@ -97,8 +90,8 @@ def test_a_disk_that_stays_full(program: Path, small_disk: Path, tmp_path: Path)
     plausible(beats)
 
 
-def test_a_disk_that_is_full_from_the_start(program: Path, small_disk: Path, tmp_path: Path) -> None:
-    pressed = limited(program, tmp_path, f"fill={small_disk / 'filler'}", "start", run=small_disk / "run")
+def test_a_disk_that_is_full_from_the_start(program: Path, disk: Path, tmp_path: Path) -> None:
+    pressed = limited(program, tmp_path, f"fill={disk / 'filler'}", "start", run=disk / "run")
     assert "cannot write to the run directory" in pressed.lines()[0]
 
 
@@ -133,10 +126,10 @@ def test_no_such_directory_can_be_made(program: Path, tmp_path: Path, directory:
     assert "cannot write to the run directory" in pressed.lines()[0]
 
 
-def test_a_read_only_file_system(program: Path, small_disk: Path, tmp_path: Path) -> None:
-    remounted = ["mount", "-o", "remount,ro", small_disk]
+def test_a_read_only_file_system(program: Path, disk: Path, tmp_path: Path) -> None:
+    remounted = ["mount", "-o", "remount,ro", disk]
     subprocess.run(remounted, check=True)
-    pressed = limited(program, tmp_path, "start", run=small_disk / "run")
+    pressed = limited(program, tmp_path, "start", run=disk / "run")
     assert "Read-only file system" in pressed.lines()[0]
 
 

@@ -19,6 +19,7 @@ from tests.integration.hosts import (
     need,
     need_root,
     record_only,
+    small_disk,
     streams,
     try_both,
 )
@@ -105,35 +106,26 @@ def test_unwritable_directory(host: BuildHost, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB."""
-    need_root()
-    need("mount")
-    place = tmp_path / "small"
-    place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True, check=False)
-    if done.returncode != 0:
-        pytest.skip("mounting a tmpfs is not permitted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+    with small_disk(tmp_path / "small", "64k") as place:
+        yield place
 
 
 @pytest.mark.parametrize("style", ["stream", "gmon"])
 @pytest.mark.parametrize("free", [0, 20_000])
-def test_full_disk(host: BuildHost, small_disk: Path, tmp_path: Path, style: str, free: int) -> None:
+def test_full_disk(host: BuildHost, disk: Path, tmp_path: Path, style: str, free: int) -> None:
     """One line; what was written before is whole."""
-    with (small_disk / "filler").open("wb", buffering=0) as filler:
+    with (disk / "filler").open("wb", buffering=0) as filler:
         try:
             for _ in range(200 if free == 0 else (65536 - free) // 4096):
                 filler.write(bytes(4096))
         except OSError:
             pass
     env = {"INCPROF_FORMAT": style}
-    trial = try_both(
-        [host("simple.c"), "600"], tmp_path, directory=small_disk / "run", interval=0.003, lines=1, env=env
-    )
+    trial = try_both([host("simple.c"), "600"], tmp_path, directory=disk / "run", interval=0.003, lines=1, env=env)
     assert "No space left" in trial.lines()[0]
-    done = incprof("export", small_disk / "run", "--format", "csv", "-o", tmp_path / "out.csv")
+    done = incprof("export", disk / "run", "--format", "csv", "-o", tmp_path / "out.csv")
     assert done.returncode in ((4,) if free == 0 else (0, 4)), done.stderr
     assert len(done.stderr.strip().splitlines()) <= 2
 
