@@ -57,8 +57,8 @@ def analyse(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -
     from incprof.analysis.describe import summarise
     from incprof.analysis.phases import find_phases
 
-    # Where /sys is not mounted (minimal containers), scikit-learn's count of cores prints a traceback and goes on.
-    os.environ.setdefault("LOKY_MAX_CPU_COUNT", str(os.cpu_count() or 1))
+    # Clustering takes one thread. Else scikit-learn would count cores, and print a traceback where there is no /sys.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     pool = ThreadPoolExecutor(args.jobs) if args.jobs > 1 else nullcontext(None)
     with progress("clustering") as report, pool as executor:
         report(0, 1)
