@@ -1,4 +1,4 @@
-"""Source lines of addresses in one binary, asked for in one batch."""
+"""Functions and source lines of addresses in one binary, asked for in one batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
@@ -15,26 +15,56 @@ from elftools.elf.elffile import ELFFile
 Place = tuple[str, int]
 
 TIMEOUT_S = 300
-LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=none", "-a", "-i")
+LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=linkage", "--no-demangle", "-a", "-i")
+ADDRESS = re.compile(r"0x[0-9a-f]+")
 ANSWER = re.compile(r"(.+):(\d+)(?::\d+)?(?: \(discriminator \d+\))?")
+
+
+class Frame(NamedTuple):
+    """Code of a function, as its mangled name says; "" and 0 where the binary does not say."""
+
+    function: str
+    file: str
+    line: int
+
+
+# An address's code, innermost inlined function first, the one that the code lies in last; empty where nothing is known.
+Chain = tuple[Frame, ...]
 
 
 def look_up(binary: str, addresses: Sequence[int]) -> list[Place | None]:
     """File and line of each link-time address; None where the binary does not say.
 
     An address in inlined code has the line of the function that it was inlined into: that one is on record.
-    Asks addr2line, else llvm-symbolizer, else reads the line table of the compile unit around each address.
+    """
+    return [outermost(chain) for chain in chains(binary, addresses)]
+
+
+def outermost(chain: Chain) -> Place | None:
+    """Where a chain's code lies in the function that is on record."""
+    return (chain[-1].file, chain[-1].line) if chain and chain[-1].line else None
+
+
+def chains(binary: str, addresses: Sequence[int]) -> list[Chain]:
+    """The functions whose code each link-time address is, as they were inlined into each other.
+
+    Asks addr2line, else llvm-symbolizer, else reads the line table of the compile unit around each address, which
+    knows one place and no name.
     """
     if not addresses:
         return []
-    for command in (["addr2line", "-a", "-i", "-e", binary], [*LLVM, "-e", binary]):
+    for command in (["addr2line", "-a", "-f", "-i", "-e", binary], [*LLVM, "-e", binary]):
         if shutil.which(command[0]) and (answers := _ask(command, addresses)) is not None:
             return answers
-    return _from_line_tables(binary, addresses)
+    places = _from_line_tables(binary, addresses)
+    return [(Frame("", *place),) if place else () for place in places]
 
 
-def _ask(command: Sequence[str], addresses: Sequence[int]) -> list[Place | None] | None:
-    """Run a tool that answers each address on stdin with itself and its places, innermost first; None when it fails."""
+def _ask(command: Sequence[str], addresses: Sequence[int]) -> list[Chain] | None:
+    """Run a tool that answers each address on stdin with itself and, innermost first, names and places on two lines.
+
+    None when it fails.
+    """
     question = "".join(f"{address:#x}\n" for address in addresses)
     try:
         done = subprocess.run(
@@ -42,21 +72,28 @@ def _ask(command: Sequence[str], addresses: Sequence[int]) -> list[Place | None]
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    outermost: list[Place | None] = []
-    for line in done.stdout.splitlines():
-        if line.startswith("0x"):
-            outermost.append(None)
-        elif line and outermost:
-            outermost[-1] = _place(line)
-    return outermost if len(outermost) == len(addresses) else None
+    found: list[list[Frame]] = []
+    lines = iter(done.stdout.split("\n"))
+    for line in lines:
+        if ADDRESS.fullmatch(line):
+            found.append([])
+        elif line and found:
+            found[-1].append(_frame(line, next(lines, "")))
+    return [_known(chain) for chain in found] if len(found) == len(addresses) else None
 
 
-def _place(answer: str) -> Place | None:
-    """`file:line` taken apart; None for `??:0` and the like."""
+def _frame(function: str, answer: str) -> Frame:
+    """A name and a `file:line` taken apart; `??` and the like are no answers."""
     match = ANSWER.fullmatch(answer)
+    name = "" if function == "??" else function
     if not match or match[1] == "??" or int(match[2]) == 0:
-        return None
-    return os.path.normpath(match[1]), int(match[2])
+        return Frame(name, "", 0)
+    return Frame(name, os.path.normpath(match[1]), int(match[2]))
+
+
+def _known(chain: list[Frame]) -> Chain:
+    """The chain, or nothing when none of it has a line."""
+    return tuple(chain) if any(frame.line for frame in chain) else ()
 
 
 def _from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None]:

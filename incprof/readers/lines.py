@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
-from incprof.readers.addr2line import Place, look_up
+from incprof.readers.addr2line import Chain, Frame, Place, chains, outermost
 from incprof.readers.symbolsource import binaries, module_key
 
-VERSION = 1
+VERSION = 2
 DEBUG_LINES = (".debug_line", ".zdebug_line")
 
 
@@ -38,20 +38,27 @@ def lines_of(
     run: Run, profile: IntervalProfile, module: str, addresses: Sequence[int], *, exe: str | None = None
 ) -> list[Place | None]:
     """File and line of each link-time address in the module with that base name."""
+    return [outermost(chain) for chain in chains_of(run, profile, module, addresses, exe=exe)]
+
+
+def chains_of(
+    run: Run, profile: IntervalProfile, module: str, addresses: Sequence[int], *, exe: str | None = None
+) -> list[Chain]:
+    """The inlined functions of each link-time address in the module with that base name; what is new in one batch."""
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not addresses:
-        return [None] * len(addresses)
+        return [()] * len(addresses)
     store = Path(run.directory) / "symbols" / f"{module_key(described)}.json"
     known = _load(store)
     missing = sorted({address for address in addresses if address not in known})
     binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
     if binary is not None:
-        answers = zip(missing, look_up(binary, missing), strict=True)
-        found = {address: place for address, place in answers if place}
+        answers = zip(missing, chains(binary, missing), strict=True)
+        found = {address: chain for address, chain in answers if chain}
         if found:
             known.update(found)
             _save(store, known)
-    return [known.get(address) for address in addresses]
+    return [known.get(address, ()) for address in addresses]
 
 
 def line_weights(
@@ -90,20 +97,23 @@ def _binary_with_lines(module: Module, directory: str, exe: str | None) -> str |
     return None
 
 
-def _load(path: Path) -> dict[int, Place]:
-    """Lines looked up before; nothing when the file is missing or damaged."""
+def _load(path: Path) -> dict[int, Chain]:
+    """Chains looked up before; nothing when the file is missing or damaged."""
     try:
         stored = json.loads(path.read_bytes())
         if stored["version"] != VERSION:
             return {}
-        return {int(address, 16): (str(file), int(line)) for address, (file, line) in stored["lines"].items()}
+        return {
+            int(address, 16): tuple(Frame(str(function), str(file), int(line)) for function, file, line in chain)
+            for address, chain in stored["chains"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _save(path: Path, lines: dict[int, Place]) -> None:
-    """Keep lines for the next reader; a directory that cannot be written to is left alone."""
-    text = json.dumps({"version": VERSION, "lines": {f"{a:#x}": list(lines[a]) for a in sorted(lines)}})
+def _save(path: Path, known: dict[int, Chain]) -> None:
+    """Keep chains for the next reader; a directory that cannot be written to is left alone."""
+    text = json.dumps({"version": VERSION, "chains": {f"{a:#x}": known[a] for a in sorted(known)}})
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")

@@ -64,7 +64,7 @@ def read_profile(
     """
     if libs not in ("caller", "separate", "drop"):
         raise UsageError(f"libs is {libs!r}: use caller, separate or drop")
-    chosen = process if isinstance(process, Process) else _choose(run, rank, process)
+    chosen = process if isinstance(process, Process) else choose_process(run, rank, process)
     if not Path(chosen.path).is_dir():
         if progress:
             progress(0, 1)
@@ -75,8 +75,11 @@ def read_profile(
     return read_gmon_files(_files_of(chosen), _series_metadata(chosen, exe), run.directory, exe=exe, progress=progress)
 
 
-def _choose(run: Run, rank: int | None, pid: int | None) -> Process:
-    """The process that was asked for."""
+def choose_process(run: Run, rank: int | None = None, pid: int | None = None) -> Process:
+    """The process that was asked for; that of the lowest rank when nothing was.
+
+    Raises: UsageError when there is none.
+    """
     rank = run.ranks[0] if rank is None and pid is None else rank
     found = [p for p in run.processes if rank in (None, p.rank) and pid in (None, p.pid)]
     if found:

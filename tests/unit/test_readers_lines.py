@@ -64,18 +64,28 @@ def test_functions_get_the_line_at_which_they_begin(run, program):
 def test_answers_travel_with_the_run(run, program, monkeypatch):
     profile = read_profile(run)
     first = locate(run, profile, profile.functions)
-    monkeypatch.setattr("incprof.readers.lines.look_up", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("incprof.readers.lines.chains", lambda *_: pytest.fail("asked again"))
     assert locate(run, profile, profile.functions) == first
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 1}', '{"version": 1, "lines": {"x": 3}}'])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "{",
+        "[]",
+        '{"version": 2}',
+        '{"version": 2, "chains": {"x": 3}}',
+        '{"version": 2, "chains": {"1": [["f", "g"]]}}',
+    ],
+)
 def test_damaged_answers_are_asked_for_again(run, program, damage, tmp_path):
     profile = read_profile(run)
     first = locate(run, profile, profile.functions)
     (store,) = (tmp_path / "run" / "symbols").glob("*.json")
     store.write_text(damage)
     assert locate(run, profile, profile.functions) == first
-    assert json.loads(store.read_text())["version"] == 1
+    assert json.loads(store.read_text())["version"] == 2
 
 
 def test_seconds_by_line(run, program):

@@ -1,0 +1,84 @@
+"""Which lines of which functions ran, and how often they called, phase by phase: what places of loops are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import LIBRARY, OWN, FloatArray, IntArray, IntervalProfile, Process, Run
+from incprof.readers.addr2line import Chain
+from incprof.readers.callsites import CallSites, read_call_sites
+from incprof.readers.lines import chains_of
+
+
+@dataclass(frozen=True)
+class FunctionCode:
+    """What ran of one function of the profile, by address; k phases.
+
+    chains: (q,) of the sampled addresses, outermost function last; () where the binary has no lines.
+    seconds: (q, k) of self time, that of called libraries included.
+    call_chains: (c,) of the call instructions. callee: (c,) an address in what they call. calls: (c, k).
+    """
+
+    chains: tuple[Chain, ...]
+    seconds: FloatArray
+    call_chains: tuple[Chain, ...]
+    callee: IntArray
+    calls: IntArray
+
+
+class CodeReader:
+    """Answers for some functions of a profile at a time: what is new is looked up in one batch for each module.
+
+    labels: (n,) phase of each interval, -1 for none.
+    """
+
+    def __init__(
+        self, run: Run, process: Process, profile: IntervalProfile, labels: IntArray, *, exe: str | None = None
+    ):
+        self._run, self._profile, self._exe = run, profile, exe
+        self._phases = int(labels.max(initial=-1)) + 1
+        self._seconds = self._seconds_of_nodes(labels)
+        self._sites: CallSites = read_call_sites(run, process, labels, exe=exe)
+
+    def look_up(self, functions: Sequence[int]) -> dict[int, FunctionCode]:
+        """Code of functions, by their index in the profile."""
+        wanted = {index: self._addresses(index) for index in sorted(set(functions))}
+        known: dict[tuple[str, int], Chain] = {}
+        for module in sorted({self._profile.functions[index].module for index in wanted}):
+            mine = [tables for index, tables in wanted.items() if self._profile.functions[index].module == module]
+            asked = sorted({address for own, _, row in mine for address in [*own, *self._sites.address[row].tolist()]})
+            answers = chains_of(self._run, self._profile, module, asked, exe=self._exe)
+            known.update({(module, address): chain for address, chain in zip(asked, answers, strict=True)})
+        found = {}
+        for index, (own, seconds, row) in wanted.items():
+            module = self._profile.functions[index].module
+            found[index] = FunctionCode(
+                tuple(known[module, address] for address in own),
+                seconds,
+                tuple(known[module, address] for address in self._sites.address[row].tolist()),
+                self._sites.callee[row],
+                self._sites.calls[row],
+            )
+        return found
+
+    def _addresses(self, index: int) -> tuple[list[int], FloatArray, IntArray]:
+        """Sampled addresses of a function (q,), their seconds (q, k), and the rows of its call sites."""
+        tree, function = self._profile.paths, self._profile.functions[index]
+        nodes = np.flatnonzero(tree.function == index)
+        nodes = nodes[self._seconds[nodes].any(axis=1)]
+        address, where = np.unique(tree.address[nodes], return_inverse=True)
+        seconds = np.zeros((len(address), self._phases))
+        np.add.at(seconds, where.ravel(), self._seconds[nodes])
+        return address.tolist(), seconds, self._sites.of_function(function.module, function.address)
+
+    def _seconds_of_nodes(self, labels: IntArray) -> FloatArray:
+        """Self seconds of each path node in each phase, shape (p, k)."""
+        samples, p = self._profile.samples, len(self._profile.paths.parent)
+        label = labels[self._profile.interval_of_samples()] if len(samples.node) else np.empty(0, dtype=np.int64)
+        use = np.isin(samples.kind, (OWN, LIBRARY)) & (label >= 0)
+        cell = samples.node[use].astype(np.int64) * self._phases + label[use]
+        ticks = np.bincount(cell, weights=samples.weight[use], minlength=p * self._phases)
+        return ticks.reshape(p, self._phases) / self._profile.metadata.rate_hz
