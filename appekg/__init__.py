@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from appekg._beat import beat
 from appekg._binding import begin, disable, enable, end, finalize, init, is_enabled, name, pulse, rate
+from appekg._cost import Cost, cost
 
 if TYPE_CHECKING:
     from appekg.errors import AppekgError
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AppekgError",
+    "Cost",
     "Heartbeats",
     "beat",
     "begin",
+    "cost",
     "disable",
     "enable",
     "end",

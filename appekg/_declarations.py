@@ -28,6 +28,7 @@ void ekg_rate(uint32_t id, uint32_t factor);
 void ekg_enable(void);
 void ekg_disable(void);
 int ekg_is_enabled(void);
+int ekg_cost(double *pair_ns, double *skipped_ns);
 """
 
 

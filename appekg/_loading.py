@@ -25,6 +25,7 @@ class _Library:
     ekg_enable: Callable[[], None]
     ekg_disable: Callable[[], None]
     ekg_is_enabled: Callable[[], int]
+    ekg_cost: Callable[[Any, Any], int]
 
     def __getattr__(self, name: str) -> Any:
         if name not in _Library.__annotations__:

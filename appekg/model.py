@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appekg._cost import Cost
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -103,6 +105,12 @@ class Process:
     def interval_s(self) -> float:
         """Length that an interval was meant to have, in seconds."""
         return float(self.metadata.get("interval_s", 1.0))
+
+    @property
+    def cost(self) -> Cost | None:
+        """What a heartbeat costs on the machine of the process, as it was measured there; None where it was not."""
+        pair, skipped = self.metadata.get("pair_ns"), self.metadata.get("skipped_ns")
+        return Cost(pair, skipped) if pair is not None and skipped is not None else None
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,17 @@ def metadata_of(line: bytes, where: str) -> dict[str, Any]:
         "ranks": whole(found.get("ranks")),
         "interval_s": float(interval),
         "start_unix_ns": whole(found.get("start_unix_ns"), 0),
+        "start_mono_ns": whole(found.get("start_mono_ns")),
+        "pair_ns": _cost(found.get("pair_ns")),
+        "skipped_ns": _cost(found.get("skipped_ns")),
     }
+
+
+def _cost(value: object) -> float | None:
+    """Return nanoseconds that a heartbeat can cost, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+        return None
+    return float(value)
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,16 @@ struct ekg_options {
 
 #ifdef __clang__ /* warns of an unused value outside of macros only; a statement expression is code with -O0 */
 #define ekg_init(options) ((void)sizeof(options), -1)
+#define ekg_cost(pair_ns, skipped_ns) ((void)(sizeof(pair_ns) + sizeof(skipped_ns)), -1)
 #else
 #define ekg_init(options)                                                                                              \
     (__extension__({                                                                                                   \
         (void)sizeof(options);                                                                                         \
+        -1;                                                                                                            \
+    }))
+#define ekg_cost(pair_ns, skipped_ns)                                                                                  \
+    (__extension__({                                                                                                   \
+        (void)(sizeof(pair_ns) + sizeof(skipped_ns));                                                                  \
         -1;                                                                                                            \
     }))
 #endif
@@ -87,6 +93,11 @@ void ekg_rate(uint32_t id, uint32_t factor);
 void ekg_enable(void);
 void ekg_disable(void);
 int ekg_is_enabled(void);
+
+/* What a heartbeat costs on this machine, in nanoseconds: a begin and an end that are recorded, and that are skipped
+ * because of a rate factor. Starts nothing: it can be asked before the first beat. Takes 0.1 ms, or some more the first
+ * time. 0, or -1 when nothing could be measured. Not async-signal-safe. */
+int ekg_cost(double *pair_ns, double *skipped_ns);
 
 /* ------------------------------------------------------------------------------------------------------------------
  * From here to the next line: what the inlined calls need. Not for use by programs; it changes with the soname. */

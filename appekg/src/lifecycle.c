@@ -156,6 +156,16 @@ bool lifecycle_start(const struct ekg_options *options)
     return now == RUNNING;
 }
 
+bool lifecycle_while_idle(void (*work)(void))
+{
+    uint64_t mask = lock_take(&starting);
+    bool idle = get_state() == IDLE;
+    if (idle)
+        work();
+    lock_give(&starting, mask);
+    return idle;
+}
+
 int ekg_init(const struct ekg_options *options)
 {
     bool running = get_state() == RUNNING;

@@ -10,6 +10,10 @@
  * called from several threads; not async-signal-safe. */
 bool lifecycle_start(const struct ekg_options *options);
 
+/* Does something before the first beat of the process, and keeps a first beat of another thread waiting meanwhile.
+ * False when it has been. Not async-signal-safe. */
+bool lifecycle_while_idle(void (*work)(void));
+
 /* Forgets the open beats of all threads, as if recording had been off for a moment. For the interval thread. */
 void lifecycle_new_generation(void);
 

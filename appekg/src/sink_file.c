@@ -4,6 +4,7 @@
 
 #include "buffer.h"
 #include "catalogue.h"
+#include "cost.h"
 #include "crc32.h"
 #include "log.h"
 #include "numbers.h"
@@ -29,6 +30,15 @@ static struct told {
     uint32_t id, version; /* one more than the catalogue's; 0 in a free entry */
 } told[TOLD];
 
+static void put_cost(struct cost cost)
+{
+    if (cost.pair_ps == 0)
+        return;
+    buffer_json_nano(&block, "pair_ns", cost.pair_ps * 1000000);
+    buffer_json_nano(&block, "skipped_ns", cost.skipped_ps * 1000000);
+}
+
+/* Written with the first interval: the interval thread has measured by then. */
 static void put_head(void)
 {
     buffer_text(&block, "#appekg ");
@@ -38,6 +48,7 @@ static void put_head(void)
     buffer_json_text(&block, "tool", INCPROF_VERSION);
     process_json(&block, session->launch, session->start_ns, session->forked);
     buffer_json_nano(&block, "interval_s", session->config->interval_ns);
+    put_cost(cost_measured());
     buffer_text(&block, "}\n" COLUMNS);
 }
 

@@ -2,6 +2,7 @@
 #include "turns.h"
 
 #include "control.h"
+#include "cost.h"
 #include "interval.h"
 #include "lifecycle.h"
 #include "session.h"
@@ -62,6 +63,7 @@ static void run(void)
     const uint64_t interval_ns = session_interval_ns();
     uint64_t grid = session_start_ns + interval_ns;
     records_prepare();
+    cost_measure();
     uint64_t look = monotonic_ns();
     while (worker_wait(look < grid ? look : grid) != REQUEST_STOP) {
         if (monotonic_ns() >= look) {

@@ -17,14 +17,15 @@ STRICT = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcas
 # Each call on a line of its own: without these lines it is the program that nobody has instrumented.
 SOURCE = """
 #include <appekg.h>
-int work(int *values, int n);
+int work(int *values, int n, double *times);
 int other(int *values);
-int work(int *values, int n)
+int work(int *values, int n, double *times)
 {
     EKG_SCOPE(7);
     ekg_init(NULL);
     ekg_name(1, "one");
     ekg_rate(1, 10);
+    ekg_cost(&times[0], &times[1]);
     for (int i = 0; i < n; i++) {
         EKG_SCOPE(1);
         EKG_SCOPE((uint32_t)other(values));

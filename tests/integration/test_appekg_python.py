@@ -306,3 +306,18 @@ def test_what_appekg_offers() -> None:
     assert all(hasattr(appekg, name) for name in appekg.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = appekg.nothing
+
+
+def test_cost_is_known_before_a_program_beats(python: RunPython, tmp_path: Path) -> None:
+    python("""
+        import appekg, dataclasses
+        cost = appekg.cost()
+        assert cost.pair_ns > 0 and cost.skipped_ns > 0 and appekg.cost() == cost
+        try:
+            cost.pair_ns = 1.0
+        except dataclasses.FrozenInstanceError:
+            pass
+        else:
+            raise AssertionError
+    """)
+    assert not (tmp_path / "ekg").exists()

@@ -6,6 +6,7 @@ import zlib
 import pytest
 
 import appekg.pieces
+from appekg import Cost
 from appekg.errors import AppekgError
 from appekg.reader import read
 from tests.unit.ekgfiles import SECOND, EkgFile, beats, simple_run
@@ -229,3 +230,12 @@ def test_a_checksum_that_fits_does_not_make_nonsense_good(tmp_path):
     found = read(file.save(tmp_path / "rank-00000.ekg"))
     assert found.processes[0].intervals["interval"].tolist() == [0]
     assert "rows that cannot be read" in found.warnings[0]
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "29", None, 1e12, [29.0], 10**400])
+def test_a_cost_that_cannot_be(tmp_path, value):
+    for costs in ({"pair_ns": value, "skipped_ns": 2.0}, {"pair_ns": 29.0, "skipped_ns": value}, {"pair_ns": 29.0}):
+        file = EkgFile(metadata=costs).interval(good(0)).end().save(tmp_path / "rank-00000.ekg")
+        assert read(file).processes[0].cost is None
+    file = EkgFile(metadata={"pair_ns": 29.25, "skipped_ns": 2}).interval(good(0)).end()
+    assert read(file.save(tmp_path / "rank-00000.ekg")).processes[0].cost == Cost(29.25, 2.0)
