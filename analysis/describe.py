@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -34,6 +34,7 @@ def describe_phases(
     clusters: IntArray,
     chosen: Sequence[Sequence[Choice]],
     off_cpu: int | None,
+    known: Mapping[tuple[int, str], int] | None = None,
 ) -> tuple[Phase, ...]:
     """Build the phases.
 
@@ -43,8 +44,9 @@ def describe_phases(
         clusters: (n,) ids before merging.
         chosen: sites per phase.
         off_cpu: the phase in which the program waits, if there is one.
+        known: heartbeat ids given before, by (function, kind).
     """
-    heartbeats = number_heartbeats(chosen)
+    heartbeats = number_heartbeats(chosen, known)
     wall = profile.end_s - profile.start_s
     steps = find_steps(profile, labels)
     phases = []

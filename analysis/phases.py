@@ -6,9 +6,9 @@ there is more than one phase, and keeps mixtures, waiting and stray ticks from b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from incprof.analysis.kmeans import MAX_K, Fit, by_first_appearance, fit_range
 from incprof.analysis.merge import merge_clusters
 from incprof.analysis.noise import overdispersion, sampling_noise, transitions
 from incprof.analysis.results import PhaseResult
-from incprof.analysis.sites import Activity, Choice, activity, choose_sites
+from incprof.analysis.sites import NONE, Activity, Choice, activity, choose_sites
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -87,6 +87,22 @@ def find_phases(
         features=len(features.columns),
         warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
     )
+
+
+def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
+    """Give the phases of a result the sites that they get without some.
+
+    Args:
+        profile: that the result is of.
+        result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
+        excluded: (function, kind) of sites that cannot be had.
+    """
+    features = build_features(profile, share=result.method == "robust")
+    act = activity(profile, literal=result.method == "paper")
+    off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
+    chosen = _sites_of_all(features, act, result.labels, off_cpu, excluded)
+    known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
+    return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
 
 
 def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
@@ -187,16 +203,20 @@ def _site_functions(features: Features, act: Activity, members: IntArray) -> fro
     return frozenset(choice.function for choice in _sites(features, act, members))
 
 
-def _sites(features: Features, act: Activity, members: IntArray) -> list[Choice]:
+def _sites(features: Features, act: Activity, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
     """Choose the sites of the intervals `members` (m,), ascending."""
     x = features.x[members]
     distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
-    return choose_sites(act, members, distance)
+    return choose_sites(act, members, distance, excluded=excluded)
 
 
 def _sites_of_all(
-    features: Features, act: Activity, labels: IntArray, off_cpu: int | None
+    features: Features,
+    act: Activity,
+    labels: IntArray,
+    off_cpu: int | None,
+    excluded: Set[tuple[int, str]] = NONE,
 ) -> Sequence[Sequence[Choice]]:
     """Choose the sites of every phase; waiting has none."""
     phases = range(int(labels.max(initial=-1)) + 1)
-    return [[] if p == off_cpu else _sites(features, act, np.flatnonzero(labels == p)) for p in phases]
+    return [[] if p == off_cpu else _sites(features, act, np.flatnonzero(labels == p), excluded) for p in phases]

@@ -6,7 +6,7 @@ a loop in it, because it runs for longer than an interval).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ COVERAGE = 0.95
 MIN_SHARE = 0.05
 # A site of the robust method should be active in at least this part of its phase, if any function is.
 COMMON = 0.5
+NONE: frozenset[tuple[int, str]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,13 @@ def activity(profile: IntervalProfile, *, literal: bool) -> Activity:
     return Activity(active, csc_array(active), share, csr_array(profile.calls), literal)
 
 
-def choose_sites(act: Activity, members: IntArray, distance: FloatArray, coverage: float = COVERAGE) -> list[Choice]:
+def choose_sites(
+    act: Activity,
+    members: IntArray,
+    distance: FloatArray,
+    coverage: float = COVERAGE,
+    excluded: Set[tuple[int, str]] = NONE,
+) -> list[Choice]:
     """Choose the sites of one phase.
 
     Args:
@@ -69,6 +76,7 @@ def choose_sites(act: Activity, members: IntArray, distance: FloatArray, coverag
         members: (m,) the phase's intervals, ascending.
         distance: (m,) their distance to the phase's centroid.
         coverage: stop once this part of the phase's intervals with any active function is covered.
+        excluded: (function, kind) of sites that cannot be had; the next best one stands for their intervals.
     """
     order = members[np.lexsort((members, np.round(distance, 12)))]
     busy = np.diff(act.active.indptr)[order] > 0
@@ -82,7 +90,10 @@ def choose_sites(act: Activity, members: IntArray, distance: FloatArray, coverag
             break
         if covered[interval]:
             continue
-        function, kind = _elect(act, int(interval), order, rank)
+        elected = _elect(act, int(interval), order, rank, excluded)
+        if elected is None:
+            continue
+        function, kind = elected
         covered[_intervals_of(act, function)] = True
         chosen.append(Choice(function, kind, int(covered[order].sum()) - done))
     return chosen
@@ -94,8 +105,10 @@ def _intervals_of(act: Activity, function: int) -> IntArray:
     return column
 
 
-def _elect(act: Activity, interval: int, order: IntArray, rank: FloatArray) -> tuple[int, str]:
-    """Choose the function that stands for one interval, and its kind (Algorithm 1, lines 10-16)."""
+def _elect(
+    act: Activity, interval: int, order: IntArray, rank: FloatArray, excluded: Set[tuple[int, str]]
+) -> tuple[int, str] | None:
+    """Choose the function that stands for one interval, and its kind (Algorithm 1, lines 10-16); None when none may."""
     row = slice(act.share.indptr[interval], act.share.indptr[interval + 1])
     candidates, share = act.share.indices[row], act.share.data[row]
     if act.literal:
@@ -104,12 +117,20 @@ def _elect(act: Activity, interval: int, order: IntArray, rank: FloatArray) -> t
     else:
         calls = np.array([_phase_calls(act, int(f), order).mean() for f in candidates])
         rare = rank[candidates] < COMMON
-    best = int(np.lexsort((candidates, -np.round(share, 12), -rank[candidates], calls, rare))[0])
-    function = int(candidates[best])
+    for best in np.lexsort((candidates, -np.round(share, 12), -rank[candidates], calls, rare)).tolist():
+        function = int(candidates[best])
+        kind = _kind(act, function, order, float(calls[best]))
+        if (function, kind) not in excluded:
+            return function, kind
+    return None
+
+
+def _kind(act: Activity, function: int, order: IntArray, calls: float) -> str:
+    """Decide between body and loop. calls: of the function in the interval that it stands for."""
     if act.literal:
-        return function, "body" if calls[best] > 0 else "loop"
+        return "body" if calls > 0 else "loop"
     called = _phase_calls(act, function, order) > 0
-    return function, "body" if 2 * int(called.sum()) > len(called) else "loop"
+    return "body" if 2 * int(called.sum()) > len(called) else "loop"
 
 
 def _row(matrix: csr_array, row: int, columns: IntArray) -> FloatArray:
@@ -125,10 +146,14 @@ def _phase_calls(act: Activity, function: int, order: IntArray) -> FloatArray:
     return np.asarray(act.calls[active][:, [function]].toarray(), dtype=np.float64).ravel()
 
 
-def number_heartbeats(sites: Sequence[Sequence[Choice]]) -> dict[tuple[int, str], int]:
-    """Give each distinct (function, kind) a heartbeat id from 1, in order of phase and choice."""
-    ids: dict[tuple[int, str], int] = {}
+def number_heartbeats(
+    sites: Sequence[Sequence[Choice]], known: Mapping[tuple[int, str], int] | None = None
+) -> dict[tuple[int, str], int]:
+    """Give each distinct (function, kind) a heartbeat id from 1, in order of phase and choice, above `known` ones."""
+    ids = dict(known or {})
+    free = max(ids.values(), default=0) + 1
     for phase in sites:
         for choice in phase:
-            ids.setdefault((choice.function, choice.kind), len(ids) + 1)
+            if ids.setdefault((choice.function, choice.kind), free) == free:
+                free += 1
     return ids

@@ -1,0 +1,106 @@
+"""Which loop of a function stands for a phase, from the lines at which the function was sampled in it.
+
+A heartbeat goes into the outermost loop that holds nearly all of the function's samples in the phase: its iterations
+are what the phase repeats. docs/sites.md explains the rule.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+# A loop holds "nearly all" samples from this part on: a few stay outside, at the function's entry, or in a line that
+# the compiler moved out of the loop.
+NEARLY_ALL = 0.9
+# A loop without nearly all still says more than one beat for the whole call, if it holds at least this part.
+LARGEST = 0.5
+
+
+@dataclass(frozen=True)
+class LoopLines:
+    """A loop: its lines, the position of the loop around it, and whether a beat can and should go into it.
+
+    busy: an iteration calls or loops. refusal: why no beat can go into it; None when one can.
+    """
+
+    first: int
+    last: int
+    parent: int | None
+    busy: bool
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class LoopChoice:
+    """The position of the chosen loop, or None for the function's body. share: of the samples, 0..1.
+
+    note: what to know about the choice; for a body, why it is no loop. None where there is nothing to say.
+    """
+
+    loop: int | None
+    share: float
+    note: str | None = None
+
+
+def choose_loop(
+    lines: Mapping[int, float], loops: Sequence[LoopLines], elsewhere: Mapping[int, float] | None = None
+) -> LoopChoice:
+    """Choose the loop of a function that stands for a phase.
+
+    Args:
+        lines: samples (of any unit) by line of the function, in the phase; inlined code at the line that uses it.
+        loops: of the function, an outer one before what it holds.
+        elsewhere: samples by line in all other phases.
+    """
+    total = sum(lines.values())
+    if not total > 0:
+        return LoopChoice(None, 0.0, "no line numbers of its samples")
+    within = Tally(lines)
+    held = [within.of(loop) / total for loop in loops]
+    most = max(held, default=0.0)
+    if most < LARGEST:
+        reason = f"no loop holds half of its samples (at most {100 * most:.0f} %)" if loops else "it has no loop"
+        return LoopChoice(None, most, reason)
+    # Sums of floating-point numbers may differ in their last digits.
+    enough = min(NEARLY_ALL, most) - 1e-9
+    candidates = [i for i, share in enumerate(held) if share >= enough]
+    fit = [i for i in candidates if loops[i].busy and loops[i].refusal is None]
+    if not fit:
+        return LoopChoice(None, most, _why_not([loops[i] for i in candidates]))
+    chosen = _most_telling(fit, loops, within, Tally(elsewhere or {}))
+    note = (
+        None if held[chosen] >= NEARLY_ALL - 1e-9 else f"the largest of several loops: {100 * held[chosen]:.0f} % of it"
+    )
+    return LoopChoice(chosen, held[chosen], note)
+
+
+class Tally:
+    """Samples by line, summed up so that those of a range cost nothing to ask for."""
+
+    def __init__(self, lines: Mapping[int, float]):
+        self._lines = sorted(lines)
+        self._before = [0.0, *accumulate(lines[line] for line in self._lines)]
+
+    def of(self, loop: LoopLines) -> float:
+        """Samples in the lines of a loop."""
+        low, high = bisect_left(self._lines, loop.first), bisect_right(self._lines, loop.last)
+        return self._before[max(low, high)] - self._before[low]
+
+
+def _most_telling(fit: Sequence[int], loops: Sequence[LoopLines], lines: Tally, elsewhere: Tally) -> int:
+    """The outermost loop that belongs to this phase; where all run in others too, the outermost."""
+    for i in fit:
+        here = lines.of(loops[i])
+        if here >= NEARLY_ALL * (here + elsewhere.of(loops[i])):
+            return i
+    return fit[0]
+
+
+def _why_not(loops: Sequence[LoopLines]) -> str:
+    """Why none of the loops that hold the samples gets a beat."""
+    refused = next((loop.refusal for loop in loops if loop.refusal), None)
+    if refused:
+        return f"its loop takes no beat: {refused}"
+    return "an iteration of its loop neither calls nor loops: too short for a beat"
