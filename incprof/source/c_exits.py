@@ -1,0 +1,142 @@
+"""The ways out of a C function's body and of its loops: every return, break, continue and goto, and what hides some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+Span = tuple[int, int]
+
+LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
+# Where control may come back to by longjmp.
+SETJMP = frozenset({b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"getcontext", b"swapcontext"})
+LEAVING = re.compile(rb"\b(?:return|goto|break|continue)\b")
+# What nobody calls a function: a macro, which may hold a return.
+SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """A return, break, continue or goto statement.
+
+    within: of a break or continue the span of the statement that it leaves or goes on with; None where that is
+    unclear. label: where a goto goes.
+    """
+
+    node: Node
+    within: Span | None = None
+    label: bytes = b""
+
+
+@dataclass(slots=True)
+class Exits:
+    """What a function's body holds, in the order of the source; not what a function nested in it holds.
+
+    cases: position of each case, and of its switch. shouted: calls and statements that look like macros.
+    errors: what the parser could not read; hidden_exits: of these, those with the word of an exit in them.
+    """
+
+    exits: list[Exit] = field(default_factory=list)
+    labels: dict[bytes, list[int]] = field(default_factory=dict)
+    cases: list[tuple[int, int | None]] = field(default_factory=list)
+    names: list[tuple[int, bytes]] = field(default_factory=list)
+    shouted: list[tuple[int, bytes]] = field(default_factory=list)
+    errors: list[Node] = field(default_factory=list)
+    hidden_exits: list[Node] = field(default_factory=list)
+    computed: list[Node] = field(default_factory=list)
+    setjmp: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What encloses a node: the loop that a continue goes on with, and the loop or switch that a break leaves."""
+
+    loop: Node | None = None
+    breaks: Node | None = None
+    switch: Node | None = None
+
+
+def find_exits(body: Node, data: bytes, watched: frozenset[bytes] = frozenset()) -> Exits:
+    """Look through a function's body. watched: names to be noted in `names` wherever they stand."""
+    found = Exits()
+    waiting = [(body, _Place())]
+    while waiting:
+        node, place = waiting.pop()
+        if node.type == "function_definition":
+            continue
+        _note(found, node, place, data, watched)
+        waiting += _inside(node, place)
+    found.exits.sort(key=lambda each: each.node.start_byte)
+    return found
+
+
+def _inside(node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
+    """The children, each with what encloses it."""
+    if node.type in LOOPS or node.type == "switch_statement":
+        body = node.child_by_field_name("body")
+        repeated = _Place(place.loop, node, node) if node.type == "switch_statement" else _Place(node, node)
+        for child in node.children:
+            # A break in a condition, in a statement expression, leaves one or the other loop, by compiler.
+            yield child, repeated if child == body else _Place()
+    else:
+        for child in node.children:
+            yield child, place
+
+
+def _note(found: Exits, node: Node, place: _Place, data: bytes, watched: frozenset[bytes]) -> None:
+    kind = node.type
+    if kind == "identifier":
+        name = data[node.start_byte : node.end_byte]
+        found.setjmp |= name in SETJMP
+        if name in watched:
+            found.names.append((node.start_byte, name))
+    elif kind in ("return_statement", "break_statement", "continue_statement"):
+        found.exits.append(Exit(node, _span({"b": place.breaks, "c": place.loop}.get(kind[0]))))
+    elif kind == "goto_statement":
+        _note_goto(found, node, data)
+    elif kind == "labeled_statement":
+        label = node.child_by_field_name("label")
+        found.labels.setdefault(_text(label, data), []).append(node.start_byte)
+    elif kind == "case_statement":
+        found.cases.append((node.start_byte, place.switch.start_byte if place.switch else None))
+    elif kind == "gnu_asm_goto_list":
+        found.computed.append(node)
+    elif kind == "expression_statement":
+        _note_statement(found, node, data)
+    elif node.is_error or node.is_missing:
+        _note_error(found, node, data)
+
+
+def _note_goto(found: Exits, node: Node, data: bytes) -> None:
+    if any(child.is_error or child.type == "pointer_expression" for child in node.children):
+        found.computed.append(node)
+    else:
+        found.exits.append(Exit(node, label=_text(node.child_by_field_name("label"), data)))
+
+
+def _note_statement(found: Exits, node: Node, data: bytes) -> None:
+    """A statement that is a name, or a call of one, in capitals."""
+    inner: Node | None = node.child(0)
+    if inner is not None and inner.type == "call_expression":
+        inner = inner.child_by_field_name("function")
+    if inner is not None and inner.type == "identifier" and SHOUTED.fullmatch(_text(inner, data)):
+        found.shouted.append((node.start_byte, _text(inner, data)))
+
+
+def _note_error(found: Exits, node: Node, data: bytes) -> None:
+    if node.parent is not None and node.parent.type == "goto_statement":
+        return
+    found.errors.append(node)
+    if LEAVING.search(data, node.start_byte, node.end_byte):
+        found.hidden_exits.append(node)
+
+
+def _span(node: Node | None) -> Span | None:
+    return (node.start_byte, node.end_byte) if node is not None else None
+
+
+def _text(node: Node | None, data: bytes) -> bytes:
+    return data[node.start_byte : node.end_byte] if node is not None else b""

@@ -1,0 +1,40 @@
+"""The macros that C files define, and which of them may leave the function or the loop that they stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+DEFINITION = re.compile(rb"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(.*)", re.S)
+WORD = re.compile(rb"[A-Za-z_]\w*")
+LEAVING = frozenset({b"return", b"goto", b"break", b"continue"})
+
+
+def macros_of(data: bytes) -> dict[bytes, bytes]:
+    """What each macro that a file defines stands for, its parameters included; all definitions, if it has several."""
+    found: dict[bytes, list[bytes]] = {}
+    if b"define" not in data:
+        return {}
+    for line in data.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n"):
+        match = DEFINITION.match(line) if b"define" in line else None
+        if match:
+            found.setdefault(match[1], []).append(match[2])
+    return {name: b" ".join(values) for name, values in found.items()}
+
+
+def leaving_macros(macros: Mapping[bytes, bytes]) -> frozenset[bytes]:
+    """The macros whose text holds a return, goto, break or continue, or another such macro."""
+    users: dict[bytes, list[bytes]] = {}
+    waiting = []
+    for name, value in macros.items():
+        words = set(WORD.findall(value))
+        if words & LEAVING:
+            waiting.append(name)
+        for word in words & macros.keys():
+            users.setdefault(word, []).append(name)
+    found = set(waiting)
+    while waiting:
+        more = [name for name in users.get(waiting.pop(), ()) if name not in found]
+        found.update(more)
+        waiting += more
+    return frozenset(found)

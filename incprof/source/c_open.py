@@ -1,0 +1,65 @@
+"""Where in a C function a beat is open, and which exits leave that place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from incprof.source.c_exits import Exit, Exits, Span
+from incprof.source.model import Beat, SourceFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A beat, and the statement in which it is open: a function's block, or what a loop repeats."""
+
+    id: int
+    statement: Node
+    loop: bool
+
+    @property
+    def span(self) -> Span:
+        """First byte of the statement and first one after it."""
+        return self.statement.start_byte, self.statement.end_byte
+
+    def holds(self, offset: int) -> bool:
+        """Whether the byte at `offset` belongs to the statement."""
+        return self.statement.start_byte <= offset < self.statement.end_byte
+
+    def left_by(self, way: Exit, labels: dict[bytes, list[int]]) -> bool:
+        """Whether control leaves the statement there; the end of a function's own block is left by return alone."""
+        if not self.holds(way.node.start_byte):
+            return False
+        if way.node.type == "return_statement":
+            return True
+        if not self.loop:
+            return False
+        if way.node.type == "goto_statement":
+            return not any(map(self.holds, labels.get(way.label, ())))
+        return way.within is not None and way.within[0] < self.statement.start_byte
+
+
+def block_of(function: SourceFunction) -> Node | None:
+    """The braces of a function with all that is between them."""
+    body = function.node.child_by_field_name("body")
+    return body if body is not None and body.type == "compound_statement" else None
+
+
+def opened(function: SourceFunction, block: Node, beat: Beat) -> Open:
+    """Where a beat of this function is open."""
+    if beat.loop is None:
+        return Open(beat.id, block, False)
+    return Open(beat.id, function.loops[beat.loop].body, True)
+
+
+def value_of(way: Node) -> Node | None:
+    """What a return statement returns; None for `return;` and for other exits."""
+    if way.type != "return_statement":
+        return None
+    return next((child for child in way.named_children if child.type != "comment"), None)
+
+
+def ways_out(place: Open, found: Exits) -> list[Exit]:
+    """The exits that leave it."""
+    return [way for way in found.exits if place.left_by(way, found.labels)]

@@ -1,0 +1,88 @@
+"""Why calls cannot go around a C function or into a loop of it: an exit that is out of sight, or cannot be ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from incprof.source.c_exits import Exits, find_exits
+from incprof.source.c_macros import leaving_macros, macros_of
+from incprof.source.c_open import Open, block_of, opened, value_of, ways_out
+from incprof.source.c_result import result_declaration
+from incprof.source.model import Beat, SourceFile
+
+NO_MACROS: Mapping[bytes, bytes] = MappingProxyType({})
+
+
+def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = NO_MACROS) -> str | None:
+    """Why `call_insertions` cannot be asked for this beat, in one line; None when it can.
+
+    To be asked when neither the function nor the loop has a refusal of its own. macros: what other files define, as
+    `macros_of` tells it; without them a statement that looks like a macro from elsewhere is taken for an exit.
+    """
+    function = file.functions[beat.function]
+    block = block_of(function)
+    if file.language != "c" or block is None:
+        return "calls on every exit are for C"
+    known = {**macros, **macros_of(file.data)}
+    leaving = leaving_macros(known)
+    found = find_exits(block, file.data, leaving)
+    place = opened(function, block, beat)
+    reason = _hidden(place, found, file.data, known) or (_loop_refusal(place, found, file.data) if place.loop else None)
+    if reason is None and any(value_of(way.node) is not None for way in ways_out(place, found)):
+        declared = result_declaration(function.node, file.data, known)
+        return declared if isinstance(declared, str) else None
+    return reason
+
+
+def _hidden(place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes]) -> str | None:
+    """An exit that is not in sight."""
+    for node in found.hidden_exits:
+        if place.holds(node.start_byte):
+            return f"an exit in line {_line(data, node.start_byte)} is in a text that cannot be read"
+    for offset, name in found.names:
+        if place.holds(offset):
+            return f"the macro {_word(name)} in line {_line(data, offset)} may leave it"
+    for offset, name in found.shouted:
+        if place.holds(offset) and name not in known:
+            return f"{_word(name)} in line {_line(data, offset)} may be a macro of another file that leaves it"
+    for way in found.exits:
+        if place.holds(way.node.start_byte):
+            line = _line(data, way.node.start_byte)
+            if way.node.has_error:
+                return f"the exit in line {line} cannot be read"
+            if way.node.type == "goto_statement" and way.label not in found.labels:
+                return f"the label of the goto in line {line} is not in sight"
+    return None
+
+
+def _loop_refusal(place: Open, found: Exits, data: bytes) -> str | None:
+    """What a loop's body may be entered or left by without passing its first or last line."""
+    if found.errors:
+        return f"line {_line(data, found.errors[0].start_byte)} of its function cannot be read"
+    if found.computed:
+        return f"line {_line(data, found.computed[0].start_byte)} jumps to a computed label"
+    if found.setjmp:
+        return "its function calls setjmp"
+    for way in found.exits:
+        inside, line = place.holds(way.node.start_byte), _line(data, way.node.start_byte)
+        if way.node.type == "goto_statement":
+            there = [place.holds(label) for label in found.labels.get(way.label, ())]
+            if any(there) and not all(there):
+                return f"the goto in line {line} has two labels"
+            if any(there) and not inside:
+                return f"the goto in line {line} jumps into it"
+        elif inside and way.within is None and way.node.type != "return_statement":
+            return f"which statement line {line} leaves is unclear"
+    for case, switch in found.cases:
+        if place.holds(case) and (switch is None or not place.holds(switch)):
+            return f"the case in line {_line(data, case)} jumps into it"
+    return None
+
+
+def _line(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def _word(name: bytes) -> str:
+    return name.decode("utf-8", "replace")

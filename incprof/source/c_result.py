@@ -1,0 +1,122 @@
+"""A variable for what a C function returns: its declaration, made of the function's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tree_sitter import Node
+
+RESULT = b"ekg_result_"
+
+DROPPED = frozenset(
+    {
+        "storage_class_specifier",
+        "attribute_specifier",
+        "attribute_declaration",
+        "ms_declspec_modifier",
+        "ms_call_modifier",
+        "comment",
+    }
+)
+TAGGED = frozenset({"struct_specifier", "union_specifier", "enum_specifier"})
+NAMED = frozenset({"primitive_type", "sized_type_specifier", "type_identifier"})
+QUALIFIERS = frozenset({b"const", b"volatile", b"restrict", b"__restrict", b"__restrict__", b"__const"})
+CAPITALS = re.compile(rb"[A-Z_][A-Z0-9_]*")
+PLAIN_WORD = re.compile(rb"[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*")
+# What a macro may not bring into the declaration of a variable.
+NOT_OF_A_TYPE = re.compile(rb"\b(?:static|extern|inline|__inline\w*|register|__attribute\w*|__declspec|_Noreturn)\b")
+
+
+def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes]) -> bytes | str:
+    """Declares RESULT, which can hold what the function returns; a str is the reason why there is no such line."""
+    declarator = function.child_by_field_name("declarator")
+    called = _function_declarator(declarator)
+    if declarator is None or called is None:
+        return "what it returns cannot be made out"
+    before = [child for child in function.children if child.end_byte <= declarator.start_byte]
+    words = _type_words(before, data, macros, pointed=declarator != called)
+    if isinstance(words, str):
+        return words
+    line = b" ".join([*words, *_declarator_words(declarator, called, data)]) + b";"
+    return line.replace(b"* ", b"*").replace(b"( ", b"(").replace(b" )", b")")
+
+
+def _function_declarator(node: Node | None) -> Node | None:
+    """The innermost function declarator: the one that has the function's name. None when an error hides it."""
+    found = None
+    while node is not None and node.type != "identifier":
+        if node.is_error:
+            return None
+        if node.type == "function_declarator":
+            found = node
+        inner = node.child_by_field_name("declarator")
+        node = inner or next((each for each in node.named_children if each.type.endswith("declarator")), None)
+        if inner is None and node is None and found is not None and found.type == "function_declarator":
+            return found
+    return found
+
+
+def _type_words(
+    children: list[Node], data: bytes, macros: Mapping[bytes, bytes], *, pointed: bool
+) -> list[bytes] | str:
+    """The words of the type, its qualifiers only where it is pointed to: the variable is written to."""
+    qualifiers, types, misread = [], [], []
+    for child in children:
+        text = data[child.start_byte : child.end_byte]
+        if child.type in DROPPED:
+            continue
+        if child.is_error:
+            misread.append(text)
+        elif child.type == "type_qualifier":
+            qualifiers += [text] if text in QUALIFIERS else []
+        elif child.type in TAGGED:
+            name = child.child_by_field_name("name")
+            if name is None:
+                return "it returns a type without a name"
+            types.append(child.type.removesuffix("_specifier").encode() + b" " + data[name.start_byte : name.end_byte])
+        elif child.type in NAMED:
+            types.append(b" ".join(text.split()))
+        else:
+            return "what it returns is written with a macro"
+    chosen = _without_macros(types, misread, macros)
+    return chosen if isinstance(chosen, str) else [*(qualifiers if pointed else []), *chosen]
+
+
+def _without_macros(types: list[bytes], misread: list[bytes], macros: Mapping[bytes, bytes]) -> list[bytes] | str:
+    """The type; the parser takes a macro before it (`API int f()`) for the type, and the type for a mistake."""
+    if misread:
+        if len(types) != 1 or len(misread) != 1 or not PLAIN_WORD.fullmatch(misread[0]):
+            return "what it returns cannot be made out"
+        if not (CAPITALS.fullmatch(types[0]) or types[0] in macros):
+            return "what it returns cannot be made out"
+        types = misread
+    for word in types:
+        if NOT_OF_A_TYPE.search(macros.get(word, b"")):
+            return f"what it returns is written with the macro {word.decode('utf-8', 'replace')}"
+    return types or [b"int"]
+
+
+def _declarator_words(declarator: Node, called: Node, data: bytes) -> list[bytes]:
+    """The declarator's words with RESULT in the place of the function; of what it returns, not constant itself."""
+    top = called.parent
+    while top is not None and top.type == "parenthesized_declarator":
+        top = top.parent
+    words = []
+    for leaf in _leaves(declarator, called):
+        if leaf == called:
+            words.append(RESULT)
+        elif not (leaf.parent is not None and leaf.parent.type == "type_qualifier" and leaf.parent.parent == top):
+            words.append(data[leaf.start_byte : leaf.end_byte])
+    return words
+
+
+def _leaves(node: Node, last: Node) -> Iterator[Node]:
+    """The leaves in the order of the source, `last` as one of them; no comments and attributes."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node == last or not node.children:
+            yield node
+        else:
+            waiting += [child for child in reversed(node.children) if child.type not in DROPPED]
