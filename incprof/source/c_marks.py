@@ -1,0 +1,125 @@
+"""The marks by which our texts in C and C++ are known again, and taken out.
+
+Every text that goes into a file is made here, in one of four shapes, and strip_c knows these shapes and nothing else:
+
+line    `    EKG_SCOPE(3); /* incprof */` with its line ending: put in where a line starts.
+before  `ekg_end(3); /* incprof */ ` with one space after it: put in before a token of the file, on its line.
+after   ` } /* incprof */` with one space before it, ending in a brace: put in after a token of the file, on its line.
+within  `/* incprof: */ anything /* :incprof */`: put in anywhere between two tokens, for parts of expressions.
+
+What stands alone on a line is a line of ours, and goes with its indentation, whoever has changed that; because `before`
+and `after` share their line with a token of the file, nothing of the file goes with them. Of several texts at one
+offset, lines come first.
+"""
+
+from __future__ import annotations
+
+import re
+
+INCLUDE = b"#include <appekg.h>"
+
+_MARK = rb"[ \t]*+/\* incprof \*/"
+_CALL = rb'(?:EKG_SCOPE|ekg_[a-z]+)\([^"()\n]*(?:"(?:\\.|[^"\\\n])*"[^"()\n]*)?\);'
+_WITHIN = rb"/\* incprof: \*/(?:[^/\n]|/(?!\* incprof: \*/))*?/\* :incprof \*/"
+_BEFORE = rb"(?:\{|%b)%b" % (_CALL, _MARK)
+_CLOSE = rb"\}%b" % _MARK
+_INCLUDED = rb"#[ \t]*include[ \t]*<appekg\.h>%b" % _MARK
+_LINE = re.compile(
+    rb"(?:\xef\xbb\xbf)?([ \t]*+(?:%b|%b|(?:%b[ \t]*+)*+(?:%b)?)[ \t]*+\r?\n)" % (_INCLUDED, _WITHIN, _BEFORE, _CLOSE)
+)
+# Whichever comes first: texts of ours (the quantifier gives nothing back, else this would be quadratic), or what only
+# quotes one.
+_PIECE = re.compile(
+    rb"(?P<within>%b)" % _WITHIN
+    + rb"|(?P<space> ?)(?:(?:%b ?)++(?P<close>%b)?|(?P<alone>%b))" % (_BEFORE, _CLOSE, _CLOSE)
+    + rb'|(?P<quoted>\\.|"(?:\\.|[^"\\])*"'
+    + rb"|'(?:\\.|[^'\\])+'"
+    + rb"|//.*"
+    + rb"|/\*(?:.*?\*/|.*))"
+)
+_CALL_ONLY = re.compile(_CALL)
+
+
+def line(text: bytes, indent: bytes, ending: bytes) -> bytes:
+    r"""A line of its own: `text` is a call with its semicolon, a brace, INCLUDE, or a text from `within`.
+
+    Args:
+        text: What the line says.
+        indent: Blanks and tabs before it.
+        ending: b"\n" or b"\r\n".
+
+    Raises:
+        ValueError: strip_c would not know the line again.
+    """
+    marked = text if text.startswith(b"/* incprof: */") else text + b" /* incprof */"
+    made = indent + marked + ending
+    if not _LINE.fullmatch(made):
+        raise ValueError(f"no line of ours: {made!r}")
+    return made
+
+
+def before(*calls: bytes, brace: bool = False) -> bytes:
+    """Calls, each with its semicolon, before a token of the file; after an opening brace if one is wanted.
+
+    Raises:
+        ValueError: strip_c would not know one of them again.
+    """
+    return b"".join(text + b" /* incprof */ " for text in [*([b"{"] if brace else []), *_checked(calls)])
+
+
+def after(*calls: bytes) -> bytes:
+    """A closing brace after a token of the file, and calls before the brace.
+
+    Raises:
+        ValueError: strip_c would not know one of them again.
+    """
+    return b" " + b"".join(text + b" /* incprof */ " for text in _checked(calls)) + b"} /* incprof */"
+
+
+def within(text: bytes) -> bytes:
+    """Any text of one line between two tokens, such as the halves of `value = ( ... ), ekg_end(3), value`.
+
+    Raises:
+        ValueError: strip_c would not know it again.
+    """
+    made = b"/* incprof: */" + text + b"/* :incprof */"
+    if not re.fullmatch(_WITHIN, made):
+        raise ValueError(f"no text of ours: {made!r}")
+    return made
+
+
+def strip_c(data: bytes) -> bytes:
+    """The file without anything that was put into it, byte for byte as it was before.
+
+    Texts like ours in strings and comments of the file stay. Time is linear in the length of `data`.
+    """
+    parts, done = [], 0
+    found = data.find(b"incprof")
+    while found >= 0:
+        start = data.rfind(b"\n", done, found) + 1 or done
+        end = data.find(b"\n", found) + 1 or len(data)
+        parts += [data[done:start], _line_without(data[start:end])]
+        done = end
+        found = data.find(b"incprof", end)
+    return b"".join([*parts, data[done:]])
+
+
+def _line_without(text: bytes) -> bytes:
+    whole = _LINE.fullmatch(text)
+    if whole and b"incprof" in whole[1]:
+        return text[: whole.start(1)]
+    return _PIECE.sub(_piece_without, text)
+
+
+def _piece_without(piece: re.Match[bytes]) -> bytes:
+    if piece["quoted"] is not None:
+        return piece[0]
+    # The space before texts that end in no brace is the file's.
+    return b"" if piece["within"] or piece["close"] or piece["alone"] else piece["space"]
+
+
+def _checked(calls: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    for call in calls:
+        if not _CALL_ONLY.fullmatch(call):
+            raise ValueError(f"no call of ours: {call!r}")
+    return calls
