@@ -1,0 +1,143 @@
+"""Heartbeats in C as pairs of calls, for compilers that do not run a function when a variable goes out of scope.
+
+A body gets a second pair of braces, `{ ekg_begin(3); { ... } ekg_end(3); }`: the begin comes before its declarations,
+and no declaration comes after a statement, as C90 wants it. `return x;` becomes
+`return (ekg_result_ = (x), ekg_end(3), ekg_result_);`, every other exit `{ ekg_end(3); goto out; }`: each stays the one
+statement that it was, whatever it is the body of. No line is added: `__LINE__` stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from incprof.source.c_exits import Span, find_exits
+from incprof.source.c_macros import macros_of
+from incprof.source.c_marks import within
+from incprof.source.c_open import Open, block_of, opened, value_of
+from incprof.source.c_refusals import calls_refusal as calls_refusal
+from incprof.source.c_result import RESULT, result_declaration
+from incprof.source.c_scope import announcement_calls, include_insertion
+from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
+
+VOID = b"void " + RESULT + b";"
+JUMPS = frozenset({"return_statement", "goto_statement", "break_statement", "continue_statement"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What opens or closes a span of the file. A beat's span encloses that of an exit of the same bytes."""
+
+    span: Span
+    opens: bool
+    text: bytes
+    exit: bool
+
+    @property
+    def offset(self) -> int:
+        return self.span[0] if self.opens else self.span[1]
+
+    def order(self) -> tuple[int, bool, int, bool]:
+        """Sorts texts at one place: what ends there before what starts there, outer ones around inner ones."""
+        size = self.span[1] - self.span[0]
+        if size == 0:
+            return self.offset, True, 0, not self.opens
+        return (self.offset, True, -size, self.exit) if self.opens else (self.offset, False, size, not self.exit)
+
+
+def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[Announcement] = ()) -> list[Insertion]:
+    """What puts a begin and all its ends around each beat; in main also ekg_init and what the ids are called.
+
+    Args:
+        file: A file in C.
+        beats: Beats that neither their function or loop nor `calls_refusal` refuses.
+        announce: Not empty: the file holds main, and says this there.
+    """
+    by_function: dict[int, list[Beat]] = {}
+    for beat in beats:
+        by_function.setdefault(beat.function, []).append(beat)
+    texts: list[_Text] = []
+    macros = macros_of(file.data)
+    for position, function in enumerate(file.functions):
+        first = announcement_calls(announce) if function.is_main else []
+        if position in by_function or first:
+            texts += _in_function(file.data, function, by_function.get(position, []), first, macros)
+    if not texts:
+        return []
+    texts.sort(key=_Text.order)
+    return [include_insertion(file), *(Insertion(each.offset, within(each.text)) for each in texts)]
+
+
+def _in_function(
+    data: bytes, function: SourceFunction, beats: Sequence[Beat], first: list[bytes], macros: Mapping[bytes, bytes]
+) -> list[_Text]:
+    """All texts for one function. first: what is called before anything else."""
+    block = block_of(function)
+    if block is None:
+        return []
+    found = find_exits(block, data)
+    places = [opened(function, block, beat) for beat in beats]
+    places.sort(key=lambda place: place.span[0], reverse=True)  # inner ones end first
+    texts = [text for place in places if place.loop for text in _around(place)]
+    declared: list[bytes] = []
+    for way in found.exits:
+        ends = [_end(place) for place in places if place.left_by(way, found.labels)]
+        if ends:
+            if value_of(way.node) is not None and not declared:
+                declared = [_declaration(function.node, data, macros)]
+            texts += _at_exit(way.node, ends, void=declared == [VOID])
+    whole = [place for place in places if not place.loop]
+    declared = [each for each in declared if each != VOID]
+    opening = [*declared, *first, *(b"ekg_begin(%d);" % place.id for place in whole)]
+    if opening:
+        inner = (block.start_byte + 1, block.end_byte - 1)
+        closing = [] if _never_reaches_its_end(block) else [_end(place) for place in whole]
+        texts += _pair(inner, b" ".join([b"", *opening, b"{"]), b" ".join([b"}", *closing, b""]))
+    return texts
+
+
+def _around(place: Open) -> list[_Text]:
+    """The statement that a loop repeats, in braces with its begin and end."""
+    end = b"" if _never_reaches_its_end(place.statement) else b" " + _end(place)
+    return _pair(place.span, b"{ ekg_begin(%d); " % place.id, end + b" }")
+
+
+def _at_exit(way: Node, ends: list[bytes], *, void: bool) -> list[_Text]:
+    """The ends before control leaves, after what is returned is known. void: `return f();` returns nothing."""
+    value = value_of(way)
+    if value is None:
+        return _pair((way.start_byte, way.end_byte), b"{ " + b" ".join(ends) + b" ", b" }", exit_=True)
+    span = (value.start_byte, value.end_byte)
+    calls = b", ".join(end.rstrip(b";") for end in ends)
+    if void:
+        return _pair(span, b"((", b"), " + calls + b")", exit_=True)
+    return _pair(span, b"(" + RESULT + b" = (", b"), " + calls + b", " + RESULT + b")", exit_=True)
+
+
+def _pair(span: Span, opening: bytes, closing: bytes, *, exit_: bool = False) -> list[_Text]:
+    return [_Text(span, True, opening, exit_), _Text(span, False, closing, exit_)]
+
+
+def _declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes]) -> bytes:
+    declared = result_declaration(function, data, macros)
+    if isinstance(declared, str):
+        raise ValueError(f"calls_refusal was not asked: {declared}")
+    return declared
+
+
+def _never_reaches_its_end(statement: Node) -> bool:
+    """Whether it is a jump, or a block that ends with one: a call after that would never be made."""
+    if statement.has_error:
+        return False
+    while statement.type in ("compound_statement", "labeled_statement"):
+        inner = [child for child in statement.named_children if child.type != "comment"]
+        if not inner:
+            return False
+        statement = inner[-1]
+    return statement.type in JUMPS
+
+
+def _end(place: Open) -> bytes:
+    return b"ekg_end(%d);" % place.id
