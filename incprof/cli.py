@@ -18,6 +18,7 @@ VERBS = {
     "check": ("incprof.commands.check", "say whether a program can be recorded"),
     "record": ("incprof.commands.record", "run a program and record its interval profiles"),
     "phases": ("incprof.commands.phases", "find the phases of a recorded run"),
+    "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),

@@ -1,0 +1,82 @@
+"""Sites that the user names: `--site FUNC`, `--site FUNC:body`, `--site FUNC:loop`."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.results import PhaseResult
+from incprof.errors import UsageError
+from incprof.model import IntervalProfile
+from incprof.source.names import without_arguments
+
+KINDS = ("body", "loop")
+# A phase counts as one of the function's when it has at least this part of its time.
+PART = 0.05
+LISTED = 6
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A site named by hand. index: of the function in the profile. phases: those in which it runs."""
+
+    index: int
+    kind: str
+    phases: tuple[int, ...]
+
+
+def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult) -> list[Wanted]:
+    """Find the functions that are meant, each once.
+
+    Raises:
+        UsageError: there is no such function in the profile, or several have that name.
+    """
+    known: defaultdict[str, list[int]] = defaultdict(list)
+    for index, function in enumerate(profile.functions):
+        if function.address:
+            known[without_arguments(function.name)].append(index)
+    found = [_wanted(text, known, profile, result) for text in names]
+    return list(dict.fromkeys(found))
+
+
+def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, result: PhaseResult) -> Wanted:
+    """Find one function, the phases it runs in, and unless given the kind that suits it."""
+    name, colon, kind = text.rpartition(":")
+    if not colon or kind not in KINDS or name.endswith(":"):
+        name, kind = text, ""
+    members = known[_meant(text, name, known)]
+    self_s = np.asarray(profile.self_s[:, members].sum(axis=1)).ravel()
+    time = [float(self_s[result.labels == phase.id].sum()) for phase in result.phases]
+    phases = tuple(i for i, seconds in enumerate(time) if seconds > 0 and seconds >= PART * sum(time))
+    index = max(members, key=lambda i: (float(profile.self_s[:, [i]].sum()), -i))
+    calls = np.asarray(profile.calls[:, members].sum(axis=1)).ravel()[self_s > 0]
+    usual = "loop" if len(calls) and 2 * int((calls > 0).sum()) <= len(calls) else "body"
+    return Wanted(index, kind or usual, phases)
+
+
+def _meant(text: str, name: str, known: dict[str, list[int]]) -> str:
+    """The one known name that is meant: the name itself, or one that ends with it."""
+    if name in known:
+        return name
+    ends = sorted(full for full in known if full.endswith(f"::{name}"))
+    if len(ends) == 1:
+        return ends[0]
+    if ends:
+        more = ", ..." if len(ends) > LISTED else ""
+        raise UsageError(f"--site {text}: several functions have that name: {', '.join(ends[:LISTED])}{more}")
+    near = _near(name, known)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    raise UsageError(f"--site {text}: no function of that name was recorded{hint}")
+
+
+def _near(name: str, known: dict[str, list[int]]) -> list[str]:
+    """Known names that look like one, nearest first."""
+    last = name.rsplit("::", 1)[-1].lower()
+    by_last: dict[str, str] = {}
+    for full in sorted(known):
+        by_last.setdefault(full.rsplit("::", 1)[-1].lower(), full)
+    return [by_last[match] for match in difflib.get_close_matches(last, by_last, n=3)]

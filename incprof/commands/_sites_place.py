@@ -1,0 +1,190 @@
+"""Where a chosen function and kind are in the source: the function as written, or one of its loops."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
+from incprof.analysis.rates import CallLine, Executions, iterations
+from incprof.commands._sites_files import Found, Sources
+from incprof.errors import NoDataError
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Process, Run
+from incprof.readers.demangle import display_names
+from incprof.readers.inlines import CodeReader, FunctionCode
+from incprof.readers.levels import Level
+from incprof.readers.lines import locate
+from incprof.source.model import Loop
+from incprof.source.names import without_arguments
+
+# So many clones or instances of one function are looked at for the calls that its lines make.
+MOST_INSTANCES = 64
+# Code of a parallel region: no function as written begins or ends where it does.
+REGIONS = ("_omp_fn", "omp_outlined")
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A function as written and a loop of it, None for its body; how often it ran, and what to know about the choice.
+
+    share: of the function's samples in the loop, 0..1; None for a body.
+    """
+
+    found: Found
+    loop: int | None
+    runs: Executions
+    share: float | None = None
+    note: str | None = None
+
+
+class Placer:
+    """Places functions of a profile. labels: (n,) phase of each interval, -1 for none; k phases."""
+
+    def __init__(
+        self,
+        run: Run,
+        process: Process,
+        profile: IntervalProfile,
+        labels: IntArray,
+        sources: Sources,
+        *,
+        exe: str | None = None,
+    ):
+        self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
+        self._reader = CodeReader(run, process, profile, labels, exe=exe)
+        self._code: dict[int, FunctionCode] = {}
+        self._begin: dict[int, Function] = {}
+        self._families = families(profile.functions)
+        self._calls = calls_by_phase(profile, labels)
+
+    def look_up(self, functions: Iterable[int]) -> None:
+        """Ask for all that placing these functions will need, in one batch."""
+        order = sorted({other for index in functions for other in self._family(index)} - self._code.keys())
+        self._code.update(self._reader.look_up(order))
+        begin = locate(self._run, self._profile, [self._profile.functions[i] for i in order], exe=self._exe)
+        self._begin.update(zip(order, begin, strict=True))
+
+    def place(self, index: int, kind: str, phases: Sequence[int]) -> Spot:
+        """Place a function of the profile: its body, or the loop that stands for some phases.
+
+        Raises: NoDataError with the reason when it cannot be placed.
+        """
+        self.look_up([index])
+        begin, name = self._begin[index], self._profile.functions[index].name
+        if begin.file is None or begin.line is None:
+            return self._without_lines(index, kind)
+        found = self._sources.function(begin.file, begin.line, name, entry=True)
+        if kind == "body" and not any(mark in name for mark in REGIONS):
+            return _body(found, Executions(self._calls_of(index), "counted"))
+        return self._loop(index, found, Level(self._code[index], begin.file), phases)
+
+    def begin(self, index: int) -> tuple[str | None, int | None]:
+        """File and line, as the binary says, at which a function begins that was looked up."""
+        return self._begin[index].file, self._begin[index].line
+
+    def _without_lines(self, index: int, kind: str) -> Spot:
+        """The body of the only function of that name, where the binary has no line numbers."""
+        function = self._profile.functions[index]
+        if not function.address:
+            raise NoDataError("no function of the program")
+        found = self._sources.named(function.name)
+        which = "; its body, as no loop can be told" if kind == "loop" else ""
+        note = f"no line numbers (build with -g): found by its name{which}"
+        return _body(found, Executions(self._calls_of(index), "counted"), note)
+
+    def _loop(self, index: int, found: Found, level: Level, phases: Sequence[int]) -> Spot:
+        """The loop, in the function or in the one inlined into it in which nearly all of the time went."""
+        calls = self._calls_of(index)
+        while True:
+            here, elsewhere = (_shifted(lines, found.shift) for lines in level.seconds(phases))
+            loops = loop_lines(found)
+            choice = choose_loop(here, loops, elsewhere)
+            if choice.loop is not None:
+                runs = iterations(self._call_lines(index, level, found.shift), loops, choice.loop, calls)
+                return Spot(found, choice.loop, runs, choice.share, choice.note)
+            inner = self._inner(level, found, phases) if choice.share < LARGEST else None
+            if inner is None:
+                runs = Executions(calls, "at least" if level.depth else "counted")
+                return _body(found, runs, f"its body: {choice.note}")
+            level, found = inner
+
+    def _inner(self, level: Level, found: Found, phases: Sequence[int]) -> tuple[Level, Found] | None:
+        """The function inlined at a level that has nearly all of the time, as written; None without one."""
+        inner = level.inner(phases, NEARLY_ALL)
+        if inner is None:
+            return None
+        fortran = found.file.language in ("fortran", "fixed")
+        name = display_names([inner[1].function], fortran=fortran)[0]
+        try:
+            return inner[0], self._sources.function(inner[1].file, inner[1].line, name, entry=False)
+        except NoDataError:
+            return None
+
+    def _call_lines(self, index: int, level: Level, shift: int) -> list[CallLine]:
+        """The lines of the function that call, in all of its clones and instances taken together."""
+        total: defaultdict[tuple[int, int, bool], FloatArray] = defaultdict(lambda: np.zeros(self._calls.shape[0]))
+        for other in self._family(index):
+            for key, calls in replace(level, code=self._code[other]).calls().items():
+                total[key] = total[key] + calls
+        return [CallLine(line + shift, total[line, to, inlined], inlined) for line, to, inlined in sorted(total)]
+
+    def _family(self, index: int) -> list[int]:
+        """The function, its clones and its template instances."""
+        return sorted({index, *self._families[_written(self._profile.functions[index])][:MOST_INSTANCES]})
+
+    def _calls_of(self, index: int) -> FloatArray:
+        """Calls in each phase of the function as written, shape (k,)."""
+        family = self._families[_written(self._profile.functions[index])]
+        return np.asarray(self._calls[:, family].sum(axis=1), dtype=np.float64).ravel()
+
+
+def loop_lines(found: Found) -> list[LoopLines]:
+    """The loops of a function as the analysis sees them."""
+    loops = found.file.functions[found.position].loops
+    return [LoopLines(x.line, x.last_line, x.parent, x.busy and not runs_once(x), x.refusal) for x in loops]
+
+
+def runs_once(loop: Loop) -> bool:
+    """Tell whether a loop is the `do ... while (0)` that makes a statement of a macro."""
+    condition = loop.node.child_by_field_name("condition") if loop.node.type == "do_statement" else None
+    return condition is not None and condition.text in (b"(0)", b"(false)")
+
+
+def families(functions: Sequence[Function]) -> defaultdict[tuple[str, str], list[int]]:
+    """Positions of the functions that are one in the source: clones, and instances of a template."""
+    found = defaultdict[tuple[str, str], list[int]](list)
+    for index, function in enumerate(functions):
+        found[_written(function)].append(index)
+    return found
+
+
+def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> csr_array:
+    """Calls of each function in each phase, sparse (k, f)."""
+    use = np.flatnonzero(labels >= 0)
+    shape = (int(labels.max(initial=-1)) + 1, profile.n_intervals)
+    return (csr_array((np.ones(len(use)), (labels[use], use)), shape=shape) @ profile.calls).tocsc()
+
+
+def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:
+    """A function's body.
+
+    Raises: NoDataError when no beat can go around it.
+    """
+    function = found.file.functions[found.position]
+    if function.refusal:
+        raise NoDataError(f"{found.file.path}:{function.line}: {function.refusal}")
+    return Spot(found, None, runs, note=note)
+
+
+def _written(function: Function) -> tuple[str, str]:
+    """What a function's clones and template instances have in common."""
+    return function.module, without_arguments(function.name)
+
+
+def _shifted(lines: dict[int, float], by: int) -> dict[int, float]:
+    """The same numbers, so many lines further down."""
+    return {line + by: value for line, value in lines.items()}

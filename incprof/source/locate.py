@@ -1,0 +1,89 @@
+"""Which function of a source file a binary means by a name and a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from incprof.errors import NoDataError
+from incprof.source.model import SourceFile
+from incprof.source.names import agree, last_name
+
+CHANGED = "changed since the recording: record it again, or give --allow-changed"
+
+
+def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False) -> int:
+    """Position of the innermost function that holds a line and has that name.
+
+    moved: lines may have changed; the only function of that name is taken wherever it is.
+
+    Raises: NoDataError when there is none: the file is not the one that was compiled, or a macro made the function.
+    """
+    holding = [i for i, f in enumerate(file.functions) if f.line <= line <= f.last_line]
+    holding.sort(key=lambda i: file.functions[i].last_line - file.functions[i].line)
+    for i in holding:
+        if _named(file, i, name):
+            return i
+    if moved:
+        return _only(file, name)
+    shown = last_name(name)
+    if not holding:
+        raise NoDataError(f"{file.path}:{line}: no function there, expected {shown}: made by a macro, or {CHANGED}")
+    other = file.functions[holding[0]].name
+    raise NoDataError(f"{file.path}:{line}: {other} is there, expected {shown}: made by a macro, or {CHANGED}")
+
+
+def functions_named(file: SourceFile, name: str) -> list[int]:
+    """Positions of all functions of a name."""
+    return [i for i in range(len(file.functions)) if _named(file, i, name)]
+
+
+def begins_at(file: SourceFile, position: int, line: int) -> bool:
+    """Tell whether a compiler would say that a function begins at a line: from that of its name to that of its body."""
+    function = file.functions[position]
+    if file.language in ("fortran", "fixed"):
+        return function.line <= line <= function.last_line
+    return name_line(file, position) <= line <= body_line(file, position)
+
+
+def name_line(file: SourceFile, position: int) -> int:
+    """The line on which a function's name stands in its definition; that of its start for one without."""
+    function = file.functions[position]
+    start = function.node.start_byte
+    body = function.node.child_by_field_name("body")
+    head = file.data[start : body.start_byte if body else function.node.end_byte]
+    name = last_name(function.name).encode()
+    match = re.search(rb"(?<!\w)" + re.escape(name) + rb"(?!\w)", head)
+    return function.line + head.count(b"\n", 0, match.start()) if match else function.line
+
+
+def body_line(file: SourceFile, position: int) -> int:
+    """The line on which a function's body begins."""
+    function = file.functions[position]
+    body = function.node.child_by_field_name("body")
+    return body.start_point[0] + 1 if body else function.last_line
+
+
+def line_text(data: bytes, numbers: Iterable[int]) -> list[str]:
+    """Lines of a file by their numbers, "" for one that it does not have; bytes that are no UTF-8 become U+FFFD."""
+    ends = [match.end() for match in re.finditer(rb"\n", data)] + [len(data)]
+    starts = [0, *ends[:-1]]
+    return [
+        data[starts[n - 1] : ends[n - 1]].rstrip(b"\r\n").decode("utf-8", "replace") if 0 < n <= len(ends) else ""
+        for n in numbers
+    ]
+
+
+def _only(file: SourceFile, name: str) -> int:
+    """The only function of a name."""
+    found = functions_named(file, name)
+    if len(found) == 1:
+        return found[0]
+    how_many = "several functions are" if found else "no function is"
+    raise NoDataError(f"{file.path}: {how_many} called {last_name(name)}: {CHANGED.split(':')[0]}")
+
+
+def _named(file: SourceFile, position: int, name: str) -> bool:
+    """Tell whether a function of the file has a name."""
+    function = file.functions[position]
+    return agree(name, function.name, file.language, is_main=function.is_main)

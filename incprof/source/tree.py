@@ -1,0 +1,82 @@
+"""Which file of a source tree is the one that a binary names.
+
+The tree may have moved since the build, the build may have been out of tree, and names may be relative: the file is
+the one whose path has the longest common end with the recorded one.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from incprof.errors import NoDataError
+
+
+class SourceTree:
+    """The files below a directory. Hidden directories are not looked into, nor are links to directories.
+
+    Raises: NoDataError when there is no such directory.
+    """
+
+    def __init__(self, root: Path):
+        if not root.is_dir():
+            raise NoDataError(f"{root}: no such directory: give --source the directory that holds the program's source")
+        self.root = root
+        self._base = os.path.realpath(root)
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        for directory, folders, names in os.walk(self._base):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in names:
+                self._by_name[name].append(os.path.relpath(os.path.join(directory, name), self._base))
+
+    def files(self) -> Iterator[str]:
+        """All files by their path below the root, in order."""
+        yield from sorted(path for paths in self._by_name.values() for path in paths)
+
+    def find(self, recorded: str) -> str:
+        """The path below the root of the file that a binary names.
+
+        Raises: NoDataError when there is none, when several fit, or when it is a link that leads out of the tree.
+        """
+        path = posixpath.normpath(recorded)
+        if os.path.isabs(path) and (exact := self._inside(path)) and os.path.isfile(path):
+            return exact
+        candidates = self._by_name.get(posixpath.basename(path), [])
+        best = longest_common_end(path, candidates)
+        inside = sorted({real for found in best if (real := self._inside(os.path.join(self._base, found)))})
+        if len(inside) == 1:
+            return inside[0]
+        if inside:
+            listed = ", ".join(inside[:4]) + (", ..." if len(inside) > 4 else "")
+            raise NoDataError(f"several files could be {recorded}: {listed}; give --source the directory of one")
+        if best:
+            raise NoDataError(f"{best[0]} is a link that leads out of {self.root}")
+        raise NoDataError(f"its source, {recorded}, is not below {self.root}")
+
+    def _inside(self, path: str) -> str | None:
+        """The real file's path below the root; None when it lies outside of it."""
+        real = os.path.realpath(path)
+        return os.path.relpath(real, self._base) if real.startswith(self._base.rstrip(os.sep) + os.sep) else None
+
+
+def longest_common_end(path: str, candidates: Sequence[str]) -> list[str]:
+    """Those of the candidates that share most of their last parts with a path; of no use if they share none."""
+    wanted = _parts(path)[::-1]
+    shared: dict[int, list[str]] = defaultdict(list)
+    for candidate in candidates:
+        count = 0
+        for one, other in zip(wanted, _parts(candidate)[::-1], strict=False):
+            if one != other:
+                break
+            count += 1
+        shared[count].append(candidate)
+    most = max(shared, default=0)
+    return shared[most] if most else []
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path; what leads out of an unknown directory says nothing."""
+    return [part for part in posixpath.normpath(path).split("/") if part not in ("", ".", "..")]

@@ -1,0 +1,108 @@
+"""Whether a source file is still what it was when the program was compiled.
+
+Nothing in a recording holds the source, so its age has to do. A file is taken for unchanged when it was last written
+before the recording began, or when its text is that of a file that was once found unchanged: heartbeats that were put
+in do not count. A file elsewhere than where it was compiled (a new checkout has new times) is compared with the
+one at the old place, if that is still there; else the names and lines of its functions have to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from incprof.errors import NoDataError
+from incprof.source.languages import language_of, read_source, strip
+from incprof.source.model import SourceFile
+
+# unknown: neither age nor a known text tells; the names and lines of functions have to do.
+Verdict = Literal["unchanged", "changed", "unknown"]
+
+VERSION = 1
+STORE = "sources.json"
+
+
+class KnownSources:
+    """The texts of files that were found unchanged, kept in the run directory by the path that was compiled.
+
+    start_ns: when the recording began, nanoseconds since 1970; None when it does not say.
+    """
+
+    def __init__(self, directory: str, start_ns: int | None):
+        self._store = Path(directory) / STORE
+        self._start_ns = start_ns
+        self._known = _load(self._store, start_ns)
+        self._new = False
+
+    def judge(self, recorded: str, actual: Path, file: SourceFile) -> Verdict:
+        """Judge a file. recorded: the path that was compiled. actual: the file that was parsed."""
+        digest = hashlib.sha256(file.data).hexdigest()
+        known = self._known.get(recorded)
+        if known is not None:
+            found: Verdict = "unchanged" if known == digest else "changed"
+        else:
+            found = self._by_age(recorded, actual, digest)
+        if found == "unchanged" and known is None:
+            self._known[recorded] = digest
+            self._new = True
+        return found
+
+    def save(self) -> None:
+        """Keep what is new; a directory that cannot be written to is left alone."""
+        if not self._new:
+            return
+        text = json.dumps({"version": VERSION, "start_unix_ns": self._start_ns, "sha256": self._known}, sort_keys=True)
+        with contextlib.suppress(OSError):
+            handle, temporary = tempfile.mkstemp(dir=self._store.parent, prefix=STORE, suffix=".tmp")
+            try:
+                with os.fdopen(handle, "w") as file:
+                    file.write(text)
+                os.replace(temporary, self._store)
+            except OSError:
+                os.unlink(temporary)
+
+    def _by_age(self, recorded: str, actual: Path, digest: str) -> Verdict:
+        """Judge a file that is not known yet by its age, or by what lies where it was compiled."""
+        if self._old(actual):
+            return "unchanged"
+        original = Path(recorded)
+        if self._start_ns is None or not original.is_file():
+            return "unknown"
+        if os.path.realpath(original) == os.path.realpath(actual):
+            return "changed"
+        if not self._old(original):
+            return "unknown"
+        return "unchanged" if _digest(original) == digest else "changed"
+
+    def _old(self, path: Path) -> bool:
+        """Tell whether a file was last written before the recording began."""
+        try:
+            return self._start_ns is not None and path.stat().st_mtime_ns <= self._start_ns
+        except OSError:
+            return False
+
+
+def _digest(path: Path) -> str | None:
+    """The sum of a file's text without heartbeats; None when it cannot be read."""
+    try:
+        data = read_source(path)
+    except NoDataError:
+        return None
+    language = language_of(str(path), data)
+    return hashlib.sha256(strip(data, language) if language else data).hexdigest()
+
+
+def _load(path: Path, start_ns: int | None) -> dict[str, str]:
+    """Texts found unchanged before; none when the file is missing, damaged or of another recording."""
+    try:
+        stored = json.loads(path.read_bytes())
+        if stored["version"] != VERSION or stored["start_unix_ns"] != start_ns:
+            return {}
+        return {str(name): str(digest) for name, digest in stored["sha256"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
