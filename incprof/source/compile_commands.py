@@ -1,0 +1,96 @@
+"""compile_commands.json: how the build compiles each source file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incprof.errors import NoDataError
+
+MOST_BYTES = 512 << 20
+# Of one command, response files included; a compiler could not be started with more.
+MOST_WORDS = 100_000
+DEEPEST_RESPONSE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """How one source is compiled. directory, file: absolute, links resolved; words: the compiler first."""
+
+    directory: str
+    file: str
+    words: tuple[str, ...]
+
+
+def read_commands(path: Path) -> list[Command]:
+    """The commands of a compilation database; entries that make no sense are left out.
+
+    Raises: NoDataError when it cannot be read, is no JSON, or holds no command.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise NoDataError(f"{path}: larger than {MOST_BYTES >> 20} MiB: no compile_commands.json")
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise NoDataError(f"{path}: no JSON: let the build write it again") from error
+    if not isinstance(found, list):
+        raise NoDataError(f"{path}: not a list of commands: let the build write it again")
+    base = os.path.dirname(os.path.abspath(path))
+    commands = [command for entry in found if (command := _command(entry, base)) is not None]
+    if not commands:
+        raise NoDataError(f"{path}: no commands in it: let the build write it again")
+    return commands
+
+
+def _command(entry: Any, base: str) -> Command | None:
+    """One entry; None when it does not say what is needed."""
+    if not isinstance(entry, dict):
+        return None
+    directory, file, words = entry.get("directory", base), entry.get("file"), entry.get("arguments")
+    if words is None and isinstance(entry.get("command"), str):
+        try:
+            words = shlex.split(entry["command"])
+        except ValueError:
+            return None
+    if not isinstance(directory, str) or not isinstance(file, str) or not isinstance(words, list):
+        return None
+    if not file or not words or len(words) > MOST_WORDS or not all(map(_usable, [directory, file, *words])):
+        return None
+    place = os.path.realpath(os.path.join(base, directory))
+    return Command(place, os.path.realpath(os.path.join(place, file)), tuple(words))
+
+
+def _usable(text: Any) -> bool:
+    """Whether a system call takes it."""
+    return isinstance(text, str) and "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def with_response_files(words: Sequence[str], directory: str) -> list[str]:
+    """The words with those of `@file` in the place of it, as compilers read them; a file that is not there stays."""
+    answer: list[str] = []
+    waiting = [(word, 0) for word in reversed(words)]
+    while waiting and len(answer) < MOST_WORDS:
+        word, depth = waiting.pop()
+        inner = _response(os.path.join(directory, word[1:])) if word[:1] == "@" and depth < DEEPEST_RESPONSE else None
+        if inner is None:
+            answer.append(word)
+        else:
+            waiting += [(each, depth + 1) for each in reversed(inner)]
+    return answer
+
+
+def _response(path: str) -> list[str] | None:
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
+            return None
+        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+            return shlex.split(stream.read())
+    except (OSError, ValueError):
+        return None

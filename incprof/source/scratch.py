@@ -1,0 +1,131 @@
+"""A directory of our own for as long as something is tried out, and source trees in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from incprof.errors import IncprofError, UsageError
+
+MOST_BYTES = 8 << 30
+MOST_FILES = 500_000
+LEFT_OUT = frozenset({".git", ".hg", ".svn"})
+Handler = Callable[[int, FrameType | None], Any] | int | None
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """A new directory, removed in any case but a SIGKILL: SIGTERM and SIGHUP become SystemExit while it exists.
+
+    Raises: IncprofError when there is no place for it.
+    """
+    try:
+        made = Path(tempfile.mkdtemp(prefix="incprof-check-")).resolve()
+    except OSError as error:
+        raise IncprofError(
+            f"{tempfile.gettempdir()}: no directory to check in: {error.strerror}: set TMPDIR"
+        ) from error
+    before: dict[int, Handler] = {}
+    try:
+        before = _ended_by_exit()
+        yield made
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _remove(made)
+
+
+def mirror(root: Path, target: Path, changed: Mapping[str, bytes], *, link: bool) -> None:
+    """Make a tree of `root` at `target`, with other bytes in the files of `changed` (paths relative to `root`).
+
+    link: other files are symbolic links to those of `root`, so that nobody may write them; else they are copies. Links
+    that lead into `root` lead into the new tree. Repositories of version control, sockets and devices are left out.
+
+    Raises: UsageError for a tree of more than 500 000 files or 8 GiB; IncprofError when it cannot be read or written.
+    """
+    top, files, left = os.path.realpath(root), 0, MOST_BYTES
+    try:
+        for place, directories, names in os.walk(top):
+            # The new tree itself lies in the old one when TMPDIR does.
+            ours = target.parent.name if place == str(target.parent.parent) else None
+            directories[:] = [name for name in directories if name not in LEFT_OUT and name != ours]
+            there = os.path.join(target, os.path.relpath(place, top))
+            os.makedirs(there, exist_ok=True)
+            links = [name for name in directories if os.path.islink(os.path.join(place, name))]
+            files += len(directories) + len(names)
+            if files > MOST_FILES:
+                raise UsageError(f"{root}: more than {MOST_FILES} files: check a smaller tree")
+            for name in [*names, *links]:
+                if os.path.relpath(os.path.join(place, name), top) not in changed:
+                    left -= _put(
+                        os.path.join(place, name), os.path.join(there, name), top, target, link=link, left=left
+                    )
+        for path, data in changed.items():
+            _write(target / path, data, Path(top, path))
+    except OSError as error:
+        raise IncprofError(f"{error.filename or root}: cannot be copied to be checked: {error.strerror}") from error
+
+
+def _put(path: str, there: str, top: str, target: Path, *, link: bool, left: int) -> int:
+    """Link or copy one file; the bytes that the copy takes."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        aim = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+        inside = aim == top or aim.startswith(top + os.sep)
+        os.symlink(os.path.join(target, os.path.relpath(aim, top)) if inside else aim, there)
+        return 0
+    if not stat.S_ISREG(status.st_mode):
+        return 0
+    if link:
+        os.symlink(path, there)
+        return 0
+    if status.st_size > left:
+        raise UsageError(f"{top}: more than {MOST_BYTES >> 30} GiB: check a smaller tree")
+    shutil.copy2(path, there, follow_symlinks=False)
+    return status.st_size
+
+
+def _write(path: Path, data: bytes, original: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    if original.is_file():
+        shutil.copymode(original, path)
+
+
+def _ended_by_exit() -> dict[int, Handler]:
+    """Let signals that end the process unwind it; what they did before. In other threads than the first, nothing."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before: dict[int, Handler] = {}
+    for number in ENDS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            try:
+                before[number] = signal.signal(number, leave)
+            except ValueError:
+                return {}
+    return before
+
+
+def _remove(directory: Path) -> None:
+    """Remove it also when what ran in it has made directories unwritable."""
+
+    def again(function: object, path: str, error: object) -> None:
+        try:
+            os.chmod(os.path.dirname(path), 0o700)
+            os.chmod(path, 0o700, follow_symlinks=False) if os.path.islink(path) else os.chmod(path, 0o700)
+            shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else os.unlink(path)
+        except OSError:
+            pass
+
+    shutil.rmtree(directory, onerror=again)
