@@ -21,6 +21,7 @@ VERBS = {
     "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
+    "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),
     "doctor": ("incprof.commands.doctor", "say whether this machine can record, and how well"),
 }

@@ -11,8 +11,8 @@ from rich.text import Text
 from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.ribbon import runs, sign, stretched
 from incprof.model import IntArray
+from incprof.report.phase_colours import style
 
-COLOURS = ("blue", "dark_orange3", "green4", "red3", "purple", "cyan4", "deep_pink3", "gold3", "grey50", "navy_blue")
 RULES = {
     "noise_floor": "noise floor",
     "silhouette": "silhouette",
@@ -73,15 +73,10 @@ def _ribbon(console: Console, run: RunSummary, labels: IntArray) -> None:
     """Print the run from left to right, and the time under it."""
     line = Text()
     for label, length in runs(stretched(labels, console.width)):
-        line.append(sign(label) * length, style=_style(label))
+        line.append(sign(label) * length, style=style(label))
     console.print(line, soft_wrap=True)
     end = duration(run.duration_s)
     console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)
-
-
-def _style(label: int) -> str:
-    """Return the colours of a phase in the ribbon."""
-    return "dim" if label < 0 else f"bold white on {COLOURS[label % len(COLOURS)]}"
 
 
 def _site_table(result: PhaseResult, width: int) -> Table:
@@ -93,7 +88,7 @@ def _site_table(result: PhaseResult, width: int) -> Table:
         table.add_column(name, no_wrap=True)
     room = max(16, width - 44 - max((len(_where(s, 40)) for p in result.phases for s in p.sites), default=0))
     for phase in result.phases:
-        number = Text(f" {sign(phase.id)} ", style=_style(phase.id))
+        number = Text(f" {sign(phase.id)} ", style=style(phase.id))
         if not phase.sites:
             what = "(off the CPU)" if phase.off_cpu else "(none)"
             table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "", "")
@@ -125,7 +120,7 @@ def _where(site: Site, room: int) -> str:
 
 def _functions(console: Console, phase: Phase) -> None:
     """Print the largest functions of a phase."""
-    head = Text(f" {sign(phase.id)} ", style=_style(phase.id))
+    head = Text(f" {sign(phase.id)} ", style=style(phase.id))
     head.append(f" {_count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
     head.append(duration(phase.seconds))
     console.print(head)

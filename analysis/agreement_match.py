@@ -1,0 +1,82 @@
+"""Which heartbeats stand for which sites: by name, `function:kind`, else by id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from incprof.analysis.agreement_results import Matched
+from incprof.analysis.results import Phase, Site
+
+NAME_BYTES = 119  # the library cuts longer ones
+CLONE = re.compile(r"( \[clone [^\]]*\]|\.(isra|constprop|part|cold|lto_priv|_omp_fn)(\.\d+)*)+$")
+LAMBDA = re.compile(r"\{lambda[^{}]*\}")
+
+
+def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | None]) -> Matched:
+    """Find the heartbeats of each phase. One that several phases have as a site belongs to each of them.
+
+    A name need not be qualified as fully on one side as on the other: `solve:body` is `ns::Mesh::solve(int):body`
+    unless another site's name fits better.
+    """
+    sites: dict[tuple[int, str], Site] = {(s.index, s.kind): s for phase in phases for s in phase.sites}
+    stands_for = [_sites_of(number, name, sites) for number, name in zip(ids, names, strict=True)]
+    of_phase, missing = [], []
+    for phase in phases:
+        own = {(site.index, site.kind) for site in phase.sites}
+        mine = tuple(place for place, found in enumerate(stands_for) if found & own)
+        seen = set().union(*(stands_for[place] for place in mine))
+        of_phase.append(mine)
+        missing.append(
+            tuple(f"{s.function.name}:{s.kind}" for s in phase.sites if (s.index, s.kind) not in seen)
+        )  # fmt: skip
+    functions = tuple(tuple(sorted({index for index, _ in found})) for found in stands_for)
+    return Matched(tuple(of_phase), functions, tuple(missing))
+
+
+def _sites_of(number: int, name: str | None, sites: dict[tuple[int, str], Site]) -> set[tuple[int, str]]:
+    """Return the sites that a heartbeat stands for."""
+    if name is None:
+        return {key for key, site in sites.items() if site.heartbeat == number}
+    function, _, kind = name.rpartition(":")
+    fits = {
+        key: fit
+        for key, site in sites.items()
+        if site.kind == kind and (fit := _fit(function, site.function.name, site.function.mangled)) > 0
+    }
+    best = max(fits.values(), default=0)
+    if not best and len(name.encode()) >= NAME_BYTES:  # cut, its kind too
+        return {key for key, site in sites.items() if f"{site.function.name}:{site.kind}".startswith(name)}
+    return {key for key, fit in fits.items() if fit == best}
+
+
+def _fit(given: str, name: str, mangled: str) -> int:
+    """Return how well two names fit, 0 for not at all: the same, or the same components at the end."""
+    if given in (name, mangled):
+        return 1_000_000
+    one, other = components(given), components(name)
+    common = min(len(one), len(other))
+    return common if common and one[-common:] == other[-common:] else 0
+
+
+@cache
+def components(name: str) -> tuple[str, ...]:
+    """Return the parts of a qualified name: no return type, parameters, template arguments, or marks of clones."""
+    plain = LAMBDA.sub("lambda", CLONE.sub("", name)).replace("(anonymous namespace)", "")
+    plain = plain.replace("operator()", "operator\0").removesuffix(" const")
+    out, depth, start = [], 0, 0
+    for at, char in enumerate(plain):
+        if char in "(<[" and not plain[:at].rstrip("<").endswith("operator"):
+            out.append(plain[start:at] if depth == 0 else "")
+            depth += 1
+        elif char in ")>]" and depth > 0:
+            depth -= 1
+            start = at + 1
+    if depth == 0:
+        out.append(plain[start:])
+    parts = "".join(out).strip().split("::")
+    if not parts[-1].startswith("operator"):
+        parts = [part.rpartition(" ")[2] for part in parts]
+    found = tuple(part.replace("\0", "()") for part in parts if part)
+    return found[:-1] if found[-2:] == ("lambda", "operator()") else found

@@ -1,0 +1,130 @@
+"""Say whether heartbeats tell the story that a recording tells.
+
+    incprof validate gmon-app ekg-app
+    incprof validate gmon-app ekg-app --min-agreement 0.9 --json
+
+The phases of GMON-DIR are found as `incprof phases` finds them. Each moment of the heartbeats in EKG-DIR is given to
+the phase whose sites beat then, and the two timelines are compared. The heartbeats may be those of the recorded
+process, or of another run of the program, such as its production build. docs/validate.md explains the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incprof.commands._agreement import Beaten, beats_of, load_beats, offset_s, overhead_of
+from incprof.commands._common import add_run_arguments, load, warn
+from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
+from incprof.commands._terminal import text_width, wants_colour
+from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
+
+if TYPE_CHECKING:
+    from incprof.analysis.agreement_results import Agreement
+    from incprof.model import IntervalProfile
+
+NAME = "validate"
+ALIGNMENTS = ("auto", "clock", "scale", "warp")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_run_arguments(parser)
+    parser.add_argument("beats", metavar="EKG-DIR", help="heartbeats: a run directory, or one .ekg file")
+    add_phase_arguments(parser)
+    parser.add_argument(
+        "--align", choices=ALIGNMENTS, default="auto",
+        help="lay the runs over each other by the clock, evenly, or by a warp (auto: clock for one process, else warp)",
+    )  # fmt: skip
+    parser.add_argument("--min-agreement", type=share, metavar="X", help="exit 3 if the agreement is below X, 0 to 1")
+    parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.validate/1")
+
+
+def share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 0 to 1")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read both runs, compare them, print, and judge.
+
+    Raises:
+        GateError: the agreement is below --min-agreement.
+    """
+    check_phase_arguments(args)
+    _check_order(args)
+    recorded, profile = load(args)
+    warn(profile.warnings)
+    beaten = load_beats(args.beats, profile)
+    warn(beaten.found.warnings)
+    summary, result = analyse(recorded, profile, args)
+    warn(result.warnings)
+    beats = beats_of(beaten, result)
+    from incprof.analysis.agreement import agree
+
+    kind, offset = _alignment(args, profile, beaten)
+    found = agree(profile, result, beats, align=kind, offset_s=offset)
+    cost = overhead_of(beaten, profile, result, beats)
+    if args.json:
+        from incprof.report.validate_json import write_json
+
+        write_json(summary, beats, found, cost, sys.stdout)
+    else:
+        from incprof.report.validate_text import write_text
+
+        write_text(summary, result, beats, found, cost, sys.stdout, width=text_width(), colour=wants_colour())
+    _judge(found, args.min_agreement)
+    return PartialDataError.exit_code if profile.damaged or beaten.found.damaged else 0
+
+
+def _check_order(args: argparse.Namespace) -> None:
+    """Refuse directories that were given the other way round, or of the same kind.
+
+    Raises:
+        UsageError: the first one holds heartbeats only, or the second one a recording only.
+        NoDataError: the second one is not there.
+    """
+    first, second = Path(args.directory), Path(args.beats)
+    if _holds(first, "*.ekg") and not _holds(first, "*gmon*"):
+        raise UsageError(f"{first} holds heartbeats: give the recording first, as in incprof validate GMON-DIR EKG-DIR")
+    if not second.exists():
+        raise NoDataError(f"{second}: no such directory")
+    if _holds(second, "*gmon*") and not _holds(second, "*.ekg"):
+        raise UsageError(f"{second} holds a recording: give heartbeats second, as in incprof validate GMON-DIR EKG-DIR")
+
+
+def _holds(directory: Path, pattern: str) -> bool:
+    """Say whether a directory has such files."""
+    return directory.is_dir() and next(directory.glob(pattern), None) is not None
+
+
+def _alignment(args: argparse.Namespace, profile: IntervalProfile, beaten: Beaten) -> tuple[str, float]:
+    """Return how the runs are laid over each other, and the start of the heartbeats where it is by the clock.
+
+    Raises:
+        UsageError: by the clock, and they are two processes.
+    """
+    offset = offset_s(profile, beaten.process)
+    kind = args.align if args.align != "auto" else "warp" if offset is None else "clock"
+    if kind == "clock" and offset is None:
+        raise UsageError("--align clock is for heartbeats of the recorded process: these are of another; leave it out")
+    return kind, offset or 0.0
+
+
+def _judge(found: Agreement, least: float | None) -> None:
+    """Hold the agreement against what was asked for.
+
+    Raises:
+        GateError: it is below.
+    """
+    if least is not None and found.agreement < least:
+        sys.stdout.flush()
+        raise GateError(f"agreement {found.agreement:.3f} is below {least:g}")
