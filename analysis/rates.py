@@ -17,8 +17,9 @@ import numpy as np
 from incprof.analysis.loops import LoopLines
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-# Percent. Rate factors above MOST_SKIPPED leave so little of a beat's own cost that a larger one changes nothing.
 LIMIT_PCT = 1.0
+# A larger rate factor is of no use once the recorded beats cost less than this part of what the skipped ones do.
+LITTLE = 0.1
 MOST_SKIPPED = 1_000_000
 
 # counted: calls of the function. estimated: calls of the line in the loop that calls most often. at most, at least:
@@ -55,7 +56,8 @@ class Rate:
     """How often a site beats, and the rate factor.
 
     beats_hz: beats per second of its phases, before the factor; None when nothing is known. overhead_pct: with the
-    factor; None when beats_hz is None. too_often: no factor brings it below the limit.
+    factor; None when how often it beats is not known, or only that it is at least so often. too_often: no factor
+    brings it below the limit.
     """
 
     beats_hz: float | None
@@ -91,12 +93,16 @@ def choose_rate(runs: Executions, time: PhaseTime, phases: Sequence[int], cost: 
     chosen = list(phases)
     wall = float(time.wall_s[chosen].sum())
     beats_hz = float(runs.count[chosen].sum()) / wall if wall > 0 else 0.0
+    if runs.basis == "at least" and not beats_hz > 0:
+        return Rate(None, "unknown", 1, None)
     busy = time.cpu_s > 0
     worst = float((runs.count[busy] / time.cpu_s[busy]).max(initial=0.0))
     for factor in _factors():
         overhead = 100 * 1e-9 * worst * (cost.pair_ns / factor + cost.skipped_ns * (1 - 1 / factor))
         if overhead < LIMIT_PCT:
-            return Rate(beats_hz, runs.basis, factor, overhead)
+            return Rate(beats_hz, runs.basis, factor, None if runs.basis == "at least" else overhead)
+        if cost.pair_ns < LITTLE * factor * cost.skipped_ns:
+            break
     return Rate(beats_hz, runs.basis, factor, overhead, too_often=True)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -22,13 +22,15 @@ from incprof.commands._sites_arguments import add_site_arguments as add_site_arg
 from incprof.commands._sites_byhand import Wanted, by_hand
 from incprof.commands._sites_files import Sources
 from incprof.commands._sites_place import Placer, Spot, calls_by_phase, families
-from incprof.errors import NoDataError
+from incprof.errors import NoDataError, UsageError
 from incprof.model import IntervalProfile, Process, Run
 from incprof.readers.run import choose_process
 from incprof.source.model import SourceFile
 
 # Used where libappekg cannot be asked: pairs of begin and end as measured in docs/performance.md.
 TYPICAL_COST = BeatCost(pair_ns=30.0, skipped_ns=3.0)
+
+UNKNOWN_RATE = Rate(None, "unknown", 1, None)
 
 Kind = Literal["body", "loop"]
 
@@ -159,11 +161,28 @@ class _Judge:
         self._placer, self._profile, self._result, self._cost = placer, profile, result, cost
         self._time = phase_time(profile, result.labels)
 
-    def by_hand(self, wanted: Iterable[Wanted]) -> list[PlacedSite]:
-        """Place sites that were named by hand."""
-        named = list(wanted)
-        self._placer.look_up(site.index for site in named)
-        return [self._try(0, site.index, site.kind, site.phases, 0.0, forced=True) for site in named]
+    def by_hand(self, wanted: Sequence[Wanted]) -> list[PlacedSite]:
+        """Place sites that were named by hand.
+
+        Raises:
+            UsageError: one of them is neither in the profile nor in the source.
+        """
+        self._placer.look_up(site.index for site in wanted if site.index is not None)
+        return [
+            self._unrecorded(site)
+            if site.index is None
+            else self._try(0, site.index, site.kind, site.phases, 0.0, forced=True)
+            for site in wanted
+        ]
+
+    def _unrecorded(self, site: Wanted) -> PlacedSite:
+        """Place a site whose function is not in the profile."""
+        try:
+            spot = self._placer.place_unrecorded(site.name, site.kind)
+        except NoDataError as error:
+            hint = f"; did you mean {', '.join(site.near)}?" if site.near else ""
+            raise UsageError(f"--site {site.name}: not in the recording, and {error}{hint}") from error
+        return _placed(0, site.name, spot, (), 0.0, UNKNOWN_RATE)
 
     def chosen(self) -> list[PlacedSite]:
         """Place the sites of the phases; for one that cannot be placed, the next best site of its phase."""
@@ -200,23 +219,21 @@ class _Judge:
     ) -> PlacedSite:
         """Place one site. forced: also when no rate factor makes it cheap enough."""
         name = self._profile.functions[index].name
-        none = Rate(None, "unknown", 1, None)
         asked: Kind = "loop" if kind == "loop" else "body"
         try:
             spot = self._placer.place(index, kind, phases)
         except NoDataError as error:
             file, line = self._placer.begin(index)
             return PlacedSite(
-                0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, none,
+                0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
                 refusal=str(error),
             )  # fmt: skip
         rate = choose_rate(spot.runs, self._time, phases, self._cost)
         site = _placed(heartbeat, name, spot, phases, phase_pct, rate)
         if not rate.too_often:
             return site
-        reason = (
-            f"beats {rate.beats_hz:.3g} times a second: even with a rate factor that costs {rate.overhead_pct:.2g} %"
-        )
+        often = f"{'up to ' if rate.basis == 'at most' else ''}{rate.beats_hz:.3g} times a second"
+        reason = f"beats {often}: whatever the rate factor, that costs {rate.overhead_pct:.2g} %"
         return replace(site, note=reason) if forced else replace(site, heartbeat=0, refusal=reason)
 
 

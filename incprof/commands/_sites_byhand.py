@@ -22,18 +22,24 @@ LISTED = 6
 
 @dataclass(frozen=True)
 class Wanted:
-    """A site named by hand. index: of the function in the profile. phases: those in which it runs."""
+    """A site named by hand.
 
-    index: int
+    index: of the function in the profile; None for one that is not in it: never called, or inlined everywhere. kind:
+    "body" where neither the user nor the profile says. phases: those in which it runs. near: names like it.
+    """
+
+    name: str
+    index: int | None
     kind: str
     phases: tuple[int, ...]
+    near: tuple[str, ...] = ()
 
 
 def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult) -> list[Wanted]:
     """Find the functions that are meant, each once.
 
     Raises:
-        UsageError: there is no such function in the profile, or several have that name.
+        UsageError: several functions have that name.
     """
     known: defaultdict[str, list[int]] = defaultdict(list)
     for index, function in enumerate(profile.functions):
@@ -48,35 +54,34 @@ def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, re
     name, colon, kind = text.rpartition(":")
     if not colon or kind not in KINDS or name.endswith(":"):
         name, kind = text, ""
-    members = known[_meant(text, name, known)]
+    meant = _meant(text, name, known)
+    if meant is None:
+        return Wanted(name, None, kind or "body", (), _near(name, known))
+    members = known[meant]
     self_s = np.asarray(profile.self_s[:, members].sum(axis=1)).ravel()
     time = [float(self_s[result.labels == phase.id].sum()) for phase in result.phases]
     phases = tuple(i for i, seconds in enumerate(time) if seconds > 0 and seconds >= PART * sum(time))
     index = max(members, key=lambda i: (float(profile.self_s[:, [i]].sum()), -i))
     calls = np.asarray(profile.calls[:, members].sum(axis=1)).ravel()[self_s > 0]
     usual = "loop" if len(calls) and 2 * int((calls > 0).sum()) <= len(calls) else "body"
-    return Wanted(index, kind or usual, phases)
+    return Wanted(name, index, kind or usual, phases)
 
 
-def _meant(text: str, name: str, known: dict[str, list[int]]) -> str:
-    """The one known name that is meant: the name itself, or one that ends with it."""
+def _meant(text: str, name: str, known: dict[str, list[int]]) -> str | None:
+    """The one known name that is meant: the name itself, or one that ends with it; None when there is none."""
     if name in known:
         return name
     ends = sorted(full for full in known if full.endswith(f"::{name}"))
-    if len(ends) == 1:
-        return ends[0]
-    if ends:
+    if len(ends) > 1:
         more = ", ..." if len(ends) > LISTED else ""
         raise UsageError(f"--site {text}: several functions have that name: {', '.join(ends[:LISTED])}{more}")
-    near = _near(name, known)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
-    raise UsageError(f"--site {text}: no function of that name was recorded{hint}")
+    return ends[0] if ends else None
 
 
-def _near(name: str, known: dict[str, list[int]]) -> list[str]:
+def _near(name: str, known: dict[str, list[int]]) -> tuple[str, ...]:
     """Known names that look like one, nearest first."""
     last = name.rsplit("::", 1)[-1].lower()
     by_last: dict[str, str] = {}
     for full in sorted(known):
         by_last.setdefault(full.rsplit("::", 1)[-1].lower(), full)
-    return [by_last[match] for match in difflib.get_close_matches(last, by_last, n=3)]
+    return tuple(by_last[match] for match in difflib.get_close_matches(last, by_last, n=3))

@@ -23,6 +23,7 @@ from incprof.source.names import without_arguments
 
 # So many clones or instances of one function are looked at for the calls that its lines make.
 MOST_INSTANCES = 64
+NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
 # Code of a parallel region: no function as written begins or ends where it does.
 REGIONS = ("_omp_fn", "omp_outlined")
 
@@ -95,6 +96,21 @@ class Placer:
         which = "; its body, as no loop can be told" if kind == "loop" else ""
         note = f"no line numbers (build with -g): found by its name{which}"
         return _body(found, Executions(self._calls_of(index), "counted"), note)
+
+    def place_unrecorded(self, name: str, kind: str) -> Spot:
+        """Place a function that is in the source only.
+
+        Raises: NoDataError when there is none of that name, several, or a loop of it cannot be told.
+        """
+        found = self._sources.named(name)
+        never = Executions(np.zeros(self._calls.shape[0]), "unknown")
+        if kind == "body":
+            return _body(found, never, NOT_RECORDED)
+        loops = loop_lines(found)
+        outer = [i for i, loop in enumerate(loops) if loop.parent is None and loop.busy and loop.refusal is None]
+        if len(outer) != 1:
+            raise NoDataError(f"{len(outer)} loops of {name} take a beat: without samples none of them can be chosen")
+        return Spot(found, outer[0], never, note=NOT_RECORDED)
 
     def _loop(self, index: int, found: Found, level: Level, phases: Sequence[int]) -> Spot:
         """The loop, in the function or in the one inlined into it in which nearly all of the time went."""

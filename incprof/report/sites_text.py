@@ -9,7 +9,12 @@ from incprof.report.beat_words import printable
 from incprof.report.phases_text import shorten
 from incprof.report.sites_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
 
-BASES = {"counted": "", "estimated": " (estimated)", "at most": " at most", "at least": " at least", "unknown": ""}
+BASES = {
+    "counted": "{} beats/s",
+    "estimated": "about {} beats/s",
+    "at most": "at most {} beats/s",
+    "at least": "at least {} beats/s",
+}
 
 
 def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int = 100) -> None:
@@ -47,9 +52,10 @@ def _figures(row: SiteRow) -> str:
         parts.append(f"{100 * row.share:.0f} % of the function's time in the loop")
     if row.beats_hz is None:
         return ", ".join([*parts, "beats/s unknown"])
-    parts.append(f"{_rate(row.beats_hz)} beats/s{BASES[row.basis]}")
-    parts.append("every one recorded" if row.rate_factor == 1 else f"1 in {row.rate_factor} recorded")
-    parts.append(f"overhead {row.overhead_pct:.2g} %")
+    parts.append(BASES[row.basis].format(_rate(row.beats_hz)))
+    if row.rate_factor != 1:
+        parts.append(f"1 in {row.rate_factor} recorded")
+    parts.append("overhead unknown" if row.overhead_pct is None else f"overhead {row.overhead_pct:.2g} %")
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from incprof.errors import NoDataError
 from incprof.source.model import SourceFile
-from incprof.source.names import agree, last_name
+from incprof.source.names import agree, last_name, without_arguments
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
 
@@ -34,8 +34,20 @@ def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False
 
 
 def functions_named(file: SourceFile, name: str) -> list[int]:
-    """Positions of all functions of a name."""
-    return [i for i in range(len(file.functions)) if _named(file, i, name)]
+    """Positions of all functions of a name; one with `::` must also be enclosed like that."""
+    outer = without_arguments(name).split("::")[:-1]
+    named = [i for i in range(len(file.functions)) if _named(file, i, name)]
+    if file.language not in ("c", "c++"):
+        return named
+    return [i for i in named if _encloses(outer, without_arguments(file.functions[i].name).split("::")[:-1])]
+
+
+def _encloses(wanted: list[str], outer: list[str]) -> bool:
+    """Tell whether two accounts of what encloses a function agree, as far as both go."""
+    if not wanted or not outer:
+        return True
+    least = min(len(wanted), len(outer))
+    return wanted[-least:] == outer[-least:]
 
 
 def begins_at(file: SourceFile, position: int, line: int) -> bool:
