@@ -99,3 +99,34 @@ def test_functions_that_take_turns_all_become_sites():
 def test_heartbeat_ids_are_unique_per_function_and_kind():
     phases = [[Choice(4, "loop", 1)], [Choice(2, "body", 1), Choice(4, "loop", 1)], [Choice(4, "body", 1)]]
     assert number_heartbeats(phases) == {(4, "loop"): 1, (2, "body"): 2, (4, "body"): 3}
+
+
+def test_the_next_best_site_stands_for_what_one_covers_that_cannot_be_had():
+    profile = rows(*["outer=50/2 inner=45/900 other=5/3"] * 4)
+    act = activity(profile, literal=False)
+    n = np.arange(4)
+    first = choose_sites(act, n, np.zeros(4))
+    assert [profile.functions[c.function].name for c in first] == ["outer"]
+    refused = {(first[0].function, "body")}
+    second = choose_sites(act, n, np.zeros(4), excluded=refused)
+    assert [(profile.functions[c.function].name, c.covered) for c in second] == [("other", 4)]
+    everything = {(f, kind) for f in range(3) for kind in ("body", "loop")}
+    assert choose_sites(act, n, np.zeros(4), excluded=everything) == []
+
+
+@settings(deadline=None)
+@given(tiny_runs(), st.booleans(), st.sets(st.tuples(st.integers(0, 4), st.sampled_from(["body", "loop"]))))
+def test_what_is_excluded_is_never_chosen(run, literal, excluded):
+    own, calls, members, distance = run
+    act = activity(make_profile(np.array(own, dtype=float), np.array(calls)), literal=literal)
+    found = choose_sites(act, np.array(members), np.array(distance), excluded=excluded)
+    assert not excluded & {(c.function, c.kind) for c in found}
+    assert len({c.function for c in found}) == len(found)
+    assert all(c.covered > 0 for c in found)
+
+
+def test_ids_that_were_given_stay():
+    phases = [[Choice(4, "loop", 1)], [Choice(7, "body", 1)]]
+    assert number_heartbeats(phases, {(4, "loop"): 3, (9, "body"): 1}) == {
+        (4, "loop"): 3, (9, "body"): 1, (7, "body"): 4,
+    }  # fmt: skip
