@@ -1,0 +1,116 @@
+"""The marks by which our texts in Fortran are known again, and taken out.
+
+Every statement of ours ends its line, with `! incprof` behind it, in one of two shapes:
+
+line   `    call ekg_begin(3_4) ! incprof` with its line ending: put in where a line starts.
+piece  `then ! incprof`, the line ending and blanks: put in before a statement that something else stands before on its
+       line, such as its label or the condition of an IF. It ends up at the start of a line, behind the blanks.
+
+So what stands alone on a line goes with its indentation, whoever has changed that, and after a piece go the line ending
+and the blanks of the next line that is not ours.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+
+from incprof.source.fortran_lines import rows_of
+
+MARK = b" ! incprof"
+FIXED_INDENT = b"      "
+
+_NAMES = rb"ekg_[a-z]+(?:, ?ekg_[a-z]+)*"
+_STRING = rb"'(?:[^'\r\n]|'')*'"
+_STATEMENT = (
+    rb"(?:use appekg, ?only: ?%b|call ekg_(?:begin|end)\(\d+_4\)|call ekg_init\(\)|call ekg_rate\(\d+_4, ?\d+_4\)"
+    rb"|call ekg_name\(\d+_4,(?: ?%b\)| ?&)?|then|end if)" % (_NAMES, _STRING)
+)
+_CONTINUED = rb"(?:& ?)?(?:// ?)?%b(?:\)| ?// ?&)?" % _STRING
+_END = rb"[ \t]*! incprof[ \t]*(?:\r?\n|\Z)"
+_LINE = re.compile(rb"[ \t]*(?:%b|%b)%b" % (_STATEMENT, _CONTINUED, _END), re.I)
+_LINES = re.compile(rb"[^\n]*\n|[^\n]+")
+_PIECE = re.compile(_STATEMENT + _END, re.I)
+# Longer than any piece of ours: what stands before it on its line is not searched.
+_LONGEST_PIECE = 400
+
+
+def line(statement: bytes, indent: bytes, ending: bytes) -> bytes:
+    r"""A line of its own.
+
+    Args:
+        statement: One of ours, or a part of one where it goes on over several lines.
+        indent: Blanks and tabs before it.
+        ending: b"\n" or b"\r\n".
+
+    Raises:
+        ValueError: strip_fortran would not know the line again.
+    """
+    made = indent + statement + MARK + ending
+    if not _LINE.fullmatch(made):
+        raise ValueError(f"no line of ours: {made!r}")
+    return made
+
+
+def name_lines(number: int, name: str, *, fixed: bool) -> list[bytes]:
+    """The parts of a call of ekg_name, one for each line, short enough for either form."""
+    start = b"call ekg_name(%d_4," % number
+    strings = [b"'%b'" % part for part in _quoted(name, most=40)]
+    if len(strings) == 1:
+        return [start + b" " + strings[0] + b")"]
+    if fixed:
+        return [start, b"& " + strings[0], *(b"& // " + each for each in strings[1:-1]), b"& // " + strings[-1] + b")"]
+    return [start + b" &", *(each + b" // &" for each in strings[:-1]), strings[-1] + b")"]
+
+
+def _quoted(name: str, *, most: int) -> list[bytes]:
+    """The parts of a string, each of so many bytes at most between its quotes; at least one."""
+    parts = [b""]
+    for character in name:
+        shown = (character if character.isprintable() else "?").replace("'", "''").encode(errors="replace")
+        if len(parts[-1]) + len(shown) > most:
+            parts.append(b"")
+        parts[-1] += shown
+    return parts
+
+
+def strip_fortran(data: bytes, *, fixed: bool) -> bytes:
+    """The bytes of a file without what was put in here; the same bytes where there is nothing of ours."""
+    if MARK.strip() not in data:
+        return data
+    code = _Code(data, fixed)
+    parts: list[bytes] = []
+    offset, joins = 0, False  # joins: the next line of the file goes behind what is there
+    for text in _LINES.findall(data):
+        if _LINE.fullmatch(text):
+            pass
+        elif (start := _piece_start(text)) >= 0 and code.holds(offset + start):
+            parts.append(text[:start].lstrip(b" \t") if joins else text[:start])
+            joins = True
+        else:
+            parts.append(text.lstrip(b" \t") if joins else text)
+            joins = False
+        offset += len(text)
+    return b"".join(parts)
+
+
+def _piece_start(text: bytes) -> int:
+    """Where a piece of ours starts that ends the line, or -1."""
+    if MARK.strip() not in text[-_LONGEST_PIECE:]:
+        return -1
+    for found in re.compile(rb"then|call|end|use", re.I).finditer(text, max(len(text) - _LONGEST_PIECE, 0)):
+        if _PIECE.fullmatch(text, found.start()):
+            return found.start()
+    return -1
+
+
+class _Code:
+    """Which bytes are code, and not comment."""
+
+    def __init__(self, data: bytes, fixed: bool):
+        rows = rows_of(data.decode("latin-1"), fixed=fixed)
+        self._pieces = sorted(piece for row in rows if row.kind == "code" for piece in row.pieces)
+
+    def holds(self, offset: int) -> bool:
+        at = bisect.bisect(self._pieces, (offset, 1 << 62)) - 1
+        return at >= 0 and self._pieces[at][0] <= offset < self._pieces[at][1]

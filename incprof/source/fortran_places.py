@@ -1,0 +1,113 @@
+"""Where texts of ours go in a Fortran file: lines of their own where a line starts, pieces where it goes on."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Sequence
+
+from incprof.source.fortran_facts import RefusedError
+from incprof.source.fortran_lines import LABEL_COLUMNS, LAST_COLUMN
+from incprof.source.fortran_marks import FIXED_INDENT, MARK, line
+from incprof.source.fortran_units import Source
+from incprof.source.model import Insertion
+
+_BLANKS = re.compile(rb"[ \t\f]*")
+_DEEPEST = 60  # blanks before a line of ours at most
+
+
+class Places:
+    """Makes insertions for one file. data: its bytes."""
+
+    def __init__(self, source: Source, data: bytes):
+        self._source, self._data = source, data
+        self._starts = [0, *(found.end() for found in re.finditer(rb"\n", data))]
+        first = data.find(b"\n")
+        self._ending = b"\r\n" if first > 0 and data[first - 1 : first] == b"\r" else b"\n"
+
+    def before(
+        self, index: int, statements: Sequence[bytes], indent: bytes | None = None, *, label: bool = False
+    ) -> Insertion:
+        """In front of a statement: behind its label, which stays where branches find it, or in front of that (`label`).
+
+        Raises: RefusedError where that makes a line of fixed form too long.
+        """
+        statement = self._source.statements[index]
+        at = statement.label_start if label else statement.start
+        return self._at(at, statements, self.indent(index) if indent is None else indent)
+
+    def before_action(self, index: int, statements: Sequence[bytes]) -> Insertion:
+        """In front of what a logical IF does.
+
+        Raises: RefusedError where that makes a line of fixed form too long.
+        """
+        return self._at(self._source.statements[index].action, statements, self.indent(index) + b"  ")
+
+    def after(self, index: int, statements: Sequence[bytes], indent: bytes) -> Insertion:
+        """Behind a statement, a directive or a line of the preprocessor.
+
+        Raises: RefusedError where that makes a line of fixed form too long.
+        """
+        statement = self._source.statements[index]
+        if statement.kind == "code" and not statement.last:
+            return self._at(self._source.statements[index + 1].label_start, statements, indent)
+        return Insertion(statement.row.end, self._lines(statement.row.end, statements, indent))
+
+    def line_of(self, index: int, statements: Sequence[bytes]) -> Insertion:
+        """In front of a line of the preprocessor."""
+        start = self._source.statements[index].row.start
+        return Insertion(start, self._lines(start, statements, FIXED_INDENT if self._source.fixed else b""))
+
+    def indent(self, index: int) -> bytes:
+        """The blanks that a line needs to start where a statement does."""
+        start = self._source.statements[index].start
+        line_start = self._line_start(start)
+        blanks = _BLANKS.match(self._data, line_start)
+        if blanks and blanks.end() == start and start - line_start <= _DEEPEST:
+            return blanks[0].replace(b"\f", b"")
+        return b" " * min(self._column(line_start, start), _DEEPEST)
+
+    def _at(self, offset: int, statements: Sequence[bytes], indent: bytes) -> Insertion:
+        line_start = self._line_start(offset)
+        blanks = _BLANKS.match(self._data, line_start)
+        if blanks and blanks.end() == offset:
+            return Insertion(line_start, self._lines(line_start, statements, indent))
+        ending = self._ending_at(offset)
+        pad = indent
+        if self._source.fixed:
+            column = self._column(line_start, offset)
+            if column + len(statements[0]) > LAST_COLUMN:
+                raise RefusedError(f"no room before column 72, line {bisect.bisect(self._starts, offset)}")
+            pad = b" " * column  # what is beyond column 72 stays there
+        return Insertion(offset, statements[0] + MARK + ending + self._lines(offset, statements[1:], indent) + pad)
+
+    def _lines(self, offset: int, statements: Sequence[bytes], indent: bytes) -> bytes:
+        ending = self._ending_at(offset)
+        return b"".join(line(each, self._fitting(each, indent), ending) for each in statements)
+
+    def _fitting(self, statement: bytes, indent: bytes) -> bytes:
+        if not self._source.fixed:
+            return indent
+        if statement.startswith(b"&"):
+            return FIXED_INDENT[:LABEL_COLUMNS]
+        width = self._width(indent)
+        return indent if width > LABEL_COLUMNS and width + len(statement) <= LAST_COLUMN else FIXED_INDENT
+
+    def _column(self, line_start: int, offset: int) -> int:
+        """How many columns come before a byte of a line."""
+        return self._width(self._data[line_start : min(offset, line_start + 200)]) + max(offset - line_start - 200, 0)
+
+    def _width(self, text: bytes) -> int:
+        """The columns of a text; in fixed form a tab in the first ones leads to column 7."""
+        tab = text.find(b"\t", 0, LABEL_COLUMNS + 1) if self._source.fixed else -1
+        return len(text) if tab < 0 else LABEL_COLUMNS + len(text) - tab
+
+    def _line_start(self, offset: int) -> int:
+        return self._starts[bisect.bisect(self._starts, offset) - 1]
+
+    def _ending_at(self, offset: int) -> bytes:
+        """The line ending of the line that holds a byte, or of the file's first line."""
+        at = bisect.bisect(self._starts, offset)
+        if at == len(self._starts):
+            return self._ending
+        return b"\r\n" if self._data.endswith(b"\r\n", 0, self._starts[at]) else b"\n"
