@@ -10,7 +10,15 @@ from incprof.analysis.agreement_align import Span, by_clock, by_scale, by_warp, 
 from incprof.analysis.agreement_expect import expected_share
 from incprof.analysis.agreement_match import match
 from incprof.analysis.agreement_measures import balanced, confusion, kappa, phase_measures
-from incprof.analysis.agreement_naming import levels, name_moments, normalised, profiles, weights
+from incprof.analysis.agreement_naming import (
+    levels,
+    loops_or_functions,
+    name_moments,
+    normalised,
+    presence,
+    profiles,
+    weights,
+)
 from incprof.analysis.agreement_notes import notes
 from incprof.analysis.agreement_results import (
     SILENT,
@@ -48,13 +56,14 @@ class _Views:
     """The heartbeats that belong to phases, h of them, normalised.
 
     expected: in each recorded interval, (n, h). usual: in each class, (c, h). seen: in each interval of heartbeats,
-    (m, h). importance: (h,).
+    (m, h). importance: (h,). owner: (n,) class of each recorded interval, -1 for none.
     """
 
     expected: FloatArray
     usual: FloatArray
     seen: FloatArray
     importance: FloatArray
+    owner: IntArray
 
 
 def agree(
@@ -83,7 +92,7 @@ def agree(
     if align == "clock":
         alignment = by_clock(offset_s, float(profile.end_s[-1]), float(beats.end_s[-1]))
     else:
-        alignment = by_scale(*spans) if align == "scale" else by_warp(*spans, views.importance)
+        alignment = by_scale(*spans) if align == "scale" else by_warp(*spans, views.owner, views.importance)
     pieces = _pieces(profile, beats, alignment)
     timeline = _timeline(pieces, alignment, result.labels, named, classes)
     seconds = float(timeline.seconds[timeline.compared].sum())
@@ -131,11 +140,17 @@ def _views(
 ) -> _Views:
     """Normalise what is expected of the heartbeats, and what they did."""
     length = profile.end_s - profile.start_s
-    expected = normalised(expected_share(profile, [matched.functions[place] for place in used.tolist()]), length)
-    owner = np.where(result.labels >= 0, classes.of_phase[result.labels], -1)
-    usual = profiles(expected, length, owner, len(classes.first))
     seen = normalised(levels(beats)[:, used], beats.length_s)
-    return _Views(expected, usual, seen, weights(expected, length))
+    owner = np.where(result.labels >= 0, classes.of_phase[result.labels], -1)
+    shares = expected_share(profile, [matched.functions[place] for place in used.tolist()])
+    own = np.where((owner >= 0)[:, None], classes.own[owner], False)
+    whole, part = normalised(shares, length), normalised(shares * own, length)
+    own_only = loops_or_functions(
+        *(presence(p, w) for p, w in ((whole, length), (part, length), (seen, beats.length_s)))
+    )
+    expected = np.where(own_only & np.array(matched.loops)[used], part, whole)
+    usual = profiles(expected, length, owner, len(classes.first))
+    return _Views(expected, usual, seen, weights(seen, beats.length_s), owner)
 
 
 def _pieces(profile: IntervalProfile, beats: Beats, alignment: Alignment) -> Pieces:

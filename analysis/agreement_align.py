@@ -9,7 +9,7 @@ import numpy as np
 
 from incprof.analysis.agreement_naming import FAINT
 from incprof.analysis.agreement_results import Alignment, Pieces
-from incprof.analysis.agreement_warp import warp_path
+from incprof.analysis.agreement_warp import FREE, NEAR, warp_path
 from incprof.model import FloatArray, IntArray
 
 MOST_CELLS = 400
@@ -23,8 +23,7 @@ def by_clock(offset_s: float, duration_s: float, beats_duration_s: float) -> Ali
         duration_s: of the recording.
         beats_duration_s: of the heartbeats.
     """
-    low, high = max(offset_s, 0.0), min(offset_s + beats_duration_s, duration_s)
-    at = np.array([low, max(high, low)])
+    at = np.clip([offset_s, offset_s + beats_duration_s], 0.0, duration_s)
     return Alignment("clock", at, at - offset_s)
 
 
@@ -35,24 +34,45 @@ def by_scale(expected: Span, seen: Span) -> Alignment:
     return Alignment("scale", *ends, stretch=stretch)
 
 
-def by_warp(expected: Span, seen: Span, importance: FloatArray) -> Alignment:
-    """Stretch here more than there, by 3 at most, where the heartbeats are then more like what was expected.
+def by_warp(expected: Span, seen: Span, owner: IntArray, importance: FloatArray) -> Alignment:
+    """Stretch each phase by a factor of its own, and every moment a little besides.
 
-    The warp sees how much of each heartbeat there is and should be, never the phases.
+    What differs between two runs is how fast each part of the code is: a phase that comes again takes as much longer or
+    shorter as before. A free warp (slopes 1/3 to 3), which compares how much of each heartbeat there is with what was
+    expected, says how much; only one factor for each phase is taken from it. A second warp, nearly straight (slopes 3/4
+    to 4/3), is for what happens on a machine by the way.
+
+    Args:
+        expected: heartbeats of the recording.
+        seen: of the other run.
+        owner: (n,) which phase each recorded interval belongs to, from 0; -1 for none.
+        importance: (h,) of the heartbeats.
     """
     cells = int(np.clip(max(expected.inside, seen.inside), 2, MOST_CELLS))
-    cost = _cost(expected.resampled(cells), seen.resampled(cells), importance)
-    path = warp_path(cost) / cells  # (b, 2), from (0, 0) to (1, 1)
-    moved = np.abs(path[:, 0] - path[:, 1])
-    even = np.interp(np.linspace(0, 1, 1001), path[:, 0], path[:, 1]) - np.linspace(0, 1, 1001)
+    even = np.linspace(0.0, 1.0, cells + 1)
+    wanted = expected.resampled(even)
+    free = warp_path(_cost(wanted, seen.resampled(even), importance), FREE) / cells
+    factors = _one_factor_each(np.diff(np.interp(even, free[:, 0], free[:, 1])), owner[expected.intervals(even)])
+    stretched = np.concatenate([[0.0], np.cumsum(factors) / factors.sum()])
+    near = warp_path(_cost(wanted, seen.resampled(stretched), importance), NEAR) / cells
+    # Each factor begins and ends at a cell: in between, time goes evenly.
+    at = np.union1d(near[:, 0], even)
+    to = np.interp(np.interp(at, near[:, 0], near[:, 1]), even, stretched)
     return Alignment(
         "warp",
-        expected.low + path[:, 0] * (expected.high - expected.low),
-        seen.low + path[:, 1] * (seen.high - seen.low),
+        expected.low + at * (expected.high - expected.low),
+        seen.low + to * (seen.high - seen.low),
         stretch=(expected.high - expected.low) / max(seen.high - seen.low, 1e-9),
-        warp_mean=float(np.abs(even).mean()),
-        warp_max=float(moved.max()),
+        warp_mean=float(np.trapezoid(np.abs(to - at), at)),
+        warp_max=float(np.abs(to - at).max()),
     )
+
+
+def _one_factor_each(speed: FloatArray, owner: IntArray) -> FloatArray:
+    """Return the mean speed of a cell's phase for each cell, (c,); cells of no phase are one, too."""
+    _, place = np.unique(owner, return_inverse=True)
+    means: FloatArray = (np.bincount(place, weights=speed) / np.bincount(place))[place]
+    return means
 
 
 def _cost(one: FloatArray, other: FloatArray, importance: FloatArray) -> FloatArray:
@@ -77,18 +97,24 @@ class Span:
         active = np.flatnonzero((parts > FAINT).any(axis=1))
         first, last = (int(active[0]), int(active[-1])) if len(active) else (0, len(end_s) - 1)
         self.low, self.high = float(start_s[first]), float(end_s[last])
-        self.inside = last - first + 1
+        self.inside, self._first = last - first + 1, first
         self._edges = np.concatenate([[0.0], np.cumsum((end_s - start_s)[first : last + 1])])
         length = (end_s - start_s)[first : last + 1, None]
         summed = np.cumsum(parts[first : last + 1] * length, axis=0)
         self._sums = np.vstack([np.zeros(parts.shape[1]), summed])
 
-    def resampled(self, cells: int) -> FloatArray:
-        """Return the heartbeats of equal cells, (cells, h)."""
-        edges = np.linspace(0.0, self._edges[-1], cells + 1)
-        columns = [np.interp(edges, self._edges, column) for column in self._sums.T]
-        means: FloatArray = np.diff(np.stack(columns, axis=1), axis=0) * (cells / max(self._edges[-1], 1e-9))
+    def resampled(self, edges: FloatArray) -> FloatArray:
+        """Return the mean heartbeats between edges (c + 1,), parts of the span from 0 to 1, ascending; shape (c, h)."""
+        at = edges * self._edges[-1]
+        columns = [np.interp(at, self._edges, column) for column in self._sums.T]
+        means: FloatArray = np.diff(np.stack(columns, axis=1), axis=0) / np.maximum(np.diff(at), 1e-12)[:, None]
         return means
+
+    def intervals(self, edges: FloatArray) -> IntArray:
+        """Return the interval in the middle between edges, (c,)."""
+        middle = (edges[1:] + edges[:-1]) / 2 * self._edges[-1]
+        place: IntArray = np.clip(np.searchsorted(self._edges, middle) - 1, 0, self.inside - 1)
+        return place + self._first
 
 
 def cut(alignment: Alignment, recorded: tuple[FloatArray, FloatArray], beats: tuple[FloatArray, FloatArray]) -> Pieces:

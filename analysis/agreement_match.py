@@ -32,7 +32,8 @@ def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | Non
             tuple(f"{s.function.name}:{s.kind}" for s in phase.sites if (s.index, s.kind) not in seen)
         )  # fmt: skip
     functions = tuple(tuple(sorted({index for index, _ in found})) for found in stands_for)
-    return Matched(tuple(of_phase), functions, tuple(missing))
+    loops = tuple(any(kind == "loop" for _, kind in found) for found in stands_for)
+    return Matched(tuple(of_phase), functions, loops, tuple(missing))
 
 
 def _sites_of(number: int, name: str | None, sites: dict[tuple[int, str], Site]) -> set[tuple[int, str]]:

@@ -39,11 +39,31 @@ def normalised(values: FloatArray, weight: FloatArray) -> FloatArray:
     return parts
 
 
+def presence(parts: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return for which part of the time each heartbeat is there, (h,), of normalised ones (n, h) and (n,) lengths."""
+    shares: FloatArray = np.average(np.minimum(parts, 1.0), axis=0, weights=weight)
+    return shares
+
+
 def weights(parts: FloatArray, weight: FloatArray) -> FloatArray:
     """Return what each heartbeat's word counts, (h,): from 1 for one that is always there to 2 for a rare one."""
-    presence = np.average(np.minimum(parts, 1.0), axis=0, weights=weight)
-    rarity: FloatArray = 2.0 - presence
+    rarity: FloatArray = 2.0 - presence(parts, weight)
     return rarity
+
+
+def loops_or_functions(whole: FloatArray, own: FloatArray, seen: FloatArray) -> BoolArray:
+    """Say which heartbeats are there only in their own phases, (h,), although their functions run in others as well.
+
+    A loop's function may hold other code; the recording does not tell when it is in the loop. How much of the
+    heartbeat there is in the whole run does: whatever is nearer to that, whenever it was.
+
+    Args:
+        whole: (h,) presence that is expected of the functions.
+        own: (h,) the same in their own phases only.
+        seen: (h,) presence of the heartbeats.
+    """
+    nearer: BoolArray = np.abs(seen - own) < np.abs(seen - whole)
+    return nearer
 
 
 def profiles(parts: FloatArray, weight: FloatArray, owner: IntArray, classes: int) -> FloatArray:

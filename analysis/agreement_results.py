@@ -50,11 +50,13 @@ class Matched:
     """Which heartbeats belong to which phases. Places are those in Beats.ids and in PhaseResult.phases.
 
     of_phase: for each phase the places of its heartbeats. functions: for each heartbeat the columns in the profile of
-    the functions whose sites it stands for. missing: for each phase the sites without a heartbeat, `function:kind`.
+    the functions whose sites it stands for. loops: for each heartbeat whether one of these sites is a loop. missing:
+    for each phase the sites without a heartbeat, `function:kind`.
     """
 
     of_phase: tuple[tuple[int, ...], ...]
     functions: tuple[tuple[int, ...], ...]
+    loops: tuple[bool, ...]
     missing: tuple[tuple[str, ...], ...]
 
     @property
