@@ -8,6 +8,7 @@ statement that it was, whatever it is the body of. No line is added: `__LINE__` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from incprof.source.c_scope import announcement_calls, include_insertion
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
 
 VOID = b"void " + RESULT + b";"
+DIRECTIVE = re.compile(rb"^[ \t]*#", re.M)
 JUMPS = frozenset({"return_statement", "goto_statement", "break_statement", "continue_statement"})
 
 
@@ -80,7 +82,7 @@ def _in_function(
     found = find_exits(block, data)
     places = [opened(function, block, beat) for beat in beats]
     places.sort(key=lambda place: place.span[0], reverse=True)  # inner ones end first
-    texts = [text for place in places if place.loop for text in _around(place)]
+    texts = [text for place in places if place.loop for text in _around(place, data)]
     declared: list[bytes] = []
     for way in found.exits:
         ends = [_end(place) for place in places if place.left_by(way, found.labels)]
@@ -93,14 +95,14 @@ def _in_function(
     opening = [*declared, *first, *(b"ekg_begin(%d);" % place.id for place in whole)]
     if opening:
         inner = (block.start_byte + 1, block.end_byte - 1)
-        closing = [] if _never_reaches_its_end(block) else [_end(place) for place in whole]
+        closing = [] if _never_reaches_its_end(block, data) else [_end(place) for place in whole]
         texts += _pair(inner, b" ".join([b"", *opening, b"{"]), b" ".join([b"}", *closing, b""]))
     return texts
 
 
-def _around(place: Open) -> list[_Text]:
+def _around(place: Open, data: bytes) -> list[_Text]:
     """The statement that a loop repeats, in braces with its begin and end."""
-    end = b"" if _never_reaches_its_end(place.statement) else b" " + _end(place)
+    end = b"" if _never_reaches_its_end(place.statement, data) else b" " + _end(place)
     return _pair(place.span, b"{ ekg_begin(%d); " % place.id, end + b" }")
 
 
@@ -127,9 +129,9 @@ def _declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes]) -> 
     return declared
 
 
-def _never_reaches_its_end(statement: Node) -> bool:
+def _never_reaches_its_end(statement: Node, data: bytes) -> bool:
     """Whether it is a jump, or a block that ends with one: a call after that would never be made."""
-    if statement.has_error:
+    if statement.has_error or DIRECTIVE.search(data, statement.start_byte, statement.end_byte):
         return False
     while statement.type in ("compound_statement", "labeled_statement"):
         inner = [child for child in statement.named_children if child.type != "comment"]

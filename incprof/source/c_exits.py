@@ -13,7 +13,12 @@ Span = tuple[int, int]
 LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
 # Where control may come back to by longjmp.
 SETJMP = frozenset({b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"getcontext", b"swapcontext"})
-LEAVING = re.compile(rb"\b(?:return|goto|break|continue)\b")
+# The words of exits and of what a switch jumps to, outside of comments, strings and directives.
+WORDS = re.compile(
+    rb"""//(?:[^\\\n]|\\.)*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|^[ \t]*\#(?:/\*.*?\*/|[^\n\\]|\\.)*"""
+    rb"|\b(?P<exit>return|goto|break|continue)\b|\b(?P<case>case|default)\b|(?P<open>/\*|[\"'])",
+    re.S | re.M,
+)
 # What nobody calls a function: a macro, which may hold a return.
 SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
 
@@ -36,7 +41,7 @@ class Exits:
     """What a function's body holds, in the order of the source; not what a function nested in it holds.
 
     cases: position of each case, and of its switch. shouted: calls and statements that look like macros.
-    errors: what the parser could not read; hidden_exits: of these, those with the word of an exit in them.
+    errors: what the parser could not read. nested: functions in it.
     """
 
     exits: list[Exit] = field(default_factory=list)
@@ -45,7 +50,7 @@ class Exits:
     names: list[tuple[int, bytes]] = field(default_factory=list)
     shouted: list[tuple[int, bytes]] = field(default_factory=list)
     errors: list[Node] = field(default_factory=list)
-    hidden_exits: list[Node] = field(default_factory=list)
+    nested: list[Span] = field(default_factory=list)
     computed: list[Node] = field(default_factory=list)
     setjmp: bool = False
 
@@ -66,11 +71,29 @@ def find_exits(body: Node, data: bytes, watched: frozenset[bytes] = frozenset())
     while waiting:
         node, place = waiting.pop()
         if node.type == "function_definition":
+            found.nested.append((node.start_byte, node.end_byte))
             continue
         _note(found, node, place, data, watched)
         waiting += _inside(node, place)
     found.exits.sort(key=lambda each: each.node.start_byte)
     return found
+
+
+def unseen(found: Exits, data: bytes, span: Span, kind: str) -> int | None:
+    """Where in the text the word of an exit, or of a case, stands that is not in `found`; None when there is none.
+
+    So it is in what a parser could not read, or was not shown: a branch of an #if that is half a statement. A comment
+    or string that does not end hides all after it.
+    """
+    seen = {way.node.start_byte for way in found.exits} | {node.start_byte for node in found.computed}
+    seen |= {case for case, _ in found.cases}
+    for match in WORDS.finditer(data, *span):
+        at = match.start()
+        if match.lastgroup == "open":
+            return at
+        if match.lastgroup == kind and at not in seen and not any(start <= at < end for start, end in found.nested):
+            return at
+    return None
 
 
 def _inside(node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
@@ -106,8 +129,8 @@ def _note(found: Exits, node: Node, place: _Place, data: bytes, watched: frozens
         found.computed.append(node)
     elif kind == "expression_statement":
         _note_statement(found, node, data)
-    elif node.is_error or node.is_missing:
-        _note_error(found, node, data)
+    elif (node.is_error or node.is_missing) and (node.parent is None or node.parent.type != "goto_statement"):
+        found.errors.append(node)
 
 
 def _note_goto(found: Exits, node: Node, data: bytes) -> None:
@@ -124,14 +147,6 @@ def _note_statement(found: Exits, node: Node, data: bytes) -> None:
         inner = inner.child_by_field_name("function")
     if inner is not None and inner.type == "identifier" and SHOUTED.fullmatch(_text(inner, data)):
         found.shouted.append((node.start_byte, _text(inner, data)))
-
-
-def _note_error(found: Exits, node: Node, data: bytes) -> None:
-    if node.parent is not None and node.parent.type == "goto_statement":
-        return
-    found.errors.append(node)
-    if LEAVING.search(data, node.start_byte, node.end_byte):
-        found.hidden_exits.append(node)
 
 
 def _span(node: Node | None) -> Span | None:

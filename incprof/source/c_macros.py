@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 DEFINITION = re.compile(rb"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(.*)", re.S)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 LEAVING = frozenset({b"return", b"goto", b"break", b"continue"})
 
 
-def macros_of(data: bytes) -> dict[bytes, bytes]:
+@lru_cache(4)  # asked for every function of a file
+def macros_of(data: bytes) -> Mapping[bytes, bytes]:
     """What each macro that a file defines stands for, its parameters included; all definitions, if it has several."""
     found: dict[bytes, list[bytes]] = {}
     if b"define" not in data:
-        return {}
+        return MappingProxyType({})
     for line in data.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n"):
         match = DEFINITION.match(line) if b"define" in line else None
         if match:
             found.setdefault(match[1], []).append(match[2])
-    return {name: b" ".join(values) for name, values in found.items()}
+    return MappingProxyType({name: b" ".join(values) for name, values in found.items()})
+
+
+@lru_cache(4)
+def leaving_macros_of(data: bytes) -> frozenset[bytes]:
+    """`leaving_macros` of what a file defines."""
+    return leaving_macros(macros_of(data))
 
 
 def leaving_macros(macros: Mapping[bytes, bytes]) -> frozenset[bytes]:

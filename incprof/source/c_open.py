@@ -41,9 +41,11 @@ class Open:
 
 
 def block_of(function: SourceFunction) -> Node | None:
-    """The braces of a function with all that is between them."""
+    """The braces of a function with all that is between them; None where the parser found no closing one."""
     body = function.node.child_by_field_name("body")
-    return body if body is not None and body.type == "compound_statement" else None
+    if body is None or body.type != "compound_statement" or body.children[-1].is_missing:
+        return None
+    return body
 
 
 def opened(function: SourceFunction, block: Node, beat: Beat) -> Open:

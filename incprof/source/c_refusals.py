@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from incprof.source.c_exits import Exits, find_exits
-from incprof.source.c_macros import leaving_macros, macros_of
+from incprof.source.c_exits import Exits, find_exits, unseen
+from incprof.source.c_macros import leaving_macros, leaving_macros_of, macros_of
 from incprof.source.c_open import Open, block_of, opened, value_of, ways_out
 from incprof.source.c_result import result_declaration
 from incprof.source.model import Beat, SourceFile
@@ -22,10 +22,12 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
     """
     function = file.functions[beat.function]
     block = block_of(function)
-    if file.language != "c" or block is None:
+    if file.language != "c":
         return "calls on every exit are for C"
+    if block is None:
+        return "where it ends cannot be made out"
     known = {**macros, **macros_of(file.data)}
-    leaving = leaving_macros(known)
+    leaving = leaving_macros(known) if macros else leaving_macros_of(file.data)
     found = find_exits(block, file.data, leaving)
     place = opened(function, block, beat)
     reason = _hidden(place, found, file.data, known) or (_loop_refusal(place, found, file.data) if place.loop else None)
@@ -37,9 +39,9 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
 
 def _hidden(place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes]) -> str | None:
     """An exit that is not in sight."""
-    for node in found.hidden_exits:
-        if place.holds(node.start_byte):
-            return f"an exit in line {_line(data, node.start_byte)} is in a text that cannot be read"
+    at = unseen(found, data, place.span, "exit")
+    if at is not None:
+        return f"the exit in line {_line(data, at)} cannot be read"
     for offset, name in found.names:
         if place.holds(offset):
             return f"the macro {_word(name)} in line {_line(data, offset)} may leave it"
@@ -74,6 +76,9 @@ def _loop_refusal(place: Open, found: Exits, data: bytes) -> str | None:
                 return f"the goto in line {line} jumps into it"
         elif inside and way.within is None and way.node.type != "return_statement":
             return f"which statement line {line} leaves is unclear"
+    at = unseen(found, data, place.span, "case")
+    if at is not None:
+        return f"the case in line {_line(data, at)} cannot be read"
     for case, switch in found.cases:
         if place.holds(case) and (switch is None or not place.holds(switch)):
             return f"the case in line {_line(data, case)} jumps into it"

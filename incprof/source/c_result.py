@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
+Span = tuple[int, int]
+
 RESULT = b"ekg_result_"
 
 DROPPED = frozenset(
@@ -24,6 +26,12 @@ NAMED = frozenset({"primitive_type", "sized_type_specifier", "type_identifier"})
 QUALIFIERS = frozenset({b"const", b"volatile", b"restrict", b"__restrict", b"__restrict__", b"__const"})
 CAPITALS = re.compile(rb"[A-Z_][A-Z0-9_]*")
 PLAIN_WORD = re.compile(rb"[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*")
+WORD = re.compile(rb"[A-Za-z_]\w*")
+COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
+IN_BRACKETS = re.compile(rb"\([^()]*\)")
+KEYWORDS = frozenset(b"void char short int long float double signed unsigned struct union enum const".split())
+# What tells that a macro is a part of a type, and not only of how a function is called or linked.
+OF_A_TYPE = re.compile(rb"\b(?:%b|\w+_t)\b|\*" % b"|".join(sorted(KEYWORDS)))
 # What a macro may not bring into the declaration of a variable.
 NOT_OF_A_TYPE = re.compile(rb"\b(?:static|extern|inline|__inline\w*|register|__attribute\w*|__declspec|_Noreturn)\b")
 
@@ -35,11 +43,50 @@ def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes
     if declarator is None or called is None:
         return "what it returns cannot be made out"
     before = [child for child in function.children if child.end_byte <= declarator.start_byte]
+    start = _start(function, data)
+    if start is None:
+        return "what it returns cannot be made out"
+    macro = _unread_macro(before, data, (start, declarator.start_byte), macros)
+    if macro is not None:
+        return f"what it returns is written with the macro {macro.decode('utf-8', 'replace')}"
     words = _type_words(before, data, macros, pointed=declarator != called)
     if isinstance(words, str):
         return words
     line = b" ".join([*words, *_declarator_words(declarator, called, data)]) + b";"
     return line.replace(b"* ", b"*").replace(b"( ", b"(").replace(b" )", b")")
+
+
+def _start(function: Node, data: bytes) -> int | None:
+    """Where the text begins that belongs to no declaration before the function; None when one there has no end.
+
+    There a parser has taken the first words of this one for a declaration of their own.
+    """
+    before = function.prev_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    if before is None:
+        return function.start_byte
+    parent = before.parent
+    if before.type.startswith(("preproc", "#")) or (
+        parent is not None and parent.type.startswith("preproc") and parent.start_point.row == before.start_point.row
+    ):
+        return max(before.end_byte, data.rfind(b"\n", 0, function.start_byte) + 1)
+    if before.is_error or data[before.end_byte - 1 : before.end_byte] not in (b";", b"}", b"{", b"\n"):
+        return None
+    return before.end_byte
+
+
+def _unread_macro(children: list[Node], data: bytes, span: Span, macros: Mapping[bytes, bytes]) -> bytes | None:
+    """A macro that the parser was not shown and that holds a part of the type."""
+    spans = [(child.start_byte, child.end_byte) for child in children]
+    bare = COMMENT.sub(lambda match: b" " * len(match[0]), data[slice(*span)])
+    for match in WORD.finditer(bare):
+        at, value = span[0] + match.start(), macros.get(match[0], b"")
+        if any(start <= at < end for start, end in spans):
+            continue
+        if match[0] in KEYWORDS or OF_A_TYPE.search(IN_BRACKETS.sub(b"", IN_BRACKETS.sub(b"", value))):
+            return match[0]
+    return None
 
 
 def _function_declarator(node: Node | None) -> Node | None:
