@@ -71,7 +71,7 @@ def _start(function: Node, data: bytes) -> int | None:
         parent is not None and parent.type.startswith("preproc") and parent.start_point.row == before.start_point.row
     ):
         return max(before.end_byte, data.rfind(b"\n", 0, function.start_byte) + 1)
-    if before.is_error or data[before.end_byte - 1 : before.end_byte] not in (b";", b"}", b"{", b"\n"):
+    if data[before.end_byte - 1 : before.end_byte] not in (b";", b"}", b"{", b"\n"):
         return None
     return before.end_byte
 
