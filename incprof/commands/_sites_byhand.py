@@ -25,7 +25,8 @@ class Wanted:
     """A site named by hand.
 
     index: of the function in the profile; None for one that is not in it: never called, or inlined everywhere. kind:
-    "body" where neither the user nor the profile says. phases: those in which it runs. near: names like it.
+    "body" where neither the user nor the profile says. phases: those in which it has time of its own, or none.
+    near: names like it.
     """
 
     name: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.callers import heaviest_callers
 from incprof.analysis.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
 from incprof.analysis.rates import CallLine, Executions, iterations
 from incprof.commands._sites_files import Found, Sources
@@ -21,9 +22,13 @@ from incprof.readers.lines import locate
 from incprof.source.model import Loop
 from incprof.source.names import without_arguments
 
+# A function with less than this part of its time to itself is judged by what it calls.
+CALLS_FOR_OTHERS = 0.1
 # So many clones or instances of one function are looked at for the calls that its lines make.
 MOST_INSTANCES = 64
 NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
+# A phase counts as one of a function's when it has at least this part of its time.
+PART = 0.05
 # Code of a parallel region: no function as written begins or ends where it does.
 REGIONS = ("_omp_fn", "omp_outlined")
 
@@ -60,7 +65,7 @@ class Placer:
         self._code: dict[int, FunctionCode] = {}
         self._begin: dict[int, Function] = {}
         self._families = families(profile.functions)
-        self._calls = calls_by_phase(profile, labels)
+        self._calls, self._labels = calls_by_phase(profile, labels), labels
 
     def look_up(self, functions: Iterable[int]) -> None:
         """Ask for all that placing these functions will need, in one batch."""
@@ -81,11 +86,32 @@ class Placer:
         found = self._sources.function(begin.file, begin.line, name, entry=True)
         if kind == "body" and not any(mark in name for mark in REGIONS):
             return _body(found, Executions(self._calls_of(index), "counted"))
-        return self._loop(index, found, Level(self._code[index], begin.file), phases)
+        code, chosen = self._code[index], list(phases)
+        whole = bool(code.seconds[:, chosen].sum() < CALLS_FOR_OTHERS * code.whole[:, chosen].sum())
+        return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
 
     def begin(self, index: int) -> tuple[str | None, int | None]:
         """File and line, as the binary says, at which a function begins that was looked up."""
         return self._begin[index].file, self._begin[index].line
+
+    def phases_of(self, index: int) -> tuple[int, ...]:
+        """The phases in which a function runs that was looked up, called functions included."""
+        time = self._code[index].whole.sum(axis=0)
+        return tuple(np.flatnonzero((time > 0) & (time >= PART * time.sum())).tolist())
+
+    def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
+        """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
+        own = self._reader.own_s[:, phase]
+        rare = self._rare(phase)
+        return [
+            (caller, "loop" if rare(caller) else "body") for caller in heaviest_callers(self._profile.paths, own, index)
+        ]
+
+    def _rare(self, phase: int) -> Callable[[int], bool]:
+        """What tells whether a function is called in no more than half of a phase's intervals."""
+        members = np.flatnonzero(self._labels == phase)
+        calls = self._profile.calls[members].tocsc()
+        return lambda index: 2 * int((calls[:, [index]].toarray() > 0).sum()) <= len(members)
 
     def _without_lines(self, index: int, kind: str) -> Spot:
         """The body of the only function of that name, where the binary has no line numbers."""

@@ -17,13 +17,14 @@ from incprof.readers.lines import chains_of
 class FunctionCode:
     """What ran of one function of the profile, by address; k phases.
 
-    chains: (q,) of the sampled addresses, outermost function last; () where the binary has no lines.
-    seconds: (q, k) of self time, that of called libraries included.
+    chains: (q,) of the addresses that were sampled or called from, outermost function last; () without lines.
+    seconds: (q, k) of self time, that of called libraries included. whole: (q, k) with that of called functions.
     call_chains: (c,) of the call instructions. callee: (c,) an address in what they call. calls: (c, k).
     """
 
     chains: tuple[Chain, ...]
     seconds: FloatArray
+    whole: FloatArray
     call_chains: tuple[Chain, ...]
     callee: IntArray
     calls: IntArray
@@ -40,7 +41,8 @@ class CodeReader:
     ):
         self._run, self._profile, self._exe = run, profile, exe
         self._phases = int(labels.max(initial=-1)) + 1
-        self._seconds = self._seconds_of_nodes(labels)
+        self.own_s = self._seconds_of_nodes(labels)
+        self._whole_s = _with_below(profile.paths.parent, self.own_s)
         self._sites: CallSites = read_call_sites(run, process, labels, exe=exe)
 
     def look_up(self, functions: Sequence[int]) -> dict[int, FunctionCode]:
@@ -49,30 +51,32 @@ class CodeReader:
         known: dict[tuple[str, int], Chain] = {}
         for module in sorted({self._profile.functions[index].module for index in wanted}):
             mine = [tables for index, tables in wanted.items() if self._profile.functions[index].module == module]
-            asked = sorted({address for own, _, row in mine for address in [*own, *self._sites.address[row].tolist()]})
+            asked = sorted({address for own, *_, row in mine for address in [*own, *self._sites.address[row].tolist()]})
             answers = chains_of(self._run, self._profile, module, asked, exe=self._exe)
             known.update({(module, address): chain for address, chain in zip(asked, answers, strict=True)})
         found = {}
-        for index, (own, seconds, row) in wanted.items():
+        for index, (own, seconds, whole, row) in wanted.items():
             module = self._profile.functions[index].module
             found[index] = FunctionCode(
                 tuple(known[module, address] for address in own),
                 seconds,
+                whole,
                 tuple(known[module, address] for address in self._sites.address[row].tolist()),
                 self._sites.callee[row],
                 self._sites.calls[row],
             )
         return found
 
-    def _addresses(self, index: int) -> tuple[list[int], FloatArray, IntArray]:
-        """Sampled addresses of a function (q,), their seconds (q, k), and the rows of its call sites."""
+    def _addresses(self, index: int) -> tuple[list[int], FloatArray, FloatArray, IntArray]:
+        """Addresses of a function on call paths (q,), self and whole seconds (q, k), and the rows of its call sites."""
         tree, function = self._profile.paths, self._profile.functions[index]
         nodes = np.flatnonzero(tree.function == index)
-        nodes = nodes[self._seconds[nodes].any(axis=1)]
+        nodes = nodes[self._whole_s[nodes].any(axis=1)]
         address, where = np.unique(tree.address[nodes], return_inverse=True)
-        seconds = np.zeros((len(address), self._phases))
-        np.add.at(seconds, where.ravel(), self._seconds[nodes])
-        return address.tolist(), seconds, self._sites.of_function(function.module, function.address)
+        seconds, whole = np.zeros((len(address), self._phases)), np.zeros((len(address), self._phases))
+        np.add.at(seconds, where.ravel(), self.own_s[nodes])
+        np.add.at(whole, where.ravel(), self._whole_s[nodes])
+        return address.tolist(), seconds, whole, self._sites.of_function(function.module, function.address)
 
     def _seconds_of_nodes(self, labels: IntArray) -> FloatArray:
         """Self seconds of each path node in each phase, shape (p, k)."""
@@ -82,3 +86,15 @@ class CodeReader:
         cell = samples.node[use].astype(np.int64) * self._phases + label[use]
         ticks = np.bincount(cell, weights=samples.weight[use], minlength=p * self._phases)
         return ticks.reshape(p, self._phases) / self._profile.metadata.rate_hz
+
+
+def _with_below(parent: IntArray, own: FloatArray) -> FloatArray:
+    """What each path node has with all nodes below it, shape (p, k) like `own`."""
+    total = own.copy()
+    node = np.flatnonzero(own.any(axis=1))
+    amount = own[node]
+    while len(node):
+        up = node > 0
+        node, amount = parent[node[up]], amount[up]
+        np.add.at(total, node, amount)
+    return total

@@ -17,13 +17,15 @@ from incprof.readers.inlines import FunctionCode
 class Level:
     """What ran of a function in one file: at depth 0 the function on record, at depth 1 one that was inlined into it.
 
-    function: mangled name of the inlined one; None at depth 0.
+    function: mangled name of the inlined one; None at depth 0. whole: the time of called functions counts too, at the
+    line of the call.
     """
 
     code: FunctionCode
     file: str
     depth: int = 0
     function: str | None = None
+    whole: bool = False
 
     def frame(self, chain: Chain) -> Frame | None:
         """The frame of a chain at this level; None when its code is not this function's, or has no line."""
@@ -37,7 +39,7 @@ class Level:
         """Seconds by line in some phases, and in all others. Inlined code counts at the line that uses it."""
         here: defaultdict[int, float] = defaultdict(float)
         elsewhere: defaultdict[int, float] = defaultdict(float)
-        chosen, total = self._within(phases), self.code.seconds.sum(axis=1)
+        chosen, total = self._within(phases), self._time.sum(axis=1)
         for at, chain in enumerate(self.code.chains):
             if frame := self.frame(chain):
                 here[frame.line] += float(chosen[at])
@@ -66,10 +68,16 @@ class Level:
         for (function, file), rows in groups.items():
             if chosen[rows].sum() >= part * total > 0:
                 hottest = max(rows, key=lambda at: (float(chosen[at]), -at))
-                return Level(self.code, file, self.depth + 1, function), self.code.chains[hottest][-2 - self.depth]
+                inner = Level(self.code, file, self.depth + 1, function, self.whole)
+                return inner, self.code.chains[hottest][-2 - self.depth]
         return None
 
+    @property
+    def _time(self) -> FloatArray:
+        """Seconds of each address in each phase, shape (q, k)."""
+        return self.code.whole if self.whole else self.code.seconds
+
     def _within(self, phases: Sequence[int]) -> FloatArray:
-        """Seconds of each sampled address in some phases, shape (q,)."""
-        total: FloatArray = self.code.seconds[:, list(phases)].sum(axis=1)
+        """Seconds of each address in some phases, shape (q,)."""
+        total: FloatArray = self._time[:, list(phases)].sum(axis=1)
         return total

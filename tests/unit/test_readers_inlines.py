@@ -161,6 +161,6 @@ def test_a_directory_of_gmon_files_has_no_call_sites(recorded, tmp_path):
 
 
 def test_nothing_known_gives_no_lines():
-    code = FunctionCode(((), ()), np.ones((2, 1)), ((),), np.array([7]), np.array([[3]]))
+    code = FunctionCode(((), ()), np.ones((2, 1)), np.ones((2, 1)), ((),), np.array([7]), np.array([[3]]))
     level = Level(code, "/a.c")
     assert (level.seconds([0]), level.calls(), level.inner([0], 0.5)) == (({}, {}), {}, None)

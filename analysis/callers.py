@@ -1,0 +1,36 @@
+"""Who calls a function in a phase, from the call paths: the next to be asked where the function itself is of no use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.model import FloatArray, PathTree
+
+# A caller of less than this part of the function's time says little about it.
+PART = 0.5
+
+
+def heaviest_callers(paths: PathTree, own: FloatArray, function: int) -> list[int]:
+    """Return the function that calls most of a function's time, the one that calls most of that, and so on upwards.
+
+    Args:
+        paths: p nodes.
+        own: (p,) time of each node without what is below it.
+        function: whose callers are wanted. Each of them is named once, and the function itself never.
+    """
+    found: list[int] = []
+    node = np.flatnonzero((paths.function == function) & (own > 0))
+    weight = own[node]
+    total = float(weight.sum())
+    while len(node):
+        node = paths.parent[node]
+        caller = paths.function[node].astype(np.int64)
+        known = caller >= 0
+        share = np.bincount(caller[known], weights=weight[known])
+        if not len(share) or share.max() < PART * total:
+            break
+        best = int(np.argmax(share))
+        if best != function and best not in found:
+            found.append(best)
+        node, weight = node[caller == best], weight[caller == best]
+    return found

@@ -1,0 +1,88 @@
+"""What is said of a site: its place in the source, or why it has none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from incprof.analysis.rates import Rate
+from incprof.commands._sites_place import Spot
+from incprof.source.model import SourceFile
+
+UNKNOWN_RATE = Rate(None, "unknown", 1, None)
+
+Kind = Literal["body", "loop"]
+
+
+@dataclass(frozen=True)
+class PlacedSite:
+    """A site and its place, or the reason why it has none.
+
+    heartbeat: its id; 0 for a refused one. name: of the heartbeat, "function:kind". phases: that it stands for.
+    recorded: the function's name in the program. kind: what it is in the end; a loop that cannot be told is a body.
+    source, function, loop: the parsed file, the position of the function in it, and that of the loop in the function
+    (None for a body); source and function are None for a refused site. file, line: of the function or the loop; below
+    the source directory for a placed site. phase_pct: of the phase's intervals, see Site. share: of the function's
+    samples in the loop, 0..1. note: what to know about the choice.
+    """
+
+    heartbeat: int
+    name: str
+    phases: tuple[int, ...]
+    recorded: str
+    kind: Kind
+    source: SourceFile | None
+    function: int | None
+    loop: int | None
+    file: str | None
+    line: int | None
+    phase_pct: float
+    rate: Rate
+    share: float | None = None
+    note: str | None = None
+    refusal: str | None = None
+
+
+def describe(
+    heartbeat: int, recorded: str, spot: Spot, phases: tuple[int, ...], phase_pct: float, rate: Rate
+) -> PlacedSite:
+    """Describe a site that has a place."""
+    file = spot.found.file
+    function = file.functions[spot.found.position]
+    kind: Kind = "body" if spot.loop is None else "loop"
+    line = function.line if spot.loop is None else function.loops[spot.loop].line
+    return PlacedSite(
+        heartbeat, f"{function.name}:{kind}", phases, recorded, kind, file, spot.found.position, spot.loop, file.path,
+        line, phase_pct, rate, spot.share, spot.note,
+    )  # fmt: skip
+
+
+def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
+    """One heartbeat for each place, by id; then the refused sites, each once."""
+    places: dict[tuple[object, ...], PlacedSite] = {}
+    for site in sites:
+        key = (site.file, site.function, site.loop) if not site.refusal else (site.name, site.refusal)
+        first = places.setdefault(key, site)
+        if first is not site:
+            ids = [i for i in (first.heartbeat, site.heartbeat) if i]
+            phases = tuple(sorted({*first.phases, *site.phases}))
+            places[key] = replace(first, heartbeat=min(ids, default=0), phases=phases)
+    placed = _numbered([site for site in places.values() if not site.refusal])
+    twice = {name for name, count in Counter(site.name for site in placed).items() if count > 1}
+    placed = [replace(s, name=f"{s.name}:{s.line}") if s.name in twice else s for s in placed]
+    return placed + [site for site in places.values() if site.refusal]
+
+
+def _numbered(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
+    """Sites by id: one that has none, or that of a site before it, gets the next free one."""
+    free = 1 + max((site.heartbeat for site in sites), default=0)
+    used: set[int] = set()
+    found = []
+    for site in sites:
+        if not site.heartbeat or site.heartbeat in used:
+            site, free = replace(site, heartbeat=free), free + 1
+        used.add(site.heartbeat)
+        found.append(site)
+    return sorted(found, key=lambda site: site.heartbeat)
