@@ -65,7 +65,7 @@ class Scope
     Scope(const Scope &) = delete;
     Scope &operator=(const Scope &) = delete;
 };
-} // namespace appekg
+} /* namespace appekg */
 #endif
 
 #else /* not EKG_OFF */
@@ -135,12 +135,12 @@ void ekg_end_slow_(uint32_t id);
 void ekg_pulse_slow_(uint32_t id);
 
 /* No slot has a key made with 0, also no slot of zeros: while recording is off, nothing is found. */
-static inline uint64_t ekg_key_(uint32_t on, uint32_t id)
+static __inline__ uint64_t ekg_key_(uint32_t on, uint32_t id)
 {
     return ((uint64_t)on << 32) + id + 1;
 }
 
-static inline struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
+static __inline__ struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
 {
     struct ekg_slot_ *slot = ekg_slots_;
     if (slot == NULL)
@@ -150,7 +150,7 @@ static inline struct ekg_slot_ *ekg_find_(uint32_t on, uint32_t id)
 }
 
 /* The processor's counter. */
-static inline uint64_t ekg_counter_(void)
+static __inline__ uint64_t ekg_counter_(void)
 {
 #if defined(EKG_FAKE_CLOCK) /* tests of the library: time is what they say */
     extern uint64_t ekg_fake_ns;
@@ -167,13 +167,13 @@ static inline uint64_t ekg_counter_(void)
 }
 
 /* Others read what the owner skips. */
-static inline void ekg_skip_(struct ekg_slot_ *slot, uint64_t skipping)
+static __inline__ void ekg_skip_(struct ekg_slot_ *slot, uint64_t skipping)
 {
     __atomic_store_n(&slot->skipping, skipping, __ATOMIC_RELAXED);
 }
 
 /* A beat is skipped with all that is nested in it. */
-static inline void ekg_begin_found_(struct ekg_slot_ *slot)
+static __inline__ void ekg_begin_found_(struct ekg_slot_ *slot)
 {
     const uint64_t skipping = slot->skipping;
     if (skipping != 0) {
@@ -188,7 +188,7 @@ static inline void ekg_begin_found_(struct ekg_slot_ *slot)
     }
 }
 
-static inline void ekg_end_found_(struct ekg_slot_ *slot)
+static __inline__ void ekg_end_found_(struct ekg_slot_ *slot)
 {
     const uint64_t skipping = slot->skipping;
     if (skipping < EKG_SKIPPED_)
@@ -198,7 +198,7 @@ static inline void ekg_end_found_(struct ekg_slot_ *slot)
 }
 
 /* By itself a pulse takes its turn with the beats; in a beat it is skipped when the beat is. */
-static inline void ekg_pulse_found_(struct ekg_slot_ *slot)
+static __inline__ void ekg_pulse_found_(struct ekg_slot_ *slot)
 {
     const uint64_t skipping = slot->skipping;
     if (skipping == 0)
@@ -207,7 +207,7 @@ static inline void ekg_pulse_found_(struct ekg_slot_ *slot)
         ekg_skip_(slot, skipping - 1);
 }
 
-static inline void ekg_begin_inline_(uint32_t id)
+static __inline__ void ekg_begin_inline_(uint32_t id)
 {
     const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     struct ekg_slot_ *slot = ekg_find_(on, id);
@@ -217,7 +217,7 @@ static inline void ekg_begin_inline_(uint32_t id)
         ekg_begin_slow_(id);
 }
 
-static inline void ekg_end_inline_(uint32_t id)
+static __inline__ void ekg_end_inline_(uint32_t id)
 {
     const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     struct ekg_slot_ *slot = ekg_find_(on, id);
@@ -227,7 +227,7 @@ static inline void ekg_end_inline_(uint32_t id)
         ekg_end_slow_(id);
 }
 
-static inline void ekg_pulse_inline_(uint32_t id)
+static __inline__ void ekg_pulse_inline_(uint32_t id)
 {
     const uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED);
     struct ekg_slot_ *slot = ekg_find_(on, id);
@@ -248,31 +248,31 @@ void ekg_end(uint32_t id);
 /* A beat without a duration: a sign of life. */
 void ekg_pulse(uint32_t id);
 #else
-static inline void ekg_begin(uint32_t id)
+static __inline__ void ekg_begin(uint32_t id)
 {
     ekg_begin_inline_(id);
 }
 
-static inline void ekg_end(uint32_t id)
+static __inline__ void ekg_end(uint32_t id)
 {
     ekg_end_inline_(id);
 }
 
 /* A beat without a duration: a sign of life. */
-static inline void ekg_pulse(uint32_t id)
+static __inline__ void ekg_pulse(uint32_t id)
 {
     ekg_pulse_inline_(id);
 }
 #endif
 #pragma GCC visibility pop
 
-static inline uint32_t ekg_scope_begin_(uint32_t id)
+static __inline__ uint32_t ekg_scope_begin_(uint32_t id)
 {
     ekg_begin_inline_(id);
     return id;
 }
 
-static inline void ekg_scope_end_(const uint32_t *id)
+static __inline__ void ekg_scope_end_(const uint32_t *id)
 {
     ekg_end_inline_(*id);
 }
@@ -299,7 +299,7 @@ class Scope
     const uint32_t id_;
 };
 
-} // namespace appekg
+} /* namespace appekg */
 #endif
 
 /* EKG_SCOPE(id); is a beat from here to the end of the block, by whatever way the block is left. */

@@ -129,3 +129,15 @@ def test_what_python_declares_is_what_the_header_declares(tmp_path: Path) -> Non
     text = "\n".join(["#include <appekg.h>", mine, *checks, functions])
     (tmp_path / "use.c").write_text(text)
     run("gcc", "-std=c11", "-DEKG_BUILD_", *STRICT, "-I", INCLUDE, "-c", "use.c", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("off", [[], ["-DEKG_OFF"]], ids=["on", "off"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_c90_knows_no_inline(compiler: str, off: list[str], tmp_path: Path) -> None:
+    need(compiler)
+    (tmp_path / "use.c").write_text(
+        "#include <appekg.h>\nint work(int n);\nint work(int n)\n{\n    ekg_begin(1);\n    {\n        EKG_SCOPE(2);\n"
+        "        ekg_pulse(3);\n    }\n    ekg_end(1);\n    return n;\n}\n"
+    )
+    flags = ["-std=c90", "-O1", *STRICT, "-Wdeclaration-after-statement", *off]
+    assert run(compiler, *flags, "-I", INCLUDE, "-c", "use.c", cwd=tmp_path) == ""
