@@ -12,6 +12,9 @@ from incprof.analysis.results import Phase, Site
 NAME_BYTES = 119  # the library cuts longer ones
 CLONE = re.compile(r"( \[clone [^\]]*\]|\.(isra|constprop|part|cold|lto_priv|_omp_fn)(\.\d+)*)+$")
 LAMBDA = re.compile(r"\{lambda[^{}]*\}")
+# Operators whose signs are brackets elsewhere; they are moved out of the way.
+OPERATOR = re.compile(r"\boperator(\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?)")
+HIDDEN = 0xE000
 
 
 def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | None]) -> Matched:
@@ -64,20 +67,17 @@ def _fit(given: str, name: str, mangled: str) -> int:
 @cache
 def components(name: str) -> tuple[str, ...]:
     """Return the parts of a qualified name: no return type, parameters, template arguments, or marks of clones."""
-    plain = LAMBDA.sub("lambda", CLONE.sub("", name)).replace("(anonymous namespace)", "")
-    plain = plain.replace("operator()", "operator\0").removesuffix(" const")
-    out, depth, start = [], 0, 0
-    for at, char in enumerate(plain):
-        if char in "(<[" and not plain[:at].rstrip("<").endswith("operator"):
-            out.append(plain[start:at] if depth == 0 else "")
-            depth += 1
-        elif char in ")>]" and depth > 0:
-            depth -= 1
-            start = at + 1
-    if depth == 0:
-        out.append(plain[start:])
-    parts = "".join(out).strip().split("::")
-    if not parts[-1].startswith("operator"):
-        parts = [part.rpartition(" ")[2] for part in parts]
-    found = tuple(part.replace("\0", "()") for part in parts if part)
+    plain = LAMBDA.sub("lambda", CLONE.sub("", name)).replace("(anonymous namespace)", "").removesuffix(" const")
+    plain = OPERATOR.sub(lambda found: "operator" + "".join(chr(HIDDEN + ord(c)) for c in found[1]), plain)
+    kept, depth = [], 0
+    for char in plain:
+        depth += char in "(<["
+        if depth == 0:
+            kept.append(char)
+        depth = max(depth - (char in ")>]"), 0)
+    parts = "".join(kept).strip().split("::")
+    parts = [part if "operator" in part else part.rpartition(" ")[2] for part in parts]
+    found = tuple(
+        "".join(chr(ord(c) - HIDDEN) if HIDDEN <= ord(c) < HIDDEN + 128 else c for c in part) for part in parts if part
+    )
     return found[:-1] if found[-2:] == ("lambda", "operator()") else found
