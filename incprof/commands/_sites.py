@@ -16,6 +16,7 @@ from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.commands._phases import analyse
 from incprof.commands._sites_arguments import add_site_arguments as add_site_arguments
 from incprof.commands._sites_byhand import by_hand
+from incprof.commands._sites_cost import beat_cost
 from incprof.commands._sites_files import Sources
 from incprof.commands._sites_judge import Judge
 from incprof.commands._sites_place import Placer, calls_by_phase, families
@@ -23,9 +24,6 @@ from incprof.commands._sites_placed import Kind, merged
 from incprof.commands._sites_placed import PlacedSite as PlacedSite
 from incprof.model import IntervalProfile, Process, Run
 from incprof.readers.run import choose_process
-
-# Used where libappekg cannot be asked: pairs of begin and end as measured in docs/performance.md.
-TYPICAL_COST = BeatCost(pair_ns=30.0, skipped_ns=3.0)
 
 
 def find_sites(
@@ -44,17 +42,6 @@ def find_sites(
         allow_changed=args.allow_changed, blank=blank, cost=cost,
     )  # fmt: skip
     return summary, result, sites
-
-
-def beat_cost() -> BeatCost:
-    """What a heartbeat costs on this machine."""
-    try:
-        from appekg import cost
-
-        found = cost()
-    except (ImportError, OSError):
-        return TYPICAL_COST
-    return BeatCost(found.pair_ns, found.skipped_ns)
 
 
 def located_sites(
@@ -92,7 +79,7 @@ def located_sites(
     start_ns = start if isinstance(start, int) and start > 0 else None
     sources = Sources(source_root, run.directory, start_ns, allow_changed=allow_changed, blank=blank)
     placer = Placer(run, process, profile, result.labels, sources, exe=exe)
-    judge = Judge(placer, profile, result, cost or beat_cost())
+    judge = Judge(placer, profile, result, cost or beat_cost(run.directory))
     sites = judge.by_hand(by_hand(wanted, profile, result)) if wanted else judge.chosen()
     sources.save()
     return merged(sites)

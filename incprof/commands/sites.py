@@ -52,9 +52,10 @@ def run(args: argparse.Namespace) -> int:
 def look(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> tuple[RunSummary, SitesAnswer]:
     """Find the sites, and their places if there is a source."""
     from incprof.commands._phases import analyse
-    from incprof.commands._sites import beat_cost, find_sites, recorded_sites
+    from incprof.commands._sites import find_sites, recorded_sites
+    from incprof.commands._sites_cost import beat_cost
 
-    cost = beat_cost()
+    cost = beat_cost(recorded.directory)
     if args.source is None:
         summary, result = analyse(recorded, profile, args)
         sites = recorded_sites(profile, result, cost)

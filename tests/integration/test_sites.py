@@ -1,0 +1,300 @@
+"""Where sites are in the source: programs are compiled, recorded, and asked about. Their text is the oracle."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from incprof.cli import main
+from tests.integration.collector import COMPILER_OF, run, variables
+
+FIXTURES = Path(__file__).parent / "sites_fixtures"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+class Program:
+    """A program recorded in a source tree of its own."""
+
+    def __init__(self, root, sources, main_file, *, flags="-O2 -g -pg", arguments=(), interval=0.1, env=None):
+        self.tree, self.run, self.main_file = root / "tree", root / "run", main_file
+        shutil.copytree(sources, self.tree, ignore=shutil.ignore_patterns("build"))
+        compiler = COMPILER_OF[Path(main_file).suffix]
+        if shutil.which(compiler) is None:
+            pytest.skip(f"{compiler} is not installed")
+        words = [compiler, *flags.split(), str(self.tree / main_file), "-o", str(root / "program"), "-lm"]
+        done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        environment = {**variables(self.run, interval=interval), **(env or {})}
+        self.outcome = run([root / "program", *arguments], root, environment)
+        assert self.outcome.status == 0, self.outcome
+
+    def copy(self, root):
+        """The same recording in a directory of its own; the tree stays where it was compiled."""
+        other = object.__new__(Program)
+        other.tree, other.main_file, other.run = self.tree, self.main_file, root / "run"
+        shutil.copytree(self.run, other.run, ignore=shutil.ignore_patterns("sources.json"))
+        return other
+
+    def line(self, text, *, file=None, after=""):
+        """The number of the first line that holds some text, below the first one that holds `after`."""
+        lines = (self.tree / (file or self.main_file)).read_text().splitlines()
+        start = next(i for i, line in enumerate(lines) if after in line)
+        return 1 + next(i for i in range(start, len(lines)) if text in lines[i])
+
+    def ask(self, capsys, *args, source=None, status=0):
+        """What `incprof sites --json` says."""
+        words = ["sites", str(self.run), "--json", "--source", str(source or self.tree), *args]
+        assert main(words) == status, capsys.readouterr()
+        return json.loads(capsys.readouterr().out)
+
+    def site(self, capsys, name, **options):
+        """The one site that was named by hand."""
+        answer = self.ask(capsys, "--site", name, *options.pop("args", ()), **options)
+        (found,) = answer["sites"] or answer["refused"]
+        return found
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory):
+    return Program(tmp_path_factory.mktemp("stages"), FIXTURES, "stages.c", arguments=["1500"])
+
+
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory):
+    return Program(tmp_path_factory.mktemp("templates"), FIXTURES, "templates.cpp", arguments=["300"])
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory):
+    return Program(tmp_path_factory.mktemp("phases"), EXAMPLES, "phases.c", arguments=["0.3"])
+
+
+def test_each_phase_of_a_c_program(phases, capsys):
+    answer = phases.ask(capsys)
+    found = {site["function"]: site for site in answer["sites"]}
+    assert answer["refused"] == []
+    for name in ("fill_keys", "build_table", "lookup_batch"):
+        site = found[name]
+        assert (site["name"], site["kind"], site["file"]) == (f"{name}:body", "body", "phases.c")
+        assert site["line"] == phases.line(f" {name}(")
+        assert (site["basis"], site["rate_factor"]) == ("counted", 1)
+        assert 0 < site["overhead_pct"] < 0.1
+    loop = found["validate"]
+    assert (loop["name"], loop["share"]) == ("validate:loop", pytest.approx(1, abs=0.1))
+    assert loop["line"] == phases.line("for (int i", after="uint64_t validate(")
+    marked = [line["text"].strip() for line in loop["excerpt"] if line["marked"]]
+    assert marked == ["for (int i = 0; i < rounds; i++)"]
+    assert loop["excerpt"][0]["line"] == phases.line(" validate(")
+
+
+def test_a_fortran_program(tmp_path, capsys):
+    heat = Program(tmp_path, EXAMPLES, "heat.f90", arguments=["0.2"], flags="-O2 -g -pg")
+    body = heat.site(capsys, "histogram:body")
+    assert (body["kind"], body["line"]) == ("body", heat.line("subroutine histogram"))
+    loop = heat.site(capsys, "MAIN__:loop")
+    assert (loop["kind"], loop["file"]) == ("loop", "heat.f90")
+    assert loop["line"] == heat.line("do k = 1, int(11000 * scale)")
+    # It calls jacobi_step once each time.
+    assert loop["basis"] == "estimated"
+
+
+def test_a_template_under_two_types_is_one_place(templates, capsys):
+    answer = templates.ask(capsys)
+    (site,) = [site for site in answer["sites"] if "relax" in site["name"]]
+    assert site["phases"] == [0, 1]
+    assert (site["file"], site["line"]) == (
+        "include/kernel.hpp",
+        templates.line("void relax", file="include/kernel.hpp"),
+    )
+    assert site["name"].endswith("relax:body")
+    # Both instances are counted: 18000 calls of each in about two seconds.
+    alone = templates.site(capsys, "relax:body")
+    assert alone["basis"] == "counted"
+    assert alone["phases"] == [0, 1]
+
+
+def test_a_loop_of_a_function_that_became_a_part_of_main(stages, capsys):
+    site = stages.site(capsys, "main:loop")
+    assert site["name"] == "inlined_stage:loop"
+    assert site["line"] == stages.line("for (int i", after="static void inlined_stage")
+
+
+def test_a_clone_is_the_function_as_written(stages, capsys):
+    site = stages.site(capsys, "cloned_stage")
+    assert (site["name"], site["kind"]) == ("cloned_stage:body", "body")
+    assert site["line"] == stages.line("cloned_stage(unsigned size")
+
+
+def test_iterations_are_estimated_from_the_calls_of_the_loop(stages, capsys):
+    loop = stages.site(capsys, "counted_loop:loop")
+    assert (loop["basis"], loop["line"]) == ("estimated", stages.line("500 * rounds"))
+    # One call of step each: as often as step is called.
+    step = stages.site(capsys, "step:body")
+    assert loop["phases"] == step["phases"]
+    assert loop["beats_hz"] == pytest.approx(step["beats_hz"])
+
+
+def test_the_rate_factor_keeps_overhead_below_one_percent(stages, capsys):
+    step = stages.site(capsys, "step:body")
+    assert step["rate_factor"] in {2, 5, 10, 20, 50, 100}
+    assert step["overhead_pct"] < 1
+
+
+def test_what_no_rate_factor_makes_cheap_is_refused_and_its_caller_taken(stages, capsys):
+    answer = stages.ask(capsys)
+    (refused,) = [row for row in answer["refused"] if row["function"] == "tiny"]
+    assert "whatever the rate factor" in refused["reason"]
+    (site,) = [site for site in answer["sites"] if site["phases"] == refused["phases"]]
+    assert site["name"] == "swarm:body"
+    assert "calls tiny" in site["note"] or "too often for any rate factor" in site["note"]
+    # Named by hand it is taken, and the cost said.
+    byhand = stages.site(capsys, "tiny")
+    assert byhand["overhead_pct"] > 1
+    assert "whatever the rate factor" in byhand["note"]
+
+
+def test_a_loop_that_does_too_little_is_a_body(tmp_path, capsys):
+    long = Program(tmp_path, FIXTURES, "stages.c", arguments=["400"], interval=0.02)
+    site = long.site(capsys, "tight_loop:loop")
+    assert site["name"] == "tight_loop:body"
+    assert "too short for a beat" in site["note"]
+
+
+def test_the_tree_moved_after_the_build(stages, tmp_path, capsys):
+    moved = stages.copy(tmp_path)
+    new = tmp_path / "checkout" / "deep"
+    shutil.copytree(stages.tree, new)
+    os.rename(stages.tree, tmp_path / "gone")
+    try:
+        for path in new.rglob("*"):
+            os.utime(path)
+        site = moved.site(capsys, "cloned_stage", source=new)
+        assert (site["file"], site["name"]) == ("stages.c", "cloned_stage:body")
+        # The directory above will do as well, and the name is that below it.
+        assert moved.site(capsys, "main:loop", source=new.parent)["file"] == "deep/stages.c"
+        text = (new / "stages.c").read_text()
+        (new / "stages.c").write_text("/* new */\n" + text)
+        refused = moved.site(capsys, "cloned_stage", source=new)
+        assert "changed since the recording" in refused["reason"]
+        allowed = moved.site(capsys, "main:loop", source=new, args=["--allow-changed"])
+        assert allowed["line"] == 1 + text[: text.index("for (int i")].count("\n") + 1
+        # Two copies: nobody knows which.
+        shutil.copytree(new, new.parent / "other")
+        assert "several files could be" in moved.site(capsys, "cloned_stage", source=new.parent)["reason"]
+    finally:
+        os.rename(tmp_path / "gone", stages.tree)
+
+
+def test_a_file_changed_since_the_recording(tmp_path, capsys):
+    program = Program(tmp_path, FIXTURES, "stages.c", arguments=["100"], interval=0.02)
+    file = program.tree / "stages.c"
+    original = file.read_bytes()
+    os.utime(file)
+    assert "changed since the recording" in program.site(capsys, "main:body")["reason"]
+    assert program.site(capsys, "main:body", args=["--allow-changed"])["name"] == "main:body"
+    # Found unchanged once, it is known by its text.
+    os.utime(file, ns=(0, 0))
+    assert program.site(capsys, "main:body")["name"] == "main:body"
+    os.utime(file, ns=(2 * time.time_ns(), 2 * time.time_ns()))
+    assert program.site(capsys, "main:body")["name"] == "main:body"
+    file.write_bytes(original + b"/* more */\n")
+    os.utime(file, ns=(0, 0))
+    assert "changed since the recording" in program.site(capsys, "main:body")["reason"]
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"version": 1}', '{"version": 1, "sha256": 3}'])
+def test_damaged_memory_is_forgotten(stages, tmp_path, capsys, damage):
+    copy = stages.copy(tmp_path)
+    (copy.run / "sources.json").write_text(damage)
+    assert copy.site(capsys, "cloned_stage")["name"] == "cloned_stage:body"
+    assert json.loads((copy.run / "sources.json").read_text())["version"] == 1
+
+
+def test_a_link_out_of_the_tree(stages, tmp_path, capsys):
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/stages.c").symlink_to(stages.tree / "stages.c")
+    site = stages.copy(tmp_path).site(capsys, "cloned_stage", source=tmp_path / "tree")
+    assert "leads out of" in site["reason"]
+
+
+def test_without_line_numbers_there_is_the_body(tmp_path, capsys):
+    program = Program(tmp_path, FIXTURES, "stages.c", arguments=["100"], interval=0.02, flags="-O2 -pg")
+    site = program.site(capsys, "counted_loop:loop")
+    assert (site["name"], site["line"]) == ("counted_loop:body", program.line("counted_loop(int"))
+    assert "no line numbers" in site["note"]
+
+
+def test_without_the_source_lines_come_from_the_program(phases, capsys):
+    assert main(["sites", str(phases.run), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["source"] is None
+    found = {site["function"]: site for site in answer["sites"]}
+    assert found["fill_keys"]["file"] == str(phases.tree / "phases.c")
+    assert found["fill_keys"]["line"] in range(phases.line(" fill_keys("), phases.line(" fill_keys(") + 2)
+    assert found["fill_keys"]["beats_hz"] > 0
+    assert found["validate"]["beats_hz"] is None
+
+
+def test_source_that_is_not_there(phases, tmp_path, capsys):
+    answer = phases.ask(capsys, source=tmp_path)
+    assert answer["sites"] == []
+    assert answer["unserved"] == [0, 1, 2, 3]
+    assert any(f"is not below {tmp_path}" in row["reason"] for row in answer["refused"])
+    assert main(["sites", str(phases.run), "--source", str(tmp_path / "missing")]) == 4
+    assert "no such directory" in capsys.readouterr().err
+
+
+def test_a_parallel_region_is_the_loop_in_it(tmp_path, capsys):
+    omp = Program(
+        tmp_path, EXAMPLES, "omp.c", arguments=["0.1"], flags="-O2 -g -pg -fopenmp", env={"OMP_NUM_THREADS": "2"}
+    )
+    site = omp.site(capsys, "compute_forces")
+    assert (site["name"], site["file"]) == ("compute_forces:loop", "omp.c")
+    assert site["line"] == omp.line("for (", after="void compute_forces")
+
+
+def test_names_by_hand(stages, templates, capsys):
+    def error(program, *args):
+        assert main(["sites", str(program.run), "--source", str(program.tree), *args]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        return err
+
+    assert "did you mean cloned_stage?" in error(stages, "--site", "clond_stage")
+    assert "needs --source" in error_without_source(stages, capsys)
+    assert templates.site(capsys, "Field::relax") == templates.site(capsys, "numeric::Field::relax")
+    both = stages.ask(capsys, "--site", "step", "--site", "step:body", "--site", "swarm:body")
+    assert [site["heartbeat"] for site in both["sites"]] == [1, 2]
+    # Not in the recording, but in the source.
+    unseen = stages.site(capsys, "inlined_stage")
+    assert (unseen["name"], unseen["beats_hz"]) == ("inlined_stage:body", None)
+
+
+def error_without_source(program, capsys):
+    assert main(["sites", str(program.run), "--site", "step"]) == 2
+    return capsys.readouterr().err
+
+
+def test_text_is_harmless_and_the_same_every_time(phases, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    copy = phases.copy(tmp_path)
+    tree = tmp_path / "tree"
+    shutil.copytree(phases.tree, tree)
+    text = (tree / "phases.c").read_text()
+    line = "    for (int i = 0; i < rounds; i++)"
+    (tree / "phases.c").write_text(text.replace(line, "\tfor (int i = 0; i < rounds; i++) /* \x1b[31m \x07 */"))
+    words = ["sites", str(copy.run), "--source", str(tree), "--allow-changed"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\\x1b[31m" in out
+    assert "> " in out
+    assert "validate  phases.c:" in out
+    assert main(words) == 0
+    assert capsys.readouterr().out == out
