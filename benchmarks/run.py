@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import collector, heartbeat_files, heartbeat_programs, heartbeats, largecode
+from benchmarks import collector, heartbeat_files, heartbeat_prediction, heartbeat_programs, heartbeats, largecode
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result
 
@@ -65,6 +65,10 @@ def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "beat-disabled", lambda: pair(bed, "pair while disabled against a full pair", "disabled", 0.08)
     yield "beat-run-tally", lambda: heartbeat_programs.whole_run(bed, "tally")
     yield "beat-run-relax", lambda: heartbeat_programs.whole_run(bed, "relax")
+    yield "beat-predicted-pair", lambda: heartbeat_prediction.ahead(bed)
+    yield "beat-predicted-tally", lambda: heartbeat_prediction.prediction(bed, "tally")
+    yield "beat-predicted-relax", lambda: heartbeat_prediction.prediction(bed, "relax")
+    yield "beat-predicted-rate", lambda: heartbeat_prediction.prediction(bed, "tally", 10)
     yield "beat-off", lambda: heartbeat_programs.compiled_out(bed)
     yield "beat-scope", lambda: pair(bed, "EKG_SCOPE against two counter reads", "scope", None)
     yield "beat-nested", lambda: pair(bed, "recursive pair against a full pair", "nested", None)

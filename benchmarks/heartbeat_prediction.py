@@ -1,0 +1,72 @@
+"""What a run's own files say that its heartbeats cost, against what whole runs with and without them take."""
+
+from __future__ import annotations
+
+import statistics
+
+import appekg
+from benchmarks.bed import Bed
+from benchmarks.heartbeats import build, environment
+from benchmarks.measure import Result, run
+
+FLAGS = ("-falign-functions=64", "-falign-loops=64")
+# About as long as a step is to take: a beat is then several percent of it.
+STEP_S = 0.4e-6
+STEPS = 2_000_000
+
+
+def prediction(bed: Bed, work: str, factor: int = 1) -> Result:
+    """Beats times their cost, as measured by the library at the start of the run, against the difference of whole runs.
+
+    Pairs of runs in turn, with and without heartbeats (-DEKG_OFF), CPU time.
+    """
+    with_beats = build(bed, "beats_work.c", *FLAGS)
+    without = build(bed, "beats_work.c", *FLAGS, "-DEKG_OFF", name="beats_work_off")
+    probes = [float(run([without, work, "1000", "200000"], bed.scratch).output) for _ in range(5)]
+    words = [work, str(max(round(1000 * STEP_S / min(probes)), 3)), str(STEPS)]
+    ratios: list[float] = []
+    predicted: list[float] = []
+    measured: list[float] = []
+    for _ in range(3 * bed.pairs):
+        plain = run([without, *words], bed.scratch, environment(bed)).cpu_s
+        beating = run([with_beats, *words], bed.scratch, environment(bed, rate=factor, interval=0.25)).cpu_s
+        cost_s = _from_files(bed)
+        predicted.append(100 * cost_s / plain)
+        measured.append(100 * (beating - plain) / plain)
+        ratios.append(measured[-1] / predicted[-1])
+    ratio = statistics.median(measured) / statistics.median(predicted)
+    what = f"measured over predicted overhead: {work}, " + ("every beat" if factor == 1 else f"rate factor {factor}")
+    reached = (
+        f"{ratio:.3g}x ({min(ratios):.2g}-{max(ratios):.2g}, {len(ratios)} pairs); "
+        f"{statistics.median(measured):.3g} % measured, {statistics.median(predicted):.3g} % predicted"
+    )
+    return Result(what, "within a factor of two", reached, 0.5 <= ratio <= 2)
+
+
+def _from_files(bed: Bed) -> float:
+    """Seconds that the last run's heartbeats took, as its files say: as `incprof validate` works it out."""
+    found = appekg.read(bed.scratch / "ekg")
+    process = found.processes[0]
+    assert process.cost is not None
+    recorded = float(found.rows["count"].sum())
+    executed = sum(
+        float(found.rows["count"][found.rows["id"] == number].sum()) * beat.rate_factor
+        for number, beat in found.beats.items()
+    )
+    own_s = float(process.intervals["own_ns"].sum()) / 1e9
+    return 1e-9 * (recorded * process.cost.pair_ns + (executed - recorded) * process.cost.skipped_ns) + own_s
+
+
+def ahead(bed: Bed) -> Result:
+    """What `appekg.cost()` says of a pair, against what batches of pairs take in a loop (beats_pairs.c)."""
+    program = build(bed, "beats_pairs.c")
+    ratios = []
+    for _ in range(3 * bed.pairs):
+        lines = run([program, "reads", "20"], bed.scratch, environment(bed)).output.splitlines()
+        pair_ns = statistics.median(float(line.split()[1]) for line in lines)
+        process = appekg.read(bed.scratch / "ekg").processes[0]
+        assert process.cost is not None
+        ratios.append(pair_ns / process.cost.pair_ns)
+    median = statistics.median(ratios)
+    reached = f"{median:.3g}x ({min(ratios):.2g}-{max(ratios):.2g}, {len(ratios)} runs)"
+    return Result("pair in a loop over `pair_ns` of its file", "within a factor of two", reached, 0.5 <= median <= 2)
