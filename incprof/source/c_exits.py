@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -16,7 +17,7 @@ SETJMP = frozenset({b"setjmp", b"_setjmp", b"sigsetjmp", b"__sigsetjmp", b"getco
 # The words of exits and of what a switch jumps to, outside of comments, strings and directives.
 WORDS = re.compile(
     rb"""//(?:[^\\\n]|\\.)*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|^[ \t]*\#(?:/\*.*?\*/|[^\n\\]|\\.)*"""
-    rb"|\b(?P<exit>return|goto|break|continue)\b|\b(?P<case>case|default)\b|(?P<open>/\*|[\"'])",
+    rb"|\b(?P<exit>return|goto|break|continue)\b|\b(?P<case>case|default)\b|(?P<open>/\*|[\"'])|\b(?P<name>[A-Za-z_]\w*)",
     re.S | re.M,
 )
 # What nobody calls a function: a macro, which may hold a return.
@@ -47,12 +48,10 @@ class Exits:
     exits: list[Exit] = field(default_factory=list)
     labels: dict[bytes, list[int]] = field(default_factory=dict)
     cases: list[tuple[int, int | None]] = field(default_factory=list)
-    names: list[tuple[int, bytes]] = field(default_factory=list)
     shouted: list[tuple[int, bytes]] = field(default_factory=list)
     errors: list[Node] = field(default_factory=list)
     nested: list[Span] = field(default_factory=list)
     computed: list[Node] = field(default_factory=list)
-    setjmp: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +63,8 @@ class _Place:
     switch: Node | None = None
 
 
-def find_exits(body: Node, data: bytes, watched: frozenset[bytes] = frozenset()) -> Exits:
-    """Look through a function's body. watched: names to be noted in `names` wherever they stand."""
+def find_exits(body: Node, data: bytes) -> Exits:
+    """Look through a function's body."""
     found = Exits()
     waiting = [(body, _Place())]
     while waiting:
@@ -73,7 +72,7 @@ def find_exits(body: Node, data: bytes, watched: frozenset[bytes] = frozenset())
         if node.type == "function_definition":
             found.nested.append((node.start_byte, node.end_byte))
             continue
-        _note(found, node, place, data, watched)
+        _note(found, node, place, data)
         waiting += _inside(node, place)
     found.exits.sort(key=lambda each: each.node.start_byte)
     return found
@@ -96,6 +95,12 @@ def unseen(found: Exits, data: bytes, span: Span, kind: str) -> int | None:
     return None
 
 
+def first_name(names: AbstractSet[bytes], data: bytes, span: Span) -> int | None:
+    """Where in the text one of the names stands first, also where a parser could not read it."""
+    words = WORDS.finditer(data, *span)
+    return next((match.start() for match in words if match.lastgroup == "name" and match[0] in names), None)
+
+
 def _inside(node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
     """The children, each with what encloses it."""
     if node.type in LOOPS or node.type == "switch_statement":
@@ -109,14 +114,9 @@ def _inside(node: Node, place: _Place) -> Iterator[tuple[Node, _Place]]:
             yield child, place
 
 
-def _note(found: Exits, node: Node, place: _Place, data: bytes, watched: frozenset[bytes]) -> None:
+def _note(found: Exits, node: Node, place: _Place, data: bytes) -> None:
     kind = node.type
-    if kind == "identifier":
-        name = data[node.start_byte : node.end_byte]
-        found.setjmp |= name in SETJMP
-        if name in watched:
-            found.names.append((node.start_byte, name))
-    elif kind in ("return_statement", "break_statement", "continue_statement"):
+    if kind in ("return_statement", "break_statement", "continue_statement"):
         found.exits.append(Exit(node, _span({"b": place.breaks, "c": place.loop}.get(kind[0]))))
     elif kind == "goto_statement":
         _note_goto(found, node, data)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from incprof.source.c_exits import Exits, find_exits, unseen
-from incprof.source.c_macros import leaving_macros, leaving_macros_of, macros_of
+from incprof.source.c_exits import SETJMP, Exits, Span, find_exits, first_name, unseen
+from incprof.source.c_macros import WORD, leaving_macros, leaving_macros_of, macros_of
 from incprof.source.c_open import Open, block_of, opened, value_of, ways_out
 from incprof.source.c_result import result_declaration
 from incprof.source.model import Beat, SourceFile
 
+INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include\b", re.M)
 NO_MACROS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
@@ -28,23 +30,32 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
         return "where it ends cannot be made out"
     known = {**macros, **macros_of(file.data)}
     leaving = leaving_macros(known) if macros else leaving_macros_of(file.data)
-    found = find_exits(block, file.data, leaving)
+    found = find_exits(block, file.data)
     place = opened(function, block, beat)
-    reason = _hidden(place, found, file.data, known) or (_loop_refusal(place, found, file.data) if place.loop else None)
+    if not block.named_children and WORD.search(file.data, block.start_byte, block.end_byte):
+        return "what is in it cannot be read"
+    reason = _hidden(place, found, file.data, known, leaving)
+    if reason is None and place.loop:
+        reason = _loop_refusal(place, found, file.data, (block.start_byte, block.end_byte))
     if reason is None and any(value_of(way.node) is not None for way in ways_out(place, found)):
         declared = result_declaration(function.node, file.data, known)
         return declared if isinstance(declared, str) else None
     return reason
 
 
-def _hidden(place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes]) -> str | None:
+def _hidden(
+    place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes], leaving: frozenset[bytes]
+) -> str | None:
     """An exit that is not in sight."""
     at = unseen(found, data, place.span, "exit")
     if at is not None:
         return f"the exit in line {_line(data, at)} cannot be read"
-    for offset, name in found.names:
-        if place.holds(offset):
-            return f"the macro {_word(name)} in line {_line(data, offset)} may leave it"
+    included = INCLUDE.search(data, *place.span)
+    if included:
+        return f"line {_line(data, included.start())} includes a file, which may leave it"
+    at = first_name(leaving, data, place.span)
+    if at is not None:
+        return f"a macro in line {_line(data, at)} may leave it"
     for offset, name in found.shouted:
         if place.holds(offset) and name not in known:
             return f"{_word(name)} in line {_line(data, offset)} may be a macro of another file that leaves it"
@@ -58,13 +69,13 @@ def _hidden(place: Open, found: Exits, data: bytes, known: Mapping[bytes, bytes]
     return None
 
 
-def _loop_refusal(place: Open, found: Exits, data: bytes) -> str | None:
+def _loop_refusal(place: Open, found: Exits, data: bytes, block_span: Span) -> str | None:
     """What a loop's body may be entered or left by without passing its first or last line."""
     if found.errors:
         return f"line {_line(data, found.errors[0].start_byte)} of its function cannot be read"
     if found.computed:
         return f"line {_line(data, found.computed[0].start_byte)} jumps to a computed label"
-    if found.setjmp:
+    if first_name(SETJMP, data, block_span) is not None:
         return "its function calls setjmp"
     for way in found.exits:
         inside, line = place.holds(way.node.start_byte), _line(data, way.node.start_byte)

@@ -27,7 +27,13 @@ QUALIFIERS = frozenset({b"const", b"volatile", b"restrict", b"__restrict", b"__r
 CAPITALS = re.compile(rb"[A-Z_][A-Z0-9_]*")
 PLAIN_WORD = re.compile(rb"[A-Za-z_]\w*(?:\s+[A-Za-z_]\w*)*")
 WORD = re.compile(rb"[A-Za-z_]\w*")
-COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.S)
+# What ends whatever stands before a function, and how far back it is looked for.
+ENDS = re.compile(rb"[;{}]|^[ \t]*#.*$", re.M)
+MOST_BEFORE = 4000
+NO_WORDS = re.compile(
+    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|__attribute(?:__)?\s*\(\([^;{}]*?\)\)|__declspec\s*\([^()]*\)", re.S
+)
+STORAGE = frozenset(b"static extern inline __inline __inline__ register auto __extension__".split())
 IN_BRACKETS = re.compile(rb"\([^()]*\)")
 KEYWORDS = frozenset(b"void char short int long float double signed unsigned struct union enum const".split())
 # What tells that a macro is a part of a type, and not only of how a function is called or linked.
@@ -43,12 +49,9 @@ def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes
     if declarator is None or called is None:
         return "what it returns cannot be made out"
     before = [child for child in function.children if child.end_byte <= declarator.start_byte]
-    start = _start(function, data)
-    if start is None:
-        return "what it returns cannot be made out"
-    macro = _unread_macro(before, data, (start, declarator.start_byte), macros)
-    if macro is not None:
-        return f"what it returns is written with the macro {macro.decode('utf-8', 'replace')}"
+    refusal = _refusal_of_unread(before, data, (_start(function, data), declarator.start_byte), macros)
+    if refusal is not None:
+        return refusal
     words = _type_words(before, data, macros, pointed=declarator != called)
     if isinstance(words, str):
         return words
@@ -56,36 +59,30 @@ def result_declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes
     return line.replace(b"* ", b"*").replace(b"( ", b"(").replace(b" )", b")")
 
 
-def _start(function: Node, data: bytes) -> int | None:
-    """Where the text begins that belongs to no declaration before the function; None when one there has no end.
-
-    There a parser has taken the first words of this one for a declaration of their own.
-    """
-    before = function.prev_sibling
-    while before is not None and before.type == "comment":
-        before = before.prev_sibling
-    if before is None:
-        return function.start_byte
-    parent = before.parent
-    if before.type.startswith(("preproc", "#")) or (
-        parent is not None and parent.type.startswith("preproc") and parent.start_point.row == before.start_point.row
-    ):
-        return max(before.end_byte, data.rfind(b"\n", 0, function.start_byte) + 1)
-    if data[before.end_byte - 1 : before.end_byte] not in (b";", b"}", b"{", b"\n"):
-        return None
-    return before.end_byte
+def _start(function: Node, data: bytes) -> int:
+    """Where the text begins that belongs to nothing before the function."""
+    start = max(0, function.start_byte - MOST_BEFORE)
+    closing = data.find(b"*/", start, function.start_byte)
+    if closing >= 0 and data.find(b"/*", start, closing) < 0:
+        start = closing + 2
+    bare = NO_WORDS.sub(lambda match: b" " * len(match[0]), data[start : function.start_byte])
+    return start + max((match.end() for match in ENDS.finditer(bare)), default=0)
 
 
-def _unread_macro(children: list[Node], data: bytes, span: Span, macros: Mapping[bytes, bytes]) -> bytes | None:
-    """A macro that the parser was not shown and that holds a part of the type."""
+def _refusal_of_unread(children: list[Node], data: bytes, span: Span, macros: Mapping[bytes, bytes]) -> str | None:
+    """Why the type may be another than the parser thinks, which is shown no macro and may begin too late."""
     spans = [(child.start_byte, child.end_byte) for child in children]
-    bare = COMMENT.sub(lambda match: b" " * len(match[0]), data[slice(*span)])
+    typed = any(child.type not in DROPPED and child.type != "type_qualifier" for child in children)
+    bare = NO_WORDS.sub(lambda match: b" " * len(match[0]), data[slice(*span)])
     for match in WORD.finditer(bare):
-        at, value = span[0] + match.start(), macros.get(match[0], b"")
+        at, word = span[0] + match.start(), match[0]
         if any(start <= at < end for start, end in spans):
             continue
-        if match[0] in KEYWORDS or OF_A_TYPE.search(IN_BRACKETS.sub(b"", IN_BRACKETS.sub(b"", value))):
-            return match[0]
+        value = IN_BRACKETS.sub(b"", IN_BRACKETS.sub(b"", macros.get(word, b"")))
+        if word in KEYWORDS or OF_A_TYPE.search(value):
+            return f"what it returns is written with the macro {word.decode('utf-8', 'replace')}"
+        if not typed and word not in STORAGE and word not in macros:
+            return "what it returns cannot be made out"
     return None
 
 
@@ -123,7 +120,7 @@ def _type_words(
                 return "it returns a type without a name"
             types.append(child.type.removesuffix("_specifier").encode() + b" " + data[name.start_byte : name.end_byte])
         elif child.type in NAMED:
-            types.append(b" ".join(text.split()))
+            types.append(b" ".join(data[leaf.start_byte : leaf.end_byte] for leaf in _leaves(child)))
         else:
             return "what it returns is written with a macro"
     chosen = _without_macros(types, misread, macros)
@@ -158,7 +155,7 @@ def _declarator_words(declarator: Node, called: Node, data: bytes) -> list[bytes
     return words
 
 
-def _leaves(node: Node, last: Node) -> Iterator[Node]:
+def _leaves(node: Node, last: Node | None = None) -> Iterator[Node]:
     """The leaves in the order of the source, `last` as one of them; no comments and attributes."""
     waiting = [node]
     while waiting:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from incprof.source.c_parse import parse_c
 
 from incprof.source.c_calls import call_insertions, calls_refusal
 from incprof.source.c_macros import leaving_macros, macros_of
 from incprof.source.c_marks import strip_c
+from incprof.source.c_parse import parse_c
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat
 
@@ -119,9 +119,13 @@ def test_main_announces_first_and_lines_keep_their_numbers() -> None:
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("#define OUT(x) if (x) return 1\nint f(int a) { OUT(a); return 0; }", "the macro OUT in line 2"),
-        ("#define A return\n#define B(x) A x\nint f(int a) { if (a) B(1); return 0; }", "the macro B in line 3"),
+        ("#define OUT(x) if (x) return 1\nint f(int a) { OUT(a); return 0; }", "a macro in line 2 may leave it"),
+        (
+            "#define A return\n#define B(x) A x\nint f(int a) { if (a) B(1); return 0; }",
+            "a macro in line 3 may leave it",
+        ),
         ("int f(int a) { CHECK_IT(a); return 0; }", "CHECK_IT in line 1 may be a macro of another file"),
+        ('int f(int a) {\n#include "rest.inc"\n return 0; }', "line 2 includes a file"),
         ("struct { int a; } f(void) { return x; }", "a type without a name"),
         ("#define SEMI\nint f(int a) { if (a) { return a SEMI; } return 0 }", "cannot be read"),
     ],
