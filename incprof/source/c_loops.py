@@ -1,0 +1,164 @@
+"""The loops of a function of C or C++, and why no beat can go into some."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from incprof.source.c_inside import FoundLoop, Inside
+from incprof.source.c_refuse import split_by_directive
+from incprof.source.c_view import View
+from incprof.source.model import Loop
+
+_MOST_NESTED = 64
+_JUMP_IN = re.compile(rb"\b(?:case|default)\b|[;{}:]\s*[A-Za-z_]\w*\s*:(?!:)")
+_PRAGMA = re.compile(rb"\s*#\s*pragma\s+(omp|acc)\b(.*)", re.S)
+_PERFECT = re.compile(rb"\b(?:collapse|ordered|tile|sizes)\s*\(([^)]*)\)")
+_DEVICE = re.compile(rb"\btarget\b")
+_CALL = re.compile(rb"\s*([A-Za-z_]\w*)\s*(?:\(|;)")
+_SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
+
+
+def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, ...]:
+    """All loops that have a body. everywhere: why there can be no beat in any of them."""
+    jumped = _jumped_into(inside)
+    pragmas = [_before(each, view) for each in inside.loops]
+    kept = [i for i, each in enumerate(inside.loops) if each.body is not None]
+    position = {old: new for new, old in enumerate(kept)}
+    answer = []
+    for i in kept:
+        each = inside.loops[i]
+        reason = everywhere or (jumped[i] or _structure(each, view) or _directives(i, inside, pragmas))
+        node, body = each.node, each.body
+        assert body is not None
+        parent = each.parent
+        answer.append(
+            Loop(
+                node=node,
+                body=body,
+                line=node.start_point.row + 1,
+                last_line=node.end_point.row + 1,
+                parent=position.get(parent) if parent is not None else None,
+                busy=each.calls,
+                refusal=reason,
+            )
+        )
+    return tuple(answer)
+
+
+def _structure(each: FoundLoop, view: View) -> str | None:
+    """What is against a loop as it is written."""
+    node, body = each.node, each.body
+    assert body is not None
+    if each.broken:
+        return "inside of what cannot be read"
+    if each.depth > _MOST_NESTED:
+        return "nested too deep"
+    if body.type != "compound_statement":
+        return _without_braces(each, view)
+    if view.blocks.closing.get(body.start_byte) != body.end_byte - 1:
+        return "its braces cannot be matched"
+    if split_by_directive(view, node.start_byte, body.start_byte, body.end_byte):
+        return "a directive splits its header or braces"
+    if body.has_error and _JUMP_IN.search(view.code, body.start_byte + 1, body.end_byte):
+        return "a part of its body cannot be read"
+    return _gap(each, view)
+
+
+def _gap(each: FoundLoop, view: View) -> str | None:
+    """Nothing but blanks and comments may be between a header and its body."""
+    assert each.body is not None
+    before = [child.end_byte for child in each.node.children if child.end_byte <= each.body.start_byte]
+    start = max(before, default=each.node.start_byte)
+    comment_free = view.code[start : each.body.start_byte]
+    return "something stands between its header and its body" if comment_free.strip() else None
+
+
+def _without_braces(each: FoundLoop, view: View) -> str | None:
+    """Braces can be put around a statement that is one beyond doubt."""
+    node, body = each.node, each.body
+    assert body is not None
+    if node.has_error:
+        return "inside of what cannot be read"
+    if view.text.directive_between(node.start_byte, body.end_byte):
+        return "a directive splits its header or its body, which has no braces"
+    if view.text.context(node.start_byte) != view.text.context(body.end_byte - 1):
+        return "a directive splits its header or its body, which has no braces"
+    if not view.code[body.start_byte : body.end_byte].strip():
+        return "has no body"
+    if body.type == "expression_statement":
+        call = _CALL.match(view.code, body.start_byte)
+        if call and (_SHOUTED.fullmatch(call[1]) or call[1] in view.macros):
+            return "its body, which has no braces, may be a macro of several statements"
+    if body.type == "declaration":
+        return "its body declares something"
+    return _gap(each, view)
+
+
+def _directives(i: int, inside: Inside, pragmas: list[tuple[int, bool]]) -> str | None:
+    """Loops that must stay perfectly nested for OpenMP or OpenACC, or run on a device."""
+    at: int | None = i
+    distance = 0
+    while at is not None and distance <= _MOST_NESTED:
+        levels, device = pragmas[at]
+        if device:
+            return "runs on a device"
+        if distance + 1 < levels:
+            return "must stay perfectly nested for OpenMP"
+        at, distance = inside.loops[at].parent, distance + 1
+    return None
+
+
+def _before(each: FoundLoop, view: View) -> tuple[int, bool]:
+    """Of the pragmas right before a loop: how many loops they take as one, and whether for a device."""
+    levels, device, start = 1, False, each.node.start_byte
+    at = bisect_right(view.text.directives, (start, 0)) - 1
+    while at >= 0:
+        first, last = view.text.directives[at]
+        match = _PRAGMA.match(view.data, first, last)
+        if not match or view.code[last:start].strip():
+            break
+        device |= match[1] == b"acc" or bool(_DEVICE.search(match[2]))
+        for count in _PERFECT.findall(match[2]):
+            number = count.strip()
+            levels = max(levels, int(number[:4]) if number.isdigit() else _MOST_NESTED)
+        at, start = at - 1, first
+    return levels, device
+
+
+def _jumped_into(inside: Inside) -> list[str | None]:
+    """For each loop, the way by which control gets into its body past the start."""
+    reasons: list[str | None] = [
+        "a case label in it belongs to a switch around it" if each.entered else None for each in inside.loops
+    ]
+    labels: dict[bytes, list[int]] = {}
+    for offset, name in inside.labels:
+        labels.setdefault(name, []).append(offset)
+    holders = {offset: _holders(offset, inside) for offset, _ in inside.labels}
+    for offset, name in inside.gotos:
+        for label in labels.get(name, ()):
+            for i in holders[label]:
+                body = inside.loops[i].body
+                if body is not None and not body.start_byte <= offset < body.end_byte:
+                    reasons[i] = reasons[i] or "a goto from outside jumps into it"
+    if inside.computed:
+        for i in {i for found in holders.values() for i in found}:
+            reasons[i] = reasons[i] or "a computed goto may jump into it"
+        for offset in inside.computed:
+            for i in _holders(offset, inside):
+                reasons[i] = reasons[i] or "a computed goto may jump out of it"
+    return reasons
+
+
+def _holders(offset: int, inside: Inside) -> list[int]:
+    """The loops around an offset."""
+    at: int | None = bisect_right(inside.loops, offset, key=lambda each: each.node.start_byte) - 1
+    if at == -1:
+        return []
+    found: list[int] = []
+    while at is not None and len(found) <= _MOST_NESTED:
+        each = inside.loops[at]
+        if each.node.start_byte <= offset < each.node.end_byte:
+            found.append(at)
+        at = each.parent
+    return found

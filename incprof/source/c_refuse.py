@@ -1,0 +1,77 @@
+"""Why no beat can go around the body of a function of C or C++."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from incprof.source.c_view import View
+
+_CONSTANT = re.compile(rb"\b(?:constexpr|consteval)\b")
+_NAKED = re.compile(rb"\b_*naked_*\b")
+_INTERRUPT = re.compile(rb"\b_*(?:interrupt|interrupt_handler|no_caller_saved_registers)_*\b")
+_DEVICE = re.compile(rb"\b(?:__global__|__device__|__kernel)\b")
+_COROUTINE = re.compile(rb"\bco_(?:await|yield|return)\b")
+_TAIL_CALL = re.compile(rb"\bmusttail\b")
+_RESOLVER = re.compile(rb'\bifunc(?:__)?\s*\(\s*"([^"\\\n]*)"')
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What holds for a whole file. resolvers: functions that the loader calls before a program can run."""
+
+    generated: bool
+    resolvers: frozenset[str]
+
+    @classmethod
+    def of(cls, view: View) -> FileFacts:
+        """Look for it in a file."""
+        found = {name.decode("utf-8", "replace") for name in _RESOLVER.findall(view.data)}
+        return cls(view.text.generated, frozenset(found))
+
+
+def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: FileFacts) -> str | None:
+    """Why neither a function's body nor any of its loops can have a beat; None if nothing is against it."""
+    head = view.code[node.start_byte : body.start_byte]
+    inner = view.code[body.start_byte : body.end_byte]
+    if facts.generated:
+        return "generated file: a #line directive in it names another one"
+    if _CONSTANT.search(head):
+        return "evaluated by the compiler: constexpr"
+    if _NAKED.search(head) or _INTERRUPT.search(head):
+        return "has no usual entry: naked, or an interrupt handler"
+    if _DEVICE.search(head):
+        return "runs on a device"
+    if _COROUTINE.search(inner):
+        return "a coroutine"
+    if _TAIL_CALL.search(view.data, body.start_byte, body.end_byte):
+        return "ends in a tail call that must stay one"
+    if name in facts.resolvers:
+        return "called by the loader, before the program's libraries are ready"
+    return None
+
+
+def refusal_of_body(node: Node, body: Node, nested: bool, view: View) -> str | None:
+    """Why no beat can go around a function's body, of what does not concern its loops."""
+    start, brace, end = node.start_byte, body.start_byte, body.end_byte
+    if view.blocks.closing.get(brace) != end - 1:
+        return "its braces cannot be matched"
+    if nested and not view.cpp:
+        return "a function within another"
+    if any(child.has_error for child in node.children if child.start_byte < brace and child.end_byte <= brace):
+        return "its header cannot be read"
+    if split_by_directive(view, start, brace, end):
+        return "#if splits its header or braces"
+    return None
+
+
+def split_by_directive(view: View, start: int, brace: int, end: int) -> bool:
+    """Whether a directive stands before an opening brace, or the closing one is in another branch."""
+    context = view.text.context(start)
+    return (
+        view.text.directive_between(start, brace)
+        or view.text.context(brace) != context
+        or view.text.context(end - 1) != context
+    )

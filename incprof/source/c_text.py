@@ -1,0 +1,233 @@
+"""C and C++ text as a compiler's first steps see it: comments, strings, directives, and the branches of conditionals.
+
+Nothing is expanded. Time is linear in the length of a file, whatever is in it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+_LINE_COMMENT = rb"//(?:[^\\\n]++|\\\r?\n|\\)*+"
+_BLOCK_COMMENT = rb"/\*.*?(?:\*/|\Z)"
+_RAW = rb'(?<![A-Za-z0-9_])(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)'
+_STRING = rb'"(?:[^"\\\n]++|\\\r?\n|\\.)*+"?'
+_CHARACTER = rb"(?<![0-9a-fA-F])'(?:[^'\\\n]++|\\.)*+'?"
+_DIRECTIVE = (
+    rb"^[ \t\f\v]*#(?:[^\n\\/\"']++|\\\r?\n|\\.?|%b|%b|/|\"(?:[^\"\\\n]++|\\.)*+\"?|'(?:[^'\\\n]|\\.){1,4}'|')*+"
+    % (_LINE_COMMENT, _BLOCK_COMMENT)
+)
+_COMMENT = rb"(?P<comment>%b|%b)" % (_LINE_COMMENT, _BLOCK_COMMENT)
+_TOKEN = re.compile(
+    rb"(?P<directive>%b)|%b|(?P<string>%b|%b|%b)|(?P<bracket>[{}()\[\]])"
+    % (_DIRECTIVE, _COMMENT, _RAW, _STRING, _CHARACTER),
+    re.M | re.S,
+)
+_NAME = re.compile(rb"[ \t\f\v]*#[ \t]*([a-z_]*)\s*(.*)", re.S)
+_REMARK = re.compile(rb"%b|\\\r?\n" % _COMMENT, re.S)
+_UP, _DOWN = b"{([", b"})]"
+
+
+@dataclass(slots=True)
+class Branch:
+    """What lies between two directives of a conditional. start, end: bytes. depth: brackets opened less those closed.
+
+    low: the lowest that got to. last: its last byte of code, if it has any. dead: no compiler of this language sees it.
+    """
+
+    start: int
+    end: int = 0
+    depth: int = 0
+    low: int = 0
+    last: bytes = b""
+    dead: bool = False
+
+
+@dataclass(slots=True)
+class Conditional:
+    """An #if with its branches. before: brackets open at its start. certain: a branch that is always taken was seen."""
+
+    branches: list[Branch]
+    before: int
+    low: int
+    certain: bool = False
+
+
+@dataclass(slots=True)
+class Text:
+    """A file's text.
+
+    bare: the file, comments and what is in strings blanked. directives: first byte and first one after each.
+    long: likewise of those, comments and strings that go over several lines. conditionals: an outer one after what it
+    holds. contexts: from each offset on, which branches one is in; one entry per change. generated: whether a #line
+    directive says that another program wrote this file.
+    """
+
+    bare: bytes
+    directives: list[tuple[int, int]] = field(default_factory=list)
+    long: list[tuple[int, int]] = field(default_factory=list)
+    conditionals: list[Conditional] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=lambda: [0])
+    contexts: list[tuple[int, ...]] = field(default_factory=lambda: [()])
+    generated: bool = False
+
+    def context(self, offset: int) -> tuple[int, ...]:
+        """The branches around a byte, outermost first; each branch of the file has a number."""
+        return self.contexts[bisect_right(self.offsets, offset) - 1]
+
+    def inside_token(self, offset: int) -> bool:
+        """Whether the byte before belongs to the same comment, string or directive."""
+        at = bisect_right(self.long, (offset, 0)) - 1
+        return at >= 0 and offset < self.long[at][1]
+
+    def directive_between(self, start: int, end: int) -> bool:
+        """Whether a directive begins in these bytes."""
+        at = bisect_right(self.directives, (start - 1, 1 << 62))
+        return at < len(self.directives) and self.directives[at][0] < end
+
+
+def read_text(data: bytes, *, cpp: bool) -> Text:
+    """Find comments, strings, directives and conditionals of a file."""
+    bare = bytearray(data)
+    text = Text(b"")
+    reader = _Conditionals(text, cpp)
+    for token in _TOKEN.finditer(data):
+        start, end = token.span()
+        kind = token.lastgroup
+        if kind != "bracket" and b"\n" in token[0]:
+            text.long.append((start, end))
+        if kind == "bracket":
+            reader.bracket(token[0])
+        elif kind == "directive":
+            reader.directive(token[0], start, end, bare)
+            text.directives.append((start, end))
+            bare[start:end] = blanks(data[start:end])
+        elif kind == "comment":
+            bare[start:end] = blanks(token[0])
+        else:
+            bare[start + 1 : end - 1] = blanks(data[start + 1 : end - 1])
+    reader.close(len(data), bare)
+    text.bare = bytes(bare)
+    return text
+
+
+_VISIBLE = re.compile(rb"[^\r\n]")
+
+
+def blanks(text: bytes) -> bytes:
+    """As many blanks; the ends of lines stay."""
+    return _VISIBLE.sub(b" ", text) if b"\n" in text else b" " * len(text)
+
+
+class _Conditionals:
+    """Follows the directives and brackets of a file."""
+
+    def __init__(self, text: Text, cpp: bool):
+        self.text, self.cpp = text, cpp
+        self.depth = self.low = self.count = 0
+        self.open: list[Conditional] = []
+        self.numbers: list[int] = []
+        self.last = -1  # the last byte of code so far
+
+    def bracket(self, which: bytes) -> None:
+        self.depth += 1 if which in _UP else -1
+        self.low = min(self.low, self.depth)
+
+    def directive(self, text: bytes, start: int, end: int, bare: bytearray) -> None:
+        self._look_back(start, bare)
+        match = _NAME.match(text)
+        name, rest = (match[1], match[2]) if match else (b"", b"")
+        if name in (b"if", b"ifdef", b"ifndef"):
+            self._begin(name, _plain(rest), end)
+        elif name in (b"else", b"elif", b"elifdef", b"elifndef") and self.open:
+            self._next(name, _plain(rest), start, end, bare)
+        elif name == b"endif" and self.open:
+            self._end(start, end, bare)
+        elif name == b"line" or name[:1].isdigit() or (not name and rest[:1].isdigit()):
+            self.text.generated = True
+
+    def close(self, end: int, bare: bytearray) -> None:
+        self._look_back(end, bare)
+        while self.open:
+            self._end(end, end, bare)
+
+    def _begin(self, name: bytes, rest: bytes, end: int) -> None:
+        taken = _known(name, rest, self.cpp)
+        self.open.append(Conditional([Branch(end, dead=taken is False)], self.depth, self.low, taken is True))
+        self._enter(end)
+
+    def _look_back(self, start: int, bare: bytearray) -> None:
+        since = self.text.directives[-1][1] if self.text.directives else 0
+        code = bytes(bare[since:start]).rstrip()
+        if code:
+            self.last = since + len(code) - 1
+
+    def _next(self, name: bytes, rest: bytes, start: int, end: int, bare: bytearray) -> None:
+        now = self.open[-1]
+        self._finish(now.branches[-1], now, start, bare)
+        dead = now.certain or (name == b"elif" and _known(b"if", rest, self.cpp) is False)
+        now.branches.append(Branch(end, dead=dead))
+        self.numbers.pop()
+        self._enter(end)
+
+    def _end(self, start: int, end: int, bare: bytearray) -> None:
+        now = self.open.pop()
+        self._finish(now.branches[-1], now, start, bare)
+        kept = next((branch for branch in now.branches if not branch.dead), None)
+        self.depth = now.before + (kept.depth if kept else 0)
+        self.low = min(now.low, now.before + (kept.low if kept else 0))
+        self.numbers.pop()
+        self._note(end)
+        self.text.conditionals.append(now)
+
+    def _enter(self, end: int) -> None:
+        self.depth = self.low = self.open[-1].before
+        self.count += 1
+        self.numbers.append(self.count)
+        self._note(end)
+
+    def _finish(self, branch: Branch, now: Conditional, start: int, bare: bytearray) -> None:
+        branch.end, branch.depth, branch.low = start, self.depth - now.before, self.low - now.before
+        branch.last = bytes(bare[self.last : self.last + 1]) if self.last >= branch.start else b""
+
+    def _note(self, offset: int) -> None:
+        self.text.offsets.append(offset)
+        # Deeper than this no program nests, and a tuple per directive must stay short.
+        self.text.contexts.append(tuple(self.numbers[:64]) + ((self.count,) if len(self.numbers) > 64 else ()))
+
+
+def _plain(rest: bytes) -> bytes:
+    return b" ".join(_REMARK.sub(b" ", rest).split())
+
+
+def _known(name: bytes, condition: bytes, cpp: bool) -> bool | None:
+    """Whether a condition holds, where the language alone decides."""
+    if name == b"if" and condition in (b"0", b"1"):
+        return condition == b"1"
+    spelled = condition.replace(b"(", b" ").replace(b")", b" ").split()
+    if name == b"if" and spelled in ([b"defined", b"__cplusplus"], [b"!defined", b"__cplusplus"]):
+        return cpp == (spelled[0] == b"defined")
+    if condition == b"__cplusplus":
+        return cpp == (name != b"ifndef")
+    return None
+
+
+def kept_and_dropped(text: Text) -> Iterator[tuple[int, int]]:
+    """The branches that a parser must not see, so that one meaning of the file remains.
+
+    All branches stay where each is complete by itself: whole statements or definitions with all their brackets. Else
+    only the first that is not dead stays.
+    """
+    for conditional in text.conditionals:
+        live = [branch for branch in conditional.branches if not branch.dead]
+        complete = all(map(_complete, live))
+        for position, branch in enumerate(live):
+            if position and not complete:
+                yield branch.start, branch.end
+        yield from ((branch.start, branch.end) for branch in conditional.branches if branch.dead)
+
+
+def _complete(branch: Branch) -> bool:
+    return branch.depth == 0 and branch.low >= 0 and branch.last in (b"", b";", b"}")
