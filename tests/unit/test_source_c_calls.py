@@ -99,7 +99,6 @@ def test_only_what_is_left_ends() -> None:
         ("const struct s f(void)", "struct s ekg_result_;"),
         ("struct s { int x; } *f(void)", "struct s *ekg_result_;"),
         ("int (*f(int a))(char *)", "int (*ekg_result_) (char *);"),
-        ("int (*f(int a))[3]", "int (*ekg_result_) [ 3 ];"),
         ("__attribute__((noinline)) enum e /* why */ (f)(void)", "enum e ekg_result_;"),
         ("int f(a, b) int a; char b;", "int ekg_result_;"),
     ],
