@@ -41,7 +41,8 @@ def normalised(values: FloatArray, weight: FloatArray) -> FloatArray:
 
 def presence(parts: FloatArray, weight: FloatArray) -> FloatArray:
     """Return for which part of the time each heartbeat is there, (h,), of normalised ones (n, h) and (n,) lengths."""
-    shares: FloatArray = np.average(np.minimum(parts, 1.0), axis=0, weights=weight)
+    total = weight.sum()  # 0 in files that somebody made
+    shares: FloatArray = (np.minimum(parts, 1.0) * weight[:, None]).sum(axis=0) / (total if total > 0 else 1.0)
     return shares
 
 

@@ -1,5 +1,7 @@
 """Whether heartbeats tell the recorded story, on stories that are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -105,8 +107,6 @@ def test_lost_intervals_are_not_compared():
     fields = {
         name: getattr(beats, name)[:, kept] for name in ("busy_s", "executed", "recorded", "sum_s", "pulses", "present")
     }
-    from dataclasses import replace
-
     holed = replace(beats, start_s=beats.start_s[kept], end_s=beats.end_s[kept], **fields)
     found = agree(*recorded([(0, 5.0), (1, 5.0)], SITES[:2]), holed, align="clock")
     assert (found.agreement, found.compared_s) == (pytest.approx(1), pytest.approx(7))
@@ -171,14 +171,28 @@ def test_a_rate_factor_changes_nothing():
 
 
 def test_pulses_have_no_duration_and_count_all_the_same():
-    from dataclasses import replace
-
     beats = beaten(STORY, HEARTBEATS)
     zero = np.zeros_like(beats.busy_s)
     pulses = replace(beats, busy_s=zero, sum_s=zero, recorded=zero, pulses=beats.executed)
     found = agree(*recorded(STORY, SITES), pulses, align="clock")
     assert found.agreement == pytest.approx(1)
     assert [phase.mean_s for phase in found.phases] == [None] * 4
+
+
+@given(story=stories, seed=st.integers(0, 2**32 - 1), align=st.sampled_from(["clock", "scale", "warp"]))
+@settings(deadline=None)
+def test_intervals_that_no_clock_has_made(story, seed, align):
+    """Files may hold anything: intervals of no length, over each other, or of years."""
+    rng = np.random.default_rng(seed)
+    beats = beaten(story, HEARTBEATS)
+    start = rng.random(len(beats.end_s)) * rng.choice([0.0, 9.0, 1e9])
+    odd = replace(beats, start_s=start, end_s=start + rng.random(len(start)) * rng.choice([0.0, 1.0, 1e9]))
+    try:
+        found = agree(*recorded(story, SITES), odd, align=align, offset_s=float(rng.normal()))
+    except NoDataError:
+        return
+    assert 0 <= found.agreement <= 1
+    assert np.isfinite([found.balanced, found.compared_s, found.alignment.stretch]).all()
 
 
 def test_nothing_to_compare_is_said():

@@ -129,6 +129,11 @@ def test_one_process_by_its_clock(tmp_path, capsys):
     assert (status, found["alignment"]["kind"]) == (0, "clock")
     assert found["alignment"]["recorded_s"] == [2, 20]
     assert found["confusion"] == {"phases": [0, 1], "seconds": [[8, 0], [0, 10]], "silent": [2, 0]}
+    # 5 calls of either function in each of 10 seconds at 100 ns; the recording has 1 s of CPU time in each interval.
+    assert found["overhead"]["base"] == "cpu"
+    assert found["overhead"]["predicted_pct"] == pytest.approx(
+        100 * 100 * 100e-9 / found["overhead"]["base_s"], abs=1e-6
+    )
     for other in ({"pid": 4712}, {"host": "node8"}, {"start_mono_ns": 9 * SECOND}, {"start_mono_ns": None}):
         heartbeats(tmp_path / "ekg", turn=8, intervals=18, names=names, **(later | other))
         assert json.loads(answer(capsys, gmon, ekg, "--json")[1])["alignment"]["kind"] == "warp"
