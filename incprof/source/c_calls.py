@@ -3,7 +3,7 @@
 A body gets a second pair of braces, `{ ekg_begin(3); { ... } ekg_end(3); }`: the begin comes before its declarations,
 and no declaration comes after a statement, as C90 wants it. `return x;` becomes
 `return (ekg_result_ = (x), ekg_end(3), ekg_result_);`, every other exit `{ ekg_end(3); goto out; }`: each stays the one
-statement that it was, whatever it is the body of. No line is added: `__LINE__` stays what it was.
+statement that it was, whatever it is the body of. No line is added but the one that includes the header.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from incprof.errors import IncprofError
 from incprof.source.c_exits import Span, find_exits
 from incprof.source.c_macros import macros_of
-from incprof.source.c_marks import within
+from incprof.source.c_marks import strip_c, within
 from incprof.source.c_open import Open, block_of, opened, value_of
 from incprof.source.c_refusals import calls_refusal as calls_refusal
 from incprof.source.c_result import RESULT, result_declaration
 from incprof.source.c_scope import announcement_calls, include_insertion
+from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
 
 VOID = b"void " + RESULT + b";"
@@ -56,12 +58,17 @@ def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[
         file: A file in C.
         beats: Beats that neither their function or loop nor `calls_refusal` refuses.
         announce: Not empty: the file holds main, and says this there.
+
+    Raises:
+        IncprofError: A beat is refused after all, there is no main, or texts of the file look like ours.
     """
     by_function: dict[int, list[Beat]] = {}
     for beat in beats:
         by_function.setdefault(beat.function, []).append(beat)
     texts: list[_Text] = []
     macros = macros_of(file.data)
+    if announce and not any(function.is_main for function in file.functions):
+        raise IncprofError(f"{file.path}: no main in it to name heartbeats in")
     for position, function in enumerate(file.functions):
         first = announcement_calls(announce) if function.is_main else []
         if position in by_function or first:
@@ -69,7 +76,11 @@ def call_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence[
     if not texts:
         return []
     texts.sort(key=_Text.order)
-    return [include_insertion(file), *(Insertion(each.offset, within(each.text)) for each in texts)]
+    made = [Insertion(each.offset, within(each.text)) for each in texts]
+    made = [include_insertion(file, [each.offset for each in made]), *made]
+    if strip_c(insert(file.data, made)) != file.data:
+        raise IncprofError(f"{file.path}: texts in it look like heartbeats of ours: they could not be taken out again")
+    return made
 
 
 def _in_function(
@@ -125,7 +136,7 @@ def _pair(span: Span, opening: bytes, closing: bytes, *, exit_: bool = False) ->
 def _declaration(function: Node, data: bytes, macros: Mapping[bytes, bytes]) -> bytes:
     declared = result_declaration(function, data, macros)
     if isinstance(declared, str):
-        raise ValueError(f"calls_refusal was not asked: {declared}")
+        raise IncprofError(f"no pair of calls can go around it: {declared}")
     return declared
 
 

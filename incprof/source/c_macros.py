@@ -8,6 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 DEFINITION = re.compile(rb"[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(.*)", re.S)
+COMMENT = re.compile(rb"//.*|/\*.*?(?:\*/|\Z)", re.S)
 WORD = re.compile(rb"[A-Za-z_]\w*")
 LEAVING = frozenset({b"return", b"goto", b"break", b"continue"})
 
@@ -21,7 +22,7 @@ def macros_of(data: bytes) -> Mapping[bytes, bytes]:
     for line in data.replace(b"\r\n", b"\n").replace(b"\\\n", b" ").split(b"\n"):
         match = DEFINITION.match(line) if b"define" in line else None
         if match:
-            found.setdefault(match[1], []).append(match[2])
+            found.setdefault(match[1], []).append(COMMENT.sub(b" ", match[2]))
     return MappingProxyType({name: b" ".join(values) for name, values in found.items()})
 
 
