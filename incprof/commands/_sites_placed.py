@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from incprof.analysis.rates import Rate
 from incprof.commands._sites_place import Spot
+from incprof.source.locate import name_line
 from incprof.source.model import SourceFile
+from incprof.source.names import last_name
 
 UNKNOWN_RATE = Rate(None, "unknown", 1, None)
 
@@ -20,7 +22,8 @@ Kind = Literal["body", "loop"]
 class PlacedSite:
     """A site and its place, or the reason why it has none.
 
-    heartbeat: its id; 0 for a refused one. name: of the heartbeat, "function:kind". phases: that it stands for.
+    heartbeat: its id; 0 for a refused one. name: of the heartbeat, "function:kind", or
+    "function@line:kind" where two would be the same. phases: that it stands for.
     recorded: the function's name in the program. kind: what it is in the end; a loop that cannot be told is a body.
     source, function, loop: the parsed file, the position of the function in it, and that of the loop in the function
     (None for a body); source and function are None for a refused site. file, line: of the function or the loop; below
@@ -49,13 +52,16 @@ def describe(
     heartbeat: int, recorded: str, spot: Spot, phases: tuple[int, ...], phase_pct: float, rate: Rate
 ) -> PlacedSite:
     """Describe a site that has a place."""
-    file = spot.found.file
-    function = file.functions[spot.found.position]
+    file, position = spot.found.file, spot.found.position
+    function = file.functions[position]
     kind: Kind = "body" if spot.loop is None else "loop"
-    line = function.line if spot.loop is None else function.loops[spot.loop].line
+    line = name_line(file, position) if spot.loop is None else function.loops[spot.loop].line
+    # A PROGRAM is known by another name in the recording, and so to everything that reads it.
+    program = function.is_main and file.language in ("fortran", "fixed")
+    name = last_name(recorded) if program else function.name
     return PlacedSite(
-        heartbeat, f"{function.name}:{kind}", phases, recorded, kind, file, spot.found.position, spot.loop, file.path,
-        line, phase_pct, rate, spot.share, spot.note,
+        heartbeat, f"{name}:{kind}", phases, recorded, kind, file, position, spot.loop, file.path, line, phase_pct,
+        rate, spot.share, spot.note,
     )  # fmt: skip
 
 
@@ -70,9 +76,19 @@ def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
             phases = tuple(sorted({*first.phases, *site.phases}))
             places[key] = replace(first, heartbeat=min(ids, default=0), phases=phases)
     placed = _numbered([site for site in places.values() if not site.refusal])
-    twice = {name for name, count in Counter(site.name for site in placed).items() if count > 1}
-    placed = [replace(s, name=f"{s.name}:{s.line}") if s.name in twice else s for s in placed]
+    placed = _told_apart(_told_apart(placed, lambda site: site.line), lambda site: site.heartbeat)
     return placed + [site for site in places.values() if site.refusal]
+
+
+def _told_apart(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], int | None]) -> list[PlacedSite]:
+    """Sites of which those with the same name have a number behind the function's: `main@86:loop`."""
+    count = Counter(site.name for site in sites)
+    found = []
+    for site in sites:
+        function = site.name.removesuffix(f":{site.kind}")
+        name = f"{function}@{number(site)}:{site.kind}" if count[site.name] > 1 else site.name
+        found.append(replace(site, name=name))
+    return found
 
 
 def _numbered(sites: Sequence[PlacedSite]) -> list[PlacedSite]:

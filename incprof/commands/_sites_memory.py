@@ -1,0 +1,88 @@
+"""Which heartbeats were put in for which phases, kept in the run directory for whoever compares them later.
+
+A heartbeat may stand where no site was chosen: another function took a refused one's place, a loop became a body, a
+function inlined into main has the loop. Names alone do not tell that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from incprof.analysis.results import Phase, PhaseResult, Site
+
+if TYPE_CHECKING:
+    from incprof.commands._sites_placed import PlacedSite
+    from incprof.model import IntervalProfile
+
+STORE = "placed-sites.json"
+VERSION = 1
+ASKED = ("rank", "libs", "method", "k", "seed")
+
+
+def remember(directory: str, args: argparse.Namespace, sites: Sequence[PlacedSite]) -> None:
+    """Keep the placed sites of a run; a directory that cannot be written to is left alone."""
+    kept = [
+        {"name": s.name, "function": s.recorded, "kind": s.kind, "heartbeat": s.heartbeat, "phases": list(s.phases)}
+        for s in sites
+        if not s.refusal
+    ]
+    text = json.dumps({"version": VERSION, "asked": _asked(args), "sites": kept})
+    with contextlib.suppress(OSError):
+        handle, temporary = tempfile.mkstemp(dir=directory, prefix=STORE, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.replace(temporary, Path(directory) / STORE)
+        except OSError:
+            os.unlink(temporary)
+
+
+def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, args: argparse.Namespace) -> PhaseResult:
+    """The result with the sites that heartbeats were put in for; as it is if none were, for these very phases."""
+    try:
+        stored = json.loads((Path(directory) / STORE).read_bytes())
+        if stored["version"] != VERSION or stored["asked"] != _asked(args):
+            return result
+        entries = [_entry(item) for item in stored["sites"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return result
+    index = {function.name: i for i, function in reversed(list(enumerate(profile.functions)))}
+    known = [entry for entry in entries if entry["function"] in index]
+    return replace(result, phases=tuple(_with_sites(phase, known, index, profile) for phase in result.phases))
+
+
+def _with_sites(
+    phase: Phase, entries: Sequence[dict[str, Any]], index: dict[str, int], profile: IntervalProfile
+) -> Phase:
+    """A phase with the sites that stand for it."""
+    old = {(site.function.name, site.kind): site for site in phase.sites}
+    sites = []
+    for entry in entries:
+        if phase.id not in entry["phases"]:
+            continue
+        function = profile.functions[index[entry["function"]]]
+        name = entry["name"].removesuffix(f":{entry['kind']}")
+        was = old.get((function.name, entry["kind"]))
+        site = Site(entry["heartbeat"], index[entry["function"]], function, entry["kind"], 0.0, 0.0)
+        sites.append(replace(was or site, function=replace(function, name=name)))
+    return replace(phase, sites=tuple(sites))
+
+
+def _entry(item: dict[str, Any]) -> dict[str, Any]:
+    """A stored site, its fields of the types that they should have."""
+    phases = [int(phase) for phase in item["phases"]]
+    words = {key: str(item[key]) for key in ("name", "function", "kind")}
+    return {**words, "heartbeat": int(item["heartbeat"]), "phases": phases}
+
+
+def _asked(args: argparse.Namespace) -> dict[str, object]:
+    """What the phases depend on."""
+    return {key: getattr(args, key) for key in ASKED}

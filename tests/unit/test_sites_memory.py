@@ -1,0 +1,82 @@
+"""Placed sites travel with the run, to whoever looks at the same phases."""
+
+import argparse
+import json
+
+import pytest
+
+from incprof.analysis.phases import find_phases
+from incprof.analysis.rates import Rate
+from incprof.commands._sites_memory import STORE, as_placed, remember
+from incprof.commands._sites_placed import PlacedSite, merged
+from tests.unit.profiles import rows
+
+
+def arguments(**changed):
+    return argparse.Namespace(**{"rank": None, "libs": None, "method": "robust", "k": None, "seed": 0, **changed})
+
+
+def placed(heartbeat, name, phases, recorded, kind, *, function=0, loop=None, refusal=None):
+    rate = Rate(1.0, "counted", 1, 0.1)
+    return PlacedSite(
+        heartbeat, name, phases, recorded, kind, None, function, loop, "a.c", 7, 0.0, rate, refusal=refusal
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run():
+    profile = rows(*["a=90/1 main=10"] * 8, *["tiny=100/9 main=0"] * 8)
+    return profile, find_phases(profile)
+
+
+def names(result):
+    return [[(s.function.name, s.kind, s.heartbeat) for s in phase.sites] for phase in result.phases]
+
+
+def test_sites_that_took_the_place_of_others(run, tmp_path):
+    profile, result = run
+    sites = [
+        placed(1, "a:body", (0,), "a", "body"),
+        placed(5, "inlined@30:loop", (1,), "main", "loop"),
+        placed(0, "tiny:body", (1,), "tiny", "body", refusal="too often"),
+    ]
+    remember(str(tmp_path), arguments(), sites)
+    found = as_placed(result, profile, str(tmp_path), arguments())
+    assert names(found) == [[("a", "body", 1)], [("inlined@30", "loop", 5)]]
+    assert [profile.functions[s.index].name for phase in found.phases for s in phase.sites] == ["a", "main"]
+    # Other phases, other sites.
+    assert as_placed(result, profile, str(tmp_path), arguments(k=3)) == result
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "{", "[]", '{"version": 1}', '{"version": 1, "asked": {}, "sites": [7]}', "null", '{"version": 9}'],
+)
+def test_damaged_memory_is_no_memory(run, tmp_path, damage):
+    profile, result = run
+    assert as_placed(result, profile, str(tmp_path), arguments()) is result
+    (tmp_path / STORE).write_text(damage)
+    assert as_placed(result, profile, str(tmp_path), arguments()) is result
+    remember(str(tmp_path), arguments(), [placed(1, "a:body", (0,), "a", "body")])
+    stored = json.loads((tmp_path / STORE).read_text())
+    for value in (None, "x", [], {}):
+        stored["sites"] = value
+        (tmp_path / STORE).write_text(json.dumps(stored))
+        as_placed(result, profile, str(tmp_path), arguments())
+
+
+def test_sites_at_one_place_are_one_heartbeat():
+    sites = [
+        placed(1, "f:body", (0,), "f<int>", "body"),
+        placed(2, "f:body", (2,), "f<long>", "body"),
+        placed(3, "g:loop", (1,), "g", "loop", function=1, loop=0),
+        placed(3, "g:loop", (2,), "g", "loop", function=1, loop=4),
+        placed(0, "h:body", (1,), "h", "body", function=2),
+        placed(0, "x:body", (1,), "x", "body", refusal="no"),
+        placed(0, "x:body", (2,), "x", "body", refusal="no"),
+    ]
+    found = merged(sites)
+    assert [(s.heartbeat, s.phases) for s in found] == [
+        (1, (0, 2)), (3, (1,)), (4, (2,)), (5, (1,)), (0, (1, 2)),
+    ]  # fmt: skip
+    assert [s.name for s in found] == ["f:body", "g@7@3:loop", "g@7@4:loop", "h:body", "x:body"]
