@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload appekg
+C_ROOMS := runtime preload appekg analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
@@ -39,7 +39,7 @@ $(VENV)/.deps: pyproject.toml | tools
 
 # Editable: Python is used where it lies, the C library is built again when its sources change.
 $(VENV)/.installed: $(VENV)/.deps $(BUILT_FROM)
-	@echo "building libincprof.so"
+	@echo "building the C libraries"
 	@$(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 

@@ -1,0 +1,74 @@
+"""libincprof_native, loaded when it is used for the first time.
+
+`from incprof.analysis._native import ffi, native`; then `native().name(...)` is a C function.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import incprof
+from incprof.analysis._native_ffi import ffi as ffi
+from incprof.errors import IncprofError
+
+LIBRARY = "libincprof_native.so"
+
+
+def candidates() -> Iterator[Path]:
+    """Places where an installation may have put the library, the nearest first."""
+    package = Path(incprof.__file__).resolve().parent
+    yield package / "_lib" / LIBRARY
+    # An editable installation keeps the package in the checkout and the library in site-packages.
+    for entry in sys.path:
+        if entry:
+            yield Path(entry) / "incprof" / "_lib" / LIBRARY
+    # Built or installed by plain CMake.
+    yield package.parent / "build" / "analysis" / "native" / LIBRARY
+    machine = os.uname().machine
+    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
+        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu"):
+            yield Path(prefix) / directory / LIBRARY
+
+
+def find(environ: Mapping[str, str]) -> Path:
+    """Path of the library: $INCPROF_NATIVE_LIB if set, else where this package was installed.
+
+    Raises:
+        IncprofError: there is none.
+    """
+    given = environ.get("INCPROF_NATIVE_LIB")
+    if given:
+        if not os.path.isfile(given):
+            raise IncprofError(
+                f"INCPROF_NATIVE_LIB={given}: no such file; unset it, or set it to the path of {LIBRARY}"
+            )
+        return Path(os.path.abspath(given))
+    for path in candidates():
+        if path.is_file():
+            return path
+    raise IncprofError(f"{LIBRARY} was not found; install incprof again, or set INCPROF_NATIVE_LIB to its path")
+
+
+@functools.cache
+def native() -> Any:
+    """The C functions, as attributes. Thread-safe: two threads may both load it, which is harmless.
+
+    Raises:
+        IncprofError: the library was not found, cannot be loaded, or belongs to another release.
+    """
+    path = find(os.environ)
+    try:
+        loaded = ffi.dlopen(str(path), os.RTLD_NOW)
+        version = ffi.string(loaded.incprof_native_version()).decode()
+    except (OSError, AttributeError, ffi.error) as error:
+        raise IncprofError(f"{path} cannot be loaded: {error}; install incprof again") from None
+    if version != incprof.__version__:
+        raise IncprofError(
+            f"{path} is of release {version}, and this package of {incprof.__version__}; install incprof again"
+        )
+    return loaded
