@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from incprof.commands._agreement import Beaten, beats_of, load_beats, offset_s, overhead_of
 from incprof.commands._common import add_run_arguments, load, warn
 from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
+from incprof.commands._sites_memory import as_placed
 from incprof.commands._terminal import text_width, wants_colour
 from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
 
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
     warn(beaten.found.warnings)
     summary, result = analyse(recorded, profile, args)
     warn(result.warnings)
+    # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
+    result = as_placed(result, profile, recorded.directory, args)
     beats = beats_of(beaten, result)
     from incprof.analysis.agreement import agree
 
