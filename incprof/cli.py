@@ -19,6 +19,7 @@ VERBS = {
     "record": ("incprof.commands.record", "run a program and record its interval profiles"),
     "phases": ("incprof.commands.phases", "find the phases of a recorded run"),
     "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
+    "instrument": ("incprof.commands.instrument", "put heartbeats into the source, or take them out"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),

@@ -1,0 +1,157 @@
+"""Put heartbeats into the source: a patch, or the files themselves.
+
+    incprof instrument gmon-app --source . > beats.patch   # for git apply, or patch -p1, in the source directory
+    incprof instrument gmon-app --source . --write         # edits the files
+    incprof instrument --source . --remove                 # takes every heartbeat out again
+
+Sites are those of `incprof sites`, or the ones named with --site. docs/instrument.md explains the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incprof.commands._common import add_run_arguments, exit_status, load, warn
+from incprof.commands._output import check_target, write_bytes
+from incprof.errors import IncprofError, NoDataError, UsageError
+
+if TYPE_CHECKING:
+    from incprof.analysis.rates import Rate
+    from incprof.commands._sites import PlacedSite
+    from incprof.source.write import Version
+
+NAME = "instrument"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    from incprof.commands._instrument_check import add_check_arguments
+    from incprof.commands._sites_arguments import add_site_arguments
+
+    add_run_arguments(parser, optional=True)
+    parser.add_argument("--source", required=True, metavar="SRC", help="directory that holds the program's source")
+    add_site_arguments(parser)
+    parser.add_argument("--style", choices=("scope", "calls"), default="scope", help="in C: guards, or calls (scope)")
+    parser.add_argument(
+        "--macro-blank", action="append", default=[], metavar="NAMES", help="macros that the parser shall not see: A,B"
+    )
+    add_check_arguments(parser)
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--patch", metavar="FILE", help="write the unified diff there, not to stdout")
+    action.add_argument("--write", action="store_true", help="edit the files")
+    action.add_argument("--remove", action="store_true", help="edit the files: take all heartbeats out again")
+    parser.add_argument("--force", action="store_true", help="replace the file of --patch")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find the sites, check what would become of the files, then write the patch or the files."""
+    root = Path(args.source)
+    if not root.is_dir():
+        raise NoDataError(f"--source {root}: no such directory")
+    if args.remove:
+        return remove(root)
+    if args.directory is None:
+        raise UsageError("which run's sites? give its directory (only --remove needs none)")
+    target = args.patch or "-"
+    check_target(target, force=args.force, binary=False)
+    return insert(root, target, args)
+
+
+def insert(root: Path, target: str, args: argparse.Namespace) -> int:
+    """Put the heartbeats of a run's sites in."""
+    from incprof.commands._instrument_check import check_versions
+    from incprof.commands._instrument_plan import plan_files, with_style
+    from incprof.commands._phases import check_phase_arguments
+    from incprof.commands._sites import find_sites
+    from incprof.source.plan import with_heartbeats
+    from incprof.source.write import replace_all
+
+    check_phase_arguments(args)
+    blank = [name for names in args.macro_blank for name in names.split(",") if name]
+    recorded, profile = load(args)
+    warn(profile.warnings)
+    _, result, found = find_sites(recorded, profile, args, blank=blank)
+    warn(result.warnings)
+    sites = with_style(found, args.style)
+    tell(sites, by_hand=bool(args.site))
+    refuse(sites, by_hand=bool(args.site))
+    plans = plan_files(root, recorded, profile, sites, exe=args.exe, blank=blank)
+    versions = with_heartbeats(root, plans, args.style)
+    check_versions(root, versions, args)
+    if args.write:
+        replace_all(root, versions)
+    else:
+        write_patch(versions, target)
+    if versions:
+        say(f"{files(versions)} {'changed' if args.write else 'in the patch'}")
+        say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")
+    else:
+        say("nothing to change: these heartbeats are in the source")
+    return exit_status(profile)
+
+
+def remove(root: Path) -> int:
+    """Take out what was put in, by whatever run."""
+    from incprof.source.plan import without_heartbeats
+    from incprof.source.write import replace_all
+
+    versions = without_heartbeats(root)
+    replace_all(root, versions)
+    say(f"heartbeats taken out of {files(versions)}" if versions else f"{root}: no heartbeats of incprof in it")
+    return 0
+
+
+def refuse(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
+    """Stop where nothing, or not all that was asked for by name, can be put in.
+
+    Raises:
+        IncprofError: a site that was named cannot be instrumented.
+        NoDataError: no site can be.
+    """
+    refused = next((site for site in sites if site.refusal), None)
+    if refused is not None and by_hand:
+        raise IncprofError(f"--site {refused.recorded}: {refused.refusal}; nothing was written")
+    if all(site.refusal for site in sites):
+        reason = f": {refused.recorded}: {refused.refusal}" if refused else ": the run has no sites"
+        raise NoDataError(f"no heartbeat can be put in{reason}")
+
+
+def tell(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
+    """Say what goes where, and what does not, a line for each on stderr."""
+    for site in sites:
+        phases = "by hand" if by_hand else f"phase {', '.join(map(str, site.phases))}"
+        where = f" at {site.file}:{site.line}" if site.file else ""
+        if site.refusal:
+            say(f"{phases}: {site.recorded}{where} refused: {site.refusal}")
+        else:
+            note = f" ({site.note})" if site.note else ""
+            say(f"heartbeat {site.heartbeat}, {phases}: {site.name}{where}, {cost_of(site.rate)}{note}")
+
+
+def cost_of(rate: Rate) -> str:
+    """What the beats of a site are predicted to cost."""
+    if rate.beats_hz is None or rate.overhead_pct is None:
+        return "how often it beats is not known"
+    factor = f", 1 in {rate.factor} recorded" if rate.factor > 1 else ""
+    return f"{rate.beats_hz:.3g} beats/s ({rate.basis}){factor}, predicted overhead {rate.overhead_pct:.2g} %"
+
+
+def write_patch(versions: Sequence[Version], target: str) -> None:
+    """Write the unified diff."""
+    from incprof.source.patch import difference
+
+    write_bytes(target, lambda out: out.writelines(difference(v.path, v.old, v.new) for v in versions))
+
+
+def files(versions: Sequence[Version]) -> str:
+    """How many files."""
+    return "1 file" if len(versions) == 1 else f"{len(versions)} files"
+
+
+def say(line: str) -> None:
+    """Tell the user, beside the data on stdout."""
+    print(f"incprof: {line}", file=sys.stderr)

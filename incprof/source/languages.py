@@ -1,0 +1,76 @@
+"""From a file's name to its language, and from its bytes to functions and loops, with nothing of ours in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from incprof.errors import NoDataError
+from incprof.source.c_marks import strip_c
+from incprof.source.c_parse import parse_c
+from incprof.source.fortran_marks import strip_fortran
+from incprof.source.fortran_parse import parse_fortran
+from incprof.source.model import Language, SourceFile
+
+C, HEADERS = frozenset(".c".split()), frozenset(".h .inc .def".split())
+CPP = frozenset(".cc .cpp .cxx .c++ .cp .hh .hpp .hxx .h++ .ipp .inl .tpp .tcc .txx".split())
+FREE = frozenset(".f90 .f95 .f03 .f08 .f18".split())
+FIXED = frozenset(".f .for .ftn .f77".split())
+
+# What C has no use for at the start of a line: a header with one of these is C++.
+ONLY_CPP = re.compile(
+    rb"^[ \t]*(?:template\s*<|namespace\b|using\s|class\s+\w+|(?:public|private|protected)\s*:)", re.M
+)
+# Of generated sources; a parser would need gigabytes for more.
+MOST_BYTES = 64 << 20
+
+
+def language_of(path: str, data: bytes) -> Language | None:
+    """The language of a file, by its suffix, and for a header by what it holds; None for other files."""
+    suffix = Path(path).suffix
+    lower = suffix.lower()
+    if suffix == ".C" or lower in CPP:
+        return "c++"
+    if lower in C:
+        return "c"
+    if lower in HEADERS:
+        return "c++" if ONLY_CPP.search(data) else "c"
+    if lower in FREE:
+        return "fortran"
+    return "fixed" if lower in FIXED else None
+
+
+def read_source(path: Path) -> bytes:
+    """The bytes of a source file.
+
+    Raises: NoDataError when it cannot be read, or is larger than 64 MiB.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise NoDataError(f"{path}: larger than {MOST_BYTES >> 20} MiB: no heartbeat is put into such a file")
+        return path.read_bytes()
+    except OSError as error:
+        raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def strip(data: bytes, language: Language) -> bytes:
+    """The bytes without the heartbeats that were put in here; the same bytes where there are none."""
+    if language in ("c", "c++"):
+        return strip_c(data)
+    return strip_fortran(data, fixed=language == "fixed")
+
+
+def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> SourceFile:
+    """Read, strip and parse a file below `root`. blank: macros that the parser shall not see.
+
+    Raises: NoDataError when it cannot be read, or is in no language that is known here.
+    """
+    data = read_source(root / relative)
+    language = language_of(relative, data)
+    if language is None:
+        raise NoDataError(f"{relative}: neither C, C++ nor Fortran by its name")
+    clean = strip(data, language)
+    if language in ("c", "c++"):
+        return parse_c(relative, clean, cpp=language == "c++", blank=blank)
+    return parse_fortran(relative, clean, fixed=language == "fixed")

@@ -1,0 +1,77 @@
+"""Which files of a tree change when heartbeats go in, or come out, and to what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from incprof.errors import NoDataError
+from incprof.source.c_calls import call_insertions
+from incprof.source.c_scope import scope_insertions
+from incprof.source.edits import insert
+from incprof.source.fortran_insert import fortran_insertions
+from incprof.source.languages import language_of, read_source, strip
+from incprof.source.model import Announcement, Beat, Insertion, SourceFile, Style
+from incprof.source.write import Version, inside
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """What goes into one file. announce: for the one with main, what it says of all heartbeats."""
+
+    file: SourceFile
+    beats: tuple[Beat, ...] = ()
+    announce: tuple[Announcement, ...] = ()
+
+
+def insertions(plan: FilePlan, style: Style) -> list[Insertion]:
+    """What to put in. C++ has scope guards with every compiler: `style` is for C."""
+    if plan.file.language in ("fortran", "fixed"):
+        return fortran_insertions(plan.file, plan.beats, plan.announce)
+    if style == "calls" and plan.file.language == "c":
+        return call_insertions(plan.file, plan.beats, plan.announce)
+    return scope_insertions(plan.file, plan.beats, plan.announce)
+
+
+def with_heartbeats(root: Path, plans: Sequence[FilePlan], style: Style) -> list[Version]:
+    """The files that change, by path: those of the plans, and those that have heartbeats of an earlier plan.
+
+    Raises: IncprofError, NoDataError when a file cannot be read or lies outside of the tree.
+    """
+    wanted = {plan.file.path: insert(plan.file.data, insertions(plan, style)) for plan in plans}
+    return _versions(root, wanted)
+
+
+def without_heartbeats(root: Path) -> list[Version]:
+    """The files that have heartbeats of ours, and what they are without them."""
+    return _versions(root, {})
+
+
+def _versions(root: Path, wanted: Mapping[str, bytes]) -> list[Version]:
+    found = []
+    for path in sorted({*wanted, *_sources(root)}):
+        old = read_source(inside(root, path))
+        new = wanted.get(path)
+        if new is None:
+            language = language_of(path, old)
+            new = strip(old, language) if language else old
+        if new != old:
+            found.append(Version(path, old, new))
+    return found
+
+
+def _sources(root: Path) -> Iterator[str]:
+    """Source files below a directory that could hold heartbeats; hidden directories and links are not looked into."""
+    for directory, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = os.path.join(directory, name)
+            if language_of(name, b"") is None or os.path.islink(path) or not os.path.isfile(path):
+                continue
+            try:
+                if b"incprof" in read_source(Path(path)):
+                    yield os.path.relpath(path, root)
+            except NoDataError:
+                continue
