@@ -14,7 +14,7 @@ _TOKEN = re.compile(rb"[{}();]")
 _AFTER_PARAMETERS = re.compile(
     rb"\)(?:\s|const\b|volatile\b|noexcept\b|override\b|final\b|try\b|mutable\b|&)*+\Z", re.S
 )
-_NAMESPACE = re.compile(rb"\s*(?:inline\s+)?namespace\b([\w\s:]*)\Z")
+_NAMESPACE = re.compile(rb"(?:[\s\w]*\s)?(?:inline\s+)?namespace\b([\w\s:]*)\Z")
 _LINKAGE = re.compile(rb'\s*extern\s*"[^"]*"\s*\Z')
 _RECORD = re.compile(rb"\b(class|struct|union)\b([^{;=]*)\Z", re.S)
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -69,7 +69,7 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
         if which == b"{":
             kind, name = _kind(code[head:at], cpp) if outside and parens == 0 else ("inner", ())
             stack.append(_Open(at, head, kind, name, parens))
-            if kind == "body":
+            if kind == "body" or (cpp and kind in ("space", "record")):
                 found.declarations.append((head, at))
             outside = outside and kind in ("space", "record")
             head = at + 1 if outside else head

@@ -30,14 +30,14 @@ class FoundLoop:
 
 @dataclass(slots=True)
 class Inside:
-    """Loops, an outer one before those in it; offsets and names of labels, gotos and labels whose address is taken.
+    """What a definition of these bytes holds: loops, an outer one before those in it; offsets and names of labels.
 
-    computed: offsets of jumps to an address, or in assembler.
+    computed: offsets of jumps in assembler.
     """
 
+    span: tuple[int, int]
     loops: list[FoundLoop] = field(default_factory=list)
     labels: list[tuple[int, bytes]] = field(default_factory=list)
-    gotos: list[tuple[int, bytes]] = field(default_factory=list)
     computed: list[int] = field(default_factory=list)
 
 
@@ -52,7 +52,7 @@ class _Place:
 
 def find_inside(definition: Node, seen: bytes) -> Inside:
     """Look through a definition; what is in a function or lambda nested in it is not its own."""
-    found = Inside()
+    found = Inside((definition.start_byte, definition.end_byte))
     waiting = [(child, _Place()) for child in reversed(definition.children)]
     while waiting:
         node, place = waiting.pop()
@@ -93,12 +93,6 @@ def _note(found: Inside, node: Node, place: _Place, seen: bytes) -> None:
         label = node.child_by_field_name("label")
         if label is not None:
             found.labels.append((node.start_byte, seen[label.start_byte : label.end_byte]))
-    elif kind == "goto_statement":
-        label = node.child_by_field_name("label")
-        if label is None or node.has_error or any(child.type == "pointer_expression" for child in node.children):
-            found.computed.append(node.start_byte)
-        else:
-            found.gotos.append((node.start_byte, seen[label.start_byte : label.end_byte]))
     elif kind == "gnu_asm_goto_list":
         found.computed.append(node.start_byte)
 

@@ -6,11 +6,12 @@ import re
 from bisect import bisect_right
 
 from incprof.source.c_inside import FoundLoop, Inside
+from incprof.source.c_jumps import MOST_NESTED, jumped_into
 from incprof.source.c_refuse import split_by_directive
 from incprof.source.c_view import View
 from incprof.source.model import Loop
 
-_MOST_NESTED = 64
+_CASE = re.compile(rb"\b(?:case|default)\b")
 _JUMP_IN = re.compile(rb"\b(?:case|default)\b|[;{}:]\s*[A-Za-z_]\w*\s*:(?!:)")
 _PRAGMA = re.compile(rb"\s*#\s*pragma\s+(omp|acc)\b(.*)", re.S)
 _PERFECT = re.compile(rb"\b(?:collapse|ordered|tile|sizes)\s*\(([^)]*)\)")
@@ -21,7 +22,7 @@ _SHOUTED = re.compile(rb"_*[A-Z][A-Z0-9_]*")
 
 def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, ...]:
     """All loops that have a body. everywhere: why there can be no beat in any of them."""
-    jumped = _jumped_into(inside)
+    jumped = jumped_into(inside, view)
     pragmas = [_before(each, view) for each in inside.loops]
     kept = [i for i, each in enumerate(inside.loops) if each.body is not None]
     position = {old: new for new, old in enumerate(kept)}
@@ -52,7 +53,7 @@ def _structure(each: FoundLoop, view: View) -> str | None:
     assert body is not None
     if each.broken:
         return "inside of what cannot be read"
-    if each.depth > _MOST_NESTED:
+    if each.depth > MOST_NESTED:
         return "nested too deep"
     if body.type != "compound_statement":
         return _without_braces(each, view)
@@ -62,6 +63,9 @@ def _structure(each: FoundLoop, view: View) -> str | None:
         return "a directive splits its header or braces"
     if body.has_error and _JUMP_IN.search(view.code, body.start_byte + 1, body.end_byte):
         return "a part of its body cannot be read"
+    for case in _CASE.finditer(view.text.bare, body.start_byte, body.end_byte):
+        if view.code[case.start() : case.end()].isspace():
+            return "a case label in it is in a branch of #if that is no whole statement"
     return _gap(each, view)
 
 
@@ -99,7 +103,7 @@ def _directives(i: int, inside: Inside, pragmas: list[tuple[int, bool]]) -> str 
     """Loops that must stay perfectly nested for OpenMP or OpenACC, or run on a device."""
     at: int | None = i
     distance = 0
-    while at is not None and distance <= _MOST_NESTED:
+    while at is not None and distance <= MOST_NESTED:
         levels, device = pragmas[at]
         if device:
             return "runs on a device"
@@ -121,44 +125,6 @@ def _before(each: FoundLoop, view: View) -> tuple[int, bool]:
         device |= match[1] == b"acc" or bool(_DEVICE.search(match[2]))
         for count in _PERFECT.findall(match[2]):
             number = count.strip()
-            levels = max(levels, int(number[:4]) if number.isdigit() else _MOST_NESTED)
+            levels = max(levels, int(number[:4]) if number.isdigit() else MOST_NESTED)
         at, start = at - 1, first
     return levels, device
-
-
-def _jumped_into(inside: Inside) -> list[str | None]:
-    """For each loop, the way by which control gets into its body past the start."""
-    reasons: list[str | None] = [
-        "a case label in it belongs to a switch around it" if each.entered else None for each in inside.loops
-    ]
-    labels: dict[bytes, list[int]] = {}
-    for offset, name in inside.labels:
-        labels.setdefault(name, []).append(offset)
-    holders = {offset: _holders(offset, inside) for offset, _ in inside.labels}
-    for offset, name in inside.gotos:
-        for label in labels.get(name, ()):
-            for i in holders[label]:
-                body = inside.loops[i].body
-                if body is not None and not body.start_byte <= offset < body.end_byte:
-                    reasons[i] = reasons[i] or "a goto from outside jumps into it"
-    if inside.computed:
-        for i in {i for found in holders.values() for i in found}:
-            reasons[i] = reasons[i] or "a computed goto may jump into it"
-        for offset in inside.computed:
-            for i in _holders(offset, inside):
-                reasons[i] = reasons[i] or "a computed goto may jump out of it"
-    return reasons
-
-
-def _holders(offset: int, inside: Inside) -> list[int]:
-    """The loops around an offset."""
-    at: int | None = bisect_right(inside.loops, offset, key=lambda each: each.node.start_byte) - 1
-    if at == -1:
-        return []
-    found: list[int] = []
-    while at is not None and len(found) <= _MOST_NESTED:
-        each = inside.loops[at]
-        if each.node.start_byte <= offset < each.node.end_byte:
-            found.append(at)
-        at = each.parent
-    return found

@@ -11,27 +11,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-Span = tuple[int, int]
+from incprof.source.c_words import (
+    RECORDS,
+    SPECIFIERS,
+    TYPES,
+    WITH_GROUP,
+    Span,
+    Token,
+    is_group,
+    of_parameters,
+    tokens_of,
+)
 
-_SPECIFIERS = frozenset(
-    b"static inline extern const volatile register restrict __restrict __restrict__ __inline __inline__ __forceinline "
-    b"__extension__ constexpr consteval constinit virtual explicit friend typedef thread_local _Thread_local __thread "
-    b"_Noreturn typename mutable template __const __volatile__ _Atomic export".split()
-)
-_TYPES = frozenset(
-    b"void int char short long float double signed unsigned bool _Bool auto wchar_t char8_t char16_t char32_t "
-    b"__int128 __int64 _Complex __signed__ _Float128 __float128".split()
-)
-_RECORDS = frozenset(b"struct union enum class".split())
-_WITH_GROUP = frozenset(
-    b"__attribute__ __attribute __declspec alignas _Alignas __asm__ asm __asm decltype typeof __typeof__ __typeof "
-    b"noexcept throw requires _Static_assert static_assert explicit".split()
-)
 _TRAILERS = frozenset(b"const volatile override final mutable try noexcept throw requires default delete".split())
 _OTHER = frozenset(
     b"using namespace static_assert _Static_assert asm __asm__ import module concept goto return if".split()
 )
-_TOKEN = re.compile(rb"[A-Za-z_]\w*|::|->|\S")
+_NO_MACROS = SPECIFIERS | TYPES | RECORDS | WITH_GROUP
 _NAMES = re.compile(rb"\(\s*[A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*\s*\)")
 
 
@@ -56,53 +52,20 @@ def _arguments(code: bytes, end: int) -> int:
     return end
 
 
-@dataclass(slots=True)
-class _Token:
-    text: bytes
-    start: int
-    end: int
-    kind: str  # word, group, name (qualified or with template arguments), other
-
-
 def macros_in(code: bytes, start: int, end: int, *, cpp: bool) -> Iterator[Span]:
     """The macros among the specifiers of one declaration, and behind a function's parameters."""
-    tokens = _tokens(code, start, end, cpp)
+    tokens = tokens_of(code, start, end, cpp)
     yield from _Declaration(tokens, code, end, cpp).macros()
-
-
-def _tokens(code: bytes, start: int, end: int, cpp: bool) -> list[_Token]:
-    """Words and others; what is in parentheses, or in the angle brackets of a template, is one."""
-    found: list[_Token] = []
-    depth = angles = 0
-    for match in _TOKEN.finditer(code, start, end):
-        text = match[0]
-        if depth or text == b"(":
-            if depth == 0:
-                found.append(_Token(text, match.start(), end, "group"))
-            depth += (text == b"(") - (text == b")")
-            found[-1].end = match.end()
-        elif cpp and (angles or text == b"<") and found:
-            angles += (text == b"<") - (text == b">")
-            found[-1] = _Token(found[-1].text, found[-1].start, match.end(), _angled(found[-1]))
-        elif cpp and found and (text == b"::" or found[-1].text == b"::") and found[-1].kind in ("word", "name"):
-            found[-1] = _Token(text, found[-1].start, match.end(), "name")
-        else:
-            kind = "word" if text[:1].isalpha() or text[:1] == b"_" else "name" if text == b"::" else "other"
-            found.append(_Token(text, match.start(), match.end(), kind))
-    return found
-
-
-def _angled(token: _Token) -> str:
-    return "template" if token.text == b"template" or token.kind == "template" else "name"
 
 
 @dataclass(slots=True)
 class _Declaration:
-    tokens: list[_Token]
+    tokens: list[Token]
     code: bytes
     end: int
     cpp: bool
-    words: list[_Token] = field(default_factory=list)  # that may be the type, or macros
+    words: list[Token] = field(default_factory=list)  # that may be the type, or macros
+    behind: list[Token] = field(default_factory=list)  # a star
     typed: bool = False
     pointed: bool = False
 
@@ -112,56 +75,85 @@ class _Declaration:
         while at < len(self.tokens):
             token = self.tokens[at]
             after = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-            if token.text in _OTHER or token.text == b"operator":
-                break
-            if token.kind == "word" and after is not None and after.text == b":" and self.cpp:
-                yield from self._all()  # public: what was before is no part of a declaration
-                self.words, self.typed, at = [], False, at + 2
-            elif token.kind == "word" and token.text not in _WITH_GROUP and after is not None and after.kind == "group":
-                if not self._call(at):
-                    yield from self._specifiers()
-                    if not self._old_style(at + 1):
-                        yield from self._behind(at + 2)
+            if token.kind in ("word", "name") and token.text not in _NO_MACROS and is_group(after):
+                if token.kind == "name" or not self._call(at):
+                    yield from self._function(at + 1)
                     return
-                yield token.start, after.end
+                yield token.start, self.tokens[at + 1].end
                 at += 2
-            elif self._plain(at, after):
-                at += 1 + (token.text in _RECORDS) + (token.text in _WITH_GROUP and _is_group(after))
+            elif self.cpp and token.kind == "word" and after is not None and after.text == b":":
+                yield from _spans(self.words)  # public: is no part of a declaration, nor is what was before
+                self.words, self.typed, at = [], False, at + 2
+            elif token.text in RECORDS:
+                self.typed = True
+                extra = self._before_tag(at + 1)
+                yield from _spans(self.tokens[at + 1 : at + 1 + extra])
+                at += 2 + extra
+            elif self._plain(token):
+                at += 1 + (token.text in WITH_GROUP and is_group(after))
             else:
-                if token.kind == "name" and _is_group(after):
-                    yield from self._specifiers()
-                    yield from self._behind(at + 2)
-                elif token.text in (b";", b"=", b",", b"[") or token is self.tokens[-1]:
-                    self._drop_variable()
-                    yield from self._specifiers()
+                yield from self._other(token)
                 return
-            if at >= len(self.tokens):
-                self._drop_variable()
-                yield from self._specifiers()
+        yield from self._variable()
 
-    def _plain(self, at: int, after: _Token | None) -> bool:
+    def _function(self, parameters: int) -> Iterator[Span]:
+        """The rest of a function's declaration, from its parameters on."""
+        yield from self._specifiers()
+        yield from of_parameters(self.code, self.tokens[parameters], cpp=self.cpp)
+        if not self._old_style(parameters):
+            yield from self._behind(parameters + 1)
+
+    def _variable(self) -> Iterator[Span]:
+        """The last word is what is declared."""
+        declared = self.behind if self.pointed else self.words
+        if declared:
+            declared.pop()
+        yield from self._specifiers()
+
+    def _other(self, token: Token) -> Iterator[Span]:
+        """What a declaration's specifiers end with, if it is neither a name nor parameters."""
+        if token.text in (b"namespace", b"using"):
+            yield from _spans(self.words)
+        elif token.kind == "group":  # of a function that returns a pointer to one
+            yield from self._specifiers()
+        elif token.text in (b"=", b",", b"["):
+            yield from self._variable()
+
+    def _plain(self, token: Token) -> bool:
         """Take a token as one of the specifiers; tell if it is one."""
-        token = self.tokens[at]
-        if token.kind == "template" or token.text in _SPECIFIERS or token.text == b'"':
+        if token.text in _OTHER or token.text == b"operator":
+            return False
+        if token.kind == "template" or token.text in SPECIFIERS or token.text == b'"':
             return True
-        if token.text in _TYPES or token.text in _RECORDS:
+        if token.text in TYPES or token.kind == "name":
             self.typed = True
-        elif token.text in _WITH_GROUP:
+        elif token.text in WITH_GROUP:
             self.typed |= token.text in (b"decltype", b"typeof", b"__typeof__", b"__typeof")
         elif token.text in (b"*", b"&"):
             self.pointed = True
-        elif token.kind == "word" and not self.pointed:
-            self.words.append(token)
-        elif token.kind == "name" and not _is_group(after):
-            self.typed = True
-        elif token.kind != "word":
+        elif token.kind == "word":
+            (self.behind if self.pointed else self.words).append(token)
+        else:
             return False
         return True
+
+    def _before_tag(self, at: int) -> int:
+        """How many tokens stand between `class` and the class's name: `class EXPORT(x) Mesh`."""
+        count = 0
+        while at + count + 1 < len(self.tokens):
+            token, after = self.tokens[at + count], self.tokens[at + count + 1]
+            group = after.kind == "group" and at + count + 2 < len(self.tokens)
+            follows = self.tokens[at + count + 2] if group else after
+            if token.kind != "word" or token.text in WITH_GROUP or follows.kind != "word" or follows.text == b"final":
+                break
+            count += 1 + group
+        # `struct tm y;` has a variable there.
+        return count if self.cpp and self.code[self.end : self.end + 1] == b"{" else 0
 
     def _call(self, at: int) -> bool:
         """Whether a word with parentheses is a macro among the specifiers, not the function itself."""
         rest = self.tokens[at + 2 :]
-        if not rest or rest[0].kind not in ("word", "name", "template") or rest[0].text in _TRAILERS | _WITH_GROUP:
+        if not rest or rest[0].kind not in ("word", "name", "template") or rest[0].text in _TRAILERS | WITH_GROUP:
             return False
         named = next((i for i, token in enumerate(rest) if token.kind == "group"), None)
         if named is None:
@@ -179,34 +171,25 @@ class _Declaration:
         return not self.cpp and ends and at + 1 < len(self.tokens) and self._names_only(at)
 
     def _specifiers(self) -> Iterator[Span]:
-        """All words if the type is known, else all but the last."""
-        for word in self.words if self.typed else self.words[:-1]:
-            yield word.start, word.end
-
-    def _all(self) -> Iterator[Span]:
-        yield from ((word.start, word.end) for word in self.words)
-
-    def _drop_variable(self) -> None:
-        """The last word of a declaration without parentheses is what it declares."""
-        if self.words and not self.pointed:
-            self.words.pop()
+        """All words if the type is known, else all but the last; and those behind a star."""
+        yield from _spans([*(self.words if self.typed else self.words[:-1]), *self.behind])
 
     def _behind(self, at: int) -> Iterator[Span]:
         """Macros between the parameters and the body."""
         while at < len(self.tokens):
             token = self.tokens[at]
             after = self.tokens[at + 1] if at + 1 < len(self.tokens) else None
-            if token.text in _WITH_GROUP and _is_group(after):
+            if token.text in WITH_GROUP and is_group(after):
                 at += 2
             elif token.text in _TRAILERS or token.text == b"&":
                 at += 1
             elif token.kind == "word":
-                end = after.end if _is_group(after) and after else token.end
+                end = after.end if is_group(after) and after else token.end
                 yield token.start, end
-                at += 1 + _is_group(after)
+                at += 1 + is_group(after)
             else:
                 return
 
 
-def _is_group(token: _Token | None) -> bool:
-    return token is not None and token.kind == "group"
+def _spans(tokens: Sequence[Token]) -> Iterator[Span]:
+    yield from ((token.start, token.end) for token in tokens)

@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "destructor_name", "operator_name"})
 _AFTER_CONVERSION = re.compile(r"\s*\(.*", re.S)
+_NO_NAMES = frozenset("if else for while do switch return namespace void int struct class sizeof catch".split())
 _SPACE = re.compile(r"\s+")
 
 
@@ -35,7 +36,8 @@ def function_name(node: Node, seen: bytes) -> str:
             else next((c for c in now.named_children if "declarator" in c.type), None)
             or (next((child for child in now.named_children if child.type in _NAMES), None))
         )
-    return _spelled(now, seen) if now is not None else ""
+    name = _spelled(now, seen) if now is not None else ""
+    return "" if name in _NO_NAMES else name
 
 
 def record_name(node: Node, seen: bytes) -> str:

@@ -10,8 +10,9 @@ from tree_sitter import Node
 from incprof.source.c_inside import find_inside
 from incprof.source.c_loops import loops_of
 from incprof.source.c_names import function_name, record_name
+from incprof.source.c_pieces import Pieces
 from incprof.source.c_refuse import FileFacts, refusal_everywhere, refusal_of_body
-from incprof.source.c_view import Pieces, View, body_of, parse, view_of
+from incprof.source.c_view import View, body_of, parse, view_of
 from incprof.source.model import SourceFile, SourceFunction
 
 _RECORDS = ("class_specifier", "struct_specifier", "union_specifier")
@@ -71,6 +72,8 @@ def _definitions(root: Node, view: View) -> Iterator[_Found]:
         if node.type in ("function_definition", "lambda_expression"):
             body = body_of(node)
             block = view.blocks.bodies.get(body.start_byte) if body is not None else None
+            if block is not None and body is not None and block.end != body.end_byte:
+                continue  # it is to be parsed by itself
             own = "lambda" if node.type == "lambda_expression" else function_name(node, view.seen)
             if body is not None and own and (nested or block is not None or own == "lambda"):
                 names = (*(block.names if block is not None and not nested else names), own)

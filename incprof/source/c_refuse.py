@@ -10,8 +10,9 @@ from tree_sitter import Node
 from incprof.source.c_view import View
 
 _CONSTANT = re.compile(rb"\b(?:constexpr|consteval)\b")
-_NAKED = re.compile(rb"\b_*naked_*\b")
-_INTERRUPT = re.compile(rb"\b_*(?:interrupt|interrupt_handler|no_caller_saved_registers)_*\b")
+_NAKED = re.compile(
+    rb"(?:__attribute(?:__)?\s*\(|__declspec\s*\(|\[\[)[^;{\]]*?\b_*(?:naked|interrupt|no_caller_saved_registers)_*\b"
+)
 _DEVICE = re.compile(rb"\b(?:__global__|__device__|__kernel)\b")
 _COROUTINE = re.compile(rb"\bco_(?:await|yield|return)\b")
 _TAIL_CALL = re.compile(rb"\bmusttail\b")
@@ -40,7 +41,7 @@ def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: Fil
         return "generated file: a #line directive in it names another one"
     if _CONSTANT.search(head):
         return "evaluated by the compiler: constexpr"
-    if _NAKED.search(head) or _INTERRUPT.search(head):
+    if _NAKED.search(head):
         return "has no usual entry: naked, or an interrupt handler"
     if _DEVICE.search(head):
         return "runs on a device"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import tree_sitter_c
 import tree_sitter_cpp
-from tree_sitter import Language, Node, Parser, Range
+from tree_sitter import Language, Node, Parser
 
 from incprof.source.c_blocks import Blocks, find_blocks
 from incprof.source.c_mask import macros_in, named_macros
 from incprof.source.c_text import Text, blanks, kept_and_dropped, read_text
 
 _DEFINITION = re.compile(rb"\s*#\s*define\s+([A-Za-z_]\w*)(.*)", re.S)
+_GOTO = re.compile(rb"\bgoto\s+([A-Za-z_]\w*)")
 _NESTED = re.compile(rb"\{.*\}|\([^()]*\)", re.S)
 _EMPTY_STATEMENT = re.compile(rb"\s*;")
 
@@ -27,7 +27,7 @@ class View:
 
     text: directives and their conditionals. code: no comments, strings, directives, branches that are left out, or
     macros the user named. seen: the file without directives, such branches, and macros. macros: of what the file
-    defines, the names that may stand for more than one statement.
+    defines, the names that may stand for more than one statement; macro_labels: the labels that they jump to.
     """
 
     data: bytes
@@ -36,6 +36,7 @@ class View:
     seen: bytes
     blocks: Blocks
     macros: frozenset[bytes]
+    macro_labels: frozenset[bytes]
     cpp: bool
 
 
@@ -43,24 +44,26 @@ def view_of(data: bytes, *, cpp: bool, blank: Sequence[str] = ()) -> View:
     """Read a file. blank: macros that the parser must not see, with their arguments."""
     text = read_text(data, cpp=cpp)
     out = list(kept_and_dropped(text))
-    code = _without(text.bare, out)
+    code = without(text.bare, out)
     named = named_macros(code, blank)
-    code = _without(code, named)
+    code = without(code, named)
     blocks = find_blocks(code, cpp=cpp)
     macros = [span for start, end in blocks.declarations for span in macros_in(code, start, end, cpp=cpp)]
     semicolons = list(_after_bodies(code, blocks)) if cpp else []
-    seen = _without(data, [*text.directives, *out, *named, *macros, *semicolons])
-    return View(data, text, code, seen, blocks, _long_macros(data, text), cpp)
+    seen = without(data, [*text.directives, *out, *named, *macros, *semicolons])
+    return View(data, text, code, seen, blocks, *_macros(data, text), cpp)
 
 
-def _long_macros(data: bytes, text: Text) -> frozenset[bytes]:
-    """Macros with a semicolon in them that is not between braces or parentheses, or with half a pair of braces."""
-    found = set()
+def _macros(data: bytes, text: Text) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """Macros with a semicolon that is in no braces or parentheses, but not at the end; labels that macros jump to."""
+    several, labels = set(), set()
     for start, end in text.directives:
         match = _DEFINITION.match(data, start, end)
-        if match and (_NESTED.sub(b"", match[2]).strip(b" ;\t\r\n\\") + b" ").find(b";") >= 0:
-            found.add(match[1])
-    return frozenset(found)
+        if match:
+            if b";" in _NESTED.sub(b"", match[2]).strip(b" ;\t\r\n\\"):
+                several.add(match[1])
+            labels.update(_GOTO.findall(match[2]))
+    return frozenset(several), frozenset(labels)
 
 
 def _after_bodies(code: bytes, blocks: Blocks) -> Iterable[tuple[int, int]]:
@@ -71,7 +74,7 @@ def _after_bodies(code: bytes, blocks: Blocks) -> Iterable[tuple[int, int]]:
             yield match.end() - 1, match.end()
 
 
-def _without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
+def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
     out = bytearray(data)
     for start, end in spans:
         out[start:end] = blanks(bytes(out[start:end]))
@@ -79,48 +82,13 @@ def _without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 
 
 @cache
-def _language(cpp: bool) -> Language:
+def language(cpp: bool) -> Language:
     return Language(tree_sitter_cpp.language() if cpp else tree_sitter_c.language())
 
 
 def parse(view: View) -> Node:
     """The tree of a whole file."""
-    return Parser(_language(view.cpp)).parse(view.seen).root_node
-
-
-class Pieces:
-    """Parses parts of a file by themselves, so that no error elsewhere can reach them."""
-
-    def __init__(self, view: View):
-        self.view = view
-        self.lines = [0, *(match.end() for match in re.finditer(rb"\n", view.data))]
-
-    def function(self, start: int, brace: int, end: int) -> Node | None:
-        """The definition whose body is these braces; without what is in them if that is what cannot be read."""
-        found = self._parse(self.view.seen, start, brace, end)
-        if found is None:
-            hollow = bytearray(self.view.seen[:end])
-            hollow[brace + 1 : end - 1] = blanks(bytes(hollow[brace + 1 : end - 1]))
-            found = self._parse(bytes(hollow), start, brace, end)
-        return found
-
-    def _parse(self, seen: bytes, start: int, brace: int, end: int) -> Node | None:
-        piece = Range(self._point(start), self._point(end), start, end)
-        root = Parser(_language(self.view.cpp), included_ranges=[piece]).parse(seen).root_node
-        waiting = list(root.children)
-        while waiting:
-            node = waiting.pop()
-            if node.type == "template_declaration":
-                waiting += node.children
-            elif node.type == "function_definition":
-                body = body_of(node)
-                if body is not None and body.start_byte == brace and body.end_byte == end:
-                    return node
-        return None
-
-    def _point(self, offset: int) -> tuple[int, int]:
-        line = bisect_right(self.lines, offset) - 1
-        return line, offset - self.lines[line]
+    return Parser(language(view.cpp)).parse(view.seen).root_node
 
 
 def body_of(node: Node) -> Node | None:
