@@ -32,7 +32,7 @@ ALIGNMENTS = ("auto", "clock", "scale", "warp")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    add_run_arguments(parser)
+    add_run_arguments(parser, metavar="GMON-DIR")
     parser.add_argument("beats", metavar="EKG-DIR", help="heartbeats: a run directory, or one .ekg file")
     add_phase_arguments(parser)
     parser.add_argument(
