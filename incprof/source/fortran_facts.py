@@ -10,6 +10,8 @@ from incprof.source.fortran_units import LOOPS, Block, Source, Unit
 from incprof.source.fortran_words import Word
 
 _DECLARES = frozenset("use import implicit spec types include neutral entry".split())
+_HARMLESS = frozenset("assignment call io exec use import implicit spec neutral include".split())
+_LEAVES = re.compile(r"\b(?:return|cycle|exit|stop|go ?to|then|do|end)")
 _LATE = frozenset("use import implicit spec".split())
 # What control does not come back from.
 ENDS_FLOW = frozenset("return stop goto arithmetic".split())
@@ -70,8 +72,8 @@ def facts_of(source: Source, unit: Unit) -> Facts:
             if declaring:
                 facts.declared = index
             continue
-        if statement.fault or word.kind == "unknown":
-            facts.problems.append((index, statement.fault or "a statement that is not known here"))
+        if problem := _problem(statement, word):
+            facts.problems.append((index, problem))
         if statement.label:
             facts.labels.setdefault(statement.label, index)
         if declaring and word.kind in _DECLARES:
@@ -83,6 +85,18 @@ def facts_of(source: Source, unit: Unit) -> Facts:
             declaring = False
             _executed(source, facts, index, word, block)
     return facts
+
+
+def _problem(statement: Statement, word: Word) -> str:
+    """Why a statement keeps heartbeats away from it, or ""."""
+    if statement.fault or word.kind == "unknown":
+        return statement.fault or "a statement that is not known here"
+    if not statement.row.split:
+        return ""
+    # What the lines say together may not be what any compiler sees.
+    leaves = word.labels or _LEAVES.search(statement.text)
+    harmless = (word.action or word).kind in _HARMLESS and not leaves and not statement.row.conditions
+    return "" if harmless else "a line of the preprocessor is inside of a statement"
 
 
 def loops_left(source: Source, unit_facts: Facts, index: int, word: Word) -> tuple[list[int], bool]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from incprof.errors import IncprofError
-from incprof.source.fortran_facts import Facts, MaybeLeftError, RefusedError, loops_left
+from incprof.source.fortran_facts import Facts, MaybeLeftError, RefusedError, enclosing, loops_left
 from incprof.source.fortran_marks import name_lines
 from incprof.source.fortran_places import Places
 from incprof.source.fortran_refusals import ends_flow
@@ -194,8 +194,9 @@ class _Work:
         word = self.source.words[index]
         try:
             return loops_left(self.source, self.facts, index, word.action or word)
-        except MaybeLeftError as error:
-            if error.loops & set(self.loops):
+        except RefusedError as error:
+            inside = error.loops if isinstance(error, MaybeLeftError) else enclosing(self.source, index)
+            if self.loops.keys() & set(inside):
                 raise
             return [], False
 

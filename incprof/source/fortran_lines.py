@@ -20,6 +20,7 @@ _QUOTE_OR_COMMENT = re.compile(r"['\"!]")
 # Text with its length before it, from before there were quotes: FORMAT (5HDON'T).
 _HOLLERITH = re.compile(r"(?<=[(,/=])[ \t]*(\d{1,3})[hH]|['\"!]")
 _DIRECTIVE = re.compile(r"[!cC*](?:\$[A-Za-z]+|[A-Za-z]{3,5}\$)", re.ASCII)
+_CONDITION = re.compile(r"#[ \t]*(if|el|end)")
 _FREE_CONDITIONAL = re.compile(r"[ \t]*!\$[ \t&]")
 _FIXED_CONDITIONAL = re.compile(r"[!cC*]\$[ \t\d]{3}.|[!cC*]\$[ \t]*\t")
 
@@ -33,6 +34,7 @@ class Row:
     pieces: where code is, without comments, labels in fixed form, and marks of continuation.
     label: the label field of fixed form, as (start, end). conditional: code for OpenMP compilers only.
     split: a line of the preprocessor is between its lines. quote: of a string that does not end.
+    conditions: how many #if start inside of it and do not end there; -1 once one ends, or goes on, that does not start.
     """
 
     kind: Literal["code", "cpp", "directive"]
@@ -44,6 +46,7 @@ class Row:
     label: tuple[int, int] | None = None
     conditional: bool = False
     split: bool = False
+    conditions: int = 0
     quote: str = ""
 
 
@@ -100,6 +103,18 @@ def _cpp_row(text: str, before: Row | None, number: int, start: int, end: int, s
     return before
 
 
+def _split(text: str, row: Row, between: list[Row]) -> None:
+    """Note the lines of the preprocessor that are between the lines of a row."""
+    for each in between:
+        if each.kind == "cpp":
+            row.split = True
+            found = _CONDITION.match(text, each.start, each.end)
+            kind = found[1] if found and row.conditions >= 0 else ""
+            row.conditions += {"if": 1, "end": -1}.get(kind, 0)
+            if kind == "el" and row.conditions == 0:
+                row.conditions = -1
+
+
 def _free_rows(lines: _Lines) -> Iterator[Row]:
     text = lines.text
     row: Row | None = None  # goes on in the next line
@@ -109,7 +124,7 @@ def _free_rows(lines: _Lines) -> Iterator[Row]:
             cpp = _cpp_row(text, cpp, number, start, end, stop)
             if cpp.line == number:
                 if row is not None:
-                    row.split = True
+                    _split(text, row, [cpp])
                 yield cpp
             cpp = cpp if _goes_on(text, start, stop) else None
             continue
@@ -137,6 +152,8 @@ def _free_line(text: str, row: Row, number: int, at: int, end: int, stop: int) -
     """Add a line of free form to its row, and answer whether the row goes on in the next one."""
     if row.pieces and text.startswith("&", at):
         at += 1
+    elif row.pieces and text[at - 1] in " \t\f":
+        at -= 1  # without a second mark the blank counts: it ends a word
     row.end, row.last_line = end, number
     code, row.quote = _code_end(text, at, stop, row.quote, _QUOTE_OR_COMMENT)
     while code > at and text[code - 1] in " \t\f":
@@ -157,6 +174,7 @@ def _fixed_rows(lines: _Lines) -> Iterator[Row]:
     text = lines.text
     row: Row | None = None  # may go on in the next line
     waiting: list[Row] = []  # what was found since, between its lines or after it
+    seen = 0  # so many of these are between its lines
     cpp: Row | None = None
     for number, start, end, stop in lines:
         if cpp is not None or text.startswith("#", start):
@@ -175,12 +193,14 @@ def _fixed_rows(lines: _Lines) -> Iterator[Row]:
             if conditional and not row.conditional:
                 continue
             row.end, row.last_line = end, number
-            row.split = row.split or any(each.kind == "cpp" for each in waiting)
+            _split(text, row, waiting[seen:])
+            seen = len(waiting)
         else:
             if row is not None:
                 yield row
             yield from waiting
             waiting.clear()
+            seen = 0
             label = (start + 2, at) if conditional else (start, min(start + LABEL_COLUMNS, at, stop))
             row = Row("code", start, end, number, number, label=label, conditional=conditional)
         code, row.quote = _code_end(text, at, limit, row.quote, _HOLLERITH)

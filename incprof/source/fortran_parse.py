@@ -1,8 +1,9 @@
 """The procedures and loops of a Fortran file, each with the reason why no heartbeat can go there, if so.
 
-Two parsers read it: what lines and statements are, which tree-sitter's grammar takes for granted in free form and does
-not know in fixed form, is found here, and so are blocks; tree-sitter reads the same text without comments and
-continuation marks, at the same offsets.
+Statements and blocks are found by the other modules here, in both forms alike: a place for a heartbeat hangs on them.
+tree-sitter reads the same text without comments and marks of continuation, at the same offsets, and gives the nodes. It
+does not decide: it loses its way at what fixed form allows (`DO10I=1,3`, strings with their length before them), and
+at a construct's name that is continued.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from incprof.source.fortran_facts import RefusedError
 from incprof.source.fortran_insert import insertions_of
 from incprof.source.fortran_refusals import body_refusal, loop_refusal, names_taken, unit_refusal
 from incprof.source.fortran_sites import Sites, sites_of
+from incprof.source.fortran_statements import Statement
 from incprof.source.fortran_units import LOOPS, Block, Source, Unit
 from incprof.source.model import Beat, Loop, SourceFile, SourceFunction
 
@@ -27,7 +29,7 @@ _SECTION = re.compile(r"[a-z]\w*(?:%\w+)*\([^=]*:[^=]*\)=")
 _EXTERNAL = re.compile(r"(?:external(?: |::)|.*,external.*::)(.*)")
 _NAME = re.compile(r"[a-z]\w*(?=\()")
 _PROCEDURE_NODES = frozenset("program subroutine function module_procedure".split())
-_MISREAD = "two parsers do not agree on where it starts and ends"
+_LOOP_NODES = frozenset(["do_loop"])
 
 
 def parse_fortran(path: str, data: bytes, *, fixed: bool) -> SourceFile:
@@ -51,15 +53,12 @@ def _function(sites: Sites, at: int, tree: Tree, taken: dict[int, list[int]], fu
     unit = source.units[site.unit]
     first, last = source.statements[unit.first], source.statements[unit.last]
     general = unit_refusal(source, unit, site.facts, taken)
-    node = _node(tree, first.start, last.end)
-    if general is None and node.type not in _PROCEDURE_NODES:
-        general = _MISREAD
     positions = {block: position for position, block in enumerate(site.loops)}
     known = functions | _external(source, unit)
     loops = tuple(_loop(sites, at, position, positions, general, tree, known) for position in range(len(site.loops)))
     return SourceFunction(
         name=unit.name,
-        node=node,
+        node=_node(tree, first, last, _PROCEDURE_NODES),
         line=first.line,
         last_line=last.row.last_line,
         loops=loops,
@@ -78,12 +77,10 @@ def _loop(
     functions: set[str],
 ) -> Loop:
     source, site = sites.source, sites.functions[at]
-    unit, block = source.units[site.unit], source.blocks[site.loops[position]]
+    block = source.blocks[site.loops[position]]
     last = block.last if block.last >= 0 else block.first
-    node = _node(tree, source.statements[block.first].start, source.statements[last].end)
-    refusal = general or loop_refusal(source, unit, site.facts, block)
-    if refusal is None:
-        refusal = _tried(sites, at, position) if node.type == "do_loop" else _MISREAD
+    node = _node(tree, source.statements[block.first], source.statements[last], _LOOP_NODES)
+    refusal = general or loop_refusal(source, site.facts, block) or _tried(sites, at, position)
     return Loop(
         node=node,
         body=node,
@@ -132,8 +129,11 @@ def _external(source: Source, unit: Unit) -> set[str]:
     return found
 
 
-def _node(tree: Tree, start: int, end: int) -> Node:
-    node = tree.root_node.descendant_for_byte_range(start, end)
+def _node(tree: Tree, first: Statement, last: Statement, types: frozenset[str]) -> Node:
+    """The node of what two statements enclose; where tree-sitter sees something else there, that of the first one."""
+    node = tree.root_node.descendant_for_byte_range(first.start, last.end)
+    if node is None or node.type not in types or node.start_byte != first.start:
+        node = tree.root_node.descendant_for_byte_range(first.start, first.end)
     return node if node is not None else tree.root_node
 
 

@@ -78,7 +78,8 @@ class Places:
             column = self._column(line_start, offset)
             if column + len(statements[0]) > LAST_COLUMN:
                 raise RefusedError(f"no room before column 72, line {bisect.bisect(self._starts, offset)}")
-            pad = b" " * column  # what is beyond column 72 stays there
+            # What is beyond column 72 is comment and has to stay there.
+            pad = b" " * column if self._is_long(line_start) else self._fitting(b"", indent)
         return Insertion(offset, statements[0] + MARK + ending + self._lines(offset, statements[1:], indent) + pad)
 
     def _lines(self, offset: int, statements: Sequence[bytes], indent: bytes) -> bytes:
@@ -92,6 +93,11 @@ class Places:
             return FIXED_INDENT[:LABEL_COLUMNS]
         width = self._width(indent)
         return indent if width > LABEL_COLUMNS and width + len(statement) <= LAST_COLUMN else FIXED_INDENT
+
+    def _is_long(self, line_start: int) -> bool:
+        """Whether a line goes beyond column 72."""
+        end = self._data.find(b"\n", line_start, line_start + 200)
+        return end < 0 or self._width(self._data[line_start:end].rstrip(b"\r")) > LAST_COLUMN
 
     def _column(self, line_start: int, offset: int) -> int:
         """How many columns come before a byte of a line."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from incprof.source.fortran_facts import ENDS_FLOW, Facts
+from incprof.source.fortran_statements import NO_LABEL
 from incprof.source.fortran_units import LOOPS, Block, Source, Unit
 
 _OURS = re.compile(r"\b(?:appekg|ekg_(?:begin|end|init|name|rate))\b")
@@ -35,8 +36,10 @@ def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list
         return f"{_PURE.findall(prefix)[-1]}: such a procedure calls nothing that has an effect"
     if unit.damage:
         return unit.damage
-    if header.fault and not unit.headless:
-        return f"{header.fault}, line {header.line}"
+    if (header.fault or header.row.split) and not unit.headless:
+        return f"{header.fault or 'a line of the preprocessor is inside of its header'}, line {header.line}"
+    if any(problem == NO_LABEL for _, problem in facts.problems):
+        return "it is not in fixed form, as the file's name says"
     if facts.for_devices or _DEVICE.search(prefix):
         return "it runs on a device"
     if taken_at := _taken(source, unit, taken):
@@ -92,7 +95,7 @@ def ends_flow(source: Source, index: int) -> bool:
     )
 
 
-def loop_refusal(source: Source, unit: Unit, facts: Facts, block: Block) -> str | None:
+def loop_refusal(source: Source, facts: Facts, block: Block) -> str | None:
     """Why no heartbeat can go into a loop of a procedure that can hold one, as far as its own lines tell."""
     if block.kind == "concurrent" or any(each.kind == "concurrent" for each in _around(source, block)):
         return "DO CONCURRENT: its iterations call nothing that has an effect"

@@ -15,6 +15,8 @@ _LAYOUT = re.compile(r"(?<![\w$]) | (?![\w$])", re.ASCII)
 _LABEL = re.compile(r"(\d{1,5})[ \t]*(?=[A-Za-z])")
 _PARENTHESIS = re.compile(r"[()]")
 
+NO_LABEL = "what is before column 6 is no label"
+
 
 @dataclass(slots=True)
 class Statement:
@@ -125,9 +127,7 @@ def _fault(plain: str, row: Row, label: str) -> str:
         return "a string does not end"
     if plain.count("(") != plain.count(")"):
         return "a parenthesis is not closed"
-    if label and not label.isdigit():
-        return "the label is no number"
-    return "a line of the preprocessor is inside of a statement" if row.split else ""
+    return NO_LABEL if label and not label.isdigit() else ""
 
 
 class _Places:
