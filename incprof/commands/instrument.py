@@ -67,6 +67,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     from incprof.commands._instrument_plan import plan_files, with_style
     from incprof.commands._phases import check_phase_arguments
     from incprof.commands._sites import find_sites
+    from incprof.commands._sites_memory import remember
     from incprof.source.plan import with_heartbeats
     from incprof.source.write import replace_all
 
@@ -86,6 +87,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
         replace_all(root, versions)
     else:
         write_patch(versions, target)
+    remember(recorded.directory, args, sites)
     if versions:
         say(f"{files(versions)} {'changed' if args.write else 'in the patch'}")
         say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")
