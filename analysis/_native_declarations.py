@@ -13,8 +13,32 @@ COMMON = """
 const char *incprof_native_version(void);
 """
 
+PATTERNS = """
+struct incprof_closeness {
+    double noise;
+    double theta;
+    double depth;
+    int64_t shortest;
+};
+void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
+int64_t incprof_base_period(const double *f, int64_t L, int manhattan, const struct incprof_closeness *closeness,
+                            double *scratch);
+int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
+                     const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
+int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape,
+                      int64_t period, int64_t slack, double limit, double rate, int64_t *starts,
+                      int64_t capacity);
+int incprof_dtw_pairs(const double *values, const int64_t *start, const int64_t *length, int64_t series,
+                      const int32_t *left, const int32_t *right, int64_t pairs, double limit, int squared,
+                      double *out);
+int incprof_dtw_bounds(const double *values, const int64_t *start, const int64_t *length, int64_t series,
+                       const int32_t *left, const int32_t *right, int64_t pairs, int squared, double *out);
+int incprof_dba_step(const double *pattern, int64_t points, const double *values, const int64_t *start,
+                     const int64_t *length, int64_t series, double *sums, double *counts, double *distances);
+"""
+
 # One text per kernel, in the words of its header.
-DECLARATIONS = (COMMON,)
+DECLARATIONS = (COMMON, PATTERNS)
 
 
 def write(path: Path) -> None:

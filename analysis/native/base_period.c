@@ -1,0 +1,103 @@
+/* Which period a window has, if any: the dips of its distances f, their family, the shortest of it. */
+#include "lags.h"
+
+#include "native.h"
+
+#include <math.h>
+#include <string.h>
+
+NATIVE_API int64_t incprof_base_period(const double *f, int64_t L, int manhattan,
+                                       const struct incprof_closeness *closeness, double *scratch);
+
+/* Distances below this share of the usual one are rounding. */
+#define ZERO 1e-9
+
+/* The dip that chance leaves in a window of `pieces` independent values: a tail of chi-square,
+ * docs/periods-algorithm.md. */
+static double chance(double pieces)
+{
+    double few = pieces < 15 ? 0.5 * pieces / 15 : 0.5, many = 1 - 4.35 / sqrt(pieces);
+    return many > few ? many : few;
+}
+
+/* The value of rank `rank` in values, which are put in another order: Hoare's selection. */
+static double ranked(double *values, int64_t count, int64_t rank)
+{
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        double pivot = values[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (values[i] < pivot)
+                i++;
+            while (values[j] > pivot)
+                j--;
+            if (i <= j) {
+                double kept = values[i];
+                values[i++] = values[j];
+                values[j--] = kept;
+            }
+        }
+        if (rank <= j)
+            high = j;
+        else if (rank >= i)
+            low = i;
+        else
+            break;
+    }
+    return values[rank];
+}
+
+/* What f is where nothing repeats: its median, or its mean where the repeats are most of it. */
+static double usual(const double *f, int64_t L, double *scratch)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < L - 1; i++)
+        sum += f[i];
+    memcpy(scratch, f, (size_t)(L - 1) * sizeof *f);
+    double median = ranked(scratch, L - 1, (L - 1) / 2), mean = sum / (double)(L - 1);
+    return median > mean ? median : mean;
+}
+
+/* Whether f has a minimum at shift k. The last shift has f[L-1] to its right, which is no shift of its own. */
+static int is_dip(const double *f, int64_t k)
+{
+    return f[k - 1] <= f[k] && (k == 1 || f[k - 1] < f[k - 2]);
+}
+
+static int related(int64_t k, int64_t deepest)
+{
+    double times = k < deepest ? (double)deepest / (double)k : (double)k / (double)deepest;
+    return fabs(times - round(times)) <= 0.05 * times;
+}
+
+int64_t incprof_base_period(const double *f, int64_t L, int manhattan, const struct incprof_closeness *closeness,
+                            double *scratch)
+{
+    double reference = usual(f, L, scratch);
+    if (!(reference > 0))
+        return 0;
+    /* Of a smooth series the first shifts are close without being periods: dips count once f has been up. */
+    int64_t first = 1;
+    while (first < L && f[first - 1] < 0.7 * reference)
+        first++;
+    double noise = closeness->noise * (manhattan ? 1.1283791670955126 * (double)L : sqrt(2.0 * (double)L));
+    double close = closeness->theta * reference;
+    if (!(closeness->theta > 0)) {
+        double most = chance((double)L / (double)first) * reference, half = (noise + reference) / 2;
+        close = half < most ? half : most;
+    }
+    close = close > ZERO * reference ? close : ZERO * reference;
+    int64_t deepest = 0;
+    for (int64_t k = first; k < L; k++)
+        if (is_dip(f, k) && f[k - 1] <= close && (!deepest || f[k - 1] < f[deepest - 1]))
+            deepest = k;
+    if (!deepest)
+        return 0;
+    double family = f[deepest - 1] + (1 - closeness->depth) * (reference - f[deepest - 1]);
+    family = family < close ? family : close;
+    for (int64_t k = first > closeness->shortest ? first : closeness->shortest; k <= deepest; k++)
+        if (is_dip(f, k) && f[k - 1] <= family && related(k, deepest))
+            return k;
+    return deepest >= closeness->shortest ? deepest : 0;
+}

@@ -1,0 +1,162 @@
+/* One step of DTW barycentre averaging: which points of each series the best alignment ties to each point of a pattern.
+ *
+ * As in dtw.c a vector instruction does one cell of LANES alignments. Where each cell came from is kept as a byte and
+ * followed back from the end. Rows are done in blocks: of long alignments only the last block's bytes are at hand, and
+ * the others are done again from the row before them.
+ */
+#include "dtw.h"
+
+#include "native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FROM_LEFT, FROM_UP, FROM_DIAGONAL };
+
+/* Bytes of directions that are kept rather than done again. */
+enum { KEPT = 1 << 25 };
+
+NATIVE_API int incprof_dba_step(const double *pattern, int64_t points, const double *values, const int64_t *start,
+                                const int64_t *length, int64_t series, double *sums, double *counts, double *distances);
+
+struct work {
+    const double *pattern;
+    int64_t points, columns, block;
+    double *b;      /* columns of every lane */
+    double *row;    /* the row done last */
+    double *before; /* the row before each block */
+    uint8_t *from;  /* directions of the block done last */
+};
+
+/* A row of every lane, and where each of its cells came from: the diagonal wins ties, then the row before. */
+CLONES static void fill_row(double x, const double *restrict b, double *restrict row, uint8_t *restrict from,
+                            int64_t columns, double corner)
+{
+    double diagonal[LANES], left[LANES];
+    for (int l = 0; l < LANES; l++) {
+        diagonal[l] = corner;
+        left[l] = INCPROF_FAR;
+    }
+    for (int64_t j = 0; j < columns; j++) {
+        const double *restrict y = b + j * LANES;
+        double *restrict cell = row + j * LANES;
+        uint8_t *restrict came = from + j * LANES;
+        int64_t ways[LANES];
+        for (int l = 0; l < LANES; l++) {
+            double up = cell[l], step = x - y[l];
+            double best = up < left[l] ? up : left[l];
+            int64_t way = up <= left[l] ? FROM_UP : FROM_LEFT;
+            way = diagonal[l] <= best ? FROM_DIAGONAL : way;
+            best = diagonal[l] < best ? diagonal[l] : best;
+            ways[l] = way;
+            left[l] = step * step + best;
+            diagonal[l] = up;
+            cell[l] = left[l];
+        }
+        for (int l = 0; l < LANES; l++)
+            came[l] = (uint8_t)ways[l];
+    }
+}
+
+/* The rows of a block, from the row before it, which is in work->row. */
+static void fill_block(struct work *work, int64_t first)
+{
+    int64_t end = first + work->block < work->points ? first + work->block : work->points;
+    for (int64_t i = first; i < end; i++)
+        fill_row(work->pattern[i], work->b, work->row, work->from + (i - first) * work->columns * LANES, work->columns,
+                 i == 0 ? 0 : INCPROF_FAR);
+}
+
+/* The way back of each lane through a block: at[] is the column of each lane in the row after it, on return in the
+ * row before it (-1: begun). Returns the row each lane has reached in row[]. */
+static void walk_block(const struct work *work, int64_t first, int lanes, int64_t *row, int64_t *column, double *sums,
+                       double *counts)
+{
+    for (int l = 0; l < lanes; l++) {
+        int64_t i = row[l], j = column[l];
+        while (i >= first && j >= 0) {
+            sums[i] += work->b[j * LANES + l];
+            counts[i] += 1;
+            int way = work->from[((i - first) * work->columns + j) * LANES + l];
+            i -= way != FROM_LEFT;
+            j -= way != FROM_UP;
+        }
+        row[l] = i;
+        column[l] = j;
+    }
+}
+
+static void align(struct work *work, const int64_t *length, int lanes, double *sums, double *counts, double *distances)
+{
+    size_t row_bytes = (size_t)work->columns * LANES * sizeof(double);
+    int64_t blocks = (work->points + work->block - 1) / work->block, row[LANES], column[LANES];
+    for (int64_t at = 0; at < work->columns * LANES; at++)
+        work->row[at] = INCPROF_FAR;
+    for (int64_t k = 0; k < blocks; k++) {
+        memcpy(work->before + k * work->columns * LANES, work->row, row_bytes);
+        fill_block(work, k * work->block);
+    }
+    for (int l = 0; l < lanes; l++) {
+        row[l] = work->points - 1;
+        column[l] = length[l] - 1;
+        distances[l] = work->row[column[l] * LANES + l];
+    }
+    for (int64_t k = blocks - 1; k >= 0; k--) {
+        if (k < blocks - 1) {
+            memcpy(work->row, work->before + k * work->columns * LANES, row_bytes);
+            fill_block(work, k * work->block);
+        }
+        walk_block(work, k * work->block, lanes, row, column, sums, counts);
+    }
+}
+
+static int64_t block_rows(int64_t points, int64_t columns)
+{
+    if (points * columns * LANES <= KEPT)
+        return points;
+    int64_t rows = 1;
+    while (rows * rows < 8 * points)
+        rows++;
+    return rows < points ? rows : points;
+}
+
+static int allocate(struct work *work)
+{
+    size_t cells = (size_t)work->columns * LANES;
+    size_t blocks = (size_t)((work->points + work->block - 1) / work->block);
+    work->b = malloc(cells * sizeof(double));
+    work->row = malloc(cells * sizeof(double));
+    work->before = malloc(blocks * cells * sizeof(double));
+    work->from = malloc((size_t)work->block * cells);
+    return work->b && work->row && work->before && work->from;
+}
+
+static void release(struct work *work)
+{
+    free(work->b);
+    free(work->row);
+    free(work->before);
+    free(work->from);
+}
+
+/* Align every series with the pattern under DTW2 (sum of squares). sums[i] += the values tied to point i, counts[i] +=
+ * their number, distances[s] = the distance of series s. Returns 0, or -1 without memory. */
+int incprof_dba_step(const double *pattern, int64_t points, const double *values, const int64_t *start,
+                     const int64_t *length, int64_t series, double *sums, double *counts, double *distances)
+{
+    struct work work = {.pattern = pattern, .points = points, .columns = 1};
+    for (int64_t s = 0; s < series; s++)
+        work.columns = length[s] > work.columns ? length[s] : work.columns;
+    work.block = block_rows(points, work.columns);
+    int ready = allocate(&work);
+    for (int64_t first = 0; ready && first < series; first += LANES) {
+        int lanes = series - first < LANES ? (int)(series - first) : LANES;
+        for (int l = 0; l < LANES; l++) {
+            int64_t s = first + (l < lanes ? l : 0);
+            incprof_interleave(values + start[s], length[s], work.columns, l, work.b);
+        }
+        align(&work, length + first, lanes, sums, counts, distances + first);
+    }
+    release(&work);
+    return ready ? 0 : -1;
+}
