@@ -51,7 +51,7 @@ class Sources:
         Raises: NoDataError when it cannot be found, or when the file is not the one that was compiled.
         """
         file, proven = self._file(recorded)
-        position = find_function(file, line, name, moved=self._allow_changed)
+        position = find_function(file, line, name, moved=self._allow_changed, proven=proven)
         whole = entry and not any(piece in name for piece in PIECES)
         if proven or not whole or begins_at(file, position, line):
             return Found(file, position)

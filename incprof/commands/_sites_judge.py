@@ -14,6 +14,9 @@ from incprof.commands._sites_placed import UNKNOWN_RATE, Kind, PlacedSite, descr
 from incprof.errors import NoDataError, UsageError
 from incprof.model import IntervalProfile
 
+# A phase whose sites cover at least this part of its intervals needs no more.
+COVERED_PCT = 90.0
+
 
 class Judge:
     """Places sites one after the other, and says what their beats would cost."""
@@ -67,17 +70,24 @@ class Judge:
     def _callers(
         self, placed: Sequence[PlacedSite], refused: Mapping[tuple[int, int, str], PlacedSite]
     ) -> list[PlacedSite]:
-        """For each phase without a site, the nearest caller of one of its functions that can be placed."""
+        """For each phase that is not covered, the nearest caller of one of its functions that can be placed.
+
+        Where a phase has some site, only one that works for this phase alone adds to it.
+        """
         found: dict[int, PlacedSite] = {}
-        served = {phase for site in placed for phase in site.phases}
+        covered = {phase.id: 0.0 for phase in self._result.phases}
+        for site in placed:
+            covered[site.phases[0]] += site.phase_pct
         for phase, index, kind in refused:
-            if phase in served or phase in found:
+            if phase in found or covered[phase] >= COVERED_PCT:
                 continue
             callers = [key for key in self._placer.callers(index, phase) if (phase, *key) not in refused]
-            tried = (self._try(0, caller, suits, (phase,), 0.0) for caller, suits in callers)
-            if site := next((site for site in tried if not site.refusal), None):
+            self._placer.look_up(caller for caller, _ in callers)
+            useful = [key for key in callers if not covered[phase] or self._placer.works_for(key[0], phase)]
+            tried = (self._try(0, other, suits, (phase,), 0.0) for other, suits in useful)
+            if caller := next((site for site in tried if not site.refusal), None):
                 note = f"calls {refused[phase, index, kind].recorded}, which cannot be had"
-                found[phase] = replace(site, note=f"{note}; {site.note}" if site.note else note)
+                found[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
         return list(found.values())
 
     def _try(

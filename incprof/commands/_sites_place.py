@@ -99,6 +99,11 @@ class Placer:
         time = self._code[index].whole.sum(axis=0)
         return tuple(np.flatnonzero((time > 0) & (time >= PART * time.sum())).tolist())
 
+    def works_for(self, index: int, phase: int) -> bool:
+        """Tell whether a function has nearly all of its time, with that of its callees, in a phase."""
+        time = self._code[index].whole.sum(axis=0)
+        return bool(time[phase] >= NEARLY_ALL * time.sum())
+
     def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
         """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
         own = self._reader.own_s[:, phase]

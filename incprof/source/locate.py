@@ -12,10 +12,11 @@ from incprof.source.names import agree, last_name, without_arguments
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
 
 
-def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False) -> int:
+def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False, proven: bool = False) -> int:
     """Position of the innermost function that holds a line and has that name.
 
-    moved: lines may have changed; the only function of that name is taken wherever it is.
+    moved: lines may have changed; the only function of that name is taken wherever it is. proven: the file is known to
+    be the one that was compiled.
 
     Raises: NoDataError when there is none: the file is not the one that was compiled, or a macro made the function.
     """
@@ -26,11 +27,11 @@ def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False
             return i
     if moved:
         return _only(file, name)
-    shown = last_name(name)
+    shown, why = last_name(name), "made by a macro" if proven else f"made by a macro, or {CHANGED}"
     if not holding:
-        raise NoDataError(f"{file.path}:{line}: no function there, expected {shown}: made by a macro, or {CHANGED}")
+        raise NoDataError(f"{file.path}:{line}: no function there, expected {shown}: {why}")
     other = file.functions[holding[0]].name
-    raise NoDataError(f"{file.path}:{line}: {other} is there, expected {shown}: made by a macro, or {CHANGED}")
+    raise NoDataError(f"{file.path}:{line}: {other} is there, expected {shown}: {why}")
 
 
 def functions_named(file: SourceFile, name: str) -> list[int]:
