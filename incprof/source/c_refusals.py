@@ -55,7 +55,8 @@ def _hidden(
         return f"line {_line(data, included.start())} includes a file, which may leave it"
     at = first_name(leaving, data, place.span)
     if at is not None:
-        return f"a macro in line {_line(data, at)} may leave it"
+        word = WORD.match(data, at)
+        return f"the macro {_word(word[0] if word else b'')} in line {_line(data, at)} may leave it"
     for offset, name in found.shouted:
         if place.holds(offset) and name not in known:
             return f"{_word(name)} in line {_line(data, offset)} may be a macro of another file that leaves it"

@@ -118,10 +118,10 @@ def test_main_announces_first_and_lines_keep_their_numbers() -> None:
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("#define OUT(x) if (x) return 1\nint f(int a) { OUT(a); return 0; }", "a macro in line 2 may leave it"),
+        ("#define OUT(x) if (x) return 1\nint f(int a) { OUT(a); return 0; }", "the macro OUT in line 2 may leave it"),
         (
             "#define A return\n#define B(x) A x\nint f(int a) { if (a) B(1); return 0; }",
-            "a macro in line 3 may leave it",
+            "the macro B in line 3 may leave it",
         ),
         ("int f(int a) { CHECK_IT(a); return 0; }", "CHECK_IT in line 1 may be a macro of another file"),
         ('int f(int a) {\n#include "rest.inc"\n return 0; }', "line 2 includes a file"),
