@@ -1,6 +1,7 @@
-/* Stages that the compiler moves about; every function says what it is. The argument is a number of rounds. */
+/* Stages that the compiler moves about; every function says what it is. Arguments: rounds, letters of the stages. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NOINLINE __attribute__((noinline))
 
@@ -61,13 +62,18 @@ static NOINLINE void swarm(int rounds)
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 100;
+    const char *which = argc > 2 ? argv[2] : "icltw";
     unsigned flag = 5, sum = 0;
-    inlined_stage(8 * rounds);
-    for (int i = 0; i < 10 * rounds; i++)
+    if (strchr(which, 'i'))
+        inlined_stage(8 * rounds);
+    for (int i = 0; i < 10 * rounds && strchr(which, 'c'); i++)
         sum += cloned_stage(50000, &flag);
-    counted_loop(rounds);
-    sum += tight_loop(rounds);
-    swarm(rounds);
+    if (strchr(which, 'l'))
+        counted_loop(rounds);
+    if (strchr(which, 't'))
+        sum += tight_loop(rounds);
+    if (strchr(which, 'w'))
+        swarm(rounds);
     printf("iterations %d\nsum %u\n", 500 * rounds, sum & 1);
     return 0;
 }
