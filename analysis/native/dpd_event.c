@@ -1,0 +1,56 @@
+/* One sample: O(window) comparisons in vectors, and then what the few lags that match have to say. */
+#include "dpd_internal.h"
+
+#include <string.h>
+
+/* Writes the symbol before all others; what the window does not reach any more is left. */
+static void push(struct dpd *dpd, uint16_t symbol)
+{
+    uint16_t *past = dpd->buffer + dpd->head;
+    symbols_leave(&dpd->symbols, past[dpd->window - 1], dpd->count - (uint64_t)dpd->window);
+    if (dpd->head == 0) {
+        dpd->head = dpd->buffered - dpd->padded;
+        memmove(dpd->buffer + dpd->head, past, (size_t)dpd->padded * sizeof *past);
+    }
+    dpd->buffer[--dpd->head] = symbol;
+}
+
+int dpd_event(struct dpd *dpd, int64_t sample, int32_t *period)
+{
+    uint64_t index = dpd->count;
+    uint16_t symbol = symbols_take(&dpd->symbols, sample, index);
+    bool reached = dpd->kernels->count(dpd->run, dpd_past(dpd), dpd->threshold, symbol, (size_t)dpd->padded) != 0;
+    push(dpd, symbol);
+    dpd->count++;
+    int start = 0;
+    dpd->ended = 0;
+    if (dpd->levels != 0 || reached || dpd->look)
+        start = dpd_levels_follow(dpd, index, reached, sample);
+    if (period)
+        *period = dpd->levels ? dpd->level[0].loop.period : 0;
+    return start;
+}
+
+uint64_t dpd_count(const struct dpd *dpd)
+{
+    return dpd->count;
+}
+
+int32_t dpd_matches(const struct dpd *dpd, int32_t lag)
+{
+    return lag >= 1 && lag <= dpd->lags ? dpd->run[lag - 1] : 0;
+}
+
+int32_t dpd_loops(const struct dpd *dpd, struct dpd_loop *loops, int32_t room)
+{
+    for (int32_t i = 0; i < dpd->levels && i < room; i++)
+        loops[i] = dpd->level[i].loop;
+    return dpd->levels;
+}
+
+int32_t dpd_ended(const struct dpd *dpd, struct dpd_loop *loops, int32_t room)
+{
+    if (room > 0)
+        memcpy(loops, dpd->last, (size_t)(dpd->ended < room ? dpd->ended : room) * sizeof *loops);
+    return dpd->ended;
+}

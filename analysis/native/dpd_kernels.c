@@ -1,0 +1,92 @@
+/* Plain loops, compiled several times: the compiler makes vector code of them, and the processor is asked once. */
+#include "dpd_kernels.h"
+
+#include <math.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+#ifdef __clang__
+#define VECTORS
+#define WIDE "avx512bw,avx512vl,avx512dq"
+#else
+#define VECTORS __attribute__((optimize("O3")))
+#define WIDE "avx512bw,avx512vl,avx512dq,prefer-vector-width=512"
+#endif
+
+INLINE uint16_t count(uint16_t *restrict run, const uint16_t *restrict past, const uint16_t *restrict threshold,
+                      uint16_t symbol, size_t n)
+{
+    uint16_t reached = 0;
+    run = __builtin_assume_aligned(run, DPD_ALIGN);
+    threshold = __builtin_assume_aligned(threshold, DPD_ALIGN);
+    n -= n % DPD_BLOCK;
+    for (size_t j = 0; j < n; j++) {
+        uint16_t kept = run[j] < DPD_RUN_MOST - 1 ? run[j] : DPD_RUN_MOST - 1;
+        uint16_t now = past[j] == symbol ? (uint16_t)(kept + 1) : 0;
+        run[j] = now;
+        reached |= (uint16_t)-(now == threshold[j]);
+    }
+    return reached;
+}
+
+INLINE uint16_t longest(const uint16_t *restrict run, size_t n)
+{
+    uint16_t most = 0;
+    run = __builtin_assume_aligned(run, DPD_ALIGN);
+    for (size_t j = 0; j < n; j++)
+        most = run[j] > most ? run[j] : most;
+    return most;
+}
+
+/* In this order for every processor: the same sums to the last bit, and exact ones of integers. */
+INLINE void distances(double *restrict sum, const double *restrict near, const double *restrict far, double x, double y,
+                      size_t n)
+{
+    sum = __builtin_assume_aligned(sum, DPD_ALIGN);
+    n -= n % DPD_BLOCK;
+    for (size_t j = 0; j < n; j++)
+        sum[j] = (sum[j] + fabs(x - near[j])) - fabs(y - far[j]);
+}
+
+#define MAKE(suffix, attributes)                                                                                       \
+    attributes static uint16_t count_##suffix(uint16_t *run, const uint16_t *past, const uint16_t *threshold,          \
+                                              uint16_t symbol, size_t n)                                               \
+    {                                                                                                                  \
+        return count(run, past, threshold, symbol, n);                                                                 \
+    }                                                                                                                  \
+    attributes static uint16_t longest_##suffix(const uint16_t *run, size_t n)                                         \
+    {                                                                                                                  \
+        return longest(run, n);                                                                                        \
+    }                                                                                                                  \
+    attributes static void distances_##suffix(double *sum, const double *near, const double *far, double x, double y,  \
+                                              size_t n)                                                                \
+    {                                                                                                                  \
+        distances(sum, near, far, x, y, n);                                                                            \
+    }                                                                                                                  \
+    static const struct dpd_kernels suffix = {#suffix, count_##suffix, longest_##suffix, distances_##suffix};
+
+MAKE(baseline, VECTORS)
+
+#ifdef __x86_64__
+MAKE(avx2, VECTORS __attribute__((target("avx2"))))
+MAKE(avx512, VECTORS __attribute__((target(WIDE))))
+#endif
+
+const struct dpd_kernels *dpd_kernels_at(int i)
+{
+    int at = 0;
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && at++ == i)
+        return &avx512;
+    if (__builtin_cpu_supports("avx2") && at++ == i)
+        return &avx2;
+#endif
+    return at == i ? &baseline : NULL;
+}
+
+const struct dpd_kernels *dpd_kernels(void)
+{
+    return dpd_kernels_at(0);
+}

@@ -1,0 +1,136 @@
+/* Loops within loops, out of the runs of matches of all lags.
+ *
+ * When run[m] comes to its threshold (m, where the rule is DPD_ADAPTIVE), what was read last is a square: a pattern of
+ * length m, twice. It is a loop of its own unless it consists of whole periods of a shorter one that was there all the
+ * time. Such primitive squares that end at the same sample grow in length like Fibonacci's numbers (the three squares
+ * lemma), so that there are few levels: 32 hold all that a window of DPD_MAX_WINDOW can have. */
+#include "dpd_internal.h"
+
+#include <string.h>
+
+void dpd_levels_end(struct dpd *dpd, int32_t at)
+{
+    struct level *level = &dpd->level[at];
+    dpd->last[dpd->ended++] = level->loop;
+    if (level->mend >= 0)
+        dpd_mend_drop(dpd, level);
+    dpd->look |= level->hides;
+    dpd->levels--;
+    memmove(level, level + 1, (size_t)(dpd->levels - at) * sizeof *level);
+}
+
+/* The sample is the level's own, at level->phase. */
+static void advance(struct level *level, uint64_t index, bool mending)
+{
+    struct dpd_loop *loop = &level->loop;
+    loop->last = index;
+    /* While a loop mends, its start may move back by one sample: that is no further period. */
+    bool twice = mending && loop->starts != 0 && index - loop->start + 1 < (uint64_t)loop->period;
+    if (level->phase == 0 && !twice) {
+        loop->start = index;
+        loop->starts++;
+        level->spoilt = false;
+    }
+    if (++level->phase == loop->period) {
+        level->phase = 0;
+        loop->whole += loop->starts != 0 && !level->spoilt;
+    }
+}
+
+/* The level waits: the period with the odd sample counts as begun, whatever stood at its begin. */
+static void interrupt(struct level *level, uint64_t index)
+{
+    if (level->phase == 0) {
+        level->loop.start = index;
+        level->loop.starts++;
+    }
+    level->spoilt = true;
+}
+
+static void follow(struct dpd *dpd, int32_t at, uint64_t index, int64_t sample)
+{
+    struct level *level = &dpd->level[at];
+    if (level->mend >= 0) {
+        uint64_t last = level->odd[0] - 2; /* odd is 1 + index, and it went on until the sample before */
+        switch (dpd_mend_follow(dpd, level, sample)) {
+        case MEND_FAILED:
+            level->loop.last = last;
+            dpd_levels_end(dpd, at);
+            return;
+        case MEND_DONE:
+            level->loop.odd++;
+            dpd_mend_drop(dpd, level);
+            break;
+        case MEND_OPEN:
+            break;
+        }
+        advance(level, index, true);
+    } else if (dpd->run[level->loop.period - 1] != 0) {
+        advance(level, index, false);
+    } else if (dpd->options.tolerance && dpd_mend_begin(dpd, level, index, sample)) {
+        interrupt(level, index);
+    } else {
+        dpd_levels_end(dpd, at);
+    }
+}
+
+/* Whether the pattern of `lag` samples, which repeats from sample `low` on, is a level's work. */
+static bool explained(struct level *level, int32_t lag, uint64_t low)
+{
+    int32_t period = level->loop.period, rest = lag % period;
+    uint64_t clean = level->odd[0] > level->loop.first ? level->odd[0] : level->loop.first;
+    if (lag == period || (rest == 0 && clean <= low))
+        return true;
+    /* A loop with one sample more or less looks like another one for a while. Two in two periods may be one. */
+    bool once = level->odd[0] > low && level->odd[1] <= low;
+    if (once && (rest <= 1 || rest == period - 1)) {
+        level->hides = true;
+        return true;
+    }
+    return false;
+}
+
+static void consider(struct dpd *dpd, int32_t lag, uint64_t index)
+{
+    uint64_t run = dpd->run[lag - 1];
+    uint64_t low = index + 1 - (uint64_t)lag - (run < DPD_RUN_MOST ? run : (uint64_t)dpd_needed(dpd, lag));
+    int32_t at = 0;
+    for (int32_t i = 0; i < dpd->levels; i++) {
+        if (explained(&dpd->level[i], lag, low))
+            return;
+        at += dpd->level[i].loop.period > lag;
+    }
+    if (dpd->levels == DPD_LEVELS)
+        return;
+    struct level *level = &dpd->level[at];
+    memmove(level + 1, level, (size_t)(dpd->levels - at) * sizeof *level);
+    dpd->levels++;
+    memset(level, 0, sizeof *level);
+    level->mend = -1;
+    level->loop.period = lag;
+    level->loop.first = low;
+    level->loop.last = index;
+    dpd_identify(dpd, &level->loop);
+}
+
+/* Lags whose run has just come to its threshold, or, where that may have been missed, has passed it. */
+static void find(struct dpd *dpd, uint64_t index)
+{
+    bool look = dpd->look;
+    dpd->look = false;
+    for (int32_t lag = 1; lag <= dpd->lags; lag++) {
+        uint16_t run = dpd->run[lag - 1], threshold = dpd->threshold[lag - 1];
+        if (run == threshold || (look && run > threshold))
+            consider(dpd, lag, index);
+    }
+}
+
+int dpd_levels_follow(struct dpd *dpd, uint64_t index, bool reached, int64_t sample)
+{
+    for (int32_t i = dpd->levels - 1; i >= 0; i--)
+        follow(dpd, i, index, sample);
+    if (reached || dpd->look)
+        find(dpd, index);
+    const struct dpd_loop *outermost = &dpd->level[0].loop;
+    return dpd->levels != 0 && outermost->starts != 0 && outermost->start == index;
+}
