@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, Run
 from incprof.readers.entry import main_place
 from incprof.source.c_calls import calls_refusal
-from incprof.source.languages import parse_file
+from incprof.source.c_macros import macros_of
+from incprof.source.languages import HEADERS, parse_file, read_source
 from incprof.source.model import Announcement, Beat, SourceFile, Style
 from incprof.source.plan import FilePlan
 from incprof.source.tree import SourceTree
@@ -27,14 +29,25 @@ def beat_of(site: PlacedSite) -> Beat:
     return Beat(site.heartbeat, site.function, site.loop)
 
 
-def with_style(sites: Iterable[PlacedSite], style: Style) -> list[PlacedSite]:
+def with_style(root: Path, sites: Iterable[PlacedSite], style: Style) -> list[PlacedSite]:
     """The sites, those refused that the style has no way for."""
+    macros = _macros(root) if style == "calls" else {}
     checked = []
     for site in sites:
         if style == "calls" and not site.refusal and site.source is not None and site.source.language == "c":
-            site = replace(site, refusal=calls_refusal(site.source, beat_of(site)))
+            site = replace(site, refusal=calls_refusal(site.source, beat_of(site), macros))
         checked.append(site)
     return checked
+
+
+def _macros(root: Path) -> dict[bytes, bytes]:
+    """What the headers of a tree define: a macro may hide a return."""
+    found: dict[bytes, bytes] = {}
+    for path in SourceTree(root).files():
+        if Path(path).suffix.lower() in HEADERS:
+            with suppress(NoDataError):
+                found |= macros_of(read_source(root / path))
+    return found
 
 
 def plan_files(

@@ -77,7 +77,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     warn(profile.warnings)
     _, result, found = find_sites(recorded, profile, args, blank=blank)
     warn(result.warnings)
-    sites = with_style(found, args.style)
+    sites = with_style(root, found, args.style)
     tell(sites, by_hand=bool(args.site))
     refuse(sites, by_hand=bool(args.site))
     plans = plan_files(root, recorded, profile, sites, exe=args.exe, blank=blank)

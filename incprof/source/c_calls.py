@@ -114,7 +114,9 @@ def _in_function(
 def _around(place: Open, data: bytes) -> list[_Text]:
     """The statement that a loop repeats, in braces with its begin and end."""
     end = b"" if _never_reaches_its_end(place.statement, data) else b" " + _end(place)
-    return _pair(place.span, b"{ ekg_begin(%d); " % place.id, end + b" }")
+    # Without braces of its own, a compiler would find the end misleadingly indented.
+    opening, closing = (b"", b"") if place.statement.type == "compound_statement" else (b"{ ", b" }")
+    return _pair(place.span, b"{ ekg_begin(%d); " % place.id + opening, closing + end + b" }")
 
 
 def _at_exit(way: Node, ends: list[bytes], *, void: bool) -> list[_Text]:

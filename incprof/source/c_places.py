@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from incprof.source.c_marks import INCLUDE, before, line
+from incprof.source.c_marks import INCLUDE, after, before, line
 from incprof.source.c_view import View
 from incprof.source.model import Insertion
 
@@ -32,12 +32,35 @@ def behind(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
 
 def ahead(data: bytes, offset: int, calls: Sequence[bytes]) -> list[Insertion]:
     """Calls before the token at `offset`: on lines of their own if it starts its line."""
+    start = _starts_line(data, offset)
+    if start is None:
+        return [Insertion(offset, before(call)) for call in calls]
+    ending = _ending(data[max(start - 2, 0) : start])
+    return [Insertion(start, line(call, data[start:offset], ending)) for call in calls]
+
+
+def enclosed(data: bytes, start: int, end: int, outer: int, calls: Sequence[bytes]) -> list[Insertion]:
+    """Braces around a statement, and calls in it: on lines of their own if it has its lines to itself.
+
+    outer: where the loop starts that repeats it; the braces are indented like that line.
+    """
+    rest = _REST.match(data, end)
+    first = _starts_line(data, start)
+    if first is None or not rest or _CONTINUED.search(rest[0]):
+        return [Insertion(start, before(*calls, brace=True)), Insertion(end, after())]
+    own, ending = _BLANK.match(data, data.rfind(b"\n", 0, outer) + 1), _ending(rest[0])
+    indent = own[0] if own else b""
+    opening, closing = line(b"{", indent, ending), line(b"}", indent, ending)
+    return [Insertion(first, opening), *ahead(data, start, calls), Insertion(rest.end(), closing)]
+
+
+def _starts_line(data: bytes, offset: int) -> int | None:
+    """Where the line starts whose first token is at `offset`, if other lines can come before it."""
     start = data.rfind(b"\n", 0, offset) + 1
-    indent = data[start:offset]
     previous = data[data.rfind(b"\n", 0, max(start - 1, 0)) + 1 : start]
-    if start and not indent.strip(b" \t") and not _CONTINUED.search(previous):
-        return [Insertion(start, line(call, indent, _ending(previous))) for call in calls]
-    return [Insertion(offset, before(call)) for call in calls]
+    if start and not data[start:offset].strip(b" \t") and not _CONTINUED.search(previous):
+        return start
+    return None
 
 
 def _indent(data: bytes, start: int, brace: int) -> bytes:

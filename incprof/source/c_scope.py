@@ -12,8 +12,8 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c_marks import after, before, strip_c
-from incprof.source.c_places import ahead, behind, include_at
+from incprof.source.c_marks import strip_c
+from incprof.source.c_places import ahead, behind, enclosed, include_at
 from incprof.source.c_view import View, body_of, view_of
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
@@ -82,14 +82,16 @@ def _in_block(file: SourceFile, beat: Beat) -> list[Insertion]:
     call = b"EKG_SCOPE(%d);" % beat.id
     if beat.loop is None:
         body, line, reason = body_of(function.node), function.line, function.refusal
+        outer = function.node.start_byte
     else:
         loop = function.loops[beat.loop]
         body, line, reason = loop.body, loop.line, loop.refusal
+        outer = loop.node.start_byte
     if reason is not None or body is None:
         raise IncprofError(f"{file.path}:{line}: {function.name}: no beat can go here: {reason or 'it has no body'}")
     if body.type == "compound_statement":
         return behind(file.data, body.start_byte + 1, [call])
-    return [Insertion(body.start_byte, before(call, brace=True)), Insertion(body.end_byte, after())]
+    return enclosed(file.data, body.start_byte, body.end_byte, outer, [call])
 
 
 def _in_main(

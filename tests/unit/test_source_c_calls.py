@@ -63,9 +63,9 @@ def test_a_body(source: str, made: str) -> None:
 @pytest.mark.parametrize(
     ("body", "made"),
     [
-        ("while (a) g();", "while (a) { ekg_begin(1); g(); ekg_end(1); }"),
+        ("while (a) g();", "while (a) { ekg_begin(1); { g(); } ekg_end(1); }"),
         ("do { g(); } while (a);", "do { ekg_begin(1); { g(); } ekg_end(1); } while (a);"),
-        ("while (a) break;", "while (a) { ekg_begin(1); { ekg_end(1); break; } }"),
+        ("while (a) break;", "while (a) { ekg_begin(1); { { ekg_end(1); break; } } }"),
         ("for (;;) if (a) continue; else break;", None),
         ("while (a) switch (a) { case 1: break; default: continue; }", None),
         ("while (a) { goto in; in: g(); }", "while (a) { ekg_begin(1); { goto in; in: g(); } ekg_end(1); }"),
@@ -75,8 +75,8 @@ def test_a_body(source: str, made: str) -> None:
 def test_a_loop(body: str, made: str | None) -> None:
     found = re.sub(r"\s+", " ", with_calls(f"void f(int a) {{ {body} }}", Beat(1, 0, 0)))
     expected = {
-        "for": "for (;;) { ekg_begin(1); if (a) { ekg_end(1); continue; } else { ekg_end(1); break; } ekg_end(1); }",
-        "while": "while (a) { ekg_begin(1); switch (a) { case 1: break; default: { ekg_end(1); continue; } } "
+        "for": "for (;;) { ekg_begin(1); { if (a) { ekg_end(1); continue; } else { ekg_end(1); break; } } ekg_end(1); }",
+        "while": "while (a) { ekg_begin(1); { switch (a) { case 1: break; default: { ekg_end(1); continue; } } } "
         "ekg_end(1); }",
     }
     assert found == f"void f(int a) {{ {made or expected[body.split()[0]]} }}"
