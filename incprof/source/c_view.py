@@ -75,6 +75,7 @@ def _after_bodies(code: bytes, blocks: Blocks) -> Iterable[tuple[int, int]]:
 
 
 def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
+    """The text with blanks in place of these bytes."""
     out = bytearray(data)
     for start, end in spans:
         out[start:end] = blanks(bytes(out[start:end]))
@@ -83,6 +84,7 @@ def without(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 
 @cache
 def language(cpp: bool) -> Language:
+    """The grammar."""
     return Language(tree_sitter_cpp.language() if cpp else tree_sitter_c.language())
 
 
