@@ -9,6 +9,9 @@ from functools import cache
 from incprof.analysis.agreement_results import Matched
 from incprof.analysis.results import Phase, Site
 
+Key = tuple[int, str]
+Sites = dict[Key, Site]
+KINDS = ("body", "loop")
 NAME_BYTES = 119  # the library cuts longer ones
 CLONE = re.compile(r"( \[clone [^\]]*\]|\.(isra|constprop|part|cold|lto_priv|_omp_fn)(\.\d+)*)+$")
 LAMBDA = re.compile(r"\{lambda[^{}]*\}")
@@ -21,25 +24,39 @@ def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | Non
     """Find the heartbeats of each phase. One that several phases have as a site belongs to each of them.
 
     A name need not be qualified as fully on one side as on the other: `solve:body` is `ns::Mesh::solve(int):body`
-    unless another site's name fits better.
+    unless another site's name fits better. Whether a function is instrumented as a body or in a loop may hang on a few
+    samples: where no heartbeat has a site's kind, one with the other kind stands for it.
     """
-    sites: dict[tuple[int, str], Site] = {(s.index, s.kind): s for phase in phases for s in phase.sites}
+    sites: Sites = {(s.index, s.kind): s for phase in phases for s in phase.sites}
     stands_for = [_sites_of(number, name, sites) for number, name in zip(ids, names, strict=True)]
+    seen = set[Key]().union(*stands_for)
+    rest = {key: site for key, site in sites.items() if key not in seen}
+    for place, name in enumerate(names):
+        if name is not None and not stands_for[place]:
+            stands_for[place] = _sites_of(ids[place], _other_kind(name), rest)
     of_phase, missing = [], []
+    seen = set[Key]().union(*stands_for)
     for phase in phases:
         own = {(site.index, site.kind) for site in phase.sites}
-        mine = tuple(place for place, found in enumerate(stands_for) if found & own)
-        seen = set().union(*(stands_for[place] for place in mine))
-        of_phase.append(mine)
-        missing.append(
-            tuple(f"{s.function.name}:{s.kind}" for s in phase.sites if (s.index, s.kind) not in seen)
-        )  # fmt: skip
+        of_phase.append(tuple(place for place, found in enumerate(stands_for) if found & own))
+        left = [site for site in phase.sites if (site.index, site.kind) not in seen]
+        missing.append(tuple(f"{site.function.name}:{site.kind}" for site in left))
     functions = tuple(tuple(sorted({index for index, _ in found})) for found in stands_for)
-    loops = tuple(any(kind == "loop" for _, kind in found) for found in stands_for)
+    kinds = [name.rpartition(":")[2] if name is not None else None for name in names]
+    loops = tuple(
+        kind == "loop" if kind in KINDS else any(other == "loop" for _, other in found)
+        for kind, found in zip(kinds, stands_for, strict=True)
+    )
     return Matched(tuple(of_phase), functions, loops, tuple(missing))
 
 
-def _sites_of(number: int, name: str | None, sites: dict[tuple[int, str], Site]) -> set[tuple[int, str]]:
+def _other_kind(name: str) -> str:
+    """Return the name of the same function's other kind of site; a name without a kind as it is."""
+    function, _, kind = name.rpartition(":")
+    return f"{function}:{KINDS[1 - KINDS.index(kind)]}" if kind in KINDS else name
+
+
+def _sites_of(number: int, name: str | None, sites: Sites) -> set[Key]:
     """Return the sites that a heartbeat stands for."""
     if name is None:
         return {key for key, site in sites.items() if site.heartbeat == number}
@@ -50,7 +67,7 @@ def _sites_of(number: int, name: str | None, sites: dict[tuple[int, str], Site])
         if site.kind == kind and (fit := _fit(function, site.function.name, site.function.mangled)) > 0
     }
     best = max(fits.values(), default=0)
-    if not best and len(name.encode()) >= NAME_BYTES:  # cut, its kind too
+    if not best and len(name.encode()) >= NAME_BYTES - 3:  # cut, in the middle of a character perhaps
         return {key for key, site in sites.items() if f"{site.function.name}:{site.kind}".startswith(name)}
     return {key for key, fit in fits.items() if fit == best}
 

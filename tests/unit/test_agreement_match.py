@@ -56,9 +56,17 @@ def test_by_name_whatever_the_ids():
     found = match(phases, [7, 8, 9], ["sweep:loop", "fill:body", "fill:loop"])
     assert found.of_phase == ((1,), (0, 1))
     assert found.functions == ((1,), (0,), ())
-    assert found.loops == (True, False, False)
+    assert found.loops == (True, False, True)
     assert found.missing == ((), ())
     assert found.used == (0, 1)
+
+
+def test_the_other_kind_stands_for_a_site_that_has_no_heartbeat_of_its_own():
+    phases = [phase(0, (1, 0, "f", "body")), phase(1, (2, 1, "g", "loop"))]
+    found = match(phases, [1, 2, 3], ["f:loop", "g:body", "g:loop"])
+    assert found.of_phase == ((0,), (2,))
+    assert found.loops == (True, False, True)
+    assert found.missing == ((), ())
 
 
 def test_without_a_name_the_id_tells():
