@@ -1,7 +1,8 @@
 """Which file of a source tree is the one that a binary names.
 
 The tree may have moved since the build, the build may have been out of tree, and names may be relative: the file is
-the one whose path has the longest common end with the recorded one.
+the one whose path has the longest common end with the recorded one. Of several, it is the one whose whole path below the
+directory is such an end: copies of a file further down are not.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ def longest_common_end(path: str, candidates: Sequence[str]) -> list[str]:
             count += 1
         shared[count].append(candidate)
     most = max(shared, default=0)
-    return shared[most] if most else []
+    if not most:
+        return []
+    whole = [candidate for candidate in shared[most] if len(_parts(candidate)) == most]
+    return whole or shared[most]
 
 
 def _parts(path: str) -> list[str]:
