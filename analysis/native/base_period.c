@@ -59,10 +59,12 @@ static double usual(const double *f, int64_t L, double *scratch)
     return median > mean ? median : mean;
 }
 
-/* Whether f has a minimum at shift k. The last shift has f[L-1] to its right, which is no shift of its own. */
-static int is_dip(const double *f, int64_t k)
+/* Whether f has a minimum at shift k. The last shift has no neighbour to its right, and must be an exact copy: two
+ * instances side by side are seen in this way only. */
+static int is_dip(const double *f, int64_t k, int64_t L, double reference)
 {
-    return f[k - 1] <= f[k] && (k == 1 || f[k - 1] < f[k - 2]);
+    int falls = k == 1 || f[k - 1] < f[k - 2];
+    return falls && (k < L ? f[k - 1] <= f[k] : f[k - 1] <= ZERO * reference);
 }
 
 static int related(int64_t k, int64_t deepest)
@@ -89,15 +91,15 @@ int64_t incprof_base_period(const double *f, int64_t L, int manhattan, const str
     }
     close = close > ZERO * reference ? close : ZERO * reference;
     int64_t deepest = 0;
-    for (int64_t k = first; k < L; k++)
-        if (is_dip(f, k) && f[k - 1] <= close && (!deepest || f[k - 1] < f[deepest - 1]))
+    for (int64_t k = first; k <= L; k++)
+        if (is_dip(f, k, L, reference) && f[k - 1] <= close && (!deepest || f[k - 1] < f[deepest - 1]))
             deepest = k;
     if (!deepest)
         return 0;
     double family = f[deepest - 1] + (1 - closeness->depth) * (reference - f[deepest - 1]);
     family = family < close ? family : close;
     for (int64_t k = first > closeness->shortest ? first : closeness->shortest; k <= deepest; k++)
-        if (is_dip(f, k) && f[k - 1] <= family && related(k, deepest))
+        if (is_dip(f, k, L, reference) && f[k - 1] <= family && related(k, deepest))
             return k;
     return deepest >= closeness->shortest ? deepest : 0;
 }

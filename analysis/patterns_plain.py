@@ -1,0 +1,79 @@
+"""A window's period by the definition, in numpy: what `exact` uses, and what the kernels are tested against."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from incprof.analysis.patterns_results import PatternOptions
+from incprof.model import FloatArray
+
+# Distances below this share of the usual one are rounding.
+ZERO = 1e-9
+# Of a smooth series the first shifts are close without being periods: dips count once f has been up to this.
+UP = 0.7
+
+
+def lags(inside: FloatArray, metric: str = "l2") -> FloatArray:
+    """Return f(k) for k in 1 .. L, shape (L,). inside: (2 L,)."""
+    half = len(inside) // 2
+    steps = (inside[half:] - inside[half - k : 2 * half - k] for k in range(1, half + 1))
+    if metric == "l1":
+        return np.array([np.abs(step).sum() for step in steps])
+    return np.array([np.sqrt((step * step).sum()) for step in steps])
+
+
+def chance(pieces: float) -> float:
+    """Return the dip that a window of so many independent values must fall below to be no accident."""
+    few = min(0.5 * pieces / 15, 0.5)
+    return max(few, 1 - 4.35 / math.sqrt(pieces))
+
+
+def usual(f: FloatArray) -> float:
+    """Return what f is where nothing repeats: its median, or its mean where the repeats are most of it."""
+    shifts = np.sort(f[:-1])
+    return float(max(shifts[len(shifts) // 2], f[:-1].sum() / len(shifts)))
+
+
+def allowed(f: FloatArray, noise: float, options: PatternOptions) -> tuple[float, int]:
+    """Return the greatest distance that is a dip, and the first shift at which one counts."""
+    half, reference = len(f), usual(f)
+    up = np.flatnonzero(f[:-1] >= UP * reference)
+    first = int(up[0]) + 1 if len(up) else half
+    floor = noise * (2 / math.sqrt(math.pi) * half if options.metric == "l1" else math.sqrt(2 * half))
+    if options.theta:
+        close = options.theta * reference
+    else:
+        close = min((floor + reference) / 2, chance(half / first) * reference)
+    return max(close, ZERO * reference), first
+
+
+def base_period(f: FloatArray, noise: float, options: PatternOptions) -> int:
+    """Return the base period of a window whose distances are f, shape (L,); 0 where it has none."""
+    if len(f) < 2:
+        return 0
+    reference = usual(f)
+    if not reference > 0:
+        return 0
+    close, first = allowed(f, noise, options)
+    dips = [k for k in range(first, len(f) + 1) if f[k - 1] <= close and _is_dip(f, k, reference)]
+    if not dips:
+        return 0
+    deepest = min(dips, key=lambda k: (f[k - 1], k))
+    least = float(f[deepest - 1])
+    family = min(least + (1 - options.depth) * (reference - least), close)
+    members = [k for k in dips if options.shortest <= k <= deepest and f[k - 1] <= family and _related(k, deepest)]
+    return members[0] if members else 0
+
+
+def _is_dip(f: FloatArray, k: int, reference: float) -> bool:
+    """Tell whether f has a minimum at shift k; the last shift, without a neighbour, must be an exact copy."""
+    falls = k == 1 or f[k - 1] < f[k - 2]
+    return bool(falls and (f[k - 1] <= f[k] if k < len(f) else f[k - 1] <= ZERO * reference))
+
+
+def _related(k: int, deepest: int) -> bool:
+    """Tell whether the deepest shift is a multiple of k, nearly."""
+    times = deepest / k
+    return abs(times - round(times)) <= 0.05 * times

@@ -1,0 +1,80 @@
+"""The window: the L whose instances cover most of the series, on a geometric grid and then by bisection around the best.
+
+Coverage has several maxima as a function of L, which bisection alone would miss. Ties go to the smaller L.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.dtw import spread
+from incprof.analysis.patterns_groups import length_groups
+from incprof.analysis.patterns_results import PatternOptions, Tried
+from incprof.analysis.patterns_scan import Scan, scan
+from incprof.model import FloatArray
+
+SMALLEST = 2
+GRID = 1.15
+
+
+def tune(x: FloatArray, options: PatternOptions, noise: float) -> tuple[Scan | None, tuple[Tried, ...]]:
+    """Return the scan of the best window, None when x is too short for any, and every (L, coverage) tried, by L."""
+    largest = min(options.longest_window, len(x) // 2)
+    if options.window is not None:
+        grid = [options.window] if options.window <= len(x) // 2 else []
+    else:
+        grid = window_grid(SMALLEST, largest)
+    scans: dict[int, Scan] = {}
+    covered: dict[int, float] = {}
+
+    def visit(window: int) -> None:
+        result = scan(x, window, options, noise)
+        scans[window] = result
+        covered[window] = coverage(result, len(x), options)
+
+    spread(visit, sorted(grid, reverse=True), options.threads)
+    if not grid:
+        return None, ()
+    best = _best(covered)
+    while options.window is None and covered[best] > 0:
+        around = _between(best, covered)
+        if not around:
+            break
+        spread(visit, around, options.threads)
+        best = _best(covered)
+    return scans[best], tuple(Tried(window, covered[window]) for window in sorted(covered))
+
+
+def window_grid(smallest: int, largest: int) -> list[int]:
+    """Return the windows that are tried first, each about 15 % larger than the one before."""
+    grid: list[int] = []
+    at = float(smallest)
+    while round(at) <= largest:
+        if not grid or round(at) > grid[-1]:
+            grid.append(round(at))
+        at = max(at * GRID, at + 1)
+    if grid and grid[-1] != largest:
+        grid.append(largest)
+    return grid
+
+
+def coverage(found: Scan, samples: int, options: PatternOptions) -> float:
+    """Return the share of the series in instances of groups of lengths that are not marginal."""
+    groups = length_groups(found.periods, found.periods * found.counts, samples, options)
+    return float(sum((found.periods * found.counts)[group].sum() for group in groups)) / samples
+
+
+def _best(covered: dict[int, float]) -> int:
+    """Return the window that covers most, the smaller of equal ones."""
+    return min(covered, key=lambda window: (-covered[window], window))
+
+
+def _between(best: int, covered: dict[int, float]) -> list[int]:
+    """Return the untried windows halfway from the best to its tried neighbours."""
+    tried = np.array(sorted(covered))
+    at = int(np.searchsorted(tried, best))
+    neighbours = [int(tried[side]) for side in (at - 1, at + 1) if 0 <= side < len(tried)]
+    halfway = {(best + other) // 2 for other in neighbours}
+    # One part in fifty is as fine as it need be: the instances change little from there.
+    close = max(1, best // 50)
+    return sorted(window for window in halfway if window not in covered and abs(window - best) >= close)
