@@ -7,6 +7,7 @@ writes analysis/_native_ffi.py again. The texts below are not read when a progra
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 COMMON = """
@@ -39,6 +40,14 @@ int incprof_dba_step(const double *pattern, int64_t points, const double *values
 
 # One text per kernel, in the words of its header.
 DECLARATIONS = (COMMON, PATTERNS)
+# Headers for users of C are read as they are.
+HEADERS = ("dpd.h", "dpd_values.h")
+
+
+def header(path: Path) -> str:
+    """Return what a header declares: without the preprocessor's lines, C++ and what is exported how."""
+    text = re.sub(r"#ifdef __cplusplus\n.*?#endif\n|^#.*?$|\bDPD_API\b", "", path.read_text(), flags=re.M | re.S)
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 def write(path: Path) -> None:
@@ -48,6 +57,8 @@ def write(path: Path) -> None:
     builder = cffi.FFI()
     for text in DECLARATIONS:
         builder.cdef(text)
+    for name in HEADERS:
+        builder.cdef(header(Path(__file__).resolve().parent / "native" / "include" / name))
     builder.set_source("incprof.analysis._native_ffi", None)
     builder.emit_python_code(str(path))
 

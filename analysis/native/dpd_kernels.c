@@ -2,6 +2,7 @@
 #include "dpd_kernels.h"
 
 #include <math.h>
+#include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -29,6 +30,17 @@ INLINE uint16_t count(uint16_t *restrict run, const uint16_t *restrict past, con
     return reached;
 }
 
+INLINE uint16_t meets(const uint16_t *restrict run, const uint16_t *restrict threshold, size_t n)
+{
+    uint16_t met = 0;
+    run = __builtin_assume_aligned(run, DPD_ALIGN);
+    threshold = __builtin_assume_aligned(threshold, DPD_ALIGN);
+    n -= n % DPD_BLOCK;
+    for (size_t j = 0; j < n; j++)
+        met |= (uint16_t)-(run[j] == threshold[j]);
+    return met;
+}
+
 INLINE uint16_t longest(const uint16_t *restrict run, size_t n)
 {
     uint16_t most = 0;
@@ -48,11 +60,50 @@ INLINE void distances(double *restrict sum, const double *restrict near, const d
         sum[j] = (sum[j] + fabs(x - near[j])) - fabs(y - far[j]);
 }
 
+/* Doubles that are not negative are in the order of their bits, which vectors of integers can be asked about. */
+typedef int64_t __attribute__((may_alias)) bits;
+
+INLINE double largest(const double *restrict d, size_t n, double least)
+{
+    const bits *restrict given = (const bits *)d;
+    int64_t most;
+    memcpy(&most, &least, sizeof most);
+    for (size_t j = 0; j < n; j++)
+        most = given[j] > most ? given[j] : most;
+    memcpy(&least, &most, sizeof least);
+    return least;
+}
+
+/* In LANES sums, which is an order that vectors of any length keep. */
+#define LANES 8
+
+INLINE double distance(const double *restrict a, const double *restrict b, size_t n)
+{
+    double sums[LANES] = {0}, sum = 0;
+    size_t j = 0;
+    for (; j + LANES <= n; j += LANES)
+        for (size_t lane = 0; lane < LANES; lane++)
+            sums[lane] += fabs(a[j + lane] - b[j + lane]);
+    for (; j < n; j++)
+        sums[j % LANES] += fabs(a[j] - b[j]);
+    for (size_t lane = 0; lane < LANES; lane++)
+        sum += sums[lane];
+    return sum;
+}
+
 #define MAKE(suffix, attributes)                                                                                       \
     attributes static uint16_t count_##suffix(uint16_t *run, const uint16_t *past, const uint16_t *threshold,          \
                                               uint16_t symbol, size_t n)                                               \
     {                                                                                                                  \
         return count(run, past, threshold, symbol, n);                                                                 \
+    }                                                                                                                  \
+    attributes static uint16_t meets_##suffix(const uint16_t *run, const uint16_t *threshold, size_t n)                \
+    {                                                                                                                  \
+        return meets(run, threshold, n);                                                                               \
+    }                                                                                                                  \
+    attributes static double largest_##suffix(const double *d, size_t n, double least)                                 \
+    {                                                                                                                  \
+        return largest(d, n, least);                                                                                   \
     }                                                                                                                  \
     attributes static uint16_t longest_##suffix(const uint16_t *run, size_t n)                                         \
     {                                                                                                                  \
@@ -63,7 +114,19 @@ INLINE void distances(double *restrict sum, const double *restrict near, const d
     {                                                                                                                  \
         distances(sum, near, far, x, y, n);                                                                            \
     }                                                                                                                  \
-    static const struct dpd_kernels suffix = {#suffix, count_##suffix, longest_##suffix, distances_##suffix};
+    attributes static double distance_##suffix(const double *a, const double *b, size_t n)                             \
+    {                                                                                                                  \
+        return distance(a, b, n);                                                                                      \
+    }                                                                                                                  \
+    static const struct dpd_kernels suffix = {                                                                         \
+        .name = #suffix,                                                                                               \
+        .count = count_##suffix,                                                                                       \
+        .meets = meets_##suffix,                                                                                       \
+        .longest = longest_##suffix,                                                                                   \
+        .distances = distances_##suffix,                                                                               \
+        .largest = largest_##suffix,                                                                                   \
+        .distance = distance_##suffix,                                                                                 \
+    };
 
 MAKE(baseline, VECTORS)
 

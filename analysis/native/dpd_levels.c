@@ -113,24 +113,56 @@ static void consider(struct dpd *dpd, int32_t lag, uint64_t index)
     dpd_identify(dpd, &level->loop);
 }
 
-/* Lags whose run has just come to its threshold, or, where that may have been missed, has passed it. */
+/* Lags that are asked together whether there is one among them, and then in shorter vectors that every processor has.
+ */
+#define TOGETHER (4 * DPD_BLOCK)
+#define FEW 8
+
+typedef uint16_t few __attribute__((vector_size(FEW * sizeof(uint16_t))));
+
+static bool few_meet(const uint16_t *run, const uint16_t *threshold)
+{
+    few a, b;
+    uint64_t halves[2];
+    memcpy(&a, run, sizeof a);
+    memcpy(&b, threshold, sizeof b);
+    a = (few)(a == b);
+    memcpy(halves, &a, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
+}
+
+/* Lags whose run has just come to its threshold. */
 static void find(struct dpd *dpd, uint64_t index)
 {
-    bool look = dpd->look;
-    dpd->look = false;
-    for (int32_t lag = 1; lag <= dpd->lags; lag++) {
-        uint16_t run = dpd->run[lag - 1], threshold = dpd->threshold[lag - 1];
-        if (run == threshold || (look && run > threshold))
-            consider(dpd, lag, index);
+    for (int32_t from = 0; from < dpd->padded; from += TOGETHER) {
+        int32_t end = from + TOGETHER < dpd->padded ? from + TOGETHER : dpd->padded;
+        if (!dpd->kernels->meets(dpd->run + from, dpd->threshold + from, (size_t)(end - from)))
+            continue;
+        for (int32_t some = from; some < end; some += FEW)
+            if (few_meet(dpd->run + some, dpd->threshold + some))
+                for (int32_t j = some; j < some + FEW; j++)
+                    if (dpd->run[j] == dpd->threshold[j])
+                        consider(dpd, j + 1, index);
     }
+}
+
+/* The same where that may have been missed. */
+static void find_again(struct dpd *dpd, uint64_t index)
+{
+    for (int32_t j = 0; j < dpd->lags; j++)
+        if (dpd->run[j] >= dpd->threshold[j])
+            consider(dpd, j + 1, index);
 }
 
 int dpd_levels_follow(struct dpd *dpd, uint64_t index, bool reached, int64_t sample)
 {
     for (int32_t i = dpd->levels - 1; i >= 0; i--)
         follow(dpd, i, index, sample);
-    if (reached || dpd->look)
+    if (dpd->look)
+        find_again(dpd, index);
+    else if (reached)
         find(dpd, index);
+    dpd->look = false;
     const struct dpd_loop *outermost = &dpd->level[0].loop;
     return dpd->levels != 0 && outermost->starts != 0 && outermost->start == index;
 }

@@ -43,8 +43,8 @@ size_t dpd_events(struct dpd *dpd, const int64_t *samples, size_t n, struct dpd_
             trace->start[i] = (uint8_t)start;
         for (size_t j = 0; j < trace->aheads; j++) {
             int64_t value = 0;
-            trace->backing[j * n + i] = (uint8_t)dpd_predict(dpd, trace->ahead[j], &value);
-            trace->predicted[j * n + i] = value;
+            trace->backing[i * trace->aheads + j] = (uint8_t)dpd_predict(dpd, trace->ahead[j], &value);
+            trace->predicted[i * trace->aheads + j] = value;
         }
         if (trace->loops)
             trace->ended += (size_t)dpd_ended(dpd, trace->loops + trace->ended, DPD_LEVELS);

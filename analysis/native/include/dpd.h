@@ -115,8 +115,8 @@ struct dpd_trace {
     uint8_t *start;         /* (n,) as dpd_event's result */
     const int32_t *ahead;   /* (a,) how far to predict */
     size_t aheads;          /* a */
-    int64_t *predicted;     /* (a, n): [j, i] predicts sample i + ahead[j], after sample i */
-    uint8_t *backing;       /* (a, n): enum dpd_backing */
+    int64_t *predicted;     /* (n, a): [i, j] predicts sample i + ahead[j], after sample i */
+    uint8_t *backing;       /* (n, a): enum dpd_backing */
     struct dpd_loop *loops; /* (room,) loops that ended */
     size_t room, ended;
 };

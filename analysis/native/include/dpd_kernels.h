@@ -18,11 +18,20 @@ struct dpd_kernels {
      * Not 0: a run has just come to threshold[j]. */
     uint16_t (*count)(uint16_t *run, const uint16_t *past, const uint16_t *threshold, uint16_t symbol, size_t n);
 
+    /* Whether run[j] is threshold[j] for any j. */
+    uint16_t (*meets)(const uint16_t *run, const uint16_t *threshold, size_t n);
+
     /* Largest of run[0 .. n - 1]. */
     uint16_t (*longest)(const uint16_t *run, size_t n);
 
     /* sum[j] += |x - near[j]| - |y - far[j]|. */
     void (*distances)(double *sum, const double *near, const double *far, double x, double y, size_t n);
+
+    /* Largest of d[0 .. n - 1] and `least`; no NaN, none negative by more than rounding. */
+    double (*largest)(const double *d, size_t n, double least);
+
+    /* Sum of |a[j] - b[j]|. */
+    double (*distance)(const double *a, const double *b, size_t n);
 };
 
 /* The best ones for this processor; never NULL. Signal-safe. */
