@@ -8,26 +8,21 @@ at a construct's name that is continued.
 
 from __future__ import annotations
 
-import re
+import bisect
 from functools import cache
 
 import tree_sitter_fortran
 from tree_sitter import Language, Node, Parser, Tree
 
+from incprof.source.fortran_busy import busy_statements
 from incprof.source.fortran_facts import RefusedError
 from incprof.source.fortran_insert import insertions_of
 from incprof.source.fortran_refusals import body_refusal, loop_refusal, names_taken, unit_refusal
 from incprof.source.fortran_sites import Sites, sites_of
 from incprof.source.fortran_statements import Statement
-from incprof.source.fortran_units import LOOPS, Block, Source, Unit
+from incprof.source.fortran_units import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit
 from incprof.source.model import Beat, Loop, SourceFile, SourceFunction
 
-# Intrinsic procedures that go over whole arrays.
-_LONG = r"matmul|dot_product|sum|product|maxval|minval|maxloc|minloc|reshape|transpose|spread|pack|count|any|all"
-_CALLS = re.compile(rf"\b(?:{_LONG})\(")
-_SECTION = re.compile(r"[a-z]\w*(?:%\w+)*\([^=]*:[^=]*\)=")
-_EXTERNAL = re.compile(r"(?:external(?: |::)|.*,external.*::)(.*)")
-_NAME = re.compile(r"[a-z]\w*(?=\()")
 _PROCEDURE_NODES = frozenset("program subroutine function module_procedure".split())
 _LOOP_NODES = frozenset(["do_loop"])
 
@@ -40,110 +35,92 @@ def parse_fortran(path: str, data: bytes, *, fixed: bool) -> SourceFile:
         data: Its bytes, without heartbeats of ours.
         fixed: Whether it is in fixed form.
     """
-    sites = sites_of(data, fixed)
-    tree = _tree(sites.source, data)
-    taken = names_taken(sites.source)
-    functions = {sites.source.units[site.unit].name.rpartition("::")[2] for site in sites.functions}
-    made = tuple(_function(sites, at, tree, taken, functions) for at in range(len(sites.functions)))
+    reader = _Reader(sites_of(data, fixed), data)
+    made = tuple(reader.function(at) for at in range(len(reader.sites.functions)))
     return SourceFile(path, "fixed" if fixed else "fortran", data, made)
 
 
-def _function(sites: Sites, at: int, tree: Tree, taken: dict[int, list[int]], functions: set[str]) -> SourceFunction:
-    source, site = sites.source, sites.functions[at]
-    unit = source.units[site.unit]
-    first, last = source.statements[unit.first], source.statements[unit.last]
-    general = unit_refusal(source, unit, site.facts, taken)
-    positions = {block: position for position, block in enumerate(site.loops)}
-    known = functions | _external(source, unit)
-    loops = tuple(_loop(sites, at, position, positions, general, tree, known) for position in range(len(site.loops)))
-    return SourceFunction(
-        name=unit.name,
-        node=_node(tree, first, last, _PROCEDURE_NODES),
-        line=first.line,
-        last_line=last.row.last_line,
-        loops=loops,
-        is_main=unit.kind == "program",
-        refusal=general or body_refusal(source, unit, site.facts) or _tried(sites, at, None),
-    )
+class _Reader:
+    """Describes the procedures of a file."""
 
+    def __init__(self, sites: Sites, data: bytes):
+        self.sites = sites
+        self._tree = _tree(sites.source, data)
+        self._taken = names_taken(sites.source)
+        self._functions = {sites.source.units[site.unit].name.rpartition("::")[2] for site in sites.functions}
 
-def _loop(
-    sites: Sites,
-    at: int,
-    position: int,
-    positions: dict[int, int],
-    general: str | None,
-    tree: Tree,
-    functions: set[str],
-) -> Loop:
-    source, site = sites.source, sites.functions[at]
-    block = source.blocks[site.loops[position]]
-    last = block.last if block.last >= 0 else block.first
-    node = _node(tree, source.statements[block.first], source.statements[last], _LOOP_NODES)
-    refusal = general or loop_refusal(source, site.facts, block) or _tried(sites, at, position)
-    return Loop(
-        node=node,
-        body=node,
-        line=source.statements[block.first].line,
-        last_line=source.statements[last].row.last_line,
-        parent=_enclosing_loop(source, block, positions),
-        busy=_busy(source, block, functions),
-        refusal=refusal,
-    )
+    def function(self, at: int) -> SourceFunction:
+        source, site = self.sites.source, self.sites.functions[at]
+        unit = source.units[site.unit]
+        first, last = source.statements[unit.first], source.statements[unit.last]
+        refusal = unit_refusal(source, unit, site.facts, self._taken)
+        return SourceFunction(
+            name=unit.name,
+            node=self._node(first, last, _PROCEDURE_NODES, deep=unit.depth > DEEPEST_UNIT),
+            line=first.line,
+            last_line=last.row.last_line,
+            loops=self._loops(at, unit, refusal),
+            is_main=unit.kind == "program",
+            refusal=refusal or body_refusal(source, unit, site.facts) or self._tried(at, None),
+        )
 
+    def _loops(self, at: int, unit: Unit, refusal: str | None) -> tuple[Loop, ...]:
+        """The loops of a procedure. refusal: why it can hold no heartbeat at all."""
+        source, site = self.sites.source, self.sites.functions[at]
+        busy = busy_statements(source, unit, self._functions)
+        around: dict[int, int | None] = {-1: None}  # by block: the loop that it is, or that is around it
+        made: list[Loop] = []
+        for position in unit.blocks:
+            block = source.blocks[position]
+            around[position] = around[block.parent]
+            if block.kind not in LOOPS:
+                continue
+            around[position] = len(made)
+            last = block.last if block.last >= 0 else block.first
+            deep = block.depth > MOST_NESTED or unit.depth > DEEPEST_UNIT
+            node = self._node(source.statements[block.first], source.statements[last], _LOOP_NODES, deep=deep)
+            made.append(
+                Loop(
+                    node=node,
+                    body=node,
+                    line=source.statements[block.first].line,
+                    last_line=source.statements[last].row.last_line,
+                    parent=around[block.parent],
+                    busy=bisect.bisect(busy, block.first) < bisect.bisect(busy, last),
+                    refusal=refusal or loop_refusal(source, site.facts, block) or self._tried(at, len(made)),
+                )
+            )
+        return tuple(made)
 
-def _tried(sites: Sites, at: int, loop: int | None) -> str | None:
-    """Why a heartbeat cannot be put in there, which shows when it is tried."""
-    try:
-        insertions_of(sites, at, [Beat((1 << 31) - 1, at, loop)])
-    except RefusedError as error:
-        return str(error)
-    return None
+    def _node(self, first: Statement, last: Statement, types: frozenset[str], *, deep: bool) -> Node:
+        """The node of what two statements enclose, or of the first one, where tree-sitter sees something else there.
 
+        deep: so deep that looking for it from the root takes long; then it is the root.
+        """
+        root = self._tree.root_node
+        node = None if deep else root.descendant_for_byte_range(first.start, last.end)
+        if node is not None and (node.type not in types or node.start_byte != first.start):
+            node = root.descendant_for_byte_range(first.start, first.end)
+        return root if node is None else node
 
-def _enclosing_loop(source: Source, block: Block, positions: dict[int, int]) -> int | None:
-    parent = block.parent
-    while parent >= 0 and source.blocks[parent].kind not in LOOPS:
-        parent = source.blocks[parent].parent
-    return positions.get(parent)
-
-
-def _busy(source: Source, block: Block, functions: set[str]) -> bool:
-    """Whether an iteration calls something, or goes over whole arrays, or holds another loop."""
-    for index in range(block.first + 1, block.last + 1):
-        word, text = source.words[index], source.statements[index].text
-        action = word.action or word
-        if action.kind in ("call", "io", "do", "concurrent") or _CALLS.search(text) or _SECTION.match(text):
-            return True
-        if any(name in functions for name in _NAME.findall(text)):
-            return True
-    return False
-
-
-def _external(source: Source, unit: Unit) -> set[str]:
-    """Names that a procedure says are functions of somewhere else."""
-    found: set[str] = set()
-    for index in unit.own:
-        if match := _EXTERNAL.match(source.statements[index].text):
-            found.update(re.findall(r"\w+", match[1]))
-    return found
-
-
-def _node(tree: Tree, first: Statement, last: Statement, types: frozenset[str]) -> Node:
-    """The node of what two statements enclose; where tree-sitter sees something else there, that of the first one."""
-    node = tree.root_node.descendant_for_byte_range(first.start, last.end)
-    if node is None or node.type not in types or node.start_byte != first.start:
-        node = tree.root_node.descendant_for_byte_range(first.start, first.end)
-    return node if node is not None else tree.root_node
+    def _tried(self, at: int, loop: int | None) -> str | None:
+        """Why a heartbeat cannot be put in there, which shows when it is tried."""
+        try:
+            insertions_of(self.sites, at, [Beat((1 << 31) - 1, at, loop)])
+        except RefusedError as error:
+            return str(error)
+        return None
 
 
 def _tree(source: Source, data: bytes) -> Tree:
     """tree-sitter's view of the code alone, every statement on one line, at the offsets of the file."""
     masked = bytearray(b" " * len(data))
+    before = None
     for statement in source.statements:
         row = statement.row
-        if statement.kind != "code":
+        if statement.kind != "code" or row is before:
             continue
+        before = row
         for start, stop in [*row.pieces, *([row.label] if row.label else [])]:
             masked[start:stop] = data[start:stop]
         if row.end > row.start:

@@ -34,12 +34,12 @@ def unit_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list
     prefix = unit.prefix
     if _PURE.search(prefix) and "impure" not in prefix:
         return f"{_PURE.findall(prefix)[-1]}: such a procedure calls nothing that has an effect"
+    if any(problem == NO_LABEL for _, problem in facts.problems):
+        return "it is not in fixed form, as the file's name says"
     if unit.damage:
         return unit.damage
     if (header.fault or header.row.split) and not unit.headless:
         return f"{header.fault or 'a line of the preprocessor is inside of its header'}, line {header.line}"
-    if any(problem == NO_LABEL for _, problem in facts.problems):
-        return "it is not in fixed form, as the file's name says"
     if facts.for_devices or _DEVICE.search(prefix):
         return "it runs on a device"
     if taken_at := _taken(source, unit, taken):

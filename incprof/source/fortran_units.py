@@ -10,6 +10,7 @@ from incprof.source.fortran_words import Word, word_of
 
 PROCEDURES = frozenset("subroutine function procedure".split())
 MOST_NESTED = 100
+DEEPEST_UNIT = 3  # a module, its procedures, and theirs; Fortran has no more
 LOOPS = frozenset("do concurrent".split())
 _HEADERS = PROCEDURES | {"program", "module", "submodule", "block data"}
 _OPENS = {"do": "do", "concurrent": "concurrent", "then": "if", "block": "block"}
@@ -45,8 +46,8 @@ class Unit:
     """A program unit or procedure.
 
     first: its header, or the first statement of a program without one (headless). last: its END; -1: none was found.
-    contains: its CONTAINS, or -1. parent: position of the enclosing one in Source.units, or -1. own: its statements
-    without those of contained ones. blocks: positions in Source.blocks.
+    contains: its CONTAINS, or -1. parent: position of the enclosing one in Source.units, or -1. depth: 1 for an
+    outermost one. own: its statements without those of contained ones. blocks: positions in Source.blocks.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Unit:
     own: list[int] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
     damage: str = ""
+    depth: int = 1
 
 
 @dataclass(slots=True)
@@ -177,16 +179,20 @@ class _Builder:
     def _open_unit(self, index: int, word: Word, *, headless: bool = False) -> None:
         kind = word.kind
         name = f"{word.prefix.split(':')[0]}.{word.name}" if kind == "submodule" else word.name
+        depth = 1
         if self.unit >= 0:
             host = self.source.units[self.unit]
             outer = host.name
             # A procedure that a module declares and a submodule defines is the module's.
             if host.kind == "submodule" and (kind == "procedure" or "module" in word.prefix):
                 outer = outer.split(".")[0]
-            name = f"{outer}::{name}"
-        self.source.units.append(Unit(kind, name, index, self.unit, word.prefix, headless))
+            depth = host.depth + 1
+            name = f"{outer}::{name}" if depth <= DEEPEST_UNIT else name
+        self.source.units.append(Unit(kind, name, index, self.unit, word.prefix, headless, depth=depth))
         self.unit, self.block = len(self.source.units) - 1, -1
         self.source.units[self.unit].own.append(index)
+        if depth > DEEPEST_UNIT:
+            self._damage("it is inside of more procedures than Fortran allows for")
 
     def _end_unit(self, index: int, statement: Statement, word: Word) -> None:
         unit = self.source.units[self.unit]

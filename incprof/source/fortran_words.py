@@ -17,9 +17,9 @@ end if      end_if(?:~(?P<name>\w+))?
 end block   end_(?:select|where|forall|associate|block|critical|team)(?:\(.*\))?(?:~(?P<name>\w+))?
 end types   end_(?:interface|type|enum|structure|union|map)\b.*
 do          do(?:~(?P<label>\d+))?
-do          do(?:~(?P<label>\d+),?|~)_(?:while_\(.*\)|[a-z]\w*=.+)
+do          do(?:~(?P<label>\d+),?|~)_(?:while_\(.*\)|[a-z]\w*=.+,.+)
 do          do_while_\(.*\)
-do          do,(?:while_\(.*\)|[a-z]\w*=.+)
+do          do,(?:while_\(.*\)|[a-z]\w*=.+,.+)
 concurrent  do(?:~(?P<label>\d+),?_|~|,)concurrent_\(.*
 then        if\(.*\)then
 else        else(?:~\w+)?|else_if\(.*\)then(?:~\w+)?|else_where(?:\(.*\))?(?:~\w+)?

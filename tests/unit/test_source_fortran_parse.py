@@ -1,0 +1,248 @@
+"""What Fortran's statements are, which blocks and procedures they make, and why some take no heartbeat."""
+
+from __future__ import annotations
+
+import pytest
+
+from incprof.source.fortran_parse import parse_fortran
+from incprof.source.fortran_statements import statements_of
+from incprof.source.fortran_words import word_of
+from incprof.source.model import SourceFile
+
+
+def free(text: str) -> SourceFile:
+    return parse_fortran("any.f90", text.encode(), fixed=False)
+
+
+def fixed(text: str) -> SourceFile:
+    return parse_fortran("any.f", text.encode(), fixed=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("do i=1,5", "do"),
+        ("do i=1", "unknown"),
+        ("do=1", "assignment"),
+        ("dog(1)%tail=>null()", "assignment"),
+        ("outer:do i=1,5", "do"),
+        ("do while(x)", "do"),
+        ("do concurrent(i=1:3)", "concurrent"),
+        ("if=3", "assignment"),
+        ("if(i)=3", "assignment"),
+        ("if(i==3)then", "then"),
+        ("if(i)return", "if"),
+        ("if(a)10,20,30", "arithmetic"),
+        ("if(a)macro(x)", "unknown"),
+        ("end", "end"),
+        ("end=5", "assignment"),
+        ("enddo", "end do"),
+        ("endfile 10", "io"),
+        ("return_value=3", "assignment"),
+        ("return", "return"),
+        ("return 2", "return"),
+        ("real(8)function f(x)result(y)", "function"),
+        ("real::function", "spec"),
+        ("integer functions(3)", "spec"),
+        ("module procedure two", "procedure"),
+        ("module subroutine three()", "subroutine"),
+        ("type(t)pure function g()", "function"),
+        ("type(t)::g", "spec"),
+        ("type t", "types"),
+        ("type is(integer)", "else"),
+        ("where(m)", "block"),
+        ("where(m(1))a(2)=b(2)", "exec"),
+        ("data=1", "assignment"),
+        ("data a/1/", "neutral"),
+        ("goto(10,20),i", "computed"),
+        ("goto i", "assigned"),
+        ("CHECK(x)".lower(), "unknown"),
+        ("error stop", "exec"),
+        ("stop 1", "stop"),
+    ],
+)
+def test_statements_of_free_form(text: str, kind: str) -> None:
+    assert word_of(text, fixed=False).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("do10i=1,5", "do"),
+        ("do 10 i=1.5", "assignment"),
+        ("goto10", "goto"),
+        ("callfoo(x)", "call"),
+        ("if(x)goto10", "if"),
+        ("return1", "return"),
+        ("endsubroutinefoo", "end unit"),
+    ],
+)
+def test_blanks_do_not_count_in_fixed_form(text: str, kind: str) -> None:
+    assert word_of(text, fixed=True).kind == kind
+
+
+def test_where_statements_stand() -> None:
+    text = "10 a = 'it''s; ! &\n  & more'; if (b(')')) & ! c\n! c\n  return ! d\n"
+    first, second = statements_of(text, fixed=False)
+    assert (first.text, first.label, text[first.start : first.end]) == ("a=''''", "10", "a = 'it''s; ! &\n  & more'")
+    assert (second.text, text[second.action : second.end], second.line) == ("if(b(''))return", "return", 2)
+    assert second.row.last_line == 4
+
+
+def test_fixed_form_has_columns() -> None:
+    text = f"C comment\n{'   10 IF (A)':72}RETURN\n     1   GO\n\t1 TO 10\n"
+    (found,) = statements_of(text, fixed=True)
+    assert (found.text, found.label, text[found.action : found.action + 2]) == ("if(a)go to 10", "10", "GO")
+
+
+NAMES = """
+module heat
+contains
+  subroutine step
+  contains
+    integer function inner()
+    end function
+  end subroutine
+end module
+submodule (heat:base) more
+contains
+  module procedure smooth
+  end procedure
+  subroutine own
+  end
+end submodule
+program p
+contains
+  subroutine local
+  end
+end
+"""
+
+
+def test_names_say_what_encloses() -> None:
+    names = [function.name for function in free(NAMES).functions]
+    assert names == [
+        "heat::step",
+        "heat::step::inner",
+        "heat::smooth",
+        "heat.more::own",
+        "p",
+        "p::local",
+    ]
+    assert [function.name for function in free("print *, 1\nend\n").functions] == ["main"]
+
+
+def test_loops_know_their_lines_and_parents() -> None:
+    text = "subroutine s\ndo i=1,3\nif (a) then\ndo 10 j=1,3\ndo 10 k=1,3\nx=1\n10 continue\nend if\nend do\nend\n"
+    (function,) = free(text).functions
+    assert [(loop.line, loop.last_line, loop.parent) for loop in function.loops] == [(2, 9, None), (4, 7, 0), (5, 7, 1)]
+    assert [loop.busy for loop in function.loops] == [True, True, False]
+    assert [loop.node.start_point[0] + 1 for loop in function.loops] == [2, 4, 5]
+    assert [loop.node.type for loop in function.loops[:2]] == ["do_loop"] * 2
+    assert (function.line, function.last_line, function.node.type) == (1, 10, "subroutine")
+
+
+@pytest.mark.parametrize(
+    ("body", "busy"),
+    [
+        ("a(i) = b(i)", False),
+        ("a(i) = f(i)", True),
+        ("a(i) = g(i)", True),
+        ("a(:,i) = 0", True),
+        ("a(i) = sum(b)", True),
+        ("call s", True),
+        ("if (i > 1) call s", True),
+        ("if (i > 1) a(i) = 3", False),
+        ("write(*,*) i", True),
+    ],
+)
+def test_busy_loops(body: str, busy: bool) -> None:
+    text = f"subroutine s\nexternal f\ndo i=1,3\n{body}\nend do\nend\nfunction g(x)\nend\n"
+    assert free(text).functions[0].loops[0].busy is busy
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("pure subroutine s\nend\n", "pure"),
+        ("elemental integer function s(x)\nend\n", "elemental"),
+        ("impure elemental subroutine s(x)\nend\n", None),
+        ("subroutine s\nCHECK(x)\nend\n", "a statement that is not known here, line 2"),
+        ("subroutine s\nx = (1\nend\n", "a parenthesis is not closed, line 2"),
+        ("subroutine s\nx = 'a\nend\n", "a string does not end, line 2"),
+        ("subroutine s\nif (a) then\nend\n", "the block of line 2 has no end"),
+        ("subroutine s\nend if\nend\n", "line 2 ends a block that is not open"),
+        ("subroutine s\ninteger ekg_begin\nend\n", "line 2 names something"),
+        ("subroutine s\nuse appekg\nend\n", "line 2 names something"),
+        ("subroutine s\nprint *, 'ekg_begin'\nend\n", None),
+        ("subroutine s\nx = 1\nif (a) goto 10\n10 entry e\nend\n", "control reaches the ENTRY of line 4 from above"),
+        ("subroutine s\nx = 1\nreturn\nentry e\nend\n", None),
+        ("# 1 \"s.F90\"\nsubroutine s\nend\n", "the file was written by a preprocessor"),
+        ("subroutine s\n!$ return\nend\n", "line 2 is for OpenMP compilers alone"),
+        ("subroutine s\n!$acc routine seq\nend\n", "it runs on a device"),
+        ("attributes(global) subroutine s\nend\n", "it runs on a device"),
+        ("subroutine s\nx = 1\ninteger i\nend\n", "a declaration below what is done first, line 3"),
+    ],
+)  # fmt: skip
+def test_bodies_that_take_no_heartbeat(text: str, reason: str | None) -> None:
+    refusal = free(text).functions[0].refusal
+    assert refusal is None if reason is None else (refusal or "").startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("do concurrent (i=1:3)\nend do", "DO CONCURRENT"),
+        ("do i=1,3\ngoto k\nend do", "the GO TO of line 3 has its label in a variable"),
+        ("do i=1,3\ngoto 77\nend do", "line 3 leads to a label that is not there"),
+        ("do i=1,3\ngoto (10,20), k\n10 continue\nend do\n20 continue", "line 3 may lead out of the loop"),
+        ("do i=1,3\ngoto (10,20), k\n10 continue\n20 continue\nend do", None),
+        ("do i=1,3\nread(5,*,end=10) x\nend do\n10 continue", "line 3 may lead out of the loop"),
+        ("do i=1,3\nif (x) 10,10,20\n10 continue\n20 continue\nend do", None),
+        ("do i=1,3\nif (x) 10,10,10\nend do\n10 continue", None),
+        ("do 10 i=1,3\nx=1\n10 if (x > 1) goto 20\n20 continue", None),
+        ("do 10 i=1,3\nx=1\n10 if (x > 1) exit", None),
+        ("!$omp simd\ndo i=1,3\nend do", "the directive above line 3 allows for no calls"),
+        ("!$omp target\n!$omp parallel do\ndo i=1,3\nend do\n!$omp end target", "it runs on a device"),
+        ("!$omp parallel do\ndo i=1,3\nend do", None),
+    ],
+)
+def test_loops_that_take_no_heartbeat(text: str, reason: str | None) -> None:
+    loop = free(f"subroutine s\n{text}\nend\n").functions[0].loops[0]
+    assert loop.refusal is None if reason is None else (loop.refusal or "").startswith(reason)
+
+
+def test_a_return_on_the_last_line_of_a_labelled_loop() -> None:
+    """The body needs a block for it, which cannot be the last statement of the loop; the loop has ended already."""
+    (function,) = free("subroutine s\ndo 10 i=1,3\nx=1\n10 if (x > 1) return\nend\n").functions
+    assert function.refusal == "the loop's last statement, line 4, is an IF that leads out of it"
+    assert function.loops[0].refusal is None
+
+
+def test_free_form_in_a_file_for_fixed_form() -> None:
+    (function,) = fixed("      subroutine s\n  do i = 1, 3\n      x = 1\n  end do\n      end\n").functions
+    assert function.refusal == "it is not in fixed form, as the file's name says"
+
+
+def test_no_room_before_column_72() -> None:
+    (function,) = fixed("      SUBROUTINE S\n   10" + " " * 50 + "RETURN\n      END\n").functions
+    assert function.refusal == "no room before column 72, line 2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "subroutine s\n" + "do\n" * 20000 + "end do\n" * 20000 + "end\n",
+        "subroutine s\n" + "if (a) return; " * 20000 + "\nend\n",
+        "subroutine s\ncontains\n" * 20000 + "end\n" * 20000,
+        "subroutine s\nx = " + "(" * 50000 + ")" * 50000 + "\nend\n",
+        "subroutine s\nx = " + "1 + &\n" * 20000 + "1\nend\n",
+        "subroutine s\n" + "#if A\n" * 20000 + "#endif\n" * 20000 + "end\n",
+        "'" * 100000,
+        "&\n" * 50000,
+    ],
+)
+def test_large_and_strange_files(text: str) -> None:
+    """No limit of Python's is met, and nothing takes so long that it would show here."""
+    free(text)
+    fixed(text)
