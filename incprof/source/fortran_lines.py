@@ -201,7 +201,9 @@ def _fixed_rows(lines: _Lines) -> Iterator[Row]:
             yield from waiting
             waiting.clear()
             seen = 0
-            label = (start + 2, at) if conditional else (start, min(start + LABEL_COLUMNS, at, stop))
+            # One that continues nothing is no statement: its mark is taken for a label.
+            label = (start, at) if continued else (start, min(start + LABEL_COLUMNS, at, stop))
+            label = (start + 2, at) if conditional else label
             row = Row("code", start, end, number, number, label=label, conditional=conditional)
         code, row.quote = _code_end(text, at, limit, row.quote, _HOLLERITH)
         row.pieces.append((at, code))

@@ -21,7 +21,7 @@ from incprof.source.fortran_refusals import body_refusal, loop_refusal, names_ta
 from incprof.source.fortran_sites import Sites, sites_of
 from incprof.source.fortran_statements import Statement
 from incprof.source.fortran_units import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit
-from incprof.source.model import Beat, Loop, SourceFile, SourceFunction
+from incprof.source.model import Announcement, Beat, Loop, SourceFile, SourceFunction
 
 _PROCEDURE_NODES = frozenset("program subroutine function module_procedure".split())
 _LOOP_NODES = frozenset(["do_loop"])
@@ -105,8 +105,11 @@ class _Reader:
 
     def _tried(self, at: int, loop: int | None) -> str | None:
         """Why a heartbeat cannot be put in there, which shows when it is tried."""
+        largest = (1 << 31) - 1
+        program = self.sites.source.units[self.sites.functions[at].unit].kind == "program"
+        announce = [Announcement(largest, "", largest)] if program and loop is None else []
         try:
-            insertions_of(self.sites, at, [Beat((1 << 31) - 1, at, loop)])
+            insertions_of(self.sites, at, [Beat(largest, at, loop)], announce)
         except RefusedError as error:
             return str(error)
         return None
