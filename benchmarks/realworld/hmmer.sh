@@ -6,6 +6,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
+# shellcheck source=loop.sh
+. "$here/loop.sh"
 
 strangers=${HMMER_STRANGERS:-160000}
 members=${HMMER_MEMBERS:-2000}
@@ -83,3 +85,17 @@ input
 record hmmer-build 0.5 "$hmmbuild" --EmN 40000 --EvN 40000 --EfN 40000 \
     "$work_dir/families.hmm" "$alignments"
 record hmmer-search 0.5 "$hmmsearch" -o "$work_dir/search.out" "$work_dir/families.hmm" "$file"
+
+# build_heartbeats builds $target; the tree is configured already, for -pg.
+build_heartbeats() {
+    logged "$work_dir/clean-easel.log" make -C "$1/easel" clean
+    logged "$work_dir/clean-src.log" make -C "$1/src" clean
+    logged "$work_dir/build-heartbeats-easel.log" make -C "$1/easel" -j"$jobs" CFLAGS="-O2 $cflags" LDFLAGS= libeasel.a
+    logged "$work_dir/build-heartbeats.log" make -C "$1/src" -j"$jobs" CFLAGS="-O2 $cflags" LDFLAGS= \
+        LIBS="-lhmmer -leasel -lm $libs" "$target"
+}
+interval=0.5
+target=hmmbuild
+heartbeats hmmer-build "$tree" src/hmmbuild --EmN 40000 --EvN 40000 --EfN 40000 "$work_dir/families.hmm" "$alignments"
+target=hmmsearch
+heartbeats hmmer-search "$tree" src/hmmsearch -o "$work_dir/search.out" "$work_dir/families.hmm" "$file"

@@ -6,6 +6,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
 . "$here/common.sh"
+# shellcheck source=loop.sh
+. "$here/loop.sh"
 
 rows=${SQLITE_ROWS:-600000}
 
@@ -82,4 +84,13 @@ input
 [ "${1:-}" != build ] || exit 0
 rm -f "$work_dir/bench.db"
 record sqlite 0.5 "$program" bench.db ".read $file"
+rm -f "$work_dir/bench.db"
+
+build_heartbeats() {
+    # shellcheck disable=SC2086  # the flags are words
+    logged "$work_dir/build-heartbeats.log" gcc -O2 $cflags -DSQLITE_THREADSAFE=0 \
+        -DSQLITE_OMIT_LOAD_EXTENSION -I"$1" "$1/shell.c" "$1/sqlite3.c" -o "$1/sqlite3" -lm $libs
+}
+interval=0.5
+heartbeats sqlite "$tree" sqlite3 bench.db ".read $file"
 rm -f "$work_dir/bench.db"
