@@ -56,6 +56,7 @@ class _Open:
     kind: str
     name: tuple[str, ...]
     parens: int  # open before it
+    outside: bool  # of functions and data
 
 
 def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
@@ -68,7 +69,7 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
         at, which = token.start(), token[0]
         if which == b"{":
             kind, name = _kind(code[head:at], cpp) if outside and parens == 0 else ("inner", ())
-            stack.append(_Open(at, head, kind, name, parens))
+            stack.append(_Open(at, head, kind, name, parens, outside))
             if kind == "body" or (cpp and kind in ("space", "record")):
                 found.declarations.append((head, at))
             outside = outside and kind in ("space", "record")
@@ -82,8 +83,9 @@ def find_blocks(code: bytes, *, cpp: bool) -> Blocks:
             parens = block.parens
             if block.kind == "body":
                 found.bodies[block.start] = Block(block.head, block.start, at + 1, "body", _names(stack))
+            outside = block.outside
             if block.kind != "inner":
-                outside, head = True, at + 1
+                head = at + 1
         elif which == b"(":
             parens += 1
         elif which == b")":

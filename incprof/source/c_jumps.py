@@ -36,16 +36,16 @@ def jumped_into(inside: Inside, view: View) -> list[str | None]:
             body = inside.loops[i].body
             if body is not None and not body.start_byte <= offset < body.end_byte:
                 reasons[i] = reasons[i] or "a goto from outside jumps into it"
-    for offset, name in labels.items():
-        if name not in named or name in view.macro_labels:
-            for i in holders[offset]:
-                reasons[i] = reasons[i] or "a macro may jump to a label in it"
     computed = [offset for offset, name in gotos if name in (None, b"*")] + inside.computed
     if computed:
         for i in {i for found_in in holders.values() for i in found_in}:
             reasons[i] = reasons[i] or "a computed goto may jump into it"
         for i in {i for offset in computed for i in _holders(offset, inside)}:
             reasons[i] = reasons[i] or "a computed goto may jump out of it"
+    for offset, name in labels.items():
+        if name not in named or name in view.macro_labels:
+            for i in holders[offset]:
+                reasons[i] = reasons[i] or "a macro may jump to a label in it"
     return reasons
 
 

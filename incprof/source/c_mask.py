@@ -89,6 +89,9 @@ class _Declaration:
                 extra = self._before_tag(at + 1)
                 yield from _spans(self.tokens[at + 1 : at + 1 + extra])
                 at += 2 + extra
+            elif token.text == b"operator":
+                yield from self._operator(at)
+                return
             elif self._plain(token):
                 at += 1 + (token.text in WITH_GROUP and is_group(after))
             else:
@@ -102,6 +105,17 @@ class _Declaration:
         yield from of_parameters(self.code, self.tokens[parameters], cpp=self.cpp)
         if not self._old_style(parameters):
             yield from self._behind(parameters + 1)
+
+    def _operator(self, at: int) -> Iterator[Span]:
+        """The rest of an operator's declaration; its parameters are the last parentheses but for those of macros."""
+        groups = [i for i in range(at + 1, len(self.tokens)) if self.tokens[i].kind == "group"]
+        if not groups:
+            return
+        called = groups[0] == at + 1 and groups[1:2] == [at + 2]
+        conversion = self.tokens[at + 1].kind in ("word", "name")
+        yield from _spans(self.words) if conversion else self._specifiers()
+        yield from of_parameters(self.code, self.tokens[groups[called]], cpp=self.cpp)
+        yield from self._behind(groups[called] + 1)
 
     def _variable(self) -> Iterator[Span]:
         """The last word is what is declared."""
@@ -121,7 +135,7 @@ class _Declaration:
 
     def _plain(self, token: Token) -> bool:
         """Take a token as one of the specifiers; tell if it is one."""
-        if token.text in _OTHER or token.text == b"operator":
+        if token.text in _OTHER:
             return False
         if token.kind == "template" or token.text in SPECIFIERS or token.text == b'"':
             return True

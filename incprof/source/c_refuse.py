@@ -9,7 +9,8 @@ from tree_sitter import Node
 
 from incprof.source.c_view import View
 
-_CONSTANT = re.compile(rb"\b(?:constexpr|consteval)\b")
+# Macros that become one of these are called like them.
+_CONSTANT = re.compile(rb"const(?:expr|eval)|CONST(?:EXPR|EVAL)")
 _NAKED = re.compile(
     rb"(?:__attribute(?:__)?\s*\(|__declspec\s*\(|\[\[)[^;{\]]*?\b_*(?:naked|interrupt|no_caller_saved_registers)_*\b"
 )
@@ -35,7 +36,8 @@ class FileFacts:
 
 def refusal_everywhere(node: Node, body: Node, name: str, view: View, facts: FileFacts) -> str | None:
     """Why neither a function's body nor any of its loops can have a beat; None if nothing is against it."""
-    head = view.code[node.start_byte : body.start_byte]
+    block = view.blocks.bodies.get(body.start_byte)  # its text starts with macros that the parser does not see
+    head = view.code[min(node.start_byte, block.head if block else node.start_byte) : body.start_byte]
     inner = view.code[body.start_byte : body.end_byte]
     if facts.generated:
         return "generated file: a #line directive in it names another one"

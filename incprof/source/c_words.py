@@ -89,7 +89,8 @@ def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
         elif token.text in (b"*", b"&"):
             pointed = True
         elif token.kind == "word" and after is not None and after.kind == "group":
-            if at + 2 >= len(tokens):
+            named = behind or len(front) > (not typed)
+            if at + 2 >= len(tokens) and not named:
                 break
             yield token.start, after.end
             at += 1
