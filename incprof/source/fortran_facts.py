@@ -57,7 +57,9 @@ def facts_of(source: Source, unit: Unit) -> Facts:
     """Everything about one unit, in one walk over its own statements."""
     facts = Facts(-1 if unit.headless else unit.first)
     arrays: set[str] = set()
+    names: set[str] = set()
     declaring, region, directive = True, -1, False
+    strict = unit.strict  # every name that is not from elsewhere is declared here
     for index in unit.own[0 if unit.headless else 1 :]:
         statement, word = source.statements[index], source.words[index]
         if statement.kind != "code":
@@ -65,6 +67,7 @@ def facts_of(source: Source, unit: Unit) -> Facts:
             directive = _declares(statement, source.statements[index - 1] if directive else None)
             if declaring and directive:
                 facts.declared = index
+                strict = strict and statement.kind != "cpp"
             continue
         directive = False
         block = source.block_of[index]
@@ -78,8 +81,10 @@ def facts_of(source: Source, unit: Unit) -> Facts:
             facts.labels.setdefault(statement.label, index)
         if declaring and word.kind in _DECLARES:
             facts.declared = index
+            strict = strict and word.kind != "include"
             arrays |= _arrays(statement.text)
-        elif declaring and not statement.label and _is_statement_function(statement.text, word, arrays):
+            names.update(_NAME.findall(statement.text))
+        elif declaring and not statement.label and _is_function(statement.text, word, arrays, names, strict):
             facts.declared = index
         else:
             declaring = False
@@ -214,12 +219,15 @@ def _in_block(source: Source, block: int) -> bool:
     return False
 
 
-def _is_statement_function(text: str, word: Word, arrays: set[str]) -> bool:
-    """Whether this could be one; that it is an assignment is known where the name is declared as an array."""
+def _is_function(text: str, word: Word, arrays: set[str], names: set[str], strict: bool) -> bool:
+    """Whether an assignment could be a statement function.
+
+    It is none where the name is declared as an array, or comes from elsewhere: a function's would be declared here.
+    """
     if word.kind != "assignment":
         return False
     found = _STATEMENT_FUNCTION.match(text)
-    return found is not None and found[1] not in arrays
+    return found is not None and found[1] not in arrays and (found[1] in names or not strict)
 
 
 def _arrays(text: str) -> set[str]:

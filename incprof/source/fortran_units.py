@@ -47,7 +47,8 @@ class Unit:
 
     first: its header, or the first statement of a program without one (headless). last: its END; -1: none was found.
     contains: its CONTAINS, or -1. parent: position of the enclosing one in Source.units, or -1. depth: 1 for an
-    outermost one. own: its statements without those of contained ones. blocks: positions in Source.blocks.
+    outermost one. own: its statements without those of contained ones. blocks: positions in Source.blocks. strict: it
+    has IMPLICIT NONE, or what is around it has.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class Unit:
     blocks: list[int] = field(default_factory=list)
     damage: str = ""
     depth: int = 1
+    strict: bool = False
 
 
 @dataclass(slots=True)
@@ -157,6 +159,8 @@ class _Builder:
             self._open_block(index, _OPENS[word.kind], word)
         elif word.kind == "types":
             self._open_block(index, "types", word)
+        elif word.kind == "implicit" and "none" in statement.text:
+            self.source.units[self.unit].strict = True
         elif word.kind in _CLOSES and not self._ends_labelled(statement):
             self._close_block(index, statement, _CLOSES[word.kind])
 
@@ -190,7 +194,9 @@ class _Builder:
             name = f"{outer}::{name}" if depth <= DEEPEST_UNIT else name
         self.source.units.append(Unit(kind, name, index, self.unit, word.prefix, headless, depth=depth))
         self.unit, self.block = len(self.source.units) - 1, -1
-        self.source.units[self.unit].own.append(index)
+        unit = self.source.units[self.unit]
+        unit.own.append(index)
+        unit.strict = unit.parent >= 0 and self.source.units[unit.parent].strict
         if depth > DEEPEST_UNIT:
             self._damage("it is inside of more procedures than Fortran allows for")
 

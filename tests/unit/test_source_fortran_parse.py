@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from incprof.source.edits import insert
+from incprof.source.fortran_insert import fortran_insertions
 from incprof.source.fortran_parse import parse_fortran
 from incprof.source.fortran_statements import statements_of
 from incprof.source.fortran_words import word_of
-from incprof.source.model import SourceFile
+from incprof.source.model import Beat, SourceFile
 
 
 def free(text: str) -> SourceFile:
@@ -246,3 +248,24 @@ def test_large_and_strange_files(text: str) -> None:
     """No limit of Python's is met, and nothing takes so long that it would show here."""
     free(text)
     fixed(text)
+
+
+@pytest.mark.parametrize(
+    ("head", "first", "before"),
+    [
+        ("", "f(x) = x", "y"),  # a statement function, for all that can be known
+        ("real a(3)", "a(i) = x", "a"),
+        ("real, dimension(3) :: b, a", "a(i) = x", "a"),
+        ("real f", "a(1) = x", "a"),
+        ("real f", "a(x) = x", "y"),
+        ("implicit none\nreal f, x", "f(x) = x", "y"),
+        ("implicit none\nreal x", "a(x) = x", "a"),  # of a module
+        ("implicit none\ninclude 'any'\nreal x", "a(x) = x", "y"),
+        ('implicit none\n#include "any"\nreal x', "a(x) = x", "y"),
+    ],
+)
+def test_statement_functions_stand_above_the_heartbeat(head: str, first: str, before: str) -> None:
+    data = f"subroutine s\n{head}\n{first}\ny = 1\nend\n".encode()
+    file = parse_fortran("any.f90", data, fixed=False)
+    lines = insert(data, fortran_insertions(file, [Beat(1, 0)])).decode().splitlines()
+    assert lines[lines.index("call ekg_begin(1_4) ! incprof") + 1].startswith(before)
