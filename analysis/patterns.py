@@ -7,17 +7,20 @@ import numpy as np
 from incprof.analysis import dtw
 from incprof.analysis.patterns_average import average, medoid
 from incprof.analysis.patterns_cluster import clusters
+from incprof.analysis.patterns_evidence import is_credible
 from incprof.analysis.patterns_groups import length_groups
-from incprof.analysis.patterns_plain import allowed, lags, usual
+from incprof.analysis.patterns_plain import allowed, carriers, lags, usual
 from incprof.analysis.patterns_results import Pattern, PatternOptions, Patterns
 from incprof.analysis.patterns_runs import runs_of
 from incprof.analysis.patterns_scan import Scan, noise_level
 from incprof.analysis.patterns_trace import Claims, trace_group
-from incprof.analysis.patterns_tune import coverage, tune
+from incprof.analysis.patterns_tune import coverage, covered_by_chance, tune
 from incprof.model import FloatArray, IntArray
 
 # Windows whose allowed dip is looked at, for the report.
 LOOKED_AT = 16
+# Nothing is claimed unless the windows cover this many times what they cover of the same values in random order.
+BEYOND_CHANCE = 2.0
 
 
 def find_patterns(series: FloatArray, options: PatternOptions | None = None) -> Patterns:
@@ -39,18 +42,19 @@ def find_patterns(series: FloatArray, options: PatternOptions | None = None) -> 
     noise = noise_level(x)
     found, tuning = tune(x, options, noise)
     if found is None:
-        return Patterns(len(x), 0, (), 0.0, noise * scale, 0.0, (), options)
+        return Patterns(len(x), 0, (), 0.0, 0.0, noise * scale, 0.0, (), options)
+    detected = coverage(found, len(x), options)
+    by_chance = covered_by_chance(x, found.window, options)
     patterns: list[Pattern] = []
-    for regions in _instances(x, found, options):
+    for regions in _instances(x, found, options) if detected > BEYOND_CHANCE * by_chance else []:
         patterns += _patterns_of(x, regions, scale, options)
     patterns.sort(key=lambda pattern: (-pattern.share, int(pattern.instances[0, 0])))
     theta = _theta(x, found, noise, options)
-    detected = coverage(found, len(x), options)
-    return Patterns(len(x), found.window, tuning, detected, noise * scale, theta, tuple(patterns), options)
+    return Patterns(len(x), found.window, tuning, detected, by_chance, noise * scale, theta, tuple(patterns), options)
 
 
 def _scaled(series: FloatArray) -> tuple[FloatArray, float]:
-    """Return the series as contiguous doubles divided by a power of two, so that no square overflows, and that power."""
+    """Return the series as contiguous doubles over a power of two, so that no square overflows, and that power."""
     x = np.ascontiguousarray(series, dtype=np.float64)
     if x.ndim != 1:
         raise ValueError(f"a series has one dimension, this one {x.ndim}")
@@ -88,7 +92,10 @@ def _patterns_of(x: FloatArray, regions: list[IntArray], scale: float, options: 
         share = float((members[:, 1] - members[:, 0]).sum()) / len(x)
         if len(own_regions) and share >= options.cluster_share:
             mine = dtw.slices(x, members)
-            result = average(mine, mine[medoid(mine, options)], options)
+            middle = mine[medoid(mine, options)]
+            if not is_credible(x, members, middle):
+                continue
+            result = average(mine, middle, options)
             history = tuple(value * scale * scale for value in result.history)
             patterns.append(Pattern(result.values * scale, members, own_regions, history[-1], history, share))
     return patterns
@@ -116,5 +123,6 @@ def _theta(x: FloatArray, found: Scan, noise: float, options: PatternOptions) ->
     thetas = []
     for start in found.starts[chosen].tolist():
         f = lags(x[start - found.window : start + found.window], options.metric)
-        thetas.append(allowed(f, noise, options)[0] / usual(f))
+        half = x[start : start + found.window]
+        thetas.append(allowed(f, carriers(half), noise, options)[0] / usual(f))
     return float(np.median(thetas))

@@ -1,5 +1,7 @@
-"""Representative patterns: DTW barycentre averaging (Petitjean, Ketterlin and Gancarski 2011), with the paper's start
-and stop. A local method: WGSS never rises from one iteration to the next, and nothing is said of the least there is.
+"""Representative patterns: DTW barycentre averaging (Petitjean, Ketterlin and Gancarski 2011).
+
+Start and stop are the paper's. A local method: WGSS never rises from one iteration to the next, and nothing is said of
+the least there is.
 """
 
 from __future__ import annotations

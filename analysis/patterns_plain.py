@@ -36,7 +36,14 @@ def usual(f: FloatArray) -> float:
     return float(max(shifts[len(shifts) // 2], f[:-1].sum() / len(shifts)))
 
 
-def allowed(f: FloatArray, noise: float, options: PatternOptions) -> tuple[float, int]:
+def carriers(half: FloatArray) -> float:
+    """Return how many values carry the variance of a half window: about L, or 3 for one that is flat but for a spike."""
+    square = (half - half.mean()) ** 2
+    fourths = float((square * square).sum())
+    return 3 * float(square.sum()) ** 2 / fourths if fourths > 0 else 1.0
+
+
+def allowed(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> tuple[float, int]:
     """Return the greatest distance that is a dip, and the first shift at which one counts."""
     half, reference = len(f), usual(f)
     up = np.flatnonzero(f[:-1] >= UP * reference)
@@ -45,18 +52,21 @@ def allowed(f: FloatArray, noise: float, options: PatternOptions) -> tuple[float
     if options.theta:
         close = options.theta * reference
     else:
-        close = min((floor + reference) / 2, chance(half / first) * reference)
+        close = min((floor + reference) / 2, chance(min(half / first, spread)) * reference)
     return max(close, ZERO * reference), first
 
 
-def base_period(f: FloatArray, noise: float, options: PatternOptions) -> int:
-    """Return the base period of a window whose distances are f, shape (L,); 0 where it has none."""
+def base_period(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> int:
+    """Return the base period of a window whose distances are f, shape (L,), and whose right half has `spread` carriers.
+
+    0 where it has none.
+    """
     if len(f) < 2:
         return 0
     reference = usual(f)
     if not reference > 0:
         return 0
-    close, first = allowed(f, noise, options)
+    close, first = allowed(f, spread, noise, options)
     dips = [k for k in range(first, len(f) + 1) if f[k - 1] <= close and _is_dip(f, k, reference)]
     if not dips:
         return 0

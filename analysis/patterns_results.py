@@ -26,12 +26,14 @@ class PatternOptions:
     align: cut the instances of all regions at the same point of the pattern, extend the regions and look for missed
     ones; without it, only what the windows gave, and extended by whole instances.
 
-    alpha: least share of the series that a group of lengths covers. length_tolerance: lengths of a group lie this close.
+    alpha: least share of the series that a group of lengths covers. length_tolerance: how close a group's lengths lie.
     cluster_share: least share that a cluster covers. gap: least ratio of two merges between which clusters are cut.
     ceiling: greatest mean step of DTW within a cluster, as a share of the range of values.
 
     iterations, patience, decrease: averaging stops after so many iterations, or after `patience` of them that lower
     WGSS by less than `decrease`. medoid_sample: the medoid of a larger cluster is that of so many of its instances.
+
+    shuffles: random orders that tell what chance covers; 0 asks nothing. seed: of these orders.
 
     exact: full distance matrix, scipy's linkage, plain numpy instead of the kernels. threads: None is one per core.
     """
@@ -53,6 +55,8 @@ class PatternOptions:
     patience: int = 5
     decrease: float = 0.025
     medoid_sample: int = 64
+    shuffles: int = 8
+    seed: int = 0
     exact: bool = False
     threads: int | None = None
 
@@ -102,7 +106,7 @@ class Patterns:
     """The answer for one series of n samples: patterns by share, largest first.
 
     window: the L that was used; 0 when the series is too short for any. tuning: every window tried, by L. detected: the
-    share that the windows alone covered with `window`. noise: standard deviation of a sample, estimated. theta: median
+    share that the windows alone covered with `window`. by_chance: the same of the series' values in random order. noise: standard deviation of a sample, estimated. theta: median
     over the periodic windows of the dip that was allowed them; 0 without any.
     """
 
@@ -110,6 +114,7 @@ class Patterns:
     window: int
     tuning: tuple[Tried, ...]
     detected: float
+    by_chance: float
     noise: float
     theta: float
     patterns: tuple[Pattern, ...]

@@ -10,7 +10,7 @@ from scipy import fft
 
 from incprof.analysis._native import ffi, native
 from incprof.analysis.dtw import doubles
-from incprof.analysis.patterns_plain import base_period, lags
+from incprof.analysis.patterns_plain import base_period, carriers, lags
 from incprof.analysis.patterns_results import PatternOptions
 from incprof.model import FloatArray, IntArray
 
@@ -76,9 +76,12 @@ def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, 
         inside = x[at : at + 2 * window]
         f = lags(inside, options.metric) if options.exact else lags_fft(inside)
         if options.exact:
-            period = base_period(f, noise, options)
+            period = base_period(f, carriers(inside[window:]), noise, options)
         else:
-            period = native().incprof_base_period(doubles(f), window, int(manhattan), closeness, doubles(scratch))
+            spread = native().incprof_carriers(doubles(inside[window:]), window)
+            period = native().incprof_base_period(
+                doubles(f), window, spread, int(manhattan), closeness, doubles(scratch)
+            )
         if period:
             found.append((at + window, period))
         at += window // period * period if period else slide
@@ -97,4 +100,4 @@ def lags_fft(inside: FloatArray) -> FloatArray:
     energy = np.concatenate([[0.0], np.cumsum(centred * centred)])
     shifted = (energy[half : 2 * half] - energy[:half])[::-1]
     own = energy[2 * half] - energy[half]
-    return np.sqrt(np.maximum(own + shifted - 2 * products, 0.0))
+    return np.asarray(np.sqrt(np.maximum(own + shifted - 2 * products, 0.0)))

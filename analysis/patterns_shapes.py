@@ -23,7 +23,7 @@ class Kind:
     """Regions of one shape.
 
     shape: (p,) of the largest region, from where instances are cut. runs: the regions, the largest first. shifts: for
-    each, how far from its anchor an instance begins. spread: for each, the mean square of its instances from their mean.
+    each, how far from its anchor an instance begins. spread: for each, the mean square of instances from their mean.
     """
 
     shape: FloatArray
@@ -31,7 +31,7 @@ class Kind:
     shifts: list[int]
     spread: list[float]
 
-    def limit(self, region: int, way: float = 0.5) -> float:
+    def limit(self, region: int, way: float = 0.4) -> float:
         """Return the mean square up to which a piece belongs to a region: so far from its instances to no likeness."""
         within, unlike = np.sqrt(2 * self.spread[region]), np.sqrt(2 * self.shape.var())
         return float((within + way * max(unlike - within, 0.0)) ** 2)
@@ -67,7 +67,7 @@ def shape_of(x: FloatArray, run: Run) -> tuple[FloatArray, float]:
 
 
 def lay_over(shape: FloatArray, other: FloatArray) -> tuple[float, int]:
-    """Return how two shapes differ, turned against each other as well as it goes, and the turn, in samples of the other.
+    """Return how two shapes differ, turned against each other as well as it goes, and the turn in samples of the other.
 
     The difference is the root of the mean square, as a share of what it is between unlike shapes of these means and
     variances. The other's samples from the turn on are like the shape's from its beginning; the turn is -p/2 .. p/2.
@@ -99,8 +99,10 @@ def cut_where_most_fit(x: FloatArray, kind: Kind) -> Kind:
 
 
 def _extent(x: FloatArray, run: Run, limit: float) -> tuple[int, int]:
-    """Return the first and the last sample around a region that repeat one period away: where the sum of what they
-    differ less than the limit is largest."""
+    """Return the first and the last sample around a region that repeat one period away.
+
+    That is where the sum of what they differ less than the limit is largest.
+    """
     period, (first, last) = run.period, (int(run.boundaries[0]), int(run.boundaries[-1]))
     start, end = max(first - 3 * period, 0), min(last + 3 * period, len(x))
     left = limit - (x[start:first] - x[start + period : first + period]) ** 2

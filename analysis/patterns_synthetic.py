@@ -93,17 +93,17 @@ def shape(length: int, draw: np.random.Generator) -> FloatArray:
     width = max(length // 40, 1)
     soft = np.convolve(np.concatenate([flat[-width:], flat, flat[:width]]), np.ones(2 * width + 1) / (2 * width + 1))
     wave = 0.1 * np.sin(2 * np.pi * (np.arange(length) / length * draw.integers(1, 4) + draw.uniform()))
-    return soft[2 * width : 2 * width + length] + wave
+    return np.asarray(soft[2 * width : 2 * width + length] + wave)
 
 
 def instance(pattern: FloatArray, jitter: float, draw: np.random.Generator) -> FloatArray:
     """Return the pattern a little slower or faster here and there, and a little higher or lower."""
     length = len(pattern)
-    target = max(2, length + int(round(draw.normal(0, jitter * length))))
+    target = max(2, length + round(draw.normal(0, jitter * length)))
     knots = np.linspace(0, 1, 5)
     bent = np.sort(knots + np.concatenate([[0], draw.normal(0, jitter / 2, 3), [0]]))
     where = np.interp(np.linspace(0, 1, target), knots, bent) * (length - 1)
-    return np.interp(where, np.arange(length), pattern) * draw.normal(1, 0.01)
+    return np.asarray(np.interp(where, np.arange(length), pattern) * draw.normal(1, 0.01))
 
 
 def stretch(length: int, draw: np.random.Generator) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The window: the L whose instances cover most of the series, on a geometric grid and then by bisection around the best.
+"""The window: the L whose instances cover most of the series, on a geometric grid, then by bisection around the best.
 
 Coverage has several maxima as a function of L, which bisection alone would miss. Ties go to the smaller L.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from incprof.analysis.dtw import spread
 from incprof.analysis.patterns_groups import length_groups
 from incprof.analysis.patterns_results import PatternOptions, Tried
-from incprof.analysis.patterns_scan import Scan, scan
+from incprof.analysis.patterns_scan import Scan, noise_level, scan
 from incprof.model import FloatArray
 
 SMALLEST = 2
@@ -62,6 +62,20 @@ def coverage(found: Scan, samples: int, options: PatternOptions) -> float:
     """Return the share of the series in instances of groups of lengths that are not marginal."""
     groups = length_groups(found.periods, found.periods * found.counts, samples, options)
     return float(sum((found.periods * found.counts)[group].sum() for group in groups)) / samples
+
+
+def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> float:
+    """Return what a window covers on the mean of a few random orders of the same values: what repeats by accident."""
+    draw = np.random.default_rng(options.seed)
+    orders = [draw.permutation(x) for _ in range(options.shuffles)]
+    covered = np.zeros(len(orders))
+
+    def visit(index: int) -> None:
+        found = scan(orders[index], window, options, noise_level(orders[index]))
+        covered[index] = coverage(found, len(x), options)
+
+    spread(visit, range(len(orders)), options.threads)
+    return float(covered.mean()) if len(covered) else 0.0
 
 
 def _best(covered: dict[int, float]) -> int:

@@ -6,11 +6,30 @@
 #include <math.h>
 #include <string.h>
 
-NATIVE_API int64_t incprof_base_period(const double *f, int64_t L, int manhattan,
+NATIVE_API double incprof_carriers(const double *half, int64_t L);
+NATIVE_API int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
                                        const struct incprof_closeness *closeness, double *scratch);
 
 /* Distances below this share of the usual one are rounding. */
 #define ZERO 1e-9
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+double incprof_carriers(const double *half, int64_t L)
+{
+    double mean = 0, squares = 0, fourths = 0;
+    for (int64_t i = 0; i < L; i++)
+        mean += half[i] / (double)L;
+    for (int64_t i = 0; i < L; i++) {
+        double square = (half[i] - mean) * (half[i] - mean);
+        squares += square;
+        fourths += square * square;
+    }
+    return fourths > 0 ? 3 * squares * squares / fourths : 1;
+}
 
 /* The dip that chance leaves in a window of `pieces` independent values: a tail of chi-square,
  * docs/periods-algorithm.md. */
@@ -73,8 +92,8 @@ static int related(int64_t k, int64_t deepest)
     return fabs(times - round(times)) <= 0.05 * times;
 }
 
-int64_t incprof_base_period(const double *f, int64_t L, int manhattan, const struct incprof_closeness *closeness,
-                            double *scratch)
+int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
+                            const struct incprof_closeness *closeness, double *scratch)
 {
     double reference = usual(f, L, scratch);
     if (!(reference > 0))
@@ -86,7 +105,7 @@ int64_t incprof_base_period(const double *f, int64_t L, int manhattan, const str
     double noise = closeness->noise * (manhattan ? 1.1283791670955126 * (double)L : sqrt(2.0 * (double)L));
     double close = closeness->theta * reference;
     if (!(closeness->theta > 0)) {
-        double most = chance((double)L / (double)first) * reference, half = (noise + reference) / 2;
+        double most = chance(smaller((double)L / (double)first, carriers)) * reference, half = (noise + reference) / 2;
         close = half < most ? half : most;
     }
     close = close > ZERO * reference ? close : ZERO * reference;

@@ -15,8 +15,11 @@ struct incprof_closeness {
  * else the Euclidean distance. */
 void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
 
+/* How many values carry the variance of a half window: about L, or 3 for one that is flat but for a spike. */
+double incprof_carriers(const double *half, int64_t L);
+
 /* The base period of a window whose distances are f (L of them), or 0. scratch holds L values. */
-int64_t incprof_base_period(const double *f, int64_t L, int manhattan, const struct incprof_closeness *closeness,
-                            double *scratch);
+int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
+                            const struct incprof_closeness *closeness, double *scratch);
 
 #endif

@@ -19,7 +19,7 @@ int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide,
     int64_t found = 0;
     for (int64_t t = 0; t + 2 * L <= samples;) {
         incprof_lags(x + t, L, manhattan, f);
-        int64_t period = incprof_base_period(f, L, manhattan, closeness, f + L);
+        int64_t period = incprof_base_period(f, L, incprof_carriers(x + t + L, L), manhattan, closeness, f + L);
         if (!period) {
             t += slide;
             continue;
