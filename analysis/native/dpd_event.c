@@ -43,8 +43,12 @@ int32_t dpd_matches(const struct dpd *dpd, int32_t lag)
 
 int32_t dpd_loops(const struct dpd *dpd, struct dpd_loop *loops, int32_t room)
 {
-    for (int32_t i = 0; i < dpd->levels && i < room; i++)
-        loops[i] = dpd->level[i].loop;
+    for (int32_t i = 0; i < dpd->levels && i < room; i++) {
+        const struct level *level = &dpd->level[i];
+        loops[i] = level->loop;
+        if (level->mend >= 0)
+            loops[i].last = level->odd[0] - 2; /* what came since is not known to be its own */
+    }
     return dpd->levels;
 }
 

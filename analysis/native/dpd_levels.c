@@ -37,10 +37,11 @@ static void advance(struct level *level, uint64_t index, bool mending)
     }
 }
 
-/* The level waits: the period with the odd sample counts as begun, whatever stood at its begin. */
-static void interrupt(struct level *level, uint64_t index)
+/* The level waits. The odd sample begins a period if it stands where one begins, or if it is what one begins with and
+ * the end of the one before is missing. */
+static void interrupt(const struct dpd *dpd, struct level *level, uint64_t index)
 {
-    if (level->phase == 0) {
+    if (level->phase == 0 || dpd_mend_begins(dpd, level)) {
         level->loop.start = index;
         level->loop.starts++;
     }
@@ -68,7 +69,7 @@ static void follow(struct dpd *dpd, int32_t at, uint64_t index, int64_t sample)
     } else if (dpd->run[level->loop.period - 1] != 0) {
         advance(level, index, false);
     } else if (dpd->options.tolerance && dpd_mend_begin(dpd, level, index, sample)) {
-        interrupt(level, index);
+        interrupt(dpd, level, index);
     } else {
         dpd_levels_end(dpd, at);
     }

@@ -33,6 +33,11 @@ bool dpd_mend_begin(struct dpd *dpd, struct level *level, uint64_t index, int64_
     return true;
 }
 
+bool dpd_mend_begins(const struct dpd *dpd, const struct level *level)
+{
+    return dpd->mend[level->mend].phase[2] == next(0, level->loop.period);
+}
+
 static int32_t likeliest(const struct mend *mend)
 {
     for (int i = 0; i < DPD_HYPOTHESES; i++)

@@ -13,16 +13,25 @@ static int32_t longest_match(const struct dpd *dpd)
     return lag;
 }
 
+/* The lag to look back by; 0 if there is none. Around an odd sample that its loop went on over, other lags have longer
+ * runs for a while, and lead to that sample. */
+static int32_t best_lag(const struct dpd *dpd, const struct level *outermost)
+{
+    if (outermost && outermost->odd[0] != 0 && outermost->odd[0] + (uint64_t)dpd->window > dpd->count)
+        return outermost->loop.period;
+    return longest_match(dpd);
+}
+
 int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value)
 {
     if (ahead < 1)
         return DPD_NOTHING;
-    int32_t lag = longest_match(dpd);
     const struct level *outermost = dpd->levels ? &dpd->level[0] : NULL;
-    if (outermost && outermost->mend >= 0 && lag <= outermost->loop.period) {
+    if (outermost && outermost->mend >= 0) {
         *value = dpd_mend_predict(dpd, outermost, ahead);
         return DPD_PERIOD;
     }
+    int32_t lag = best_lag(dpd, outermost);
     if (lag == 0)
         return DPD_NOTHING;
     /* As many whole lags back as lead into the past. */

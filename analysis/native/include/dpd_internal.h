@@ -93,6 +93,7 @@ void dpd_identify(struct dpd *dpd, struct dpd_loop *loop);
 enum mend_verdict { MEND_OPEN, MEND_DONE, MEND_FAILED };
 bool dpd_mend_begin(struct dpd *dpd, struct level *level, uint64_t index, int64_t sample);
 enum mend_verdict dpd_mend_follow(struct dpd *dpd, struct level *level, int64_t sample);
+bool dpd_mend_begins(const struct dpd *dpd, const struct level *level); /* is the odd sample a period's first one? */
 int64_t dpd_mend_predict(const struct dpd *dpd, const struct level *level, int32_t ahead);
 void dpd_mend_drop(struct dpd *dpd, struct level *level);
 
