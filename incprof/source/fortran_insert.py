@@ -11,7 +11,7 @@ from incprof.errors import IncprofError
 from incprof.source.fortran_facts import Facts, MaybeLeftError, RefusedError, enclosing, loops_left
 from incprof.source.fortran_marks import name_lines
 from incprof.source.fortran_places import Places
-from incprof.source.fortran_refusals import ends_flow
+from incprof.source.fortran_refusals import ends_flow, only_branch
 from incprof.source.fortran_sites import Sites, sites_of
 from incprof.source.fortran_units import Source, Unit
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile
@@ -107,7 +107,11 @@ def _announcing(announce: Sequence[Announcement], *, fixed: bool) -> list[bytes]
 
 @dataclass
 class _Work:
-    """The insertions of one procedure. body: ids around it; loops: ids by block. found: offset, rank, insertion."""
+    """The insertions of one procedure.
+
+    body: ids around it. loops: ids by block. closes: the line that ends the branch of an `#if` in which the body is, -1
+    where it is in none of its own. found: offset, rank, insertion.
+    """
 
     source: Source
     places: Places
@@ -116,6 +120,7 @@ class _Work:
     body: list[int]
     loops: dict[int, list[int]]
     found: list[tuple[int, int, Insertion]] = field(default_factory=list)
+    closes: int = -1
 
     def use(self, names: Sequence[str]) -> None:
         if not names:
@@ -128,7 +133,7 @@ class _Work:
         if first == self.unit.first:
             self._add(_USE, self.places.before(first, text, label=True))
         else:
-            self._add(_USE, self.places.line_of(first, text))
+            self._add(_USE, self.places.line_of(first, text, b""))
 
     def start(self, statements: Sequence[bytes]) -> None:
         """Behind the declarations, outside of any `#if` that is not around the whole procedure."""
@@ -138,14 +143,25 @@ class _Work:
             if first == self.unit.first:
                 self._add(_AFTER, self.places.before(first, statements, label=True))
             else:
-                self._add(_AFTER, self.places.line_of(first, statements))
+                self._add(_AFTER, self.places.line_of(first, statements, b""))
             return
+        self._add(_AFTER, self.places.after(self._outside(at), statements, self._deeper(self.unit.first)))
+
+    def _outside(self, at: int) -> int:
+        """What the start of a body goes behind: the declarations, and the `#endif` of the branch that they end in.
+
+        Where a branch holds some of them and then all that is done, both ends of the body are in it.
+        """
         branch = self.source.branch_of[self.unit.last if self.unit.headless else self.unit.first]
-        while self.source.branch_of[at] != branch:
-            at += 1
-            if at > self.unit.last or self.source.statements[at].kind != "cpp":
-                raise RefusedError("no place between its declarations and what it does is outside of #if")
-        self._add(_AFTER, self.places.after(at, statements, self._deeper(self.unit.first)))
+        found = at
+        while self.source.branch_of[found] != branch:
+            found += 1
+            if found > self.unit.last or self.source.statements[found].kind != "cpp":
+                self.closes = only_branch(self.source, self.unit, at)
+                if self.closes < 0 or self.facts.entries:
+                    raise RefusedError("no place between its declarations and what it does is outside of #if")
+                return at
+        return found
 
     def loop(self, block: int) -> None:
         """Around what a loop repeats."""
@@ -185,9 +201,13 @@ class _Work:
             self._add(_AFTER, self.places.after(index, begins, self._deeper(index)))
 
     def end(self) -> None:
+        ends = [_end(number) for number in reversed(self.body)]
+        if self.closes >= 0:
+            if not ends_flow(self.source, self.closes - 1):
+                self._add(_BEFORE, self.places.line_of(self.closes, ends, self._deeper(self.unit.first)))
+            return
         last = self.unit.contains if self.unit.contains >= 0 else self.unit.last
         if self.source.statements[last].label or last == 0 or not ends_flow(self.source, last - 1):
-            ends = [_end(number) for number in reversed(self.body)]
             self._add(_BEFORE, self.places.before(last, ends, self._deeper(self.unit.first)))
 
     def _left(self, index: int) -> tuple[list[int], bool]:

@@ -53,10 +53,10 @@ class Places:
             return self._at(self._source.statements[index + 1].label_start, statements, indent)
         return Insertion(statement.row.end, self._lines(statement.row.end, statements, indent))
 
-    def line_of(self, index: int, statements: Sequence[bytes]) -> Insertion:
+    def line_of(self, index: int, statements: Sequence[bytes], indent: bytes) -> Insertion:
         """In front of a line of the preprocessor."""
         start = self._source.statements[index].row.start
-        return Insertion(start, self._lines(start, statements, FIXED_INDENT if self._source.fixed else b""))
+        return Insertion(start, self._lines(start, statements, indent))
 
     def indent(self, index: int) -> bytes:
         """The blanks that a line needs to start where a statement does."""

@@ -95,6 +95,21 @@ def ends_flow(source: Source, index: int) -> bool:
     )
 
 
+def only_branch(source: Source, unit: Unit, declared: int) -> int:
+    """The line that ends the branch of an `#if` with the last declarations, if all that is done is in it; else -1."""
+    branch, closes = source.branch_of[declared], -1
+    for index in unit.own[bisect.bisect(unit.own, declared) :]:
+        inside = source.branch_of[index]
+        while inside >= 0 and inside != branch:
+            inside = source.branch_parents[inside]
+        code = source.statements[index].kind == "code"
+        if inside < 0 and closes < 0 and not code:
+            closes = index
+        elif inside < 0 and code and index not in (unit.contains, unit.last):
+            return -1
+    return closes
+
+
 def loop_refusal(source: Source, facts: Facts, block: Block) -> str | None:
     """Why no heartbeat can go into a loop of a procedure that can hold one, as far as its own lines tell."""
     if block.kind == "concurrent" or any(each.kind == "concurrent" for each in _around(source, block)):

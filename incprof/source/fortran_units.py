@@ -71,7 +71,8 @@ class Source:
     """A file's statements, what each is, and the units and blocks that they make.
 
     unit_of, block_of: the unit and the block that hold each statement, -1 for none; a header is in neither, an END is.
-    branch_of: a number for each branch of each `#if`, 0 outside of all. generated: a preprocessor wrote this.
+    branch_of: a number for each branch of each `#if`, 0 outside of all;
+    branch_parents: the branch around each. generated: a preprocessor wrote this.
     """
 
     text: str
@@ -81,6 +82,7 @@ class Source:
     unit_of: list[int] = field(default_factory=list)
     block_of: list[int] = field(default_factory=list)
     branch_of: list[int] = field(default_factory=list)
+    branch_parents: list[int] = field(default_factory=lambda: [-1])
     units: list[Unit] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     generated: bool = False
@@ -109,7 +111,7 @@ class _Builder:
         self.source = source
         self.unit = self.block = -1
         self.conditions: list[_Condition] = []
-        self.branch = self.branches = 0
+        self.branch = 0
 
     def run(self) -> None:
         source = self.source
@@ -261,7 +263,7 @@ class _Builder:
             return
         if found[1] in ("if", "ifdef", "ifndef"):
             self.conditions.append(_Condition((self.unit, self.block), self.branch))
-            self._new_branch()
+            self._new_branch(self.branch)
         elif self.conditions:
             here = (self.unit, self.block)
             condition = self.conditions[-1]
@@ -274,11 +276,11 @@ class _Builder:
                 self.unit, self.block = condition.changed or here
             else:
                 self.unit, self.block = condition.before
-                self._new_branch()
+                self._new_branch(condition.branch)
 
-    def _new_branch(self) -> None:
-        self.branches += 1
-        self.branch = self.branches
+    def _new_branch(self, parent: int) -> None:
+        self.branch = len(self.source.branch_parents)
+        self.source.branch_parents.append(parent)
 
     def _split(self, one: tuple[int, int], other: tuple[int, int]) -> None:
         """Units and blocks that one branch of an `#if` opens or closes, and another does not."""

@@ -71,6 +71,24 @@ subroutine inside(sum)
   integer :: i
   i = 4
   sum = sum + i
+#else
+  sum = 0
+#endif
+end subroutine
+
+subroutine only(sum) ! @only
+  use ticks
+  implicit none
+  integer, intent(inout) :: sum
+#ifdef A
+  integer :: i
+  call tick('only')
+  if (sum < 0) return
+#ifdef B
+  return
+#endif
+  i = 4
+  sum = sum + i
 #endif
 end subroutine
 
@@ -90,6 +108,7 @@ program conditions ! @conditions
   sum = 0
   call body(4, sum)
   call inside(sum)
+  call only(sum)
   print *, sum, 'a // b', "it's"
   call report()
 end program
