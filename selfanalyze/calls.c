@@ -1,0 +1,90 @@
+#define _GNU_SOURCE
+#include "calls.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "functions.h"
+#include "loops.h"
+#include "openmp.h"
+#include "session.h"
+#include "sys.h"
+
+static __thread int depth;    /* regions of this thread that are open */
+static __thread bool watched; /* this thread's outermost one is being timed */
+static __thread int tid;
+
+static int owner; /* the thread that starts regions, or 0 */
+static uint64_t others;
+static pthread_key_t end_key;
+static bool has_key;
+
+/* The next thread to start a region takes over. */
+static void on_thread_end(void *unused)
+{
+    (void)unused;
+    loops_break();
+    __atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+}
+
+static __attribute__((constructor)) void make_key(void)
+{
+    has_key = pthread_key_create(&end_key, on_thread_end) == 0;
+}
+
+/* gettid costs a system call: once per thread. */
+static int own_tid(void)
+{
+    if (tid == 0)
+        tid = (int)SYS0(SYS_gettid);
+    return tid;
+}
+
+bool calls_own(void)
+{
+    int now = __atomic_load_n(&owner, __ATOMIC_ACQUIRE);
+    if (now == own_tid())
+        return session_is_on();
+    int none = 0;
+    if (now != 0 || !session_start() ||
+        !__atomic_compare_exchange_n(&owner, &none, own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    if (has_key)
+        pthread_setspecific(end_key, &owner);
+    return true;
+}
+
+void calls_enter(const void *function, unsigned int threads, const void *caller)
+{
+    if (depth++ > 0)
+        return;
+    int kept = errno;
+    watched = calls_own();
+    if (watched)
+        loops_enter(functions_find(function), threads != 0 ? (int)threads : openmp_max_threads(caller), caller);
+    else if (openmp_level(caller) == 0)
+        __atomic_fetch_add(&others, 1, __ATOMIC_RELAXED);
+    errno = kept;
+}
+
+void calls_leave(void)
+{
+    if (--depth > 0 || !watched)
+        return;
+    loops_leave();
+    watched = false;
+}
+
+uint64_t calls_of_others(void)
+{
+    return __atomic_load_n(&others, __ATOMIC_RELAXED);
+}
+
+void calls_forget(void)
+{
+    owner = 0;
+    others = 0;
+    tid = 0;
+    watched = false;
+}

@@ -1,0 +1,12 @@
+/* What preload/exec.c, the wrappers of the exec family, calls first; here as in libincprof. */
+#ifndef SELFANALYZE_COLLECTOR_H
+#define SELFANALYZE_COLLECTOR_H
+
+#include "session.h"
+
+static inline void collector_before_exec(void)
+{
+    session_before_exec();
+}
+
+#endif

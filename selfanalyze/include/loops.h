@@ -1,0 +1,33 @@
+/* The loops around the program's parallel regions: where their iterations begin, and how long they take. For the
+ * watched thread. */
+#ifndef SELFANALYZE_LOOPS_H
+#define SELFANALYZE_LOOPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "functions.h"
+#include "regions.h"
+
+/* Memory for a detector of periods below `window`. False if there is none. Before all others. */
+bool loops_start(int window);
+
+/* A parallel region begins, for which so many threads are wanted; it ends. */
+void loops_enter(const struct function *function, int threads, const void *caller);
+void loops_leave(void);
+
+/* What comes next has nothing to do with what was before. */
+void loops_break(void);
+
+/* Loops that the program's source tells us of, see selfanalyze.h. Within no change of the regions. */
+void loops_explicit_begin(const char *name, uint64_t hash, uint32_t period, long expected);
+void loops_explicit_iteration(const char *name, uint64_t hash, uint32_t period);
+void loops_explicit_end(uint64_t hash, uint32_t period);
+
+/* Parallel regions so far. Any thread. */
+uint64_t loops_calls(void);
+
+/* In a forked child: nothing has been seen. */
+void loops_forget(void);
+
+#endif

@@ -1,0 +1,51 @@
+/* Parallel regions of programs that LLVM's compilers, or Intel's, have compiled. */
+#include "kmpc.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calls.h"
+#include "openmp.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
+
+static __thread unsigned int wanted; /* the num_threads clause of the region to come */
+
+void *kmpc_before(const void *function, const void *caller)
+{
+    static void *slot;
+    unsigned int threads = wanted;
+    wanted = 0;
+    void *real = openmp_real(&slot, "__kmpc_fork_call", caller);
+    calls_enter(function, threads, caller);
+    return real;
+}
+
+void kmpc_after(void)
+{
+    calls_leave();
+}
+
+/* LLVM 16 and later, for a region with an if clause. A region that it does not make parallel is one all the same. */
+EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int32_t condition, void *arguments);
+EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int32_t condition, void *arguments)
+{
+    static void *slot;
+    void (*real)(void *, int32_t, void *, int32_t, void *) = openmp_real(&slot, "__kmpc_fork_call_if", CALLER);
+    unsigned int threads = wanted;
+    wanted = 0;
+    calls_enter(function, condition != 0 ? threads : 1, CALLER);
+    real(place, count, function, condition, arguments);
+    calls_leave();
+}
+
+EXPORT void __kmpc_push_num_threads(void *place, int32_t thread, int32_t threads);
+EXPORT void __kmpc_push_num_threads(void *place, int32_t thread, int32_t threads)
+{
+    static void *slot;
+    void (*real)(void *, int32_t, int32_t) = openmp_real(&slot, "__kmpc_push_num_threads", CALLER);
+    wanted = threads > 0 ? (unsigned int)threads : 0;
+    real(place, thread, threads);
+}

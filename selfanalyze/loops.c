@@ -1,0 +1,326 @@
+#define _GNU_SOURCE
+#include "loops.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "baseline.h"
+#include "dpd.h"
+#include "sys.h"
+
+#define RING 4096 /* more than two periods and what was before them */
+#define MOST_EXPLICIT 16
+
+/* A parallel region. An iteration that ends before it is timed from `start_ns` to `start_ns`. */
+struct call {
+    uint64_t start_ns, end_ns;
+    uint32_t epoch;
+    uint16_t function;
+};
+
+/* A loop that the program is in. Iterations begin with calls first, first + period, ... */
+struct visit {
+    uint32_t id;
+    struct region *region; /* NULL: no room for it */
+    uint64_t first, next, start_ns;
+    uint64_t period;
+    bool seen;
+};
+
+struct explicit_visit {
+    struct region *region;
+    uint64_t start_ns, iteration_ns; /* iteration_ns: begin of the one under way, or 0 */
+    uint32_t epoch;
+};
+
+static struct dpd *detector;
+static struct call ring[RING];
+static uint64_t count; /* calls since the last break; the latest is count - 1 */
+static uint64_t total; /* calls so far */
+static struct visit visits[DPD_LEVELS];
+static int visit_count;
+static struct explicit_visit explicits[MOST_EXPLICIT];
+static int explicit_count;
+static int window;
+static const void *run_time; /* an address in the program that last called it */
+
+bool loops_start(int periods)
+{
+    const struct dpd_options options = {.window = periods};
+    window = periods;
+    size_t bytes = dpd_size(&options);
+    void *memory = bytes > 0 ? sys_alloc(bytes) : NULL;
+    detector = memory != NULL ? dpd_init(memory, &options) : NULL;
+    return detector != NULL;
+}
+
+static struct call *call_at(uint64_t index)
+{
+    return &ring[index % RING];
+}
+
+static bool is_kept(uint64_t index)
+{
+    return index < count && count - index <= RING;
+}
+
+/* An iteration that lay in several epochs has no time of its own. */
+static void account(struct region *region, uint64_t from, uint64_t to)
+{
+    if (!is_kept(from) || call_at(from)->epoch != call_at(to - 1)->epoch)
+        return;
+    baseline_account(region, call_at(from)->epoch, call_at(to)->start_ns - call_at(from)->start_ns);
+}
+
+static void describe(struct region *region, const struct visit *visit, int depth)
+{
+    region->depth = (uint32_t)depth;
+    uint64_t from = is_kept(visit->first) ? visit->first : count - 1 - (count - 1 - visit->first) % visit->period;
+    region->member_count = visit->period < MOST_MEMBERS ? (uint32_t)visit->period : MOST_MEMBERS;
+    for (uint32_t i = 0; i < region->member_count; i++)
+        region->members[i] = call_at(from + i)->function;
+    region->first_ns = call_at(from)->start_ns;
+}
+
+/* What was before the loop was known is timed now, as far as it is remembered. */
+static void open_visit(struct visit *visit, const struct dpd_loop *loop, int depth)
+{
+    uint64_t now = count - 1;
+    uint64_t period = (uint64_t)loop->period;
+    uint64_t iterations = (now - loop->first) / period;
+    *visit = (struct visit){.id = loop->id, .first = loop->first, .period = period};
+    visit->next = loop->first + (iterations + 1) * period;
+    visit->start_ns = call_at(is_kept(loop->first) ? loop->first : now)->start_ns;
+    struct region *region = visit->region = regions_find(loop->hash, (uint32_t)period, false);
+    if (region == NULL)
+        return;
+    if (region->visits++ == 0)
+        describe(region, visit, depth);
+    region->iterations += iterations;
+    uint64_t known = is_kept(loop->first) ? loop->first : visit->next - (RING / period - 1) * period;
+    for (uint64_t at = known; at + period <= now; at += period)
+        account(region, at, at + period);
+    for (uint64_t at = known; at < now; at++)
+        region->parallel_ns += call_at(at)->end_ns - call_at(at)->start_ns;
+}
+
+static void close_visit(struct visit *visit)
+{
+    struct region *region = visit->region;
+    if (region != NULL) {
+        region->span_ns += region->visit_ns;
+        region->visit_ns = 0;
+        baseline_end(region, run_time);
+    }
+    *visit = visits[--visit_count];
+}
+
+static struct visit *visit_of(const struct dpd_loop *loop)
+{
+    for (int i = 0; i < visit_count; i++)
+        if (visits[i].id == loop->id && visits[i].first == loop->first)
+            return &visits[i];
+    return NULL;
+}
+
+static void follow(const struct dpd_loop *loop, int depth)
+{
+    struct visit *visit = visit_of(loop);
+    bool begins = false;
+    if (visit == NULL && visit_count < DPD_LEVELS) {
+        visit = &visits[visit_count++];
+        open_visit(visit, loop, depth);
+        begins = count - 1 + visit->period == visit->next;
+    } else if (visit != NULL && count - 1 == visit->next) {
+        if (visit->region != NULL)
+            account(visit->region, visit->next - visit->period, visit->next);
+        visit->next += visit->period;
+        begins = true;
+    }
+    if (visit == NULL)
+        return;
+    visit->seen = true;
+    if (begins && visit->region != NULL)
+        baseline_boundary(visit->region, depth == 0 && explicit_count == 0, run_time);
+}
+
+static void follow_all(void)
+{
+    struct dpd_loop loops[DPD_LEVELS];
+    int levels = dpd_loops(detector, loops, DPD_LEVELS);
+    for (int i = 0; i < levels; i++)
+        if (visit_of(&loops[i]) != NULL)
+            visit_of(&loops[i])->seen = true;
+    for (int i = visit_count; i-- > 0;)
+        if (!visits[i].seen)
+            close_visit(&visits[i]);
+    for (int i = 0; i < levels; i++)
+        follow(&loops[i], i);
+    for (int i = 0; i < visit_count; i++)
+        visits[i].seen = false;
+}
+
+static void note_threads(struct region *region, int threads)
+{
+    if (region == NULL || !baseline_is_usual())
+        return;
+    if (threads > region->threads)
+        region->threads = threads;
+    if (region->fewest_threads == 0 || threads < region->fewest_threads)
+        region->fewest_threads = threads;
+}
+
+void loops_enter(const struct function *function, int threads, const void *caller)
+{
+    run_time = caller;
+    struct call *call = call_at(count);
+    *call = (struct call){.start_ns = monotonic_ns(), .function = (uint16_t)function->id};
+    count++;
+    __atomic_store_n(&total, total + 1, __ATOMIC_RELAXED);
+    dpd_event(detector, function->value, NULL);
+    regions_begin_change();
+    follow_all();
+    for (int i = 0; i < visit_count; i++)
+        note_threads(visits[i].region, threads);
+    for (int i = 0; i < explicit_count; i++)
+        note_threads(explicits[i].region, threads);
+    call->epoch = baseline_epoch();
+    regions_end_change();
+}
+
+static void add_call(struct region *region, const struct call *call, uint64_t start_ns)
+{
+    region->parallel_ns += call->end_ns - call->start_ns;
+    region->last_ns = call->end_ns;
+    region->visit_ns = call->end_ns - start_ns;
+}
+
+void loops_leave(void)
+{
+    if (count == 0)
+        return;
+    struct call *call = call_at(count - 1);
+    call->end_ns = monotonic_ns();
+    regions_begin_change();
+    for (int i = 0; i < visit_count; i++) {
+        struct region *region = visits[i].region;
+        if (region == NULL)
+            continue;
+        add_call(region, call, visits[i].start_ns);
+        region->iterations += count == visits[i].next; /* its last parallel region is done */
+    }
+    for (int i = 0; i < explicit_count; i++)
+        add_call(explicits[i].region, call, explicits[i].start_ns);
+    regions_end_change();
+}
+
+void loops_break(void)
+{
+    if (detector == NULL)
+        return;
+    regions_begin_change();
+    while (visit_count > 0)
+        close_visit(&visits[visit_count - 1]);
+    for (int i = 0; i < explicit_count; i++) {
+        explicits[i].region->span_ns += explicits[i].region->visit_ns;
+        explicits[i].region->visit_ns = 0;
+    }
+    explicit_count = 0;
+    regions_end_change();
+    const struct dpd_options options = {.window = window};
+    dpd_init(detector, &options);
+    count = 0;
+}
+
+uint64_t loops_calls(void)
+{
+    return __atomic_load_n(&total, __ATOMIC_RELAXED);
+}
+
+void loops_forget(void)
+{
+    visit_count = explicit_count = 0;
+    count = total = 0;
+    baseline_forget();
+    if (detector != NULL) {
+        const struct dpd_options options = {.window = window};
+        dpd_init(detector, &options);
+    }
+}
+
+static struct explicit_visit *explicit_of(uint64_t hash, uint32_t period)
+{
+    for (int i = explicit_count; i-- > 0;)
+        if (explicits[i].region->hash == hash && explicits[i].region->period == period)
+            return &explicits[i];
+    return NULL;
+}
+
+static struct explicit_visit *open_explicit(const char *name, uint64_t hash, uint32_t period, uint64_t now)
+{
+    struct region *region = explicit_count < MOST_EXPLICIT ? regions_find(hash, period, true) : NULL;
+    if (region == NULL)
+        return NULL;
+    if (region->visits++ == 0) {
+        strncpy(region->name, name, sizeof region->name - 1);
+        region->first_ns = now;
+        region->depth = (uint32_t)explicit_count;
+    }
+    struct explicit_visit *visit = &explicits[explicit_count++];
+    *visit = (struct explicit_visit){.region = region, .start_ns = now};
+    return visit;
+}
+
+static void end_iteration(struct explicit_visit *visit, uint64_t now)
+{
+    struct region *region = visit->region;
+    region->visit_ns = now - visit->start_ns;
+    region->last_ns = now;
+    if (visit->iteration_ns == 0)
+        return;
+    region->iterations++;
+    if (visit->epoch == baseline_epoch())
+        baseline_account(region, visit->epoch, now - visit->iteration_ns);
+}
+
+void loops_explicit_begin(const char *name, uint64_t hash, uint32_t period, long expected)
+{
+    regions_begin_change();
+    struct explicit_visit *visit = explicit_of(hash, period);
+    if (visit == NULL)
+        visit = open_explicit(name, hash, period, monotonic_ns());
+    if (visit != NULL && expected > 0)
+        visit->region->expected = (uint64_t)expected;
+    regions_end_change();
+}
+
+void loops_explicit_iteration(const char *name, uint64_t hash, uint32_t period)
+{
+    uint64_t now = monotonic_ns();
+    regions_begin_change();
+    struct explicit_visit *visit = explicit_of(hash, period);
+    if (visit == NULL)
+        visit = open_explicit(name, hash, period, now);
+    if (visit != NULL) {
+        end_iteration(visit, now);
+        visit->iteration_ns = now;
+        baseline_boundary(visit->region, visit == explicits, run_time);
+        visit->epoch = baseline_epoch();
+    }
+    regions_end_change();
+}
+
+void loops_explicit_end(uint64_t hash, uint32_t period)
+{
+    uint64_t now = monotonic_ns();
+    regions_begin_change();
+    struct explicit_visit *visit = explicit_of(hash, period);
+    if (visit != NULL) {
+        end_iteration(visit, now);
+        visit->region->span_ns += visit->region->visit_ns;
+        visit->region->visit_ns = 0;
+        baseline_end(visit->region, run_time);
+        memmove(visit, visit + 1, (size_t)(explicits + --explicit_count - visit) * sizeof *visit);
+    }
+    regions_end_change();
+}

@@ -1,0 +1,171 @@
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseline.h"
+#include "calls.h"
+#include "environment.h"
+#include "launch.h"
+#include "log.h"
+#include "loops.h"
+#include "output_lines.h"
+#include "regions.h"
+#include "sys.h"
+#include "worker.h"
+
+#define NANO 1000000000u
+#define LONGEST_WAIT_NS (2u * (uint64_t)NANO)
+
+/* IDLE until the first parallel region; FORKED in a child until its own first one; OVER for good. */
+enum state { IDLE, FORKED, STARTING, RUNNING, OVER };
+enum { REQUEST_STOP = 1, REQUEST_WRITE };
+
+static int state;
+static struct settings settings;
+static struct launch launch;
+static char directory[PATH_MAX]; /* as asked for, absolute */
+static bool joins;               /* the directory belongs to this run: there is nothing to claim */
+static uint64_t start_ns;
+static bool is_forked;
+static pid_t owner;
+
+static int get_state(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(int to)
+{
+    __atomic_store_n(&state, to, __ATOMIC_RELEASE);
+}
+
+static int number(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
+{
+    return (int)(environment_nano(name, low * NANO, high * NANO, fallback * NANO, shown) / NANO);
+}
+
+/* The program may change its directory before its first parallel region. */
+static void note_directory(void)
+{
+    const char *given = environment_text("SELFANALYZE_DIR");
+    if (given == NULL)
+        return;
+    if (*given != '/' && strlen(launch.cwd) + strlen(given) + 2 < sizeof directory) {
+        strcpy(directory, launch.cwd);
+        strcat(directory, "/");
+    }
+    strncat(directory, given, sizeof directory - 1 - strlen(directory));
+}
+
+static void fork_child(void);
+
+static __attribute__((constructor)) void configure(void)
+{
+    log_start("incprof selfanalyze");
+    environment_log_level("SELFANALYZE_LOG");
+    settings.window = number("SELFANALYZE_WINDOW", 2, 2000, 1024, "1024");
+    settings.interval_ns = environment_nano("SELFANALYZE_INTERVAL", NANO / 100, 3600ull * NANO, NANO / 2, "0.5");
+    settings.baseline_threads = number("SELFANALYZE_BASELINE", 0, 4096, 0, "0");
+    settings.baseline_iterations = number("SELFANALYZE_BASELINE_ITERATIONS", 1, 1000, 5, "5");
+    joins = environment_flag("SELFANALYZE_JOIN", false);
+    bool off = environment_flag("SELFANALYZE_DISABLE", false);
+    if (off || !launch_identify(&launch, -1) || pthread_atfork(NULL, NULL, fork_child) != 0) {
+        set_state(OVER);
+        return;
+    }
+    note_directory();
+    baseline_configure(settings.baseline_threads, settings.baseline_iterations);
+}
+
+/* The writing thread. */
+static void run(void)
+{
+    uint64_t deadline = monotonic_ns() + settings.interval_ns;
+    bool on = true;
+    while (on) {
+        uint32_t request = worker_wait(deadline);
+        on = lines_write(&launch, &settings, start_ns, is_forked, request == REQUEST_STOP) && request != REQUEST_STOP;
+        while (deadline <= monotonic_ns())
+            deadline += settings.interval_ns;
+        if (!on)
+            set_state(OVER);
+        if (request != 0)
+            worker_done();
+    }
+}
+
+static bool have_directory(void)
+{
+    if (!joins || directory[0] == '\0')
+        return launch_claim_directory(&launch, directory[0] != '\0' ? directory : NULL, "selfanalyze");
+    strcpy(launch.directory, directory);
+    return true;
+}
+
+static bool begin(bool forked)
+{
+    owner = (pid_t)SYS0(SYS_getpid);
+    is_forked = forked;
+    start_ns = monotonic_ns();
+    if ((!forked && !have_directory()) || (!forked && !loops_start(settings.window)))
+        return false;
+    if (worker_start("selfanalyze", run))
+        return true;
+    log_warn("cannot start the writing thread, nothing is analysed", NULL);
+    return false;
+}
+
+bool session_start(void)
+{
+    int now = get_state();
+    while (now == IDLE || now == FORKED) {
+        if (__atomic_compare_exchange_n(&state, &now, STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+            set_state(begin(now == FORKED) ? RUNNING : OVER);
+            break;
+        }
+    }
+    return session_is_on();
+}
+
+bool session_is_on(void)
+{
+    return get_state() == RUNNING;
+}
+
+/* The child has a file of its own as soon as it has a parallel region of its own. */
+static void fork_child(void)
+{
+    if (get_state() != RUNNING)
+        return;
+    worker_forget();
+    lines_forget();
+    regions_forget();
+    loops_forget();
+    calls_forget();
+    set_state(FORKED);
+}
+
+/* A vfork child runs in its parent's memory. */
+static void ask(uint32_t request)
+{
+    if (session_is_on() && SYS0(SYS_getpid) == owner)
+        worker_ask(request, LONGEST_WAIT_NS);
+}
+
+void session_stop(void)
+{
+    ask(REQUEST_STOP);
+}
+
+void session_before_exec(void)
+{
+    ask(REQUEST_WRITE);
+}
+
+static __attribute__((destructor(101))) void at_exit(void)
+{
+    session_stop();
+}
