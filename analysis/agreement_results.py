@@ -155,9 +155,19 @@ class Overhead:
     predicted_pct: float | None
 
     @property
+    def beats_s(self) -> float:
+        """CPU time that the beats took in the threads that beat."""
+        return 1e-9 * (self.beats * self.pair_ns + self.skipped * self.skipped_ns)
+
+    @property
+    def beats_pct(self) -> float | None:
+        """The same in percent of the program's time: what is predicted."""
+        return 100 * self.beats_s / self.base_s if self.base_s > 0 else None
+
+    @property
     def seconds(self) -> float:
-        """CPU time that the heartbeats took."""
-        return 1e-9 * (self.beats * self.pair_ns + self.skipped * self.skipped_ns) + self.own_s
+        """CPU time that the heartbeats took, the interval thread's included."""
+        return self.beats_s + self.own_s
 
     @property
     def pct(self) -> float | None:

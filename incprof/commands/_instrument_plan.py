@@ -56,20 +56,29 @@ def plan_files(
     profile: IntervalProfile,
     sites: Sequence[PlacedSite],
     *,
+    style: Style,
     exe: str | None,
     blank: Sequence[str],
 ) -> list[FilePlan]:
-    """What goes into each file, in order of their paths. Says so when main cannot be found."""
+    """What goes into each file, in order of their paths. Says so where names cannot go into main."""
     files: dict[str, SourceFile] = {}
     beats: defaultdict[str, list[Beat]] = defaultdict(list)
     for site in sites:
         if site.source is not None and not site.refusal:
             files[site.source.path] = site.source
             beats[site.source.path].append(beat_of(site))
-    main = _main_file(root, run, profile, files, exe=exe, blank=blank)
+    try:
+        main = _main_file(root, run, profile, files, exe=exe, blank=blank)
+        files[main.path] = main
+        announcing: str | None = main.path
+    except NoDataError as error:
+        announcing = _with_constructor(files, style)
+        instead = f"{announcing} names the heartbeats before it starts" if announcing else NAMELESS
+        warn((f"nothing is put into main: {error}; {instead}",))
     announce = tuple(Announcement(site.heartbeat, site.name, site.rate.factor) for site in sites if not site.refusal)
     return [
-        FilePlan(file, tuple(beats[path]), announce if path == main else ()) for path, file in sorted(files.items())
+        FilePlan(file, tuple(beats[path]), announce if path == announcing else ())
+        for path, file in sorted(files.items())
     ]
 
 
@@ -81,22 +90,26 @@ def _main_file(
     *,
     exe: str | None,
     blank: Sequence[str],
-) -> str | None:
-    """The path of the file with main, which is then among the files; None when it is not below the root."""
+) -> SourceFile:
+    """The file with main.
+
+    Raises: NoDataError when it is not known, not below the root, or nothing can be put into main.
+    """
     place = main_place(run, profile, exe=exe)
     if place is None:
-        warn((f"where main is in the source is not known (-g?): {NAMELESS}",))
-        return None
-    try:
-        path = SourceTree(root).find(place[0])
-        file = files.get(path) or parse_file(root, path, blank=blank)
-    except NoDataError as error:
-        warn((f"main: {error}: {NAMELESS}",))
-        return None
+        raise NoDataError("where it is in the source is not known (no -g?)")
+    path = SourceTree(root).find(place[0])
+    file = files.get(path) or parse_file(root, path, blank=blank)
     main = next((function for function in file.functions if function.is_main), None)
     if main is None or main.refusal:
         reason = main.refusal if main and main.refusal else "made by a macro"
-        warn((f"{path}:{place[1]}: nothing is put into main: {reason}: {NAMELESS}",))
-        return None
-    files[path] = file
-    return path
+        raise NoDataError(f"{path}:{place[1]}: {reason}")
+    return file
+
+
+def _with_constructor(files: dict[str, SourceFile], style: Style) -> str | None:
+    """The first file that can have a function which is called before main; one that others include comes last."""
+    able = [
+        path for path, file in files.items() if file.language == "c++" or (file.language == "c" and style == "scope")
+    ]
+    return min(able, key=lambda path: (Path(path).suffix.lower() in HEADERS, path), default=None)

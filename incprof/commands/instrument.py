@@ -80,7 +80,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     sites = with_style(root, found, args.style)
     tell(sites, by_hand=bool(args.site))
     refuse(sites, by_hand=bool(args.site))
-    plans = plan_files(root, recorded, profile, sites, exe=args.exe, blank=blank)
+    plans = plan_files(root, recorded, profile, sites, style=args.style, exe=args.exe, blank=blank)
     versions = with_heartbeats(root, plans, args.style)
     check_versions(root, versions, args)
     if args.write:

@@ -101,6 +101,7 @@ def _overhead(cost: Overhead) -> dict[str, object]:
         "base": cost.base,
         "base_s": _round(cost.base_s),
         "pct": _round(cost.pct),
+        "beats_pct": _round(cost.beats_pct),
         "predicted_pct": _round(cost.predicted_pct),
     }
 

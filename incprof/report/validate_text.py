@@ -14,9 +14,11 @@ from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.analysis.ribbon import cells, runs, sign
 from incprof.report.beat_words import elapsed, percent, printable, rate, seconds
 from incprof.report.phase_colours import style
+from incprof.report.phases_text import shorten
 
 ROOM = len("heartbeats  ")
 FINE = 8
+FIGURES = 74
 # Below this, which phase is taken for which is worth a table.
 PERFECT = 0.9995
 
@@ -43,7 +45,7 @@ def write_text(
     console.print()
     _ribbons(console, found)
     console.print()
-    console.print(_phase_table(result, beats, found))
+    console.print(_phase_table(result, beats, found, max(console.width - FIGURES, 20)))
     if found.agreement < PERFECT and len(found.phases) > 1:
         console.print()
         console.print(_confusion_table(found))
@@ -104,15 +106,15 @@ def _sign(label: int) -> str:
     return "?" if label == UNSEEN else sign(label)
 
 
-def _phase_table(result: PhaseResult, beats: Beats, found: Agreement) -> Table:
-    """Return the phases, a row each."""
+def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int) -> Table:
+    """Return the phases, a row each; names of heartbeats in at most `room` columns."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("Phase", "App %", "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("Heartbeats", overflow="fold")
+    table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
     names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}
     for phase, recorded in zip(found.phases, result.phases, strict=True):
-        own = ", ".join(printable(names[number]) for number in phase.heartbeats) or "(none)"
+        own = "\n".join(shorten(printable(names[number]), room) for number in phase.heartbeats) or "(none)"
         table.add_row(
             Text(f" {sign(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
         )
@@ -150,14 +152,14 @@ def _cost_line(cost: Overhead | None) -> str:
     """Return what the heartbeats cost."""
     if cost is None:
         return "what a heartbeat costs is not in this run's files"
-    took = f"{cost.beats:.0f} beats of {cost.pair_ns:.3g} ns"
+    took = f"{cost.beats:.0f} of {cost.pair_ns:.3g} ns"
     if cost.skipped > 0:
         took += f", {cost.skipped:.0f} skipped of {cost.skipped_ns:.3g} ns"
+    if cost.predicted_pct is not None:
+        took += f"; the recorded calls predict {_pct(cost.predicted_pct)}"
     base = "CPU time" if cost.base == "cpu" else "the threads' wall time"
-    text = (
-        f"overhead {_pct(cost.pct)} of {elapsed(cost.base_s)} of {base} ({took}, interval thread {seconds(cost.own_s)})"
-    )
-    return text if cost.predicted_pct is None else f"{text}; the recorded calls predict {_pct(cost.predicted_pct)}"
+    parts = f"beats {_pct(cost.beats_pct)} ({took}), interval thread {seconds(cost.own_s)}"
+    return f"overhead {_pct(cost.pct)} of {elapsed(cost.base_s)} of {base}: {parts}"
 
 
 def _pct(value: float | None) -> str:

@@ -12,11 +12,14 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c_marks import strip_c
+from incprof.source.c_marks import line, strip_c, within
 from incprof.source.c_places import ahead, behind, enclosed, include_at
 from incprof.source.c_view import View, body_of, view_of
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
+
+# The first beat starts heartbeats by itself: names can come before.
+CONSTRUCTOR = b"static void __attribute__((constructor)) ekg_announce_(void) {"
 
 _DECLARATIONS = frozenset(
     {"declaration", "type_definition", "struct_specifier", "union_specifier", "enum_specifier", "comment"}
@@ -29,24 +32,23 @@ def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence
     Args:
         file: As `parse_c` gave it.
         beats: Any number; of one place there may be one.
-        announce: Not empty: the file holds main, and says this there.
+        announce: What is said of ids: in main, or where the file has none that takes it, in a constructor.
 
     Raises:
-        IncprofError: A function or loop refuses its beat, there is no main, or texts of the file look like ours.
+        IncprofError: A function or loop refuses its beat, or texts of the file look like ours.
     """
     made: list[Insertion] = []
     by_place = {(beat.function, beat.loop): beat for beat in beats}
-    mains = [i for i, function in enumerate(file.functions) if function.is_main and announce]
-    if announce and not mains:
-        raise IncprofError(f"{file.path}: no main in it to name heartbeats in")
+    mains = [i for i, f in enumerate(file.functions) if f.is_main and f.refusal is None and announce]
     for position in mains:
         made += _in_main(file, file.functions[position], by_place.pop((position, None), None), announce)
     for beat in by_place.values():
         made += _in_block(file, beat)
-    if not made:
+    if not made and not announce:
         return []
     made.sort(key=lambda each: (each.offset, not each.text.endswith(b"\n")))
-    made = [include_insertion(file, [each.offset for each in made]), *made]
+    include = include_insertion(file, [each.offset for each in made])
+    made = [include, *(_constructor(include, announce) if announce and not mains else []), *made]
     if strip_c(insert(file.data, made)) != file.data:
         raise IncprofError(f"{file.path}: texts in it look like heartbeats of ours: they could not be taken out again")
     return made
@@ -60,6 +62,14 @@ def announcement_calls(announce: Sequence[Announcement]) -> list[bytes]:
         if each.rate_factor != 1:
             calls.append(b"ekg_rate(%d, %d);" % (each.id, each.rate_factor))
     return calls
+
+
+def _constructor(include: Insertion, announce: Sequence[Announcement]) -> list[Insertion]:
+    """A function that is called before main, right behind the include line."""
+    ending = b"\r\n" if include.text.endswith(b"\r\n") else b"\n"
+    calls = [line(call, b"    ", ending) for call in announcement_calls(announce)[1:]]
+    texts = [line(within(CONSTRUCTOR), b"", ending), *calls, line(b"}", b"", ending)]
+    return [Insertion(include.offset, text) for text in texts]
 
 
 def include_insertion(file: SourceFile, sites: Sequence[int] = ()) -> Insertion:
@@ -81,14 +91,14 @@ def _in_block(file: SourceFile, beat: Beat) -> list[Insertion]:
     function = file.functions[beat.function]
     call = b"EKG_SCOPE(%d);" % beat.id
     if beat.loop is None:
-        body, line, reason = body_of(function.node), function.line, function.refusal
+        body, at, reason = body_of(function.node), function.line, function.refusal
         outer = function.node.start_byte
     else:
         loop = function.loops[beat.loop]
-        body, line, reason = loop.body, loop.line, loop.refusal
+        body, at, reason = loop.body, loop.line, loop.refusal
         outer = loop.node.start_byte
     if reason is not None or body is None:
-        raise IncprofError(f"{file.path}:{line}: {function.name}: no beat can go here: {reason or 'it has no body'}")
+        raise IncprofError(f"{file.path}:{at}: {function.name}: no beat can go here: {reason or 'it has no body'}")
     if body.type == "compound_statement":
         return behind(file.data, body.start_byte + 1, [call])
     return enclosed(file.data, body.start_byte, body.end_byte, outer, [call])

@@ -1,8 +1,8 @@
 """Which file of a source tree is the one that a binary names.
 
 The tree may have moved since the build, the build may have been out of tree, and names may be relative: the file is
-the one whose path has the longest common end with the recorded one. Of several, it is the one whose whole path below the
-directory is such an end: copies of a file further down are not.
+the one whose path has the longest common end with the recorded one. Of several, it is the one whose whole path below
+the directory is such an end: copies of a file further down are not.
 """
 
 from __future__ import annotations

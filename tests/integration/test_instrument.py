@@ -64,12 +64,12 @@ class Recorded:
         return self.tree / self.example.source
 
 
-def record(example: Example, place: Path) -> Recorded:
+def record(example: Example, place: Path, sources: Path = EXAMPLES) -> Recorded:
     """Compile with -pg and record."""
     need(example.compiler[0])
     tree = place / "tree"
     tree.mkdir()
-    shutil.copy(EXAMPLES / example.source, tree)
+    shutil.copy(sources / example.source, tree)
     must_run(*example.compiler, "-pg", tree / example.source, "-o", place / "recorded", "-lm", cwd=place)
     done = incprof("record", "-i", "0.1", "-o", place / "run", "--", place / "recorded", example.scale, cwd=place)
     assert done.returncode == 0, done.stderr
@@ -160,6 +160,27 @@ def test_calls_instead_of_guards(fresh: Recorded) -> None:
     assert {(beat["name"], beat["count"]) for beat in found} == {
         ("fill_keys:body", 34), ("build_table:body", 38), ("lookup_batch:body", 23), ("validate:loop", 18),
     }  # fmt: skip
+
+
+def test_a_main_that_cannot_be_touched(tmp_path: Path) -> None:
+    """Its head is split by #if: a function that is called before it names the heartbeats."""
+    source = tmp_path / "source"
+    source.mkdir()
+    text = (EXAMPLES / "phases.c").read_text()
+    head = "int main(int argc, char **argv)\n{"
+    assert head in text
+    (source / "phases.c").write_text(text.replace(head, f"#ifndef WIDE\n{head}\n#else\nint wmain(void)\n{{\n#endif"))
+    example = Example("phases.c", "0.2", PHASES.compiler)
+    recorded = record(example, tmp_path, source)
+    done = recorded.instrument("--write")
+    assert "nothing is put into main" in done.stderr
+    words = [*example.compiler, *flags(tmp_path, "--cflags"), recorded.source, "-o", "app", *flags(tmp_path, "--libs")]
+    must_run(*words, cwd=tmp_path)
+    must_run(tmp_path / "app", "0.02", cwd=tmp_path, env=environment(EKG_DIR=tmp_path / "ekg"))
+    found = json.loads(incprof("heartbeats", tmp_path / "ekg", "--json", cwd=tmp_path).stdout)["heartbeats"]
+    assert {beat["name"] for beat in found} >= {"fill_keys:body", "build_table:body", "lookup_batch:body"}
+    incprof("instrument", "--source", recorded.tree, "--remove", cwd=tmp_path)
+    assert recorded.source.read_bytes() == (source / "phases.c").read_bytes()
 
 
 def spoil_mode(recorded: Recorded) -> None:

@@ -65,7 +65,7 @@ def test_overhead(runs, tmp_path, capsys):
     cost = json.loads(answer(capsys, *runs, "--json")[1])["overhead"]
     assert cost == {
         "beats": 200, "skipped": 0, "pair_ns": 100, "skipped_ns": 10, "own_s": 0.02, "seconds": 0.02002,
-        "base": "wall", "base_s": 20, "pct": pytest.approx(0.1001), "predicted_pct": None,
+        "base": "wall", "base_s": 20, "pct": pytest.approx(0.1001), "beats_pct": 0.0001, "predicted_pct": None,
     }  # fmt: skip
     unknown = heartbeats(tmp_path / "old", pair_ns=None)
     assert json.loads(answer(capsys, runs[0], unknown, "--json")[1])["overhead"] is None
@@ -84,7 +84,7 @@ def test_text(runs, capsys, monkeypatch):
     )
     assert lines[4] == "recorded    " + "0" * 30 + "1" * 30
     assert lines[5] == "heartbeats  " + "0" * 30 + "1" * 30
-    assert "overhead 0.1 % of 20 s of the threads' wall time (200 beats of 100 ns, interval thread 20 ms)" in out
+    assert "overhead 0.1 % of 20 s of the threads' wall time: beats 0.0001 % (200 of 100 ns), interval thread 20 ms" in out
     assert all(len(line) <= 72 for line in lines[3:-1] if not line.startswith("overhead"))
 
 
