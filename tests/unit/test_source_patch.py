@@ -75,6 +75,13 @@ def test_far_apart_changes_are_hunks_of_their_own() -> None:
     assert b"@@ -8,6 +8,7 @@\n 7\n 8\n 9\n+x\n 10\n" in text
 
 
+def test_lines_that_stay_are_no_change() -> None:
+    old = b"a\nloop\nfirst\nsecond\nafter\nb\nc\n"
+    new = b"a\nloop\n{\nbeat\nfirst\nsecond\n}\nafter\nb\nc\n"
+    text = difference("a.c", old, new)
+    assert [line for line in text.splitlines()[3:] if line[:1] in b"+-"] == [b"+{", b"+beat", b"+}"]
+
+
 def test_a_version_without_anything_in_common() -> None:
     text = difference("a.c", b"a\n" * 1000, b"b\n" * 900)
     assert (text.count(b"\n-a"), text.count(b"\n+b")) == (1000, 900)
