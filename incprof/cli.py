@@ -23,6 +23,8 @@ VERBS = {
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),
+    "selfanalyze": ("incprof.commands.selfanalyze", "time the loops around a program's parallel regions"),
+    "periods": ("incprof.commands.periods", "find what repeats in a series of samples"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),
     "doctor": ("incprof.commands.doctor", "say whether this machine can record, and how well"),
 }

@@ -14,22 +14,24 @@ from incprof.config import resolve
 from incprof.errors import IncprofError
 
 LIBRARY = "libincprof.so"
+LOOP_LIBRARY = "libincprof_omp.so"
+BUILT_IN = {LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze"}
 
 
-def candidates() -> Iterator[Path]:
-    """Places where an installation may have put the library, the nearest first."""
+def candidates(library: str = LIBRARY) -> Iterator[Path]:
+    """Places where an installation may have put a library, the nearest first."""
     package = Path(__file__).resolve().parent
-    yield package / "_lib" / LIBRARY
+    yield package / "_lib" / library
     # An editable installation keeps the package in the checkout and the library in site-packages.
     for entry in sys.path:
         if entry:
-            yield Path(entry) / "incprof" / "_lib" / LIBRARY
+            yield Path(entry) / "incprof" / "_lib" / library
     # Built or installed by plain CMake.
-    yield package.parent / "build" / "preload" / LIBRARY
+    yield package.parent / "build" / BUILT_IN[library] / library
     machine = os.uname().machine
     for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
         for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu"):
-            yield Path(prefix) / directory / LIBRARY
+            yield Path(prefix) / directory / library
 
 
 def find_library(environ: Mapping[str, str]) -> Path:
@@ -43,6 +45,15 @@ def find_library(environ: Mapping[str, str]) -> Path:
         if path.is_file():
             return path
     raise IncprofError(f"{LIBRARY} was not found; install incprof again, or set INCPROF_LIB to its path")
+
+
+def find_loop_library(environ: Mapping[str, str]) -> Path:
+    """Path of libincprof_omp.so: beside libincprof.so if that was found, else where this package was installed."""
+    beside = [Path(environ["INCPROF_LIB"]).absolute().parent / LOOP_LIBRARY] if environ.get("INCPROF_LIB") else []
+    for path in [*beside, *candidates(LOOP_LIBRARY)]:
+        if path.is_file():
+            return path
+    raise IncprofError(f"{LOOP_LIBRARY} was not found; install incprof again")
 
 
 def preload_value(library: Path, existing: str) -> str:

@@ -62,7 +62,7 @@ void calls_enter(const void *function, unsigned int threads, const void *caller)
     int kept = errno;
     watched = calls_own();
     if (watched)
-        loops_enter(functions_find(function), threads != 0 ? (int)threads : openmp_max_threads(caller), caller);
+        loops_enter(functions_find(function), (int)threads, caller);
     else if (openmp_level(caller) == 0)
         __atomic_fetch_add(&others, 1, __ATOMIC_RELAXED);
     errno = kept;

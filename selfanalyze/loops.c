@@ -6,6 +6,7 @@
 
 #include "baseline.h"
 #include "dpd.h"
+#include "openmp.h"
 #include "sys.h"
 
 #define RING 4096 /* more than two periods and what was before them */
@@ -72,9 +73,8 @@ static void account(struct region *region, uint64_t from, uint64_t to)
     baseline_account(region, call_at(from)->epoch, call_at(to)->start_ns - call_at(from)->start_ns);
 }
 
-static void describe(struct region *region, const struct visit *visit, int depth)
+static void describe(struct region *region, const struct visit *visit)
 {
-    region->depth = (uint32_t)depth;
     uint64_t from = is_kept(visit->first) ? visit->first : count - 1 - (count - 1 - visit->first) % visit->period;
     region->member_count = visit->period < MOST_MEMBERS ? (uint32_t)visit->period : MOST_MEMBERS;
     for (uint32_t i = 0; i < region->member_count; i++)
@@ -95,7 +95,9 @@ static void open_visit(struct visit *visit, const struct dpd_loop *loop, int dep
     if (region == NULL)
         return;
     if (region->visits++ == 0)
-        describe(region, visit, depth);
+        describe(region, visit);
+    if ((uint32_t)depth > region->depth)
+        region->depth = (uint32_t)depth; /* the loop around it is found later than itself */
     region->iterations += iterations;
     uint64_t known = is_kept(loop->first) ? loop->first : visit->next - (RING / period - 1) * period;
     for (uint64_t at = known; at + period <= now; at += period)
@@ -180,6 +182,8 @@ void loops_enter(const struct function *function, int threads, const void *calle
     dpd_event(detector, function->value, NULL);
     regions_begin_change();
     follow_all();
+    if (threads == 0) /* not before: the number may have been changed, or changed back, by now */
+        threads = openmp_max_threads(caller);
     for (int i = 0; i < visit_count; i++)
         note_threads(visits[i].region, threads);
     for (int i = 0; i < explicit_count; i++)

@@ -12,7 +12,7 @@
 /* Memory for a detector of periods below `window`. False if there is none. Before all others. */
 bool loops_start(int window);
 
-/* A parallel region begins, for which so many threads are wanted; it ends. */
+/* A parallel region begins, for which the program wants so many threads (0: as many as usual); it ends. */
 void loops_enter(const struct function *function, int threads, const void *caller);
 void loops_leave(void);
 

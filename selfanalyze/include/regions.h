@@ -19,7 +19,7 @@ struct region {
     uint64_t hash;   /* of the period's functions, whichever comes first; of the name in an explicit one */
     uint32_t period; /* parallel regions in an iteration; 0 in an explicit one without a length */
     bool is_explicit;
-    uint32_t depth; /* loops around it when it was first seen */
+    uint32_t depth; /* loops that were seen around it, the most at a time */
     uint32_t member_count;
     uint16_t members[MOST_MEMBERS]; /* functions of one iteration, in order */
     char name[96];                  /* of an explicit one */

@@ -1,0 +1,85 @@
+"""The loops around a program's parallel regions, as one process recorded them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds per iteration over `count` iterations; `std_s` is the sample's standard deviation. All 0 without any."""
+
+    count: int = 0
+    mean_s: float = 0.0
+    std_s: float = 0.0
+    min_s: float = 0.0
+    max_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RegionCode:
+    """The function that holds a parallel region: link-time address in a module; None where that is not known."""
+
+    address: int
+    module: str | None
+    build_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """An iterative region: its identity, and what is known of its iterations at `at_s`.
+
+    kind: "detected" or "explicit". period: parallel regions in an iteration. functions: indices of those of an
+    iteration, in order (the first 64). iterations: whole ones. times: with the program's threads, fewer: with fewer.
+    first_s, last_s: begin of the first iteration and end of the last parallel region; total_s: between begin and end of
+    all visits; parallel_s: in parallel regions. All since the start of the run.
+    """
+
+    id: int
+    kind: str
+    name: str | None
+    period: int
+    depth: int
+    hash: str
+    functions: tuple[int, ...]
+    at_s: float = 0.0
+    visits: int = 0
+    iterations: int = 0
+    expected: int = 0
+    threads: int = 0
+    fewest_threads: int = 0
+    first_s: float = 0.0
+    last_s: float = 0.0
+    total_s: float = 0.0
+    parallel_s: float = 0.0
+    times: Times = Times()
+    fewer: Times = Times()
+
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """The same for the same loop of the same program in another run."""
+        return self.kind, self.hash, self.period
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRun:
+    """One process. `end_s` is its last sign of life, since the start; `ended`: it said that this was the end."""
+
+    path: str
+    app: str
+    rank: int
+    pid: int
+    forked: bool
+    fewer_threads: int
+    functions: tuple[RegionCode, ...]
+    loops: tuple[Loop, ...]
+    parallel_regions: int
+    other_threads: int
+    regions_lost: int
+    end_s: float
+    ended: bool
+    damaged: int
+
+    def main_loop(self) -> Loop | None:
+        """The loop that the run is about: an explicit one before a detected one, the longest of them."""
+        return max(self.loops, key=lambda loop: (loop.kind == "explicit", loop.total_s, -loop.id), default=None)
