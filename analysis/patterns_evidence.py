@@ -1,4 +1,4 @@
-"""Whether what looks like a periodicity may be an accident: how alike its instances are, and how much of them there is."""
+"""Whether what looks like a periodicity may be an accident: how alike its instances are, and how much there is."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def is_credible(x: FloatArray, instances: IntArray, pattern: FloatArray) -> bool
 
 
 def credible(values: float) -> float:
-    """Return how far apart neighbours may be, as a share of what unlike ones are, with so many independent values."""
+    """Return how far apart neighbours may be, of what unlike ones are, with so many independent values."""
     return max(min(0.3 * values / 15, 0.3), 1 - 4.35 / math.sqrt(values))
 
 
 def correlated(pattern: FloatArray) -> int:
-    """Return the least turn of a pattern after which it is about as far from itself as any other; its length if none."""
+    """Return the least turn of a pattern from which it is about as far as from any other; its length if none."""
     centred = pattern - pattern.mean()
     power = float(centred @ centred)
     if not power > 0:
         return len(pattern)
     likeness = np.fft.irfft(np.abs(np.fft.rfft(centred)) ** 2, len(centred))[: len(centred) // 2 + 1] / power
-    # Unlike pieces are as far apart as sqrt(2) times their deviation: this is the same measure as f over its usual value.
+    # Unlike pieces are sqrt(2) times their deviation apart: this is the same measure as f over its usual value.
     turns = np.flatnonzero(np.sqrt(np.maximum(1 - likeness, 0)) >= UP)
     return int(turns[0]) if len(turns) else len(pattern)

@@ -37,7 +37,7 @@ def usual(f: FloatArray) -> float:
 
 
 def carriers(half: FloatArray) -> float:
-    """Return how many values carry the variance of a half window: about L, or 3 for one that is flat but for a spike."""
+    """Return how many values carry the variance of a half window: about L, or 3 for one flat but for a spike."""
     square = (half - half.mean()) ** 2
     fourths = float((square * square).sum())
     return 3 * float(square.sum()) ** 2 / fourths if fourths > 0 else 1.0

@@ -106,8 +106,9 @@ class Patterns:
     """The answer for one series of n samples: patterns by share, largest first.
 
     window: the L that was used; 0 when the series is too short for any. tuning: every window tried, by L. detected: the
-    share that the windows alone covered with `window`. by_chance: the same of the series' values in random order. noise: standard deviation of a sample, estimated. theta: median
-    over the periodic windows of the dip that was allowed them; 0 without any.
+    share that the windows alone covered with `window`. by_chance: the same of the series' values in random order.
+    noise: standard deviation of a sample, estimated. theta: median over the periodic windows of the dip that was
+    allowed them; 0 without any.
     """
 
     samples: int

@@ -1,0 +1,98 @@
+"""Series from text: tables with commas, semicolons, tabs or blanks, with or without a header, and `perf stat -I`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TextIO
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.readers.series import Series, Wanted, columns_of, series_from
+from incprof.readers.series_perf import is_perf, read_perf
+
+# A line this long is no row of a table.
+LONGEST_LINE = 1 << 20
+SEPARATORS = (",", ";", "\t")
+
+
+class Lines:
+    """The lines of a text without comments and empty ones; `number` is that of the last one given, from 1."""
+
+    def __init__(self, text: TextIO, where: str):
+        self.text, self.where, self.number = text, where, 0
+
+    def __iter__(self) -> Iterator[str]:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line that says something."""
+        while True:
+            line = self.text.readline(LONGEST_LINE)
+            if not line:
+                raise StopIteration
+            self.number += 1
+            if len(line) >= LONGEST_LINE:
+                raise NoDataError(
+                    f"{self.where}: line {self.number} is longer than {LONGEST_LINE} characters: no table"
+                )
+            if (kept := line.strip()) and not kept.startswith("#"):
+                return line
+
+
+def read_text(text: TextIO, where: str, wanted: Wanted) -> Series:
+    """Read a table, or the output of `perf stat -I`.
+
+    Raises: as read_series.
+    """
+    lines = Lines(text, where)
+    first = next(lines, None)
+    if first is None:
+        raise NoDataError(f"{where}: empty")
+    if is_perf(first):
+        return read_perf(itertools.chain([first], lines), where, wanted)
+    return _read_table(first, lines, where, wanted)
+
+
+def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
+    """Read a table of which the first line has been read."""
+    separator = next((sign for sign in SEPARATORS if sign in first), None)
+    fields = [field.strip().strip('"') for field in (first.rstrip("\r\n").split(separator))]
+    header = not all(_is_number(field) for field in fields)
+    names = fields if header else [str(at + 1) for at in range(len(fields))]
+    chosen, time = columns_of(names, wanted, where)
+    rows = lines if header else itertools.chain([first], lines)
+    use = [*chosen, *([time] if time is not None else [])]
+    try:
+        table = np.loadtxt(
+            rows, delimiter=separator, usecols=use, ndmin=2, comments=None, quotechar='"',
+            skiprows=wanted.first, max_rows=max(wanted.rows - wanted.first, 0),
+        )  # fmt: skip
+    except (ValueError, IndexError) as error:
+        raise NoDataError(_what_is_wrong(str(error), lines, names, use)) from None
+    columns = [table[:, at] for at in range(len(use))]
+    name = "/".join(names[at] for at in chosen)
+    return series_from(columns[: len(chosen)], columns[-1] if time is not None else None, name, where, wanted)
+
+
+def _is_number(text: str) -> bool:
+    """Say whether a field is a number; an empty one may stand for a missing number."""
+    try:
+        float(text or "nan")
+    except ValueError:
+        return False
+    return True
+
+
+def _what_is_wrong(message: str, lines: Lines, names: list[str], use: list[int]) -> str:
+    """Return a line about a row that numpy did not take."""
+    where = f"{lines.where}: line {lines.number}"
+    if match := re.search(r"could not convert string (.*) to float64 at row \d+, column (\d+)", message, re.DOTALL):
+        name = names[int(match[2]) - 1] if int(match[2]) <= len(names) else match[2]
+        return f"{where}: {match[1][:40]} is no number (column {name}): take another --column, or a --range without it"
+    if "column" in message:
+        return f"{where} has fewer than {max(use) + 1} columns: the file is torn, or no table"
+    return f"{where} is no row of numbers"
