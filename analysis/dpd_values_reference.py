@@ -10,7 +10,7 @@ import numpy as np
 from incprof.analysis.dpd_values import FloatArray
 
 AS_DEEP, RIVAL, RISE = 0.2, 0.4, 0.3
-GROWTH, GROWTH_FLOOR = 1.6, 0.05
+GROWTH, GROWTH_FLOOR, UNSEEN = 1.6, 0.05, 1.6
 
 
 class DpdValuesReference:
@@ -29,13 +29,11 @@ class DpdValuesReference:
         self.past = self.past[: self.window + self.lags]
         self.period = self.period if self.period < self.lags else 0
 
-    def distances(self) -> FloatArray:
-        """Return d(1) .. d(M-1), over as many samples as there are; NaN where there are none."""
-        found = np.full(self.lags - 1, np.nan)
-        for lag in range(1, min(self.lags, len(self.past))):
-            terms = min(self.window, len(self.past) - lag)
-            found[lag - 1] = np.abs(self.past[:terms] - self.past[lag : lag + terms]).sum() / terms
-        return found
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        """Return sums of distances for lags 1 .. M-1 over as many samples as there are, and their numbers of terms."""
+        terms = np.clip(len(self.past) - np.arange(1, self.lags), 0, self.window)
+        pairs = [(self.past[:n], self.past[lag : lag + n]) for lag, n in enumerate(terms.tolist(), start=1)]
+        return np.asarray([np.abs(a - b).sum() for a, b in pairs]), terms.astype(np.float64)
 
     def sample(self, value: float) -> tuple[int, bool, float]:
         """Feed one sample; return the period or 0, whether the sample is the first one of one, and the confidence."""
@@ -50,7 +48,10 @@ class DpdValuesReference:
 
     def _look(self) -> None:
         was = self.period
-        d = self.distances()[: len(self.past) // 2]
+        n = min(len(self.past) // 2, self.lags - 1)
+        d, terms = self.sums()
+        # Where all lags have the same number of terms, sums will do.
+        d = d[:n] if len(self.past) - self.window >= n else d[:n] / terms[:n]
         self.period = search(d, self.least)
         if self.period:
             low = float(d[self.period - 1])
@@ -70,7 +71,7 @@ def search(d: FloatArray, least: float) -> int:
     period = first + int(np.argmin(d[first - 1 : first + first // 4]))
     if any(lag > period and not _is_multiple(lag, period) for lag in good):
         return 0
-    return 0 if _grows(d, period, most) or _has_rival(d, period, most) else period
+    return 0 if _grows(d, period, most, least) or _has_rival(d, period, most) else period
 
 
 def _is_minimum(d: FloatArray, lag: int) -> bool:
@@ -86,10 +87,10 @@ def _is_multiple(lag: int, period: int) -> bool:
     return abs(lag - times * period) <= times + period // 8
 
 
-def _grows(d: FloatArray, period: int, most: float) -> bool:
+def _grows(d: FloatArray, period: int, most: float, least: float) -> bool:
     """Two frequencies close to each other are twice as far apart after twice the lag."""
     if 2 * period > len(d):
-        return False
+        return bool(most < UNSEEN * least * d[period - 1])
     slack = period // 8 + 1
     twice = d[2 * period - slack - 1 : 2 * period + slack].min()
     return bool(twice > GROWTH * d[period - 1] + GROWTH_FLOOR * most)

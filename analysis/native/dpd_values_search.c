@@ -9,10 +9,12 @@
 #define AS_DEEP 0.2
 #define RIVAL 0.4
 #define RISE 0.3
-/* At twice the period d may be as much larger: 1.41 where single periods jitter, 2 where two frequencies drift apart.
- */
+/* At twice the period d may be as much larger: 1.41 where periods jitter, 2 where two frequencies part. */
 #define GROWTH 1.6
 #define GROWTH_FLOOR 0.05 /* of the largest d */
+
+/* A period above half of the lags cannot be asked about its double: it takes more confidence, by this factor. */
+#define UNSEEN 1.6
 
 /* Whether a lag's d is below its neighbours'; of equal ones the first. d is an array of lags, from 1 on. */
 static bool is_minimum(const double *d, int32_t n, int32_t lag)
@@ -41,11 +43,11 @@ static int32_t smaller(int32_t a, int32_t b)
 
 /* Two frequencies close to each other have one minimum that is no period of the sum: at twice the lag they are twice as
  * far apart. */
-static bool grows(const double *d, int32_t n, int32_t period, double most)
+static bool grows(const double *d, int32_t n, int32_t period, double most, double least)
 {
     int32_t slack = period / 8 + 1, high = smaller(2 * period + slack, n);
     if (2 * period > n)
-        return false;
+        return most < UNSEEN * least * d[period - 1];
     double twice = d[deepest(d, 2 * period - slack, high) - 1];
     return twice > GROWTH * d[period - 1] + GROWTH_FLOOR * most;
 }
@@ -118,7 +120,7 @@ int32_t dpd_values_search(const struct dpd_kernels *kernels, const double *d, in
         else if (lag > period && !is_multiple(lag, period))
             return 0;
     }
-    if (grows(d, n, period, most) || has_rival(d, n, period, most))
+    if (grows(d, n, period, most, least) || has_rival(d, n, period, most))
         return 0;
     *confidence = d[period - 1] > 0 ? most / d[period - 1] : INFINITY;
     return period;
