@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -160,6 +161,24 @@ def test_calls_instead_of_guards(fresh: Recorded) -> None:
     assert {(beat["name"], beat["count"]) for beat in found} == {
         ("fill_keys:body", 34), ("build_table:body", 38), ("lookup_batch:body", 23), ("validate:loop", 18),
     }  # fmt: skip
+
+
+def test_a_template_in_a_header(tmp_path: Path) -> None:
+    """One function in the source, two in the program: one heartbeat, and every call of both is counted."""
+    need("g++")
+    place, compiler = tmp_path / "tree", ("g++", "-O2", "-g", "-Wall", "-Wextra", "-Werror")
+    shutil.copytree(Path(__file__).parent / "sites_fixtures", place)
+    must_run(*compiler, "-pg", place / "templates.cpp", "-o", "recorded", cwd=tmp_path)
+    must_run(sys.executable, "-m", "incprof", "record", "-i", "0.1", "-o", "run", "--", "./recorded", "20",
+             cwd=tmp_path, env=environment(PYTHONPATH=ROOT))  # fmt: skip
+    recorded = Recorded(Example("templates.cpp", "20", compiler), tmp_path, place, tmp_path / "run")
+    recorded.instrument("--write", "--site", "numeric::Field::relax:body")
+    assert (place / "include" / "kernel.hpp").read_text().count("EKG_SCOPE") == 1
+    words = [*compiler, *flags(tmp_path, "--cflags"), recorded.source, "-o", "app", *flags(tmp_path, "--libs")]
+    must_run(*words, cwd=tmp_path)
+    must_run(tmp_path / "app", "20", cwd=tmp_path, env=environment(EKG_DIR=tmp_path / "ekg"))
+    (beat,) = json.loads(incprof("heartbeats", tmp_path / "ekg", "--json", cwd=tmp_path).stdout)["heartbeats"]
+    assert (beat["name"], beat["count"]) == ("numeric::Field::relax:body", 2 * 60 * 20)
 
 
 def test_a_main_that_cannot_be_touched(tmp_path: Path) -> None:
