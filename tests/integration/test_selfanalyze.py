@@ -1,0 +1,190 @@
+"""libincprof_omp in real OpenMP programs: exact counts of iterations, and a host that does not notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Analysed, Programs, analyse
+from tests.integration.selfanalyze_programs import programs as programs
+
+both = pytest.mark.parametrize("compiler", COMPILERS)
+
+
+def unnoticed(done: Analysed) -> None:
+    """The program behaved as it does alone."""
+    assert (done.under.returncode, done.under.stdout) == (done.alone.returncode, done.alone.stdout)
+    assert done.under.stderr == done.alone.stderr == ""
+
+
+@both
+@pytest.mark.parametrize(("outer", "inner"), [(20, 4), (333, 3), (12, 150)])
+def test_iterations_of_both_loops_are_exact(
+    programs: Programs, tmp_path: Path, compiler: str, outer: int, inner: int
+) -> None:
+    done = analyse([programs.compile("nested.c", compiler=compiler), str(outer), str(inner)], tmp_path)
+    unnoticed(done)
+    (around,), (within,) = done.loops(5 + inner), done.loops(1)
+    assert around.iterations == done.printed("outer") == outer
+    assert within.iterations == done.printed("inner") == outer * inner
+    assert (around.visits, within.visits) == (1, outer)
+    assert (around.depth, within.depth) == (0, 1)
+    assert (around.threads, around.fewest_threads) == (3, 3)
+    assert done.runs[0].parallel_regions == outer * (5 + inner)
+    assert done.runs[0].ended
+    assert not done.runs[0].damaged
+
+
+@both
+def test_times_hold_together(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    done = analyse([programs.compile("nested.c", compiler=compiler), "50", "4"], tmp_path)
+    (loop,) = done.loops(9)
+    times = loop.times
+    assert times.count == 49  # the last iteration has no next one that ends it
+    assert 0 < times.min_s <= times.mean_s <= times.max_s
+    assert times.mean_s * times.count <= loop.total_s <= done.runs[0].end_s
+    assert times.max_s <= loop.total_s
+    assert 0 < loop.parallel_s <= loop.total_s
+    assert times.std_s <= times.max_s - times.min_s
+
+
+@both
+def test_a_loop_that_is_interrupted_is_one_loop(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    done = analyse([programs.compile("nested.c", compiler=compiler), "60", "3", "20"], tmp_path)
+    unnoticed(done)
+    (loop,) = done.loops(8)
+    assert loop.iterations == 60
+    assert loop.visits == 3
+
+
+def test_a_loop_is_the_same_in_every_run_and_with_any_number_of_threads(programs: Programs, tmp_path: Path) -> None:
+    identities = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        done = analyse([programs.compile("nested.c"), "20", "4"], tmp_path / name)
+        identities.append({loop.identity for loop in done.runs[0].loops})
+    assert identities[0] == identities[1]
+    assert len(identities[0]) == 2
+
+
+@both
+def test_regions_within_regions_are_left_alone(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    done = analyse([programs.compile("ways.c", compiler=compiler), "nested", "30"], tmp_path)
+    unnoticed(done)
+    assert [loop.iterations for loop in done.loops(2)] == [30]
+    assert done.runs[0].parallel_regions == 60
+    assert done.runs[0].other_threads == 0
+
+
+@both
+def test_another_thread_is_counted_and_not_mixed_in(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    done = analyse([programs.compile("ways.c", compiler=compiler), "together", "25"], tmp_path)
+    unnoticed(done)
+    assert [loop.iterations for loop in done.loops(2)] == [25]
+    assert done.runs[0].other_threads == 50
+
+
+@both
+def test_threads_that_follow_each_other_are_all_watched(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    done = analyse([programs.compile("ways.c", compiler=compiler), "threads", "25"], tmp_path)
+    unnoticed(done)
+    (loop,) = done.loops(2)
+    assert (loop.iterations, loop.visits) == (50, 2)
+    assert done.runs[0].parallel_regions == 100
+
+
+@both
+def test_a_forked_child_has_a_file_of_its_own(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    done = analyse([programs.compile("ways.c", compiler=compiler), "forked", "25"], tmp_path)
+    unnoticed(done)
+    assert [loop.iterations for loop in done.loops(2)] == [25, 25]
+
+
+@both
+@pytest.mark.parametrize(("way", "status"), [("_exit", 5), ("exit", 3), ("plain", 0)])
+def test_every_way_out_is_the_end(programs: Programs, tmp_path: Path, compiler: str, way: str, status: int) -> None:
+    done = analyse([programs.compile("ways.c", compiler=compiler), way, "25"], tmp_path)
+    unnoticed(done)
+    assert done.under.returncode == status
+    assert [loop.iterations for loop in done.loops(2)] == [25]
+    assert done.runs[0].ended
+
+
+def test_a_program_that_becomes_another_one_has_two_files(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("ways.c"), "exec", "25"], tmp_path)
+    unnoticed(done)
+    assert [loop.iterations for loop in done.loops(2)] == [25, 25]
+
+
+def test_a_killed_program_loses_an_interval_at_most(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("ways.c"), "killed", "25"], tmp_path, interval="0.02")
+    assert done.under.returncode == done.alone.returncode == -9
+    assert [loop.iterations for loop in done.loops(2)] == [25]
+    assert not done.runs[0].ended
+
+
+def test_a_program_without_regions_leaves_nothing(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("ways.c"), "none", "25"], tmp_path)
+    unnoticed(done)
+    assert done.runs == []
+
+
+def test_regions_that_never_repeat_are_no_loop(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("nested.c"), "1", "1"], tmp_path)
+    unnoticed(done)
+    assert done.runs[0].loops == ()
+    assert done.runs[0].parallel_regions == 6
+
+
+def test_a_directory_that_cannot_be_written_to_costs_a_line(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("ways.c"), "plain", "25"], tmp_path, dir="/proc/none")
+    assert (done.under.returncode, done.under.stdout) == (0, done.alone.stdout)
+    assert len(done.under.stderr.splitlines()) == 1
+    assert "/proc/none" in done.under.stderr
+
+
+@both
+def test_a_library_that_brings_the_run_time_with_it(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    plugin = programs.compile("plugin.c", "-shared", "-fPIC", compiler=compiler, name=f"plugin-{compiler}.so")
+    opener = programs.compile("opener.c", "-fno-openmp", name="opener")
+    done = analyse([opener, plugin], tmp_path)
+    unnoticed(done)
+    assert [loop.iterations for loop in done.loops(1)] == [done.printed("iterations")] == [100]
+
+
+@both
+def test_fewer_threads_for_some_iterations(programs: Programs, tmp_path: Path, compiler: str) -> None:
+    command = [programs.compile("nested.c", compiler=compiler), "60", "2"]
+    done = analyse(command, tmp_path, baseline="1", baseline_iterations="4")
+    unnoticed(done)
+    (loop,) = done.loops(7)
+    assert loop.iterations == 60
+    assert loop.fewer.count == 4
+    assert (loop.threads, loop.fewest_threads) == (3, 3)
+    assert loop.times.count == 59 - 4 - 2  # without those that pay for the changes
+
+
+@pytest.mark.parametrize("flags", [(), ("-no-pie", "-fno-pie")])
+@both
+def test_loops_that_the_source_tells_of(
+    programs: Programs, tmp_path: Path, compiler: str, flags: tuple[str, ...]
+) -> None:
+    program = programs.compile("told.c", *flags, compiler=compiler, name=f"told-{compiler}{len(flags)}")
+    done = analyse([program, "40"], tmp_path)
+    unnoticed(done)
+    (loop,) = done.loops(0, "explicit")
+    assert (loop.name, loop.iterations, loop.expected, loop.visits) == ("steps", 40, 40, 1)
+    assert loop.times.count == 40
+    (given,) = done.loops(5, "explicit")
+    assert given.iterations == 39  # the last one has not ended
+    assert done.runs[0].main_loop() in (loop, given)
+
+
+def test_loops_that_fortran_tells_of(programs: Programs, tmp_path: Path) -> None:
+    module = ROOT / "selfanalyze" / "fortran" / "selfanalyze.f90"
+    program = programs.compile("", str(module), str(FIXTURES / "told.f90"), compiler="gfortran", name="told-fortran")
+    done = analyse([program], tmp_path)
+    unnoticed(done)
+    (loop,) = done.loops(0, "explicit")
+    assert (loop.name, loop.iterations, loop.expected) == ("steps", 40, 40)
