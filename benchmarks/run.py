@@ -6,6 +6,7 @@ usage: python benchmarks/run.py [--pairs N] [--only WORD] [--scratch DIR]
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import sys
@@ -15,7 +16,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks import collector, heartbeat_files, heartbeat_prediction, heartbeat_programs, heartbeats, largecode
+from benchmarks import (
+    collector,
+    heartbeat_files,
+    heartbeat_prediction,
+    heartbeat_programs,
+    heartbeats,
+    largecode,
+    selfanalyze,
+)
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result
 
@@ -49,6 +58,8 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)
+    for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
+        yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
     name, program, long, short = _large_code(bed)
     yield "bytes", lambda: largecode.bytes_per_interval(bed, name, long)
     yield "phases", lambda: largecode.phases_against_gprof(bed, name, program, long, short)

@@ -67,8 +67,9 @@ def run(args: argparse.Namespace) -> int:
     analyst = Analyst(baseline, args.iterations)
     if words[0] != "--":
         return report_earlier(args, analyst, read_loops(earlier(words)))
+    variables = settings(args.measure_baseline)
     directory = new_directory(args.output, words[1])
-    variables = settings(directory, args.measure_baseline)
+    variables["SELFANALYZE_DIR"] = os.path.abspath(directory)
     status = run_program(words[1:], variables, directory, analyst, live=args.live, output_to_stderr=args.json)
     try:
         runs = read_loops(directory)
@@ -127,14 +128,13 @@ def new_directory(given: str | None, program: str) -> str:
     raise UsageError(f"{stem}: too many run directories: give another name with -o")
 
 
-def settings(directory: str, fewer_threads: int | None) -> dict[str, str]:
-    """The environment of the program."""
+def settings(fewer_threads: int | None) -> dict[str, str]:
+    """The environment of the program, but for the directory."""
     if fewer_threads is not None and fewer_threads > MOST_THREADS:
         raise UsageError(f"--measure-baseline {fewer_threads}: at most {MOST_THREADS} threads")
     library = launch.find_loop_library(os.environ)
     variables = {
         "LD_PRELOAD": launch.preload_value(library, os.environ.get("LD_PRELOAD", "")),
-        "SELFANALYZE_DIR": os.path.abspath(directory),
         "SELFANALYZE_JOIN": "1",
     }
     if fewer_threads is not None:

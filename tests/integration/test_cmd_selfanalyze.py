@@ -1,0 +1,114 @@
+"""incprof selfanalyze as its users call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.selfanalyze_programs import Programs, environment
+from tests.integration.selfanalyze_programs import programs as programs
+
+
+def incprof(*words: str | Path, cwd: Path, threads: int = 3) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "incprof", "selfanalyze", *map(str, words)]
+    env = environment(OMP_NUM_THREADS=str(threads))
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_programs_output_and_status_are_its_own(programs: Programs, tmp_path: Path) -> None:
+    done = incprof("--", programs.compile("nested.c"), "30", "3", cwd=tmp_path)
+    assert done.returncode == 7
+    assert done.stdout == "outer 30\ninner 90\n"
+    assert "first (nested.c:" in done.stderr
+    assert "not known (--iterations)" in done.stderr
+    again = incprof("selfanalyze-nested-gcc", cwd=tmp_path)
+    assert again.returncode == 0
+    assert again.stdout in done.stderr
+
+
+def test_json_is_pure(programs: Programs, tmp_path: Path) -> None:
+    done = incprof(
+        "--json", "--iterations", "60", "-o", "run", "--", programs.compile("nested.c"), "30", "3", cwd=tmp_path
+    )
+    assert done.returncode == 7
+    told = json.loads(done.stdout)
+    assert told["schema"] == "incprof.selfanalyze/1"
+    assert told["run"]["status"] == 7
+    around, within = told["regions"]
+    assert (around["iterations"], around["id"]["period"], within["iterations"]) == (30, 8, 90)
+    assert around["name"].startswith("first (nested.c:")
+    assert [name.split(" ")[0] for name in around["functions"]][:5] == ["first", "second", "third", "fourth", "fifth"]
+    estimate = around["estimate"]
+    assert (estimate["iterations"], estimate["expected"]) == (30, 60)
+    assert estimate["low_s"] <= estimate["total_s"] <= estimate["high_s"]
+    assert estimate["total_s"] == pytest.approx(told["run"]["seconds"] + 30 * around["mean_s"], rel=0.5)
+    assert "outer 30" in done.stderr
+
+
+def test_an_earlier_run_is_the_baseline(programs: Programs, tmp_path: Path) -> None:
+    program = programs.compile("nested.c")
+    assert incprof("-o", "two", "--", program, "40", "3", cwd=tmp_path, threads=2).returncode == 7
+    done = incprof("--json", "--baseline", "two", "-o", "four", "--", program, "20", "3", cwd=tmp_path, threads=4)
+    around = json.loads(done.stdout)["regions"][0]
+    before = json.loads(incprof("--json", "two", cwd=tmp_path).stdout)["regions"][0]
+    found = around["speedup"]
+    assert (around["threads"], found["baseline_threads"]) == (4, 2)
+    assert found["relative"] == pytest.approx(before["mean_s"] / around["mean_s"], rel=1e-3)
+    assert found["speedup"] == pytest.approx(found["one_thread_s"] / around["mean_s"], rel=1e-3)
+    assert (around["estimate"]["iterations"], around["estimate"]["expected"]) == (20, 40)
+
+
+def test_a_baseline_is_measured_only_when_asked(programs: Programs, tmp_path: Path) -> None:
+    program = programs.compile("nested.c")
+    done = incprof("--json", "--measure-baseline", "1", "--", program, "60", "2", cwd=tmp_path)
+    assert json.loads(done.stdout)["regions"][0]["speedup"]["baseline_threads"] == 1
+    done = incprof("--json", "--", program, "60", "2", cwd=tmp_path)
+    assert json.loads(done.stdout)["regions"][0]["speedup"] is None
+
+
+def test_another_programs_run_is_no_baseline(programs: Programs, tmp_path: Path) -> None:
+    incprof("-o", "other", "--", programs.compile("ways.c"), "plain", "30", cwd=tmp_path)
+    done = incprof("--baseline", "other", "--", programs.compile("nested.c"), "30", "3", cwd=tmp_path)
+    assert "no loop of this run is in the baseline" in done.stderr
+
+
+def test_progress_is_told_while_the_program_runs(programs: Programs, tmp_path: Path) -> None:
+    # It computes for a moment, and is killed after a second more.
+    done = incprof("--live", "--iterations", "25", "--", programs.compile("ways.c"), "killed", "25", cwd=tmp_path)
+    assert done.returncode == 128 + 9
+    assert " s: one (ways.c:" in done.stderr
+    assert "25 iterations" in done.stderr
+    assert "did not end cleanly" in done.stderr
+
+
+def test_a_program_without_regions_leaves_no_directory(tmp_path: Path) -> None:
+    done = incprof("--", "echo", "hello", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+    assert "no parallel region" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ((), 2, "no command given"),
+        (("a", "b"), 2, "after --"),
+        (("--iterations", "0", "--", "true"), 2, "whole number above 0"),
+        (("--measure-baseline", "5000", "--", "true"), 2, "at most 4096"),
+        (("--", "no-such-program"), 127, "command not found"),
+        (("--", "/"), 126, "cannot be run"),
+        (("--baseline", "none", "--", "true"), 1, "none"),
+        (("nowhere",), 1, "nowhere"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, words: tuple[str, ...], status: int, said: str) -> None:
+    done = incprof(*words, cwd=tmp_path)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
