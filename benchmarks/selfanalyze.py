@@ -51,5 +51,6 @@ def whole_run(bed: Bed, compiler: str, threads: int) -> Result:
     (loops,) = (done.loops for done in read_loops(str(directory)))
     counted = max(loop.iterations for loop in loops if loop.period == 5)
     of_cpu = statistics.median(a / b for a, b in zip(cpu["watched"], cpu["alone"], strict=True))
-    reached = f"{ratio.text(4)}; CPU time {of_cpu:.4g}x; {statistics.median(rates):.0f} regions a second, {counted} iterations found"
+    rate = statistics.median(rates)
+    reached = f"{ratio.text(4)}; CPU time {of_cpu:.4g}x; {rate:.0f} regions a second, {counted} iterations found"
     return Result(what, f"at most {BAR:g}x", reached, ratio.median <= BAR and counted == SECONDS * RATE // 5)
