@@ -16,13 +16,8 @@ LABEL_COLUMNS = 5
 BYTE_ORDER_MARK = "\xef\xbb\xbf"  # of UTF-8, as Latin-1 has it
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_QUOTE_OR_COMMENT = re.compile(r"['\"!]")
-# Text with its length before it, from before there were quotes: FORMAT (5HDON'T).
-_HOLLERITH = re.compile(r"(?<=[(,/=])[ \t]*(\d{1,3})[hH]|['\"!]")
-_DIRECTIVE = re.compile(r"[!cC*](?:\$[A-Za-z]+|[A-Za-z]{3,5}\$)", re.ASCII)
+DIRECTIVE = re.compile(r"[!cC*](?:\$[A-Za-z]+|[A-Za-z]{3,5}\$)", re.ASCII)
 _CONDITION = re.compile(r"#[ \t]*(if|el|end)")
-_FREE_CONDITIONAL = re.compile(r"[ \t]*!\$[ \t&]")
-_FIXED_CONDITIONAL = re.compile(r"[!cC*]\$[ \t\d]{3}.|[!cC*]\$[ \t]*\t")
 
 
 @dataclass(slots=True)
@@ -50,13 +45,7 @@ class Row:
     quote: str = ""
 
 
-def rows_of(text: str, *, fixed: bool) -> list[Row]:
-    """The rows of a file in the order of their lines."""
-    lines = _Lines(text)
-    return list(_fixed_rows(lines) if fixed else _free_rows(lines))
-
-
-class _Lines:
+class Lines:
     """The lines of a text, one at a time: number from 1, start and end in bytes, the end of what stands on it."""
 
     def __init__(self, text: str):
@@ -71,7 +60,7 @@ class _Lines:
             yield number, start, end, stop
 
 
-def _code_end(text: str, at: int, stop: int, quote: str, pattern: re.Pattern[str]) -> tuple[int, str]:
+def code_end(text: str, at: int, stop: int, quote: str, pattern: re.Pattern[str]) -> tuple[int, str]:
     """Where the code of a line ends, comments left out, and the quote of a string that is still open there."""
     while True:
         if quote:
@@ -90,12 +79,12 @@ def _code_end(text: str, at: int, stop: int, quote: str, pattern: re.Pattern[str
             at = min(found.end() + int(found[1]), stop)
 
 
-def _goes_on(text: str, start: int, stop: int) -> bool:
+def goes_on(text: str, start: int, stop: int) -> bool:
     """Whether a line of the preprocessor goes on in the next one."""
     return text.endswith("\\", start, stop)
 
 
-def _cpp_row(text: str, before: Row | None, number: int, start: int, end: int, stop: int) -> Row:
+def cpp_row(text: str, before: Row | None, number: int, start: int, end: int, stop: int) -> Row:
     """The row of a line for the preprocessor. before: the one that goes on in it."""
     if before is None:
         return Row("cpp", start, end, number, number, [(start, stop)])
@@ -103,7 +92,7 @@ def _cpp_row(text: str, before: Row | None, number: int, start: int, end: int, s
     return before
 
 
-def _split(text: str, row: Row, between: list[Row]) -> None:
+def note_split(text: str, row: Row, between: list[Row]) -> None:
     """Note the lines of the preprocessor that are between the lines of a row."""
     for each in between:
         if each.kind == "cpp":
@@ -115,124 +104,8 @@ def _split(text: str, row: Row, between: list[Row]) -> None:
                 row.conditions = -1
 
 
-def _free_rows(lines: _Lines) -> Iterator[Row]:
-    text = lines.text
-    row: Row | None = None  # goes on in the next line
-    cpp: Row | None = None
-    for number, start, end, stop in lines:
-        if cpp is not None or text.startswith("#", start):
-            cpp = _cpp_row(text, cpp, number, start, end, stop)
-            if cpp.line == number:
-                if row is not None:
-                    _split(text, row, [cpp])
-                yield cpp
-            cpp = cpp if _goes_on(text, start, stop) else None
-            continue
-        at = start + len(BYTE_ORDER_MARK) * (number == 1 and text.startswith(BYTE_ORDER_MARK))
-        at = _skipped(text, at, stop)
-        conditional = bool(_FREE_CONDITIONAL.match(text, start, stop))
-        if at == stop or (text[at] == "!" and not conditional):
-            if found := _DIRECTIVE.match(text, at, stop):
-                yield Row("directive", start, end, number, number, [(found.start(), stop)])
-            continue
-        if conditional:
-            if row is not None and not row.conditional:
-                continue  # of a statement's lines, one that only OpenMP compilers see
-            at = _skipped(text, at + 2, stop)
-        if row is None:
-            row = Row("code", start, end, number, number, conditional=conditional)
-        if not _free_line(text, row, number, at, end, stop):
-            yield row
-            row = None
-    if row is not None:
-        yield row
-
-
-def _free_line(text: str, row: Row, number: int, at: int, end: int, stop: int) -> bool:
-    """Add a line of free form to its row, and answer whether the row goes on in the next one."""
-    if row.pieces and text.startswith("&", at):
-        at += 1
-    elif row.pieces and text[at - 1] in " \t\f":
-        at -= 1  # without a second mark the blank counts: it ends a word
-    row.end, row.last_line = end, number
-    code, row.quote = _code_end(text, at, stop, row.quote, _QUOTE_OR_COMMENT)
-    while code > at and text[code - 1] in " \t\f":
-        code -= 1
-    goes_on = code > at and text[code - 1] == "&"
-    row.pieces.append((at, code - goes_on))
-    return goes_on
-
-
-def _skipped(text: str, at: int, stop: int) -> int:
+def skipped(text: str, at: int, stop: int) -> int:
     """Where the first character is that is no blank."""
     while at < stop and text[at] in " \t\f":
         at += 1
     return at
-
-
-def _fixed_rows(lines: _Lines) -> Iterator[Row]:
-    text = lines.text
-    row: Row | None = None  # may go on in the next line
-    waiting: list[Row] = []  # what was found since, between its lines or after it
-    seen = 0  # so many of these are between its lines
-    cpp: Row | None = None
-    for number, start, end, stop in lines:
-        if cpp is not None or text.startswith("#", start):
-            cpp = _cpp_row(text, cpp, number, start, end, stop)
-            if cpp.line == number:
-                waiting.append(cpp)
-            cpp = cpp if _goes_on(text, start, stop) else None
-            continue
-        conditional = bool(_FIXED_CONDITIONAL.match(text, start, stop))
-        if not conditional and _is_comment(text, start, stop):
-            if found := _DIRECTIVE.match(text, start, stop):
-                waiting.append(Row("directive", start, end, number, number, [(found.start(), stop)]))
-            continue
-        at, limit, continued = _fields(text, start, stop)
-        if continued and row is not None:
-            if conditional and not row.conditional:
-                continue
-            row.end, row.last_line = end, number
-            _split(text, row, waiting[seen:])
-            seen = len(waiting)
-        else:
-            if row is not None:
-                yield row
-            yield from waiting
-            waiting.clear()
-            seen = 0
-            # One that continues nothing is no statement: its mark is taken for a label.
-            label = (start, at) if continued else (start, min(start + LABEL_COLUMNS, at, stop))
-            label = (start + 2, at) if conditional else label
-            row = Row("code", start, end, number, number, label=label, conditional=conditional)
-        code, row.quote = _code_end(text, at, limit, row.quote, _HOLLERITH)
-        row.pieces.append((at, code))
-    if row is not None:
-        yield row
-    yield from waiting
-
-
-def _is_comment(text: str, start: int, stop: int) -> bool:
-    """Whether a line of fixed form holds no code."""
-    if start == stop or text[start] in "cC*!dD":
-        return True
-    at = _skipped(text, start, stop)
-    # In column 6 anything is a mark of continuation.
-    return at == stop or (text[at] == "!" and (at - start != LABEL_COLUMNS or "\t" in text[start:at]))
-
-
-def _fields(text: str, start: int, stop: int) -> tuple[int, int, bool]:
-    """Where the statement field of a line of fixed form starts and ends, and whether the line continues another.
-
-    A tab before column 7 leads to it, and a digit after the tab is a mark of continuation.
-    """
-    if text[start] == "&":
-        return start + 1, min(stop, start + LAST_COLUMN), True
-    tab = text.find("\t", start, min(stop, start + LABEL_COLUMNS + 1))
-    if tab >= 0:
-        continued = text[tab + 1 : tab + 2] in tuple("123456789")
-        at = tab + 1 + continued
-        return at, min(stop, tab + 1 + LAST_COLUMN - LABEL_COLUMNS - 1 + continued), continued
-    at = min(stop, start + LABEL_COLUMNS + 1)
-    mark = text[start + LABEL_COLUMNS : at]
-    return at, min(stop, start + LAST_COLUMN), mark not in ("", " ", "0")

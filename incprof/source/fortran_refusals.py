@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from incprof.source.fortran_facts import ENDS_FLOW, Facts
 from incprof.source.fortran_statements import NO_LABEL
-from incprof.source.fortran_units import LOOPS, Block, Source, Unit
+from incprof.source.fortran_structure import LOOPS, Block, Source, Unit
 
 _OURS = re.compile(r"\b(?:appekg|ekg_(?:begin|end|init|name|rate))\b")
 _PURE = re.compile(r"\b(?:pure|elemental|simple)\b")
@@ -57,6 +57,18 @@ def names_taken(source: Source) -> dict[int, list[int]]:
                 if source.unit_of[index] >= 0:
                     found.setdefault(source.unit_of[index], []).append(index)
     return found
+
+
+def start_refusal(source: Source, unit: Unit, facts: Facts, taken: dict[int, list[int]]) -> str | None:
+    """Why nothing can go behind a procedure's declarations, whatever it does then."""
+    if reason := unit_refusal(source, unit, facts, taken):
+        return reason
+    if facts.late >= 0:
+        return f"a declaration below what is done first, line {source.statements[facts.late].line}"
+    following = unit.own[bisect.bisect(unit.own, facts.declared) :][:1]
+    if facts.problems and facts.problems[0][0] <= max(following, default=-1):
+        return f"{facts.problems[0][1]}, line {source.statements[facts.problems[0][0]].line}"
+    return None
 
 
 def body_refusal(source: Source, unit: Unit, facts: Facts) -> str | None:

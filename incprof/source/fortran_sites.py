@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from incprof.source.fortran_facts import Facts, facts_of
 from incprof.source.fortran_places import Places
-from incprof.source.fortran_units import LOOPS, PROCEDURES, Source, structure_of
+from incprof.source.fortran_structure import LOOPS, PROCEDURES, Source
+from incprof.source.fortran_units import structure_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,14 @@
-"""Fortran's structure: program units, the blocks inside of them, and which branch of an `#if` a statement is in."""
+"""Finds the structure of a Fortran file: one walk over its statements, with all branches of an `#if` in turn."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from incprof.source.fortran_statements import Statement, statements_of
+from incprof.source.fortran_structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, PROCEDURES, Block, Source, Unit
 from incprof.source.fortran_words import Word, word_of
 
-PROCEDURES = frozenset("subroutine function procedure".split())
-MOST_NESTED = 100
-DEEPEST_UNIT = 3  # a module, its procedures, and theirs; Fortran has no more
-LOOPS = frozenset("do concurrent".split())
 _HEADERS = PROCEDURES | {"program", "module", "submodule", "block data"}
 _OPENS = {"do": "do", "concurrent": "concurrent", "then": "if", "block": "block"}
 _CLOSES = {"end do": LOOPS, "end if": frozenset(["if"]), "end block": frozenset(["block"])}
@@ -20,72 +17,6 @@ _HARMLESS = frozenset("assignment call io exec use spec neutral include implicit
 _GENERATED = re.compile(r"#(?: ?line)? ?\d+ ?\"")
 _CONDITION = re.compile(r"# ?(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _SPLIT = "a branch of #if holds a part of it"
-
-
-@dataclass(slots=True)
-class Block:
-    """A construct. first, last: its first statement and its END, or the last statement of a labelled DO.
-
-    parent: position of the enclosing block in Source.blocks, -1 where there is none. shared: its last statement is that
-    of another loop, too, which is inside. damage: why its extent is in doubt, or "". depth: 1 for an outermost one.
-    """
-
-    kind: str
-    name: str
-    first: int
-    parent: int
-    label: str = ""
-    last: int = -1
-    shared: bool = False
-    damage: str = ""
-    depth: int = 0
-
-
-@dataclass(slots=True)
-class Unit:
-    """A program unit or procedure.
-
-    first: its header, or the first statement of a program without one (headless). last: its END; -1: none was found.
-    contains: its CONTAINS, or -1. parent: position of the enclosing one in Source.units, or -1. depth: 1 for an
-    outermost one. own: its statements without those of contained ones. blocks: positions in Source.blocks. strict: it
-    has IMPLICIT NONE, or what is around it has.
-    """
-
-    kind: str
-    name: str
-    first: int
-    parent: int
-    prefix: str = ""
-    headless: bool = False
-    last: int = -1
-    contains: int = -1
-    own: list[int] = field(default_factory=list)
-    blocks: list[int] = field(default_factory=list)
-    damage: str = ""
-    depth: int = 1
-    strict: bool = False
-
-
-@dataclass(slots=True)
-class Source:
-    """A file's statements, what each is, and the units and blocks that they make.
-
-    unit_of, block_of: the unit and the block that hold each statement, -1 for none; a header is in neither, an END is.
-    branch_of: a number for each branch of each `#if`, 0 outside of all;
-    branch_parents: the branch around each. generated: a preprocessor wrote this.
-    """
-
-    text: str
-    fixed: bool
-    statements: list[Statement]
-    words: list[Word] = field(default_factory=list)
-    unit_of: list[int] = field(default_factory=list)
-    block_of: list[int] = field(default_factory=list)
-    branch_of: list[int] = field(default_factory=list)
-    branch_parents: list[int] = field(default_factory=lambda: [-1])
-    units: list[Unit] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-    generated: bool = False
 
 
 def structure_of(text: str, *, fixed: bool) -> Source:

@@ -4,63 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 
+from incprof.source.fortran_rules import rules
 from incprof.source.fortran_statements import first_parenthesis_closed
 
-# `_` is a blank that may be missing; `~` is one that free form needs and fixed form does not.
-_RULES = r"""
-end         end
-end unit    end_(?:block_data|subroutine|function|program|procedure|submodule|module)(?:~(?P<name>\w+))?
-end do      end_do(?:~(?P<name>\w+))?
-end if      end_if(?:~(?P<name>\w+))?
-end block   end_(?:select|where|forall|associate|block|critical|team)(?:\(.*\))?(?:~(?P<name>\w+))?
-end types   end_(?:interface|type|enum|structure|union|map)\b.*
-do          do(?:~(?P<label>\d+))?
-do          do(?:~(?P<label>\d+),?|~)_(?:while_\(.*\)|[a-z]\w*=.+,.+)
-do          do_while_\(.*\)
-do          do,(?:while_\(.*\)|[a-z]\w*=.+,.+)
-concurrent  do(?:~(?P<label>\d+),?_|~|,)concurrent_\(.*
-then        if\(.*\)then
-else        else(?:~\w+)?|else_if\(.*\)then(?:~\w+)?|else_where(?:\(.*\))?(?:~\w+)?
-else        (?:case|class|rank)_default(?:~\w+)?
-else        (?:case|rank|type_is|class_is)\(.*\)(?:~?\w+)?
-block       select_(?:case|type|rank)\(.*\)|block|associate\(.*\)|critical(?:\(.*\))?|change_team\(.*\)
-block       where\((?P<whole>.*)\)|forall\((?P<whole2>.*)\)
-types       (?:abstract_)?interface\b.*|interface~.+|enum,.*|structure_/.*|union|map
-types       type(?:,.*)?::_?\w+|type(?:,.*)?::\w+\(.*\)|type~(?!is\b)\w+(?:\(.*\))?
-unit        program~(?P<program>\w+)|module~(?!procedure~)(?P<module>\w+)
-unit        submodule_\((?P<parent>[\w:]+)\)(?P<submodule>\w+)
-unit        block_data(?:~\w+)?(?P<data>)
-procedure   module_procedure~(?P<name>\w+)
-contains    contains
-entry       entry~(?P<name>\w+)(?:\(.*)?
-return      return(?:~\w.*|\(.*|[-+'].*)?
-stop        stop(?:~\w.*|\(.*|['\"-].*|,.*)?
-cycle       cycle(?:~(?P<name>\w+))?
-exit        exit(?:~(?P<name>\w+))?
-goto        go_to~?(?P<label>\d+)
-computed    go_to_\((?P<labels>[\d,]+)\).*
-assigned    go_to~[a-z]\w*(?:,?\(.*\))?
-assign      assign~\d+_to~\w+
-call        call~.+
-io          (?:read|write|open|close|inquire|rewind|backspace|endfile|end_file|flush|wait|encode|decode|delete)_\(.*
-io          (?:read|print|accept|type)(?:\*|~?''|~?\d|~[a-z]).*|(?:rewind|backspace|endfile|end_file|flush)~.+
-exec        continue|(?:de)?allocate\(.*\)|nullify\(.*\)|error_stop.*|pause.*|fail_image
-exec        (?:where|forall)\(.*\).+
-exec        sync_(?:all|images|memory|team)\b.*|(?:un)?lock\(.*\)|(?:event_(?:post|wait)|notify_wait|form_team)\(.*\)
-use         use(?:~|,.*::|::).+
-import      import(?:\b.*)?
-implicit    implicit~.+
-include     include_''
-neutral     format\(.*|data\b.*|data~.+|namelist_/.*
-spec        (?:integer|real|complex|logical|character|byte|double_precision|double_complex)(?:[*(,:].*|~.+)
-spec        (?:type|class|procedure)\(.*\).+|(?:type|class)\(.*\)
-spec        (?:dimension|parameter|save|external|intrinsic|common|equivalence|allocatable|pointer|target)(?:\W.*|~.+)?
-spec        attributes\(.*
-spec        (?:optional|intent|public|private|protected|volatile|asynchronous|value|contiguous|bind)(?:\W.*|~.+)?
-spec        (?:codimension|generic|final|sequence|automatic|static|enumerator|record|virtual)(?:\W.*|~.+)?
-"""
 _PREFIX = re.compile(
     r"(?:recursive|non_recursive|pure|elemental|impure|module|simple|attributes(?=\()"
     r"|integer|real|complex|logical|character|byte|double ?precision|double ?complex|type(?=\()|class(?=\())"
@@ -81,8 +28,8 @@ _BRANCHES = re.compile(r"\b(?:err|end|eor)=(\d+)|[(,][*&](\d+)(?=[,)])")
 class Word:
     """What a statement is.
 
-    kind: from the first column of the rules, or "assignment", "subroutine" or "function" (prefix: what stands before),
-    "if" (action: what is done if so), "arithmetic" (an IF with labels), "unknown".
+    kind: one of fortran_rules, or "assignment", "subroutine" or "function" (prefix: what stands before), "if" (action:
+    what is done if so), "arithmetic" (an IF with labels), "unknown".
     name: of a unit, of a construct that starts here, or the one that an END, CYCLE or EXIT names.
     labels: where control may go to from here; `label`: the last statement of a labelled DO.
     """
@@ -106,7 +53,7 @@ def word_of(text: str, *, fixed: bool) -> Word:
         return _if(text, name, fixed)
     if procedure := _procedure(text, fixed):
         return procedure
-    for kind, rule in _rules(fixed):
+    for kind, rule in rules(fixed):
         if found := rule.fullmatch(text):
             return _made(kind, found, text, name)
     return Word("unknown")
@@ -217,13 +164,3 @@ def _unit(groups: dict[str, str | None]) -> Word:
 def _whole(text: str) -> bool:
     """Whether a statement ends with the first parenthesis that it opens."""
     return first_parenthesis_closed(text) == len(text)
-
-
-@cache
-def _rules(fixed: bool) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    made = []
-    for line in _RULES.strip().splitlines():
-        kind, pattern = re.split(r"  +", line, maxsplit=1)
-        pattern = pattern.replace("_", " ?").replace("~?", " ?").replace("~", " ?" if fixed else " ")
-        made.append((kind, re.compile(pattern, re.ASCII | re.DOTALL)))
-    return tuple(made)

@@ -156,5 +156,11 @@ def test_where_a_heartbeat_is_refused_nothing_is_made() -> None:
     file = parse_fortran("a.f90", b"pure subroutine s(x)\nreal, intent(in) :: x\nend\n", fixed=False)
     with pytest.raises(IncprofError, match=r"a\.f90:1: s: pure"):
         fortran_insertions(file, [Beat(1, 0)])
+    own = parse_fortran("b.f90", b"program p\nuse appekg\nend\n", fixed=False)
+    with pytest.raises(IncprofError, match=r"b\.f90:1: the PROGRAM cannot name heartbeats: line 2 names"):
+        fortran_insertions(own, [], [Announcement(1, "s:body")])
+    macro = parse_fortran("c.f90", b"program p\nx = 1\nCHECK(x)\nend\n", fixed=False)
+    assert macro.functions[0].refusal
+    assert len(fortran_insertions(macro, [], [Announcement(1, "s:body")])) == 2
     with pytest.raises(IncprofError, match="no PROGRAM"):
         fortran_insertions(file, [], [Announcement(1, "s:body")])

@@ -1,0 +1,13 @@
+"""The rows of a Fortran file, in either form."""
+
+from __future__ import annotations
+
+from incprof.source.fortran_fixed import fixed_rows
+from incprof.source.fortran_free import free_rows
+from incprof.source.fortran_lines import Lines, Row
+
+
+def rows_of(text: str, *, fixed: bool) -> list[Row]:
+    """The rows of a file, decoded as Latin-1, in the order of their lines."""
+    lines = Lines(text)
+    return list(fixed_rows(lines) if fixed else free_rows(lines))
