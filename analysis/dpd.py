@@ -19,6 +19,7 @@ from incprof.errors import UsageError
 Rule = Literal["adaptive", "window"]
 RULES: tuple[Rule, ...] = ("adaptive", "window")
 MAX_WINDOW = 32768
+MAX_MEMORY = 1 << 24
 LEVELS = 32
 ROOM = 64 * LEVELS
 
@@ -44,6 +45,7 @@ class Dpd:
         rule: When a lag is a period.
         matches: For `rule="window"`.
         tolerance: Whether a loop goes on over a single odd, missing or additional sample.
+        memory: How many samples predictions look back on outside of the window; 0, or a power of two from 64 to 2^24.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -51,17 +53,26 @@ class Dpd:
     """
 
     def __init__(
-        self, window: int = 100, *, rule: Rule = "adaptive", matches: int | None = None, tolerance: bool = False
+        self,
+        window: int = 100,
+        *,
+        rule: Rule = "adaptive",
+        matches: int | None = None,
+        tolerance: bool = False,
+        memory: int = 0,
     ) -> None:
         check_window(window)
         if rule not in RULES:
             raise UsageError(f"rule {rule!r}: must be one of {', '.join(RULES)}")
         if matches is not None and (rule != "window" or not 1 <= matches <= MAX_WINDOW):
             raise UsageError(f"matches {matches!r}: needs rule 'window' and a number from 1 to {MAX_WINDOW}")
+        if memory and not (64 <= memory <= MAX_MEMORY and memory & (memory - 1) == 0):
+            raise UsageError(f"memory {memory}: must be 0, or a power of two from 64 to {MAX_MEMORY} samples")
         self._options = {
             "rule": RULES.index(rule),
             "matches": matches or 0,
             "tolerance": int(tolerance),
+            "memory": memory,
         }
         self.window = window
         self._native = native()
@@ -198,10 +209,11 @@ def detect(
     rule: Rule = "adaptive",
     matches: int | None = None,
     tolerance: bool = False,
+    memory: int = 0,
     ahead: tuple[int, ...] = (),
 ) -> EventTrace:
     """Return the loops of a whole stream, those that its end cut off included. See `Dpd` and `Dpd.feed`."""
-    detector = Dpd(window, rule=rule, matches=matches, tolerance=tolerance)
+    detector = Dpd(window, rule=rule, matches=matches, tolerance=tolerance, memory=memory)
     return detector.feed(samples, ahead).with_loops(detector.loops())
 
 

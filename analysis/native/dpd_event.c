@@ -21,6 +21,8 @@ int dpd_event(struct dpd *dpd, int64_t sample, int32_t *period)
     uint16_t symbol = symbols_take(&dpd->symbols, sample, index);
     bool reached = dpd->kernels->count(dpd->run, dpd_past(dpd), dpd->threshold, symbol, (size_t)dpd->padded) != 0;
     push(dpd, symbol);
+    if (dpd->recall.size != 0)
+        recall_add(&dpd->recall, sample, index);
     dpd->count++;
     int start = 0;
     dpd->ended = 0;

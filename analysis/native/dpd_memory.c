@@ -6,6 +6,7 @@
 
 /* Samples between two moves of the ring's content. */
 #define SLACK 1024
+#define MOST_MEMORY (1 << 24)
 
 static bool filled(const struct dpd_options *given, struct dpd_options *options)
 {
@@ -17,7 +18,9 @@ static bool filled(const struct dpd_options *given, struct dpd_options *options)
         options->capacity = options->window;
     return options->window >= 2 && options->capacity >= options->window && options->capacity <= DPD_MAX_WINDOW &&
            (options->rule == DPD_ADAPTIVE || options->rule == DPD_WINDOW) && options->matches >= 0 &&
-           options->matches <= DPD_MAX_WINDOW && (options->tolerance == 0 || options->tolerance == 1);
+           options->matches <= DPD_MAX_WINDOW && (options->tolerance == 0 || options->tolerance == 1) &&
+           (options->memory == 0 || (options->memory >= 2 * RECALL_LONGEST && options->memory <= MOST_MEMORY &&
+                                     (options->memory & (options->memory - 1)) == 0));
 }
 
 static int32_t in_blocks(int32_t n)
@@ -48,6 +51,9 @@ static size_t lay_out(struct dpd *dpd, char *block, const struct dpd_options *op
     dpd->symbols.latest = part(block, &end, symbols * sizeof *dpd->symbols.latest);
     dpd->symbols.spare = part(block, &end, symbols * sizeof *dpd->symbols.spare);
     dpd->symbols.slot = part(block, &end, symbols_slots(dpd->symbols.room) * sizeof *dpd->symbols.slot);
+    dpd->recall.size = (uint32_t)options->memory;
+    dpd->recall.history = part(block, &end, dpd->recall.size * sizeof *dpd->recall.history);
+    dpd->recall.ended = part(block, &end, RECALL_ORDERS * dpd->recall.size * sizeof *dpd->recall.ended);
     for (int i = 0; options->tolerance && i < DPD_MENDS; i++)
         dpd->mend[i].pattern = part(block, &end, (size_t)options->capacity * sizeof *dpd->mend[i].pattern);
     return end;
@@ -82,6 +88,7 @@ struct dpd *dpd_init(void *memory, const struct dpd_options *given)
     dpd->kernels = dpd_kernels();
     dpd->head = dpd->buffered - in_blocks(options.capacity);
     symbols_reset(&dpd->symbols);
+    recall_reset(&dpd->recall);
     set_window(dpd, options.window);
     return dpd;
 }
@@ -129,7 +136,8 @@ int dpd_resize(struct dpd *dpd, int32_t window)
 
 int dpd_copy(struct dpd *to, const struct dpd *from)
 {
-    if (from->window > to->options.capacity || to->options.tolerance != from->options.tolerance)
+    if (from->window > to->options.capacity || to->options.tolerance != from->options.tolerance ||
+        to->options.memory != from->options.memory)
         return -1;
     int32_t capacity = to->options.capacity;
     *to = *from;
@@ -144,6 +152,8 @@ int dpd_copy(struct dpd *to, const struct dpd *from)
         if (dpd_past(from)[back - 1] != 0)
             to->buffer[to->head + back - 1] =
                 symbols_take(&to->symbols, dpd_sample(from, back - 1), from->count - (uint64_t)back);
+    memcpy(to->recall.history, from->recall.history, to->recall.size * sizeof *to->recall.history);
+    memcpy(to->recall.ended, from->recall.ended, RECALL_ORDERS * to->recall.size * sizeof *to->recall.ended);
     for (int i = 0; i < DPD_MENDS; i++)
         if (from->mend[i].used)
             memcpy(to->mend[i].pattern, from->mend[i].pattern, (size_t)from->lags * sizeof *to->mend[i].pattern);

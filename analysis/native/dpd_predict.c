@@ -13,15 +13,6 @@ static int32_t longest_match(const struct dpd *dpd)
     return lag;
 }
 
-/* The lag to look back by; 0 if there is none. Around an odd sample that its loop went on over, other lags have longer
- * runs for a while, and lead to that sample. */
-static int32_t best_lag(const struct dpd *dpd, const struct level *outermost)
-{
-    if (outermost && outermost->odd[0] != 0 && outermost->odd[0] + (uint64_t)dpd->window > dpd->count)
-        return outermost->loop.period;
-    return longest_match(dpd);
-}
-
 int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value)
 {
     if (ahead < 1)
@@ -31,7 +22,16 @@ int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value)
         *value = dpd_mend_predict(dpd, outermost, ahead);
         return DPD_PERIOD;
     }
-    int32_t lag = best_lag(dpd, outermost);
+    /* Around an odd sample that its loop went on over, other lags have longer runs for a while, and lead to it. */
+    bool mended = outermost && outermost->odd[0] != 0 && outermost->odd[0] + (uint64_t)dpd->window > dpd->count;
+    int32_t lag = mended ? outermost->loop.period : longest_match(dpd);
+    if (dpd->recall.size != 0) {
+        uint32_t further = recall_lag(&dpd->recall, lag ? dpd->run[lag - 1] : 0, dpd->count);
+        if (further != 0) {
+            *value = recall_sample(&dpd->recall, further - 1 - (uint32_t)(ahead - 1) % further, dpd->count);
+            return DPD_RECURRENCE;
+        }
+    }
     if (lag == 0)
         return DPD_NOTHING;
     /* As many whole lags back as lead into the past. */

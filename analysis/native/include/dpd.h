@@ -47,7 +47,9 @@ struct dpd_options {
     int32_t rule;      /* enum dpd_rule */
     int32_t matches;   /* N of DPD_WINDOW. 0: as window, and changes with it */
     int32_t tolerance; /* 1: a loop goes on over a single odd, missing or additional sample. 0: it ends there */
-    int32_t reserved[11];
+    int32_t
+        memory; /* Samples that predictions look back on outside of the window: a power of two, 64 to 2^24. 0: none */
+    int32_t reserved[10];
 };
 
 /* A loop: samples first .. last repeat with this period, and with no part of it. Indices count from 0. */
@@ -85,7 +87,7 @@ DPD_API int dpd_event(struct dpd *dpd, int64_t sample, int32_t *period);
 DPD_API int dpd_resize(struct dpd *dpd, int32_t window);
 
 /* Let `to` go on where `from` is: this is how a capacity is changed. `to` keeps its memory, capacity and nothing else.
- * Returns 0, or -1 if from's window is above to's capacity or only one of them is tolerant. Signal-safe. */
+ * Returns 0, or -1 if from's window is above to's capacity, or if tolerance or memory differ. Signal-safe. */
 DPD_API int dpd_copy(struct dpd *to, const struct dpd *from);
 
 /* Samples so far. Signal-safe. */
@@ -101,8 +103,9 @@ DPD_API int32_t dpd_ended(const struct dpd *dpd, struct dpd_loop *loops, int32_t
 enum dpd_backing { DPD_NOTHING = 0, DPD_RECURRENCE = 1, DPD_PERIOD = 2 };
 
 /* Predict the sample that comes `ahead` samples after the latest one (1: the next). What followed last time after as
- * long a piece of the same stream as possible: within a loop that is the loop itself (DPD_PERIOD), outside of loops
- * (DPD_RECURRENCE) the longest piece that is in the window. Returns enum dpd_backing. Signal-safe. */
+ * long a piece of the same stream as possible: within a loop that is the loop itself (DPD_PERIOD); else
+ * (DPD_RECURRENCE) the longest piece that is in the window or, where it is longer, in the memory. Returns enum
+ * dpd_backing. Signal-safe. */
 DPD_API int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value);
 
 /* Samples, of which there are `run[m]` before and with this one that equal those m before them (at most 65534); 0 for

@@ -8,6 +8,7 @@
 #define DPD_API NATIVE_API
 #include "dpd.h"
 #include "dpd_kernels.h"
+#include "dpd_recall.h"
 #include "dpd_symbols.h"
 
 #define DPD_KNOWN 1024 /* loops that are kept apart; a power of two */
@@ -51,6 +52,7 @@ struct dpd {
     uint16_t *buffer;
     int32_t head, buffered; /* past is buffer + head */
     struct symbols symbols;
+    struct recall recall;
 
     int32_t levels, ended;
     bool look;                      /* runs may have reached their thresholds unseen */
