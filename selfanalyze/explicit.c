@@ -6,7 +6,7 @@
 
 #include "calls.h"
 #include "functions.h"
-#include "loops.h"
+#include "told.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -23,7 +23,7 @@ EXPORT void sa_region_begin(const char *name, long iterations)
 {
     int kept = errno;
     if (name != NULL && calls_own())
-        loops_explicit_begin(name, hash_of(name), 0, iterations);
+        told_begin(name, hash_of(name), 0, iterations);
     errno = kept;
 }
 
@@ -32,7 +32,7 @@ EXPORT void sa_iteration(const char *name)
 {
     int kept = errno;
     if (name != NULL && calls_own())
-        loops_explicit_iteration(name, hash_of(name), 0);
+        told_iteration(name, hash_of(name), 0);
     errno = kept;
 }
 
@@ -41,7 +41,7 @@ EXPORT void sa_region_end(const char *name)
 {
     int kept = errno;
     if (name != NULL && calls_own())
-        loops_explicit_end(hash_of(name), 0);
+        told_end(hash_of(name), 0);
     errno = kept;
 }
 
@@ -50,6 +50,6 @@ EXPORT void sa_init_parallel_region(const void *address, int length)
 {
     int kept = errno;
     if (length > 0 && calls_own())
-        loops_explicit_iteration("", (uint64_t)functions_find(address)->value, (uint32_t)length);
+        told_iteration("", (uint64_t)functions_find(address)->value, (uint32_t)length);
     errno = kept;
 }

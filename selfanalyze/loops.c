@@ -8,9 +8,9 @@
 #include "dpd.h"
 #include "openmp.h"
 #include "sys.h"
+#include "told.h"
 
 #define RING 4096 /* more than two periods and what was before them */
-#define MOST_EXPLICIT 16
 
 /* A parallel region. An iteration that ends before it is timed from `start_ns` to `start_ns`. */
 struct call {
@@ -28,20 +28,12 @@ struct visit {
     bool seen;
 };
 
-struct explicit_visit {
-    struct region *region;
-    uint64_t start_ns, iteration_ns; /* iteration_ns: begin of the one under way, or 0 */
-    uint32_t epoch;
-};
-
 static struct dpd *detector;
 static struct call ring[RING];
 static uint64_t count; /* calls since the last break; the latest is count - 1 */
 static uint64_t total; /* calls so far */
 static struct visit visits[DPD_LEVELS];
 static int visit_count;
-static struct explicit_visit explicits[MOST_EXPLICIT];
-static int explicit_count;
 static int window;
 static const void *run_time; /* an address in the program that last called it */
 
@@ -143,7 +135,7 @@ static void follow(const struct dpd_loop *loop, int depth)
         return;
     visit->seen = true;
     if (begins && visit->region != NULL)
-        baseline_boundary(visit->region, depth == 0 && explicit_count == 0, run_time);
+        baseline_boundary(visit->region, depth == 0 && told_count() == 0, run_time);
 }
 
 static void follow_all(void)
@@ -162,16 +154,6 @@ static void follow_all(void)
         visits[i].seen = false;
 }
 
-static void note_threads(struct region *region, int threads)
-{
-    if (region == NULL || !baseline_is_usual())
-        return;
-    if (threads > region->threads)
-        region->threads = threads;
-    if (region->fewest_threads == 0 || threads < region->fewest_threads)
-        region->fewest_threads = threads;
-}
-
 void loops_enter(const struct function *function, int threads, const void *caller)
 {
     run_time = caller;
@@ -184,19 +166,11 @@ void loops_enter(const struct function *function, int threads, const void *calle
     follow_all();
     if (threads == 0) /* not before: the number may have been changed, or changed back, by now */
         threads = openmp_max_threads(caller);
-    for (int i = 0; i < visit_count; i++)
-        note_threads(visits[i].region, threads);
-    for (int i = 0; i < explicit_count; i++)
-        note_threads(explicits[i].region, threads);
+    for (int i = 0; i < visit_count && baseline_is_usual(); i++)
+        regions_note_threads(visits[i].region, threads);
+    told_threads(threads);
     call->epoch = baseline_epoch();
     regions_end_change();
-}
-
-static void add_call(struct region *region, const struct call *call, uint64_t start_ns)
-{
-    region->parallel_ns += call->end_ns - call->start_ns;
-    region->last_ns = call->end_ns;
-    region->visit_ns = call->end_ns - start_ns;
 }
 
 void loops_leave(void)
@@ -210,11 +184,10 @@ void loops_leave(void)
         struct region *region = visits[i].region;
         if (region == NULL)
             continue;
-        add_call(region, call, visits[i].start_ns);
+        regions_add_call(region, call->start_ns, call->end_ns, visits[i].start_ns);
         region->iterations += count == visits[i].next; /* its last parallel region is done */
     }
-    for (int i = 0; i < explicit_count; i++)
-        add_call(explicits[i].region, call, explicits[i].start_ns);
+    told_call(call->start_ns, call->end_ns);
     regions_end_change();
 }
 
@@ -225,15 +198,16 @@ void loops_break(void)
     regions_begin_change();
     while (visit_count > 0)
         close_visit(&visits[visit_count - 1]);
-    for (int i = 0; i < explicit_count; i++) {
-        explicits[i].region->span_ns += explicits[i].region->visit_ns;
-        explicits[i].region->visit_ns = 0;
-    }
-    explicit_count = 0;
+    told_break();
     regions_end_change();
     const struct dpd_options options = {.window = window};
     dpd_init(detector, &options);
     count = 0;
+}
+
+const void *loops_caller(void)
+{
+    return run_time;
 }
 
 uint64_t loops_calls(void)
@@ -243,88 +217,12 @@ uint64_t loops_calls(void)
 
 void loops_forget(void)
 {
-    visit_count = explicit_count = 0;
+    visit_count = 0;
+    told_forget();
     count = total = 0;
     baseline_forget();
     if (detector != NULL) {
         const struct dpd_options options = {.window = window};
         dpd_init(detector, &options);
     }
-}
-
-static struct explicit_visit *explicit_of(uint64_t hash, uint32_t period)
-{
-    for (int i = explicit_count; i-- > 0;)
-        if (explicits[i].region->hash == hash && explicits[i].region->period == period)
-            return &explicits[i];
-    return NULL;
-}
-
-static struct explicit_visit *open_explicit(const char *name, uint64_t hash, uint32_t period, uint64_t now)
-{
-    struct region *region = explicit_count < MOST_EXPLICIT ? regions_find(hash, period, true) : NULL;
-    if (region == NULL)
-        return NULL;
-    if (region->visits++ == 0) {
-        strncpy(region->name, name, sizeof region->name - 1);
-        region->first_ns = now;
-        region->depth = (uint32_t)explicit_count;
-    }
-    struct explicit_visit *visit = &explicits[explicit_count++];
-    *visit = (struct explicit_visit){.region = region, .start_ns = now};
-    return visit;
-}
-
-static void end_iteration(struct explicit_visit *visit, uint64_t now)
-{
-    struct region *region = visit->region;
-    region->visit_ns = now - visit->start_ns;
-    region->last_ns = now;
-    if (visit->iteration_ns == 0)
-        return;
-    region->iterations++;
-    if (visit->epoch == baseline_epoch())
-        baseline_account(region, visit->epoch, now - visit->iteration_ns);
-}
-
-void loops_explicit_begin(const char *name, uint64_t hash, uint32_t period, long expected)
-{
-    regions_begin_change();
-    struct explicit_visit *visit = explicit_of(hash, period);
-    if (visit == NULL)
-        visit = open_explicit(name, hash, period, monotonic_ns());
-    if (visit != NULL && expected > 0)
-        visit->region->expected = (uint64_t)expected;
-    regions_end_change();
-}
-
-void loops_explicit_iteration(const char *name, uint64_t hash, uint32_t period)
-{
-    uint64_t now = monotonic_ns();
-    regions_begin_change();
-    struct explicit_visit *visit = explicit_of(hash, period);
-    if (visit == NULL)
-        visit = open_explicit(name, hash, period, now);
-    if (visit != NULL) {
-        end_iteration(visit, now);
-        visit->iteration_ns = now;
-        baseline_boundary(visit->region, visit == explicits, run_time);
-        visit->epoch = baseline_epoch();
-    }
-    regions_end_change();
-}
-
-void loops_explicit_end(uint64_t hash, uint32_t period)
-{
-    uint64_t now = monotonic_ns();
-    regions_begin_change();
-    struct explicit_visit *visit = explicit_of(hash, period);
-    if (visit != NULL) {
-        end_iteration(visit, now);
-        visit->region->span_ns += visit->region->visit_ns;
-        visit->region->visit_ns = 0;
-        baseline_end(visit->region, run_time);
-        memmove(visit, visit + 1, (size_t)(explicits + --explicit_count - visit) * sizeof *visit);
-    }
-    regions_end_change();
 }

@@ -50,6 +50,23 @@ uint64_t regions_lost(void)
     return __atomic_load_n(&lost, __ATOMIC_RELAXED);
 }
 
+void regions_note_threads(struct region *region, int threads)
+{
+    if (region == NULL)
+        return;
+    if (threads > region->threads)
+        region->threads = threads;
+    if (region->fewest_threads == 0 || threads < region->fewest_threads)
+        region->fewest_threads = threads;
+}
+
+void regions_add_call(struct region *region, uint64_t start_ns, uint64_t end_ns, uint64_t visit_ns)
+{
+    region->parallel_ns += end_ns - start_ns;
+    region->last_ns = end_ns;
+    region->visit_ns = end_ns - visit_ns;
+}
+
 void times_add(struct times *times, uint64_t ns)
 {
     if (times->count == 0 || ns < times->min_ns)

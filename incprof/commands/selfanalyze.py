@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from incprof import launch
-from incprof.errors import NoDataError, PartialDataError, UsageError
+from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
 from incprof.loopmodel import LoopRun
 
 NAME = "selfanalyze"
@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--iterations", type=count, metavar="N", help="iterations that the main loop will have")
     parser.add_argument("--live", action="store_true", help="say on stderr every second how far it is")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.selfanalyze/1")
+    parser.add_argument(
+        "--include", action="store_true", help="print the directory of selfanalyze.h and selfanalyze.f90"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
 
@@ -61,6 +64,9 @@ def run(args: argparse.Namespace) -> int:
     from incprof.readers.loopfile import read_loops
 
     words = args.command
+    if args.include:
+        print(include_directory())
+        return 0
     if not words or words == ["--"]:
         raise UsageError("selfanalyze: no command given: incprof selfanalyze [settings] -- COMMAND [ARGUMENT ...]")
     baseline = read_loops(args.baseline)[0] if args.baseline else None
@@ -80,6 +86,19 @@ def run(args: argparse.Namespace) -> int:
         return status
     write(args, analyst, runs, directory, status)
     return status
+
+
+def include_directory() -> Path:
+    """Where selfanalyze.h and selfanalyze.f90 were installed.
+
+    Raises: IncprofError when they are not there.
+    """
+    # Beside lib in a wheel, and under any prefix, also where the library's directory has the machine in its name.
+    library = launch.find_loop_library(os.environ)
+    for parent in library.parents[1:3]:
+        if (parent / "include" / "selfanalyze.h").is_file():
+            return parent / "include"
+    raise IncprofError(f"selfanalyze.h is not where {library} was installed; install incprof again")
 
 
 def earlier(words: list[str]) -> str:

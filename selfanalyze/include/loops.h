@@ -19,10 +19,8 @@ void loops_leave(void);
 /* What comes next has nothing to do with what was before. */
 void loops_break(void);
 
-/* Loops that the program's source tells us of, see selfanalyze.h. Within no change of the regions. */
-void loops_explicit_begin(const char *name, uint64_t hash, uint32_t period, long expected);
-void loops_explicit_iteration(const char *name, uint64_t hash, uint32_t period);
-void loops_explicit_end(uint64_t hash, uint32_t period);
+/* An address in the program that called the run-time last, or NULL. */
+const void *loops_caller(void);
 
 /* Parallel regions so far. Any thread. */
 uint64_t loops_calls(void);

@@ -45,6 +45,12 @@ struct region *regions_find(uint64_t hash, uint32_t period, bool is_explicit);
 size_t regions_index(const struct region *region);
 uint64_t regions_lost(void);
 
+/* Within a change; the region may be NULL. A parallel region of it asks for so many threads. */
+void regions_note_threads(struct region *region, int threads);
+
+/* Within a change: a parallel region of it has ended, in a visit that began at `visit_ns`. */
+void regions_add_call(struct region *region, uint64_t start_ns, uint64_t end_ns, uint64_t visit_ns);
+
 void times_add(struct times *times, uint64_t ns);
 
 /* For one other thread: a copy of all, valid until the next call, in *copy. Returns their number, or -1 when they were

@@ -112,3 +112,9 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, words: tuple[str, ...],
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_headers_are_where_it_says(tmp_path: Path) -> None:
+    done = incprof("--include", cwd=tmp_path)
+    assert done.returncode == 0
+    assert {"selfanalyze.h", "selfanalyze.f90"} <= {path.name for path in Path(done.stdout.strip()).iterdir()}
