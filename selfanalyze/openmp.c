@@ -18,6 +18,21 @@ static void *find_from(const char *name, const void *caller)
     return found;
 }
 
+/* Code that no file holds calls a run-time all the same: whichever there is. */
+static void *find_anywhere(const char *name)
+{
+    static const char *const files[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
+    void *found = NULL;
+    for (size_t i = 0; i < sizeof files / sizeof *files && found == NULL; i++) {
+        void *object = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (object == NULL)
+            continue;
+        found = dlsym(object, name);
+        dlclose(object);
+    }
+    return found;
+}
+
 void *openmp_real(void **slot, const char *name, const void *caller)
 {
     void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
@@ -26,6 +41,8 @@ void *openmp_real(void **slot, const char *name, const void *caller)
     found = dlsym(RTLD_NEXT, name);
     if (found == NULL)
         found = find_from(name, caller);
+    if (found == NULL)
+        found = find_anywhere(name);
     __atomic_store_n(slot, found, __ATOMIC_RELAXED);
     return found;
 }
