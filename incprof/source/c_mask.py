@@ -166,14 +166,19 @@ class _Declaration:
 
     def _call(self, at: int) -> bool:
         """Whether a word with parentheses is a macro among the specifiers, not the function itself."""
-        rest = self.tokens[at + 2 :]
-        if not rest or rest[0].kind not in ("word", "name", "template") or rest[0].text in _TRAILERS | WITH_GROUP:
+        if at + 2 >= len(self.tokens):
             return False
-        named = next((i for i, token in enumerate(rest) if token.kind == "group"), None)
-        if named is None:
-            return not (self.typed or self.words) and len(rest) > 1 and not self._names_only(at + 1)
+        after = self.tokens[at + 2]
+        if after.kind not in ("word", "name", "template") or after.text in _TRAILERS | WITH_GROUP:
+            return False
+        named = at + 2
+        while named < len(self.tokens) and self.tokens[named].kind != "group":
+            named += 1
+        first = not (self.typed or self.words)
+        if named == len(self.tokens):
+            return first and named > at + 3 and not self._names_only(at + 1)
         # `int f(int a) PURE(b)` has its type before, `STATIC PURE(b) int f(int a)` behind.
-        return named > 1 or not (self.typed or self.words)
+        return named > at + 3 or first
 
     def _names_only(self, at: int) -> bool:
         """Whether these are the parameters of a function whose types come behind them."""

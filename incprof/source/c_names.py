@@ -53,9 +53,8 @@ def _spelled(node: Node, seen: bytes) -> str:
         rest = text[at + 8 :]
         conversion = rest.strip()[:1].isidentifier() and not rest.strip().startswith(("new", "delete", "co_await"))
         rest = _AFTER_CONVERSION.sub("", rest) if conversion else rest
-        return (
-            without_arguments(text[:at]) + "operator" + (" " * conversion) + _SPACE.sub(" " * conversion, rest.strip())
-        )
+        blank = " " if rest.strip()[:1].isidentifier() else ""
+        return without_arguments(text[:at]) + "operator" + blank + _SPACE.sub(blank, rest.strip())
     return without_arguments(text)
 
 

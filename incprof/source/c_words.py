@@ -62,13 +62,25 @@ def _angled(token: Token) -> str:
 
 
 def of_parameters(code: bytes, group: Token, *, cpp: bool) -> Iterator[Span]:
-    """The macros among a function's parameters: `int f(UNUSED int a, const char *RESTRICT b)`."""
+    """What the parser must not see of a function's parameters.
+
+    These are macros, as in `int f(UNUSED int a, const char *RESTRICT b)`, and default values in braces.
+    """
     one: list[Token] = []
-    for token in [*tokens_of(code, group.start + 1, group.end - 1, cpp), Token(b",", 0, 0, "other")]:
-        if token.text == b",":
+    braces, default = 0, -1
+    for token in [
+        *tokens_of(code, group.start + 1, group.end - 1, cpp),
+        Token(b",", group.end - 1, group.end, "other"),
+    ]:
+        braces = max(0, braces + (token.text == b"{") - (token.text == b"}"))
+        if token.text == b"," and braces == 0:
             yield from _of_parameter(one)
-            one = []
-        else:
+            if default >= 0 and b"{" in code[default : token.start]:
+                yield default, token.start
+            one, default = [], -1
+        elif token.text == b"=" and default < 0:
+            default = token.start
+        elif default < 0:
             one.append(token)
 
 
@@ -90,7 +102,8 @@ def _of_parameter(tokens: list[Token]) -> Iterator[Span]:
             pointed = True
         elif token.kind == "word" and after is not None and after.kind == "group":
             named = behind or len(front) > (not typed)
-            if at + 2 >= len(tokens) and not named:
+            pointer = at + 2 < len(tokens) and tokens[at + 2].kind == "group"  # to a function
+            if pointer or (at + 2 >= len(tokens) and not named):
                 break
             yield token.start, after.end
             at += 1
