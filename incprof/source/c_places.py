@@ -89,7 +89,7 @@ def include_at(view: View, sites: Sequence[int]) -> Insertion:
 
 
 def _include_offset(view: View, sites: Sequence[int]) -> int:
-    first = min(sites)
+    first = min(sites, default=len(view.data))
     shared = _shared([view.text.context(site) for site in sites])
     depths = _Outside(view)
     at = bisect_right(view.text.directives, (first, 0)) - 1
@@ -122,7 +122,7 @@ def _before_construct(view: View, first: int, shared: tuple[int, ...], depths: _
 
 def _shared(contexts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The branches that all are in."""
-    low, high = min(contexts), max(contexts)
+    low, high = min(contexts, default=()), max(contexts, default=())
     count = 0
     while count < min(len(low), len(high)) and low[count] == high[count]:
         count += 1

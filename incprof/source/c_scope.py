@@ -46,12 +46,20 @@ def scope_insertions(file: SourceFile, beats: Sequence[Beat], announce: Sequence
         made += _in_block(file, beat)
     if not made and not announce:
         return []
-    made.sort(key=lambda each: (each.offset, not each.text.endswith(b"\n")))
+    made.sort(key=_order)
     include = include_insertion(file, [each.offset for each in made])
     made = [include, *(_constructor(include, announce) if announce and not mains else []), *made]
     if strip_c(insert(file.data, made)) != file.data:
         raise IncprofError(f"{file.path}: texts in it look like heartbeats of ours: they could not be taken out again")
     return made
+
+
+def _order(insertion: Insertion) -> tuple[int, int, int]:
+    """Sorts texts at one place: braces that close, inner ones first; then lines, then what is before a token."""
+    text = insertion.text
+    if text.lstrip().startswith(b"}"):
+        return insertion.offset, 0, -len(text)
+    return insertion.offset, 1 if text.endswith(b"\n") else 2, 0
 
 
 def announcement_calls(announce: Sequence[Announcement]) -> list[bytes]:
