@@ -24,7 +24,7 @@ struct incprof_closeness {
 void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
 double incprof_carriers(const double *half, int64_t L);
 int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch);
+                            const struct incprof_closeness *closeness, double *scratch, double *allowed);
 int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                      const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
 int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape,

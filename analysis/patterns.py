@@ -70,8 +70,7 @@ def _scaled(series: FloatArray) -> tuple[FloatArray, float]:
 def _instances(x: FloatArray, found: Scan, options: PatternOptions) -> list[list[IntArray]]:
     """Return the regions of each group of lengths, as instances, (q, 2) each."""
     claims = Claims(len(x))
-    weights = found.periods * found.counts
-    groups = length_groups(found.periods, weights, len(x), options)
+    groups = length_groups(found.periods, found.periods, len(x), options)
     return [trace_group(x, runs_of(found, np.sort(group), options), options, claims) for group in groups]
 
 

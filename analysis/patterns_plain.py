@@ -56,25 +56,34 @@ def allowed(f: FloatArray, spread: float, noise: float, options: PatternOptions)
     return max(close, ZERO * reference), first
 
 
-def base_period(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> int:
-    """Return the base period of a window whose distances are f, shape (L,), and whose right half has `spread` carriers.
+def base_period(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> tuple[int, float]:
+    """Return the base period of a window, 0 where it has none, and the greatest distance that was close.
 
-    0 where it has none.
+    Args:
+        f: (L,) its distances.
+        spread: The carriers of its right half.
+        noise: Standard deviation of a sample.
+        options: theta, depth, shortest, metric.
     """
-    if len(f) < 2:
-        return 0
     reference = usual(f)
     if not reference > 0:
-        return 0
+        return 0, 0.0
     close, first = allowed(f, spread, noise, options)
     dips = [k for k in range(first, len(f) + 1) if f[k - 1] <= close and _is_dip(f, k, reference)]
     if not dips:
-        return 0
+        return 0, close
     deepest = min(dips, key=lambda k: (f[k - 1], k))
     least = float(f[deepest - 1])
     family = min(least + (1 - options.depth) * (reference - least), close)
     members = [k for k in dips if options.shortest <= k <= deepest and f[k - 1] <= family and _related(k, deepest)]
-    return members[0] if members else 0
+    return (members[0] if members else 0), close
+
+
+def is_close(x: FloatArray, start: int, period: int, limit: float, metric: str) -> bool:
+    """Tell whether an instance is within `limit` of the period before it: mean size, or root mean square."""
+    step = x[start : start + period] - x[start - period : start]
+    apart = np.abs(step).mean() if metric == "l1" else math.sqrt(float((step * step).mean()))
+    return bool(apart <= limit)
 
 
 def _is_dip(f: FloatArray, k: int, reference: float) -> bool:

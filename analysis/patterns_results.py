@@ -49,7 +49,7 @@ class PatternOptions:
     alpha: float = 0.05
     length_tolerance: float = 0.10
     cluster_share: float = 0.01
-    gap: float = 2.0
+    gap: float = 1.5
     ceiling: float = 0.10
     iterations: int = 31
     patience: int = 5

@@ -1,4 +1,4 @@
-"""Periodic windows that follow each other, joined to regions."""
+"""Instances that follow each other, joined to regions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from incprof.model import IntArray
 class Run:
     """A region as the windows gave it.
 
-    boundaries: (q + 1,) where its q instances begin, and where the last one ends. windows: (w,) indices of the scan.
+    boundaries: (q + 1,) where its q instances begin, and where the last one ends.
     """
 
     boundaries: IntArray
-    windows: IntArray
 
     @property
     def period(self) -> int:
@@ -39,22 +38,15 @@ class Run:
 
 
 def runs_of(found: Scan, members: IntArray, options: PatternOptions) -> list[Run]:
-    """Join windows of one group of lengths that touch and have similar periods, in order of time.
+    """Join instances of one group of lengths that touch and have similar lengths, in order of time.
 
     Args:
-        found: All periodic windows.
-        members: Indices of the group's windows, ascending.
+        found: All instances.
+        members: Indices of the group's instances, ascending.
         options: length_tolerance.
     """
-    starts, periods, counts = found.starts[members], found.periods[members], found.counts[members]
-    ends = starts + periods * counts
-    ratio = periods[1:] / periods[:-1]
-    apart = (starts[1:] != ends[:-1]) | (np.abs(np.log(ratio)) > np.log1p(options.length_tolerance))
-    runs: list[Run] = []
-    for part in np.split(np.arange(len(members)), np.flatnonzero(apart) + 1):
-        if not len(part):
-            continue
-        lengths = np.repeat(periods[part], counts[part])
-        boundaries = np.concatenate([[starts[part[0]]], starts[part[0]] + np.cumsum(lengths)]).astype(np.int64)
-        runs.append(Run(boundaries, members[part]))
-    return runs
+    starts, periods = found.starts[members], found.periods[members]
+    ratio = np.abs(np.log(periods[1:] / periods[:-1]))
+    apart = (starts[1:] != starts[:-1] + periods[:-1]) | (ratio > np.log1p(options.length_tolerance))
+    parts = np.split(np.arange(len(members)), np.flatnonzero(apart) + 1)
+    return [Run(np.append(starts[part], starts[part[-1]] + periods[part[-1]])) for part in parts if len(part)]

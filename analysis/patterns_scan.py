@@ -10,7 +10,7 @@ from scipy import fft
 
 from incprof.analysis._native import ffi, native
 from incprof.analysis.dtw import doubles
-from incprof.analysis.patterns_plain import base_period, carriers, lags
+from incprof.analysis.patterns_plain import base_period, carriers, is_close, lags
 from incprof.analysis.patterns_results import PatternOptions
 from incprof.model import FloatArray, IntArray
 
@@ -20,25 +20,11 @@ BY_FFT = 1024
 
 @dataclass(frozen=True)
 class Scan:
-    """The periodic windows of one L, in order: the first instance's start and the period, both (w,)."""
+    """The instances that a window of L found, in order: where each begins and how long it is, both (q,)."""
 
     window: int
     starts: IntArray
     periods: IntArray
-
-    @property
-    def counts(self) -> IntArray:
-        """Instances of each window."""
-        counts: IntArray = self.window // np.maximum(self.periods, 1)
-        return counts
-
-    def instances(self) -> IntArray:
-        """Return all instances as ranges, shape (q, 2)."""
-        counts = self.counts
-        nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        periods = np.repeat(self.periods, counts)
-        first = np.repeat(self.starts, counts) + nth * periods
-        return np.column_stack([first, first + periods]).astype(np.int64)
 
 
 def noise_level(x: FloatArray) -> float:
@@ -50,12 +36,15 @@ def noise_level(x: FloatArray) -> float:
 
 
 def scan(x: FloatArray, window: int, options: PatternOptions, noise: float) -> Scan:
-    """Slide a window of 2 * `window` samples over x (contiguous float64)."""
+    """Slide a window of 2 * `window` samples over x (contiguous float64).
+
+    A periodic window gives floor(L / period) instances, of which those count that are close by themselves.
+    """
     closeness = ffi.new("struct incprof_closeness *", (noise, options.theta or 0.0, options.depth, options.shortest))
     slide = options.slide or max(window // 2, 1)
     if options.exact or (window >= BY_FFT and options.metric == "l2"):
         return _scan_here(x, window, slide, options, noise, closeness)
-    most = len(x) // min(max(window // 2, 1), slide) + 1
+    most = len(x) // options.shortest + 1
     starts, periods = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
     found = native().incprof_scan(
         doubles(x), len(x), window, slide, int(options.metric == "l1"), closeness,
@@ -69,24 +58,28 @@ def scan(x: FloatArray, window: int, options: PatternOptions, noise: float) -> S
 def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, noise: float, closeness: Any) -> Scan:
     """Return the same with the distances of each window by the definition, or by FFT."""
     found: list[tuple[int, int]] = []
-    scratch = np.empty(window)
-    manhattan = options.metric == "l1"
     at = 0
     while at + 2 * window <= len(x):
         inside = x[at : at + 2 * window]
-        f = lags(inside, options.metric) if options.exact else lags_fft(inside)
         if options.exact:
-            period = base_period(f, carriers(inside[window:]), noise, options)
+            f = lags(inside, options.metric)
+            period, limit = base_period(f, carriers(inside[window:]), noise, options)
         else:
-            spread = native().incprof_carriers(doubles(inside[window:]), window)
-            period = native().incprof_base_period(
-                doubles(f), window, spread, int(manhattan), closeness, doubles(scratch)
-            )
-        if period:
-            found.append((at + window, period))
+            period, limit = _base_period(lags_fft(inside), inside[window:], closeness)
+        for start in range(at + window, at + window + window // period * period, period) if period else ():
+            if is_close(x, start, period, limit / window ** (1 if options.metric == "l1" else 0.5), options.metric):
+                found.append((start, period))
         at += window // period * period if period else slide
     starts, periods = np.array(found, dtype=np.int64).reshape(-1, 2).T
     return Scan(window, np.ascontiguousarray(starts), np.ascontiguousarray(periods))
+
+
+def _base_period(f: FloatArray, right: FloatArray, closeness: Any) -> tuple[int, float]:
+    """Return the base period of a window, 0 for none, and the greatest Euclidean distance that was close."""
+    limit = ffi.new("double *")
+    spread = native().incprof_carriers(doubles(right), len(right))
+    period = native().incprof_base_period(doubles(f), len(f), spread, 0, closeness, doubles(np.empty(len(f))), limit)
+    return int(period), float(limit[0])
 
 
 def lags_fft(inside: FloatArray) -> FloatArray:

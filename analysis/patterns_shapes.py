@@ -16,6 +16,8 @@ from incprof.model import FloatArray, IntArray
 ALIKE = 0.5
 # Instances in the mean that is a region's shape.
 AVERAGED = 9
+# Edges further than the period over this from where instances begin all count the same.
+FAR_EDGE = 8
 
 
 @dataclass(frozen=True)
@@ -81,20 +83,20 @@ def lay_over(shape: FloatArray, other: FloatArray) -> tuple[float, int]:
     return float(np.sqrt(apart / unlike)) if unlike > 0 else 0.0, turn - period if turn > period // 2 else turn
 
 
-def cut_where_most_fit(x: FloatArray, kind: Kind) -> Kind:
-    """Turn a kind so that as many whole instances as possible fit into its regions; of equal turns, the tightest."""
+def cut_at_the_edges(x: FloatArray, kind: Kind) -> Kind:
+    """Turn a kind so that its instances begin and end where its regions do, as nearly as can be.
+
+    So most of them fit in. Edges are found with an error, and a region may break off anywhere: far ones do not pull.
+    """
     period = len(kind.shape)
-    tolerance = int(0.05 * period)
     turns = np.arange(period)
-    fits, waste = np.zeros(period), np.zeros(period)
+    pull = np.zeros(period)
     for region, (run, shift) in enumerate(zip(kind.runs, kind.shifts, strict=True)):
-        start, end = _extent(x, run, kind.limit(region))
-        offset = (turns + shift + run.anchor - start) % period
-        offset = np.where(offset >= period - tolerance, offset - period, offset)
-        fits += (end - start - offset + tolerance) // period
-        waste += np.abs(offset)
-    best = np.lexsort((waste, -fits))[0]
-    turn = int(best) - period if best > period // 2 else int(best)
+        for edge in _extent(x, run, kind.limit(region)):
+            apart = (turns + shift + run.anchor - edge) % period
+            pull += np.minimum(np.minimum(apart, period - apart), period / FAR_EDGE)
+    best = int(pull.argmin())
+    turn = best - period if best > period // 2 else best
     return replace(kind, shape=np.roll(kind.shape, -turn), shifts=[shift + turn for shift in kind.shifts])
 
 

@@ -14,7 +14,7 @@ from incprof.analysis._native import ffi, native
 from incprof.analysis.dtw import doubles
 from incprof.analysis.patterns_results import PatternOptions
 from incprof.analysis.patterns_runs import Run
-from incprof.analysis.patterns_shapes import Kind, cut_where_most_fit, kinds_of, similar_places
+from incprof.analysis.patterns_shapes import Kind, cut_at_the_edges, kinds_of, similar_places
 from incprof.model import FloatArray, IntArray
 
 # The next piece may begin this share of the period early or late, and the shape follows the pieces at this rate.
@@ -52,7 +52,7 @@ def trace_group(x: FloatArray, runs: list[Run], options: PatternOptions, claims:
     found: list[IntArray] = []
     kinds = kinds_of(x, runs, options)
     if options.align:
-        kinds = [cut_where_most_fit(x, kind) for kind in kinds]
+        kinds = [cut_at_the_edges(x, kind) for kind in kinds]
     for kind in kinds:
         for region, (run, shift) in enumerate(zip(kind.runs, kind.shifts, strict=True)):
             found += _followed(x, run.anchor + shift, run.period, kind.limit(region), claims)

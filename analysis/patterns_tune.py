@@ -1,6 +1,7 @@
 """The window: the L whose instances cover most of the series, on a geometric grid, then by bisection around the best.
 
-Coverage has several maxima as a function of L, which bisection alone would miss. Ties go to the smaller L.
+Coverage has several maxima as a function of L, which bisection alone would miss. Ties go to the smaller L, and what
+covers nearly as much is a tie: a large window also covers what lies between two regions, and tells less where they end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from incprof.model import FloatArray
 
 SMALLEST = 2
 GRID = 1.15
+# Share of the greatest coverage that is as good as all of it.
+NEARLY = 0.95
 
 
 def tune(x: FloatArray, options: PatternOptions, noise: float) -> tuple[Scan | None, tuple[Tried, ...]]:
@@ -60,8 +63,8 @@ def window_grid(smallest: int, largest: int) -> list[int]:
 
 def coverage(found: Scan, samples: int, options: PatternOptions) -> float:
     """Return the share of the series in instances of groups of lengths that are not marginal."""
-    groups = length_groups(found.periods, found.periods * found.counts, samples, options)
-    return float(sum((found.periods * found.counts)[group].sum() for group in groups)) / samples
+    groups = length_groups(found.periods, found.periods, samples, options)
+    return float(sum(found.periods[group].sum() for group in groups)) / samples
 
 
 def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> float:
@@ -79,8 +82,9 @@ def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> fl
 
 
 def _best(covered: dict[int, float]) -> int:
-    """Return the window that covers most, the smaller of equal ones."""
-    return min(covered, key=lambda window: (-covered[window], window))
+    """Return the smallest window that covers nearly as much as any."""
+    enough = NEARLY * max(covered.values())
+    return min(window for window, share in covered.items() if share >= enough)
 
 
 def _between(best: int, covered: dict[int, float]) -> list[int]:

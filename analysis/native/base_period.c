@@ -8,7 +8,7 @@
 
 NATIVE_API double incprof_carriers(const double *half, int64_t L);
 NATIVE_API int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                                       const struct incprof_closeness *closeness, double *scratch);
+                                       const struct incprof_closeness *closeness, double *scratch, double *allowed);
 
 /* Distances below this share of the usual one are rounding. */
 #define ZERO 1e-9
@@ -93,7 +93,7 @@ static int related(int64_t k, int64_t deepest)
 }
 
 int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch)
+                            const struct incprof_closeness *closeness, double *scratch, double *allowed)
 {
     double reference = usual(f, L, scratch);
     if (!(reference > 0))
@@ -109,6 +109,7 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
         close = half < most ? half : most;
     }
     close = close > ZERO * reference ? close : ZERO * reference;
+    *allowed = close;
     int64_t deepest = 0;
     for (int64_t k = first; k <= L; k++)
         if (is_dip(f, k, L, reference) && f[k - 1] <= close && (!deepest || f[k - 1] < f[deepest - 1]))

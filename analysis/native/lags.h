@@ -18,8 +18,9 @@ void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
 /* How many values carry the variance of a half window: about L, or 3 for one that is flat but for a spike. */
 double incprof_carriers(const double *half, int64_t L);
 
-/* The base period of a window whose distances are f (L of them), or 0. scratch holds L values. */
+/* The base period of a window whose distances are f (L of them), or 0. scratch holds L values. *allowed becomes the
+ * greatest distance that is close. */
 int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch);
+                            const struct incprof_closeness *closeness, double *scratch, double *allowed);
 
 #endif

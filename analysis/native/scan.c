@@ -8,8 +8,20 @@
 NATIVE_API int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                                 const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
 
-/* For each periodic window the first sample of its first instance and the period; L / period instances follow each
- * other from there. starts and periods hold samples / (L / 2) + 1 each. Returns how many, or -1 without memory. */
+/* Whether an instance by itself is as close to the period before it as its window has to be on the whole. A window that
+ * is periodic may hold a piece that is not. */
+static int is_close(const double *instance, int64_t period, int64_t L, int manhattan, double allowed)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < period; i++) {
+        double step = instance[i] - instance[i - period];
+        sum += manhattan ? (step < 0 ? -step : step) : step * step;
+    }
+    return sum * (double)L <= (manhattan ? allowed : allowed * allowed) * (double)period;
+}
+
+/* The instances of all periodic windows, in order: first sample and length. starts and periods hold samples / shortest
+ * + 1 each. Returns how many, or -1 without memory. */
 int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                      const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods)
 {
@@ -18,15 +30,18 @@ int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide,
         return -1;
     int64_t found = 0;
     for (int64_t t = 0; t + 2 * L <= samples;) {
+        double allowed = 0;
         incprof_lags(x + t, L, manhattan, f);
-        int64_t period = incprof_base_period(f, L, incprof_carriers(x + t + L, L), manhattan, closeness, f + L);
-        if (!period) {
-            t += slide;
-            continue;
+        int64_t period =
+            incprof_base_period(f, L, incprof_carriers(x + t + L, L), manhattan, closeness, f + L, &allowed);
+        for (int64_t i = 0; period && i < L / period; i++) {
+            int64_t start = t + L + i * period;
+            if (is_close(x + start, period, L, manhattan, allowed)) {
+                starts[found] = start;
+                periods[found++] = period;
+            }
         }
-        starts[found] = t + L;
-        periods[found++] = period;
-        t += L / period * period;
+        t += period ? L / period * period : slide;
     }
     free(f);
     return found;

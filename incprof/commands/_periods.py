@@ -30,7 +30,7 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--alpha", type=share, metavar="X", help="least share of a group of lengths (0.05)")
     group.add_argument("--length-tolerance", type=share, metavar="X", help="lengths of a group (0.10)")
     group.add_argument("--cluster-share", type=share, metavar="X", help="least share of a cluster (0.01)")
-    group.add_argument("--gap", type=ratio, metavar="X", help="least ratio of merges that are cut apart (2)")
+    group.add_argument("--gap", type=ratio, metavar="X", help="least ratio of merges that are cut apart (1.5)")
     group.add_argument("--ceiling", type=share, metavar="X", help="greatest mean step within a cluster (0.10)")
     group.add_argument("--iterations", type=whole, metavar="N", help="of averaging, at most (31)")
     group.add_argument("--patience", type=whole, metavar="N", help="slow iterations that end averaging (5)")

@@ -1,0 +1,126 @@
+"""The sliding window: kernels and Fourier transform against the definition."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incprof.analysis._native import ffi, native
+from incprof.analysis.dtw import doubles
+from incprof.analysis.patterns_groups import length_groups
+from incprof.analysis.patterns_plain import base_period, carriers, lags
+from incprof.analysis.patterns_results import PatternOptions
+from incprof.analysis.patterns_scan import lags_fft, noise_level, scan
+from incprof.analysis.patterns_tune import tune, window_grid
+
+
+def wave(samples, period, noise, seed=0):
+    draw = np.random.default_rng(seed)
+    shape = draw.uniform(0, 1, period)
+    return np.tile(shape, samples // period + 1)[:samples] + noise * draw.standard_normal(samples)
+
+
+@pytest.mark.parametrize("half", [2, 3, 31, 32, 33, 64, 100])
+@pytest.mark.parametrize("metric", ["l2", "l1"])
+def test_distances_of_shifted_windows(half, metric):
+    inside = np.random.default_rng(half).standard_normal(2 * half)
+    got = np.empty(half)
+    native().incprof_lags(doubles(inside), half, int(metric == "l1"), doubles(got))
+    expected = [inside[half:] - inside[half - k : 2 * half - k] for k in range(1, half + 1)]
+    if metric == "l1":
+        np.testing.assert_allclose(got, [np.abs(step).sum() for step in expected], rtol=1e-12)
+    else:
+        np.testing.assert_allclose(got, [np.linalg.norm(step) for step in expected], rtol=1e-12)
+        np.testing.assert_allclose(lags_fft(inside + 1000), got, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(lags(inside, metric), got, rtol=1e-12)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 80), st.integers(2, 30), st.sampled_from([0.0, 0.1, 0.5]), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_the_base_period_is_that_of_the_definition(seed, half, period, noise, manhattan):
+    options = PatternOptions(metric="l1" if manhattan else "l2")
+    inside = wave(2 * half, period, noise, seed)
+    f, right = lags(inside, options.metric), inside[half:].copy()
+    spread = native().incprof_carriers(doubles(right), half)
+    assert spread == pytest.approx(carriers(right), rel=1e-9)
+    closeness = ffi.new("struct incprof_closeness *", (noise, 0.0, options.depth, options.shortest))
+    limit = ffi.new("double *")
+    scratch = doubles(np.empty(half))
+    got = native().incprof_base_period(doubles(f), half, spread, int(manhattan), closeness, scratch, limit)
+    expected, close = base_period(f, spread, noise, options)
+    assert got == expected
+    assert limit[0] == pytest.approx(close)
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1"])
+@pytest.mark.parametrize("window", [5, 40, 90])
+def test_a_scan_is_that_of_the_definition(window, metric):
+    x = np.concatenate([wave(700, 33, 0.05), np.random.default_rng(5).standard_normal(300), wave(500, 20, 0.02, 7)])
+    fast, exact = (
+        scan(x, window, PatternOptions(metric=metric, exact=exact), noise_level(x)) for exact in (False, True)
+    )
+    assert fast.starts.tolist() == exact.starts.tolist()
+    assert fast.periods.tolist() == exact.periods.tolist()
+    assert window < 33 or len(fast.starts)
+
+
+def test_large_windows_by_fourier_transform_give_the_same():
+    x = wave(12_000, 700, 0.05)
+    fast, exact = (scan(x, 1500, PatternOptions(exact=exact), noise_level(x)) for exact in (False, True))
+    assert fast.periods.tolist() == exact.periods.tolist()
+    assert set(fast.periods.tolist()) == {700}
+
+
+def test_a_family_has_its_lowest_period_for_a_base():
+    x = wave(3000, 50, 0.05)
+    assert set(scan(x, 400, PatternOptions(), noise_level(x)).periods.tolist()) == {50}
+
+
+def test_the_window_goes_on_by_whole_periods_or_by_the_slide():
+    found = scan(wave(3000, 50, 0.0), 120, PatternOptions(), 0.0)
+    assert np.diff(found.starts).tolist() == [50] * (len(found.starts) - 1)
+    assert (found.starts[0], found.starts[-1]) == (120, 2870)
+    late = np.concatenate([np.zeros(1000), wave(1000, 50, 0.0)])
+    assert scan(late, 120, PatternOptions(slide=7), 0.0).starts[0] % 7 == 120 % 7
+
+
+def test_noise_is_estimated():
+    assert noise_level(wave(5000, 900, 0.0)) > 0
+    smooth = np.sin(np.arange(20_000) / 300)
+    assert noise_level(smooth + 0.1 * np.random.default_rng(0).standard_normal(20_000)) == pytest.approx(0.1, rel=0.05)
+    assert noise_level(np.ones(2)) == 0
+
+
+def test_the_grid_of_windows():
+    grid = window_grid(2, 10_000)
+    assert grid[0] == 2
+    assert grid[-1] == 10_000
+    assert (np.diff(grid) >= 1).all()
+    assert max(b / a for a, b in pairwise(grid[8:])) < 1.2
+    assert window_grid(2, 1) == []
+
+
+def test_tuning_logs_every_window_and_prefers_the_smaller_of_equal_ones():
+    x = wave(4000, 60, 0.0)
+    found, tried = tune(x, PatternOptions(), 0.0)
+    best = max(one.coverage for one in tried)
+    assert found.window == min(one.window for one in tried if one.coverage >= 0.95 * best)
+    assert [one.window for one in tried] == sorted({one.window for one in tried})
+    assert set(window_grid(2, 2000)) <= {one.window for one in tried}
+    fixed, only = tune(x, PatternOptions(window=77), 0.0)
+    assert (fixed.window, [one.window for one in only]) == (77, [77])
+
+
+def test_groups_of_lengths():
+    options = PatternOptions(alpha=0.05, length_tolerance=0.10)
+    lengths = np.array([100, 105, 95, 200, 300, 301, 50])
+    weights = np.array([100, 100, 100, 40, 400, 400, 10])
+    groups = [lengths[group].tolist() for group in length_groups(lengths, weights, 1000, options)]
+    assert groups == [[300, 301], [100, 105, 95]]
+
+
+def test_lengths_that_chance_spreads_evenly_are_no_group():
+    lengths = np.arange(10, 1000)
+    assert length_groups(lengths, np.ones(990), 990 * 5, PatternOptions()) == []
