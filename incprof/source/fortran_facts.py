@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from incprof.source.fortran_statements import Statement
+from incprof.source.fortran_statements import Statement, first_parenthesis_closed
 from incprof.source.fortran_structure import Source, Unit
 from incprof.source.fortran_words import Word
 
@@ -26,6 +26,7 @@ _REGION_END = re.compile(r".\$(?:acc ?end ?(?:parallel|kernels|serial)|omp ?end 
 _GOES_ON = re.compile(r".\$[a-z]{3}[^ ]")
 _STATEMENT_FUNCTION = re.compile(r"([a-z]\w*)\((?:[a-z]\w*(?:,[a-z]\w*)*)?\)=(?!>)")
 _NAME = re.compile(r"[a-z]\w*")
+_TYPE = re.compile(r"(?:integer|real|complex|logical|character|double ?(?:precision|complex)|type|class)\*?\(")
 _ARRAY = re.compile(r"([a-z]\w*)\(")
 
 
@@ -79,7 +80,7 @@ def facts_of(source: Source, unit: Unit) -> Facts:
             facts.declared = index
             strict = strict and word.kind != "include"
             arrays |= _arrays(statement.text)
-            names.update(_NAME.findall(statement.text))
+            names.update(_NAME.findall(_declared(statement.text)))
         elif declaring and not statement.label and _is_function(statement.text, word, arrays, names, strict):
             facts.declared = index
         else:
@@ -153,8 +154,16 @@ def _is_function(text: str, word: Word, arrays: set[str], names: set[str], stric
     return found is not None and found[1] not in arrays and (found[1] in names or not strict)
 
 
+def _declared(text: str) -> str:
+    """What a declaration declares, without its type: `a(3),b` of `real(8),save::a(3),b`."""
+    _, marked, names = text.partition("::")
+    if marked:
+        return names
+    return text[first_parenthesis_closed(text) :] if _TYPE.match(text) else text
+
+
 def _arrays(text: str) -> set[str]:
     """Names that a declaration may make arrays."""
     if re.search(r"\b(?:dimension|allocatable|pointer)\b", text):
         return set(_NAME.findall(text))
-    return set(_ARRAY.findall(text))
+    return set(_ARRAY.findall(_declared(text)))

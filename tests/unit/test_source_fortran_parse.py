@@ -259,6 +259,9 @@ def test_large_and_strange_files(text: str) -> None:
         ("real f", "a(1) = x", "a"),
         ("real f", "a(x) = x", "y"),
         ("implicit none\nreal f, x", "f(x) = x", "y"),
+        ("implicit none\nreal(8) real, x", "real(x) = x", "y"),
+        ("implicit none\nreal(8), save :: real, x", "real(x) = x", "y"),
+        ("implicit none\ncharacter*(*) real(3)", "real(x) = x", "r"),
         ("implicit none\nreal x", "a(x) = x", "a"),  # of a module
         ("implicit none\ninclude 'any'\nreal x", "a(x) = x", "y"),
         ('implicit none\n#include "any"\nreal x', "a(x) = x", "y"),
