@@ -12,6 +12,8 @@ from incprof.errors import NoDataError
 from incprof.readers.series import Series, Wanted, columns_of, series_from
 
 UNAVAILABLE = re.compile(r"<not (counted|supported)>")
+COMMAS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
+POINTS = re.compile(r"\d{1,3}(\.\d{3}){2,}(,\d+)?|\d{1,3}(\.\d{3})+,\d+")
 UNITS = "msec|usec|nsec|ms|us|ns|Joules|[KMGT]iB|[Bb]ytes|MHz|GHz|C|%|Watts"
 TEXT = re.compile(
     rf"\s*(?P<time>\d+\.\d{{3,9}})\s+(?P<count><not \w+>|[\d.,]+)\s+(?:(?:{UNITS})\s+)?(?P<event>[A-Za-z]\S*)"
@@ -49,7 +51,7 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
         event.time.append(time)
         if missing := UNAVAILABLE.match(count):
             event.why.add(missing[1])
-        event.count.append(np.nan if missing or not count else float(count.replace(",", "")))
+        event.count.append(np.nan if missing or not count else _count(count))
         if len(event.count) >= wanted.rows:
             break
     names = list(events)
@@ -68,7 +70,7 @@ def perf_value(line: str, event: str | None) -> float | None:
     parsed = _parsed(line)
     if parsed is None or parsed[2] != event:
         return None
-    return float("nan") if UNAVAILABLE.match(parsed[1]) or not parsed[1] else float(parsed[1].replace(",", ""))
+    return float("nan") if UNAVAILABLE.match(parsed[1]) or not parsed[1] else _count(parsed[1])
 
 
 def _refuse_uncounted(event: Event, name: str, where: str) -> None:
@@ -84,6 +86,18 @@ def _parsed(line: str) -> tuple[float, str, str] | None:
         return separated
     match = TEXT.match(line)
     return (float(match["time"]), match["count"], match["event"]) if match else None
+
+
+def _count(text: str) -> float:
+    """Return a number as perf prints it, with commas or points between thousands, or with a decimal comma."""
+    if COMMAS.fullmatch(text):
+        return float(text.replace(",", ""))
+    if POINTS.fullmatch(text):
+        return float(text.replace(".", "").replace(",", "."))
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return float("nan")
 
 
 def _separated(line: str) -> tuple[float, str, str] | None:

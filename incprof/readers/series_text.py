@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import warnings
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -67,10 +68,12 @@ def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
     rows = lines if header else itertools.chain([first], lines)
     use = [*chosen, *([time] if time is not None else [])]
     try:
-        table = np.loadtxt(
-            rows, delimiter=separator, usecols=use, ndmin=2, comments=None, quotechar='"',
-            skiprows=wanted.first, max_rows=max(wanted.rows - wanted.first, 0),
-        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*input contained no data")  # an empty table says so itself
+            table = np.loadtxt(
+                rows, delimiter=separator, usecols=use, ndmin=2, comments=None, quotechar='"',
+                skiprows=wanted.first, max_rows=max(wanted.rows - wanted.first, 0),
+            )  # fmt: skip
     except (ValueError, IndexError) as error:
         raise NoDataError(_what_is_wrong(str(error), lines, names, use)) from None
     columns = [table[:, at] for at in range(len(use))]

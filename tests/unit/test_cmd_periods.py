@@ -1,0 +1,247 @@
+import csv
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from incprof.analysis.patterns_synthetic import SHAPES, profile
+from incprof.cli import main
+from tests.unit.ekgfiles import EkgFile, beats, simple_run
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import Sample, StreamWriter
+
+
+def answer(capsys, *args):
+    status = main(["periods", *map(str, args)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def found(capsys, *args):
+    status, out, err = answer(capsys, *args, "--json")
+    assert (status, err) == (0, "")
+    return json.loads(out)
+
+
+def table(path, values, interval=0.005):
+    rows = (f"{at * interval:.3f},{value!r}\n" for at, value in enumerate(values.tolist()))
+    path.write_text("time,ipc\n" + "".join(rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return profile(8000, SHAPES["NEMO"], seed=1)
+
+
+@pytest.fixture
+def series(tmp_path, truth):
+    return table(tmp_path / "nemo.csv", truth.values)
+
+
+def test_json_has_the_promised_keys(series, truth, capsys):
+    result = found(capsys, series)
+    assert result["schema"] == "incprof.periods/1"
+    assert result["series"] == {
+        "source": str(series), "column": "ipc", "samples": len(truth.values), "interval_s": 0.005,
+        "duration_s": pytest.approx(len(truth.values) * 0.005),
+    }  # fmt: skip
+    (pattern,) = result["patterns"]
+    assert pattern["length"] == len(pattern["values"]) == pytest.approx(224, abs=4)
+    assert len(pattern["instances"]) == pytest.approx(len(truth.instances), abs=1)
+    assert result["coverage_pct"] == pytest.approx(100 * truth.periodic().mean(), abs=1)
+    assert {start for start, _ in pattern["regions"]} <= {start for start, _ in pattern["instances"]}
+    assert (
+        pattern["wgss"]
+        == pattern["wgss_history"][-1]
+        == pytest.approx(pattern["wgss_per_instance"] * len(pattern["instances"]))
+    )
+    assert result["summary"].startswith(f"1({len(pattern['instances'])})[")
+    assert {one["window"] for one in result["tuning"]} >= {result["window"], 2}
+    assert result["options"]["alpha"] == 0.05
+    assert result["options"]["iterations"] == 31
+    assert result["warnings"] == []
+
+
+def test_text(series, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, err = answer(capsys, series)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert "8" in lines[0]
+    assert "samples of 5 ms" in lines[0]
+    assert "#rp(#i)[#pa]" in lines[1]
+    assert set(lines[3]) == {"0", "."}
+    assert len(lines[3]) == 80
+    assert lines[4].endswith("s")
+
+
+def test_the_same_bytes_every_time(series, capsys):
+    first = answer(capsys, series, "--json", "--threads", 1)[1]
+    second = answer(capsys, series, "--json", "--threads", 2)[1]
+    assert first.replace('"threads": 1', "") == second.replace('"threads": 2', "")
+
+
+def test_patterns_as_csv(series, tmp_path, capsys):
+    values = found(capsys, series)["patterns"][0]["values"]
+    status, out, _ = answer(capsys, series, "--csv", "-")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert status == 0
+    assert [float(row["value"]) for row in rows] == pytest.approx(values, rel=1e-8)
+    target = tmp_path / "patterns.csv"
+    assert answer(capsys, series, "--csv", target)[0] == 0
+    assert target.read_text() == out
+    assert answer(capsys, series, "--csv", target)[0] == 2
+    assert answer(capsys, series, "--csv", target, "--force")[0] == 0
+    assert answer(capsys, series, "--csv", "-", "--json")[0] == 2
+
+
+@pytest.mark.parametrize("form", ["svg", "png"])
+def test_the_picture(series, tmp_path, capsys, form):
+    pytest.importorskip("matplotlib")
+    first, second = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
+    for target in (first, second):
+        assert answer(capsys, series, "--plot", target)[0] == 0
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes().startswith(b"\x89PNG" if form == "png" else b"<?xml")
+    if form == "svg":
+        assert first.read_text().count("#bbbbbb") == 10
+    assert answer(capsys, series, "--plot", tmp_path / "a.pdf")[0] == 2
+
+
+def test_a_node_is_compared_with_others(tmp_path, capsys):
+    shape = np.sin(np.linspace(0, 6, 100)) + np.linspace(1, 2, 100)
+    draw = np.random.default_rng(0)
+    paths = [
+        table(tmp_path / f"{name}.csv", np.tile(each, 30) + 0.005 * draw.standard_normal(3000))
+        for name, each in (("a", shape), ("b", shape), ("c", shape[::-1]))
+    ]
+    result = found(capsys, paths[0], "--compare", paths[1], "--compare", paths[2])
+    assert [node["summary"] for node in result["nodes"][:3]] == ["1(30)[30]"] * 3
+    assert [(pair["nodes"], pair["same"]) for pair in result["nodes"][3:]] == [
+        ([0, 1], True), ([0, 2], False), ([1, 2], False),
+    ]  # fmt: skip
+    out = answer(capsys, paths[0], "--compare", paths[1])[1]
+    assert "nodes 0 and 1: mean step" in out
+    assert out.rstrip().endswith("same")
+
+
+def test_parameters_reach_the_search(series, capsys):
+    result = found(capsys, series, "--window", 300, "--alpha", "5%", "--iterations", 2, "--no-align", "--metric", "l1")
+    assert (result["window"], len(result["tuning"])) == (300, 1)
+    assert result["options"]["metric"] == "l1"
+    assert result["options"]["align"] is False
+    assert all(len(pattern["wgss_history"]) <= 3 for pattern in result["patterns"])
+    assert found(capsys, series, "--alpha", 1)["patterns"] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--window", "0"], ["--window", "1"], ["--alpha", "0"], ["--alpha", "nan"], ["--gap", "0.5"], ["--range", "5"],
+        ["--range", "9:3"], ["--column", "z"], ["--interval", "0"], ["--threads", "99999"], ["--medoid-sample", "-1"],
+        ["--follow", "--range", "1:2"], ["--follow", "--plot", "x.svg"], ["--most", "10"], ["--theta", "2"],
+    ],
+)  # fmt: skip
+def test_wrong_arguments(series, capsys, words):
+    status, out, err = answer(capsys, series, *words)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "word"),
+    [
+        ("", 4, "empty"), ("ipc\n", 4, "no sample"), ("1\nnan\n", 4, "nan"), ("1\ninf\n", 4, "inf"),
+        ("1\nzwei\n", 4, "is no number"), ("time,a\n1,1\n0,1\n", 4, "time does not increase"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(tmp_path, capsys, text, status, word):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    got, out, err = answer(capsys, path)
+    assert (got, out) == (status, "")
+    assert err.count("\n") == 1
+    assert word in err
+
+
+@pytest.mark.parametrize("values", [[1.0], [1.0, 2.0], [3.0] * 1000, list(range(500))])
+def test_an_honest_no_period(tmp_path, capsys, values):
+    path = table(tmp_path / "x.csv", np.array(values, dtype=float))
+    status, out, err = answer(capsys, path)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1].startswith("no period")
+    assert found(capsys, path)["patterns"] == []
+
+
+def test_a_column_of_a_recorded_run(tmp_path, capsys):
+    writer = StreamWriter(["main", "solve", "halo"])
+    for interval in range(120):
+        solve = (90, 60, 60, 20, 5)[interval % 5]
+        writer.interval([Sample("main;solve", weight=solve), Sample("main;halo", weight=100 - solve)])
+    writer.end()
+    writer.save(tmp_path / "run")
+    result = found(capsys, tmp_path / "run", "--column", "self:solve")
+    (pattern,) = result["patterns"]
+    assert pattern["length"] == 5
+    assert sorted(pattern["values"]) == pytest.approx([0.05, 0.2, 0.6, 0.6, 0.9])
+    assert found(capsys, tmp_path / "run")["patterns"] == []
+    assert answer(capsys, tmp_path / "run", "--column", "self:nothing")[0] == 2
+    assert answer(capsys, tmp_path / "run", "--column", "what")[0] == 2
+    two = two_phase_run(tmp_path / "two")
+    assert found(capsys, two, "--column", "calls:write_out")["series"]["samples"] == 20
+    assert found(capsys, two, "--column", "off_cpu", "--range", "5:15")["series"]["samples"] == 10
+
+
+def test_a_heartbeat(tmp_path, capsys):
+    file = EkgFile(0).beat(1, "step").thread(0, 4711)
+    for interval in range(90):
+        file.interval(beats(0, 1, [10_000_000] * (9, 3, 5, 1, 2, 7)[interval % 6]))
+    (tmp_path / "ekg").mkdir()
+    file.end().save(tmp_path / "ekg" / "rank-00000.ekg")
+    (pattern,) = found(capsys, tmp_path / "ekg")["patterns"]
+    assert sorted(pattern["values"]) == [1, 2, 3, 5, 7, 9]
+    assert found(capsys, tmp_path / "ekg", "--column", "step:mean")["series"]["column"] == "1:mean"
+    several = simple_run(tmp_path / "several")
+    assert answer(capsys, several)[0] == 2
+    assert found(capsys, several, "--column", "2:count")["series"]["samples"] == 4
+    assert answer(capsys, several, "--column", "3")[0] == 2
+
+
+def test_no_such_file_or_directory(tmp_path, capsys):
+    assert answer(capsys, tmp_path / "x.csv")[0] == 4
+    (tmp_path / "empty").mkdir()
+    assert answer(capsys, tmp_path / "empty")[0] == 4
+
+
+def test_standard_input(series, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(series.read_text()))
+    assert found(capsys, "-")["patterns"] == found(capsys, series)["patterns"]
+
+
+def test_following_ends_with_the_whole_answer(series, capsys):
+    status, out, err = answer(capsys, "--follow", series, "--idle", 0, "--json")
+    assert (status, err) == (0, "")
+    states = [json.loads(line) for line in out.splitlines()]
+    assert len(states) > 1
+    assert states[-1]["patterns"] == found(capsys, series)["patterns"]
+    lines = answer(capsys, "--follow", series, "--idle", 0)[1].splitlines()
+    assert "samples" in lines[-1]
+    assert states[-1]["summary"] in lines[-1]
+
+
+def test_following_a_pipe(series, capsys, monkeypatch):
+    class Pipe(io.StringIO):
+        def seekable(self):
+            return False
+
+    monkeypatch.setattr(sys, "stdin", Pipe(series.read_text()))
+    out = answer(capsys, "--follow", "-")[1]
+    (pattern,) = found(capsys, series)["patterns"]
+    assert out.rstrip().endswith(f"{pattern['length']} x {len(pattern['instances'])}")
+    monkeypatch.setattr(sys, "stdin", Pipe("1\nx\n"))
+    assert answer(capsys, "--follow", "-")[0] == 4
+    monkeypatch.setattr(sys, "stdin", Pipe(""))
+    assert answer(capsys, "--follow", "-")[0] == 4

@@ -1,0 +1,245 @@
+"""Series from files of every kind, and what happens to those that are none."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.readers.series import Wanted, read_series
+from incprof.readers.series_rows import batches
+
+PERF = """# started on Sat Nov 21 08:00:00 2026
+
+#           time             counts unit events
+     0.005060130              5,01 msec cpu-clock:u
+     0.005060130         12,345,678      instructions              #    1.23  insn per cycle
+     0.005060130    <not supported>      cycles
+     0.010093260         12,000,000      instructions
+     0.010093260         10,000,000      ref-cycles
+     0.015100000          6,000,000      instructions
+     0.015100000         10,000,000      ref-cycles
+     0.015100000    <not supported>      cycles
+"""
+PERF_X = """     0.005060130,5.01,msec,cpu-clock,5010000,100.00,1.0,CPUs utilized
+     0.005060130,12345678,,instructions,5000000,100.00,,
+     0.005060130,<not supported>,,cycles,0,100.00,,
+     0.010093260,5.02,msec,cpu-clock,5010000,100.00,1.0,CPUs utilized
+     0.010093260,12000000,,instructions,5000000,100.00,,
+"""
+
+
+def read(text, column=None, **more):
+    from incprof.readers.series_text import read_text
+
+    return read_text(io.StringIO(text), "x.csv", Wanted(column, **more))
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("1\n2\n4\n", None),
+        ("ipc\n1\n2\n4\n", None),
+        ("# made by hand\n\ntime,ipc\n0,1\n0.5,2\n1,4\n", None),
+        ('"a","ipc"\n9,"1"\n9,"2"\n9,"4"\n', "ipc"),
+        ("a;ipc\n9;1\n9;2\n9;4\n", "2"),
+        ("a\tipc\n9\t1e0\n9\t2.0\n9\t+4\n", "ipc"),
+        ("9 1\n9 2\n9 4\n", "2"),
+        ("a,b\n2,2\n4,2\n8,2\n", "a/b"),
+    ],
+)
+def test_tables(text, column):
+    assert read(text, column).values.tolist() == [1, 2, 4]
+
+
+def test_time_gives_the_interval():
+    assert read("t_s,ipc\n0,1\n0.005,2\n0.010,3\n").interval_s == pytest.approx(0.005)
+    assert read("a,when\n1,10\n2,20\n", "a", time="when").interval_s == 10
+    assert read("a,time\n1,10\n2,5\n", "a", time="none").interval_s is None
+    late = read("time,a\n" + "".join(f"{at},1\n" for at in (0, 1, 2, 9, 10)))
+    assert late.interval_s == 1
+    assert "1 of 4 samples" in late.notes[0]
+
+
+def test_a_range_of_samples():
+    text = "time,a\n" + "".join(f"{at},{at}\n" for at in range(10))
+    assert read(text, first=2, last=5).values.tolist() == [2, 3, 4]
+    assert read(text, first=8).values.tolist() == [8, 9]
+    with pytest.raises(NoDataError, match="no sample in that range"):
+        read(text, first=50)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("", None, "empty"),
+        ("# nothing\n\n", None, "empty"),
+        ("ipc\n", None, "no sample"),
+        ("ipc\n1\nx1\n3\n", None, r"line 3: 'x1' is no number \(column ipc\)"),
+        ("a,ipc\n1,1\n2\n", "ipc", "line 3 has fewer than 2 columns"),
+        ("ipc\n1\nnan\ninf\n", None, "sample 2 of ipc is nan, and 2 in all"),
+        ("ipc\n1\n-inf\n", None, "sample 2 of ipc is -inf"),
+        ("a,b\n1,0\n", "a/b", "sample 1 of a/b is inf"),
+        ("time,a\n0,1\n2,1\n1,1\n", None, "time does not increase: sample 3 is at 1 after 2"),
+        ("time,a\n0,1\n0,1\n", None, "time does not increase: sample 2"),
+        ("time,a\n0,1\nnan,1\n", None, "time of sample 2 is nan"),
+        ("1" * (1 << 20) + "1\n", None, "longer than"),
+        ("\x00\x01\x02\n", None, "no sample"),
+    ],
+)
+def test_bad_tables(text, column, message):
+    with pytest.raises(NoDataError, match=message) as error:
+        read(text, column)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("a,b,c\n1,2,3\n", None, r"3 columns: name one with --column \(a, b, c\)"),
+        ("a,b\n1,2\n", "z", "no column 'z': there are a, b"),
+        ("a,b\n1,2\n", "3", "no column '3'"),
+        ("a,b\n1,2\n", "a/z", "no column 'z'"),
+        ("a\n1\n2\n3\n", "a", "more than 2 samples"),
+    ],
+)
+def test_what_cannot_be_meant(text, column, message):
+    with pytest.raises(UsageError, match=message):
+        read(text, column, most=2)
+
+
+def test_a_bad_number_far_down_is_named_by_its_line():
+    text = "time,ipc\n" + "".join(f"{at},1\n" for at in range(120_000)) + "120000,oops\n"
+    with pytest.raises(NoDataError, match="line 120002: 'oops'"):
+        read(text)
+
+
+@pytest.mark.parametrize("text", [PERF, PERF_X])
+def test_perf_stat(text):
+    series = read(text, "instructions")
+    assert series.values[:2].tolist() == [12_345_678, 12_000_000]
+    assert series.interval_s == pytest.approx(0.005, abs=1e-3)
+    with pytest.raises(NoDataError, match="cycles was not supported on the machine that recorded it"):
+        read(text, "cycles")
+    with pytest.raises(UsageError, match="name one with --column"):
+        read(text)
+
+
+def test_the_ratio_of_two_events():
+    lines = [line for line in PERF.splitlines(keepends=True) if not line.strip().startswith("0.005")]
+    series = read("".join(lines), "instructions/ref-cycles")
+    assert series.values.tolist() == [1.2, 0.6]
+    assert series.name == "instructions/ref-cycles"
+
+
+def test_an_event_that_was_not_counted_for_a_while_is_no_zero():
+    text = "     0.001000000 5 cycles\n     0.002000000 <not counted> cycles\n"
+    with pytest.raises(NoDataError, match="sample 2 of cycles is nan"):
+        read(text, "cycles")
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from('1,;\t\n #.e-<>naif"x'), max_size=120).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_a_series_or_one_line(text):
+    problem, values = "", np.zeros(1)
+    try:
+        values = read(text).values
+    except IncprofError as error:
+        problem = str(error)
+    assert "\n" not in problem
+    assert np.isfinite(values).all()
+    assert len(values)
+
+
+def test_npy(tmp_path):
+    path = str(tmp_path / "x.npy")
+    np.save(path, np.arange(6, dtype=np.int32))
+    assert read_series(path, Wanted()).values.tolist() == [0, 1, 2, 3, 4, 5]
+    assert read_series(path, Wanted(first=1, last=3)).values.tolist() == [1, 2]
+    np.save(path, np.arange(6.0).reshape(3, 2))
+    assert read_series(path, Wanted("2")).values.tolist() == [1, 3, 5]
+    with pytest.raises(UsageError, match="2 columns"):
+        read_series(path, Wanted())
+
+
+def test_npy_files_that_are_none(tmp_path):
+    path = tmp_path / "x.npy"
+    for content in (b"", b"\x93NUMPY", b"text", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, "):
+        path.write_bytes(content)
+        with pytest.raises(NoDataError, match="not an array of numbers"):
+            read_series(str(path), Wanted())
+    for array in (np.array(["a", "b"]), np.array([1j]), np.zeros((2, 2, 2)), np.array(3.0)):
+        np.save(path, array)
+        with pytest.raises(NoDataError, match="real numbers"):
+            read_series(str(path), Wanted())
+    np.save(path, np.array([object()]), allow_pickle=True)
+    with pytest.raises(NoDataError, match="not an array"):
+        read_series(str(path), Wanted())
+    for shape in ((0,), (0, 3), (3, 0)):
+        np.save(path, np.zeros(shape))
+        with pytest.raises((NoDataError, UsageError)):
+            read_series(str(path), Wanted())
+
+
+def test_too_many_samples_are_refused_before_they_are_read(tmp_path):
+    path = str(tmp_path / "x.npy")
+    huge = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(100_000_000,))
+    del huge
+    with pytest.raises(UsageError, match=r"100000000 samples, more than 20000000: take a part with --range"):
+        read_series(path, Wanted())
+    assert len(read_series(path, Wanted(first=99_999_000)).values) == 1000
+
+
+def test_parquet(tmp_path):
+    path = str(tmp_path / "x.parquet")
+    table = pa.table({"time": [0.0, 0.5, 1.0], "ipc": [1.0, 2.0, 3.0], "host": ["a", "a", "a"], "count": [1, 2, 4]})
+    parquet.write_table(table, path)
+    assert read_series(path, Wanted("ipc")).values.tolist() == [1, 2, 3]
+    assert read_series(path, Wanted("count")).interval_s == 0.5
+    assert read_series(path, Wanted("ipc/count", first=1)).values.tolist() == [1, 0.75]
+    with pytest.raises(UsageError, match="no column 'host'"):
+        read_series(path, Wanted("host"))
+    parquet.write_table(pa.table({"x": [1.0, None, 3.0]}), path)
+    with pytest.raises(NoDataError, match="sample 2 of x is nan"):
+        read_series(path, Wanted())
+    parquet.write_table(pa.table({"x": ["a"]}), path)
+    with pytest.raises(NoDataError, match="no column of numbers"):
+        read_series(path, Wanted())
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(NoDataError, match="not a Parquet file"):
+        read_series(path, Wanted())
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(NoDataError, match="no such file"):
+        read_series(str(tmp_path / "x.csv"), Wanted())
+
+
+def test_rows_in_batches():
+    lines = ["# c\n", "time,ipc\n", "0,1\n", "1,2\n", "", "2,3\n", "3,4\n", "4,5\n"]
+    assert [batch.tolist() for batch in batches(lines, "x", None, 2)] == [[1, 2], [3, 4], [5]]
+    perf = [line + "\n" for line in PERF.splitlines()]
+    assert [batch.tolist() for batch in batches(perf, "x", "ref-cycles", 9)] == [[10_000_000, 10_000_000]]
+    for bad, message in (("nan\n", "line 2 holds nan"), ("x\n", "line 2 holds no number")):
+        with pytest.raises(NoDataError, match=message):
+            list(batches(["1\n", bad], "x", None, 9))
+
+
+@pytest.mark.parametrize(
+    ("count", "value"),
+    [
+        ("12,345,678", 12345678),
+        ("1,234.5", 1234.5),
+        ("5,01", 5.01),
+        ("1.234.567", 1234567),
+        ("1.234,5", 1234.5),
+        ("7", 7),
+    ],
+)
+def test_numbers_of_any_locale(count, value):
+    assert read(f"     0.005000000 {count} msec cpu-clock\n", "cpu-clock").values.tolist() == [value]
