@@ -19,7 +19,7 @@ from incprof.errors import UsageError
 Rule = Literal["adaptive", "window"]
 RULES: tuple[Rule, ...] = ("adaptive", "window")
 MAX_WINDOW = 32768
-MAX_MEMORY = 1 << 24
+MIN_MEMORY, MAX_MEMORY = 512, 1 << 24
 LEVELS = 32
 ROOM = 64 * LEVELS
 
@@ -45,7 +45,7 @@ class Dpd:
         rule: When a lag is a period.
         matches: For `rule="window"`.
         tolerance: Whether a loop goes on over a single odd, missing or additional sample.
-        memory: How many samples predictions look back on outside of the window; 0, or a power of two from 64 to 2^24.
+        memory: How many samples predictions look back on outside of the window; 0, or a power of two from 512 to 2^24.
 
     Raises:
         UsageError: an argument is out of its range.
@@ -66,8 +66,8 @@ class Dpd:
             raise UsageError(f"rule {rule!r}: must be one of {', '.join(RULES)}")
         if matches is not None and (rule != "window" or not 1 <= matches <= MAX_WINDOW):
             raise UsageError(f"matches {matches!r}: needs rule 'window' and a number from 1 to {MAX_WINDOW}")
-        if memory and not (64 <= memory <= MAX_MEMORY and memory & (memory - 1) == 0):
-            raise UsageError(f"memory {memory}: must be 0, or a power of two from 64 to {MAX_MEMORY} samples")
+        if memory and not (MIN_MEMORY <= memory <= MAX_MEMORY and memory & (memory - 1) == 0):
+            raise UsageError(f"memory {memory}: must be 0, or a power of two from {MIN_MEMORY} to {MAX_MEMORY} samples")
         self._options = {
             "rule": RULES.index(rule),
             "matches": matches or 0,

@@ -62,7 +62,8 @@ class DpdValues:
         window: N, 2 to 32768 samples.
         lags: M, 2 to 32768: periods below it are found; `window` unless given. Two frequencies close to each other are
             told from one period where M is above twice that period.
-        every: Samples from one look at d to the next: as late may a period be noticed, or its end.
+        every: Samples from one look at d to the next: as late may a period be noticed, or its end. Such that looking
+            takes a small share of the time, unless given.
         confidence: Least ratio of a maximum of d to the minimum after it, above 1. Noise alone reaches 1.5.
 
     Raises:
@@ -70,14 +71,16 @@ class DpdValues:
         IncprofError: the library cannot be loaded.
     """
 
-    def __init__(self, window: int = 100, *, lags: int | None = None, every: int = 16, confidence: float = 2.5) -> None:
+    def __init__(
+        self, window: int = 100, *, lags: int | None = None, every: int | None = None, confidence: float = 2.5
+    ) -> None:
         lags = window if lags is None else lags
         check(window, lags)
-        if every < 1 or every > MOST:
+        if every is not None and not 1 <= every <= MOST:
             raise UsageError(f"every {every}: must be 1 to {MOST} samples")
         if not 1 < confidence < np.inf:
             raise UsageError(f"confidence {confidence:g}: must be above 1")
-        options = {"window": window, "lags": lags, "capacity": 2 * MOST, "every": every, "confidence": confidence}
+        options = {"window": window, "lags": lags, "capacity": 2 * MOST, "every": every or 0, "confidence": confidence}
         self.window, self.lags = window, lags
         self._native = native()
         made = self._native.dpd_values_create(ffi.new("struct dpd_values_options *", options))
@@ -165,7 +168,7 @@ def detect(
     window: int = 100,
     *,
     lags: int | None = None,
-    every: int = 16,
+    every: int | None = None,
     confidence: float = 2.5,
     ahead: tuple[int, ...] = (),
 ) -> ValueTrace:

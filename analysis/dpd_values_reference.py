@@ -16,9 +16,11 @@ GROWTH, GROWTH_FLOOR, UNSEEN = 1.6, 0.05, 1.6
 class DpdValuesReference:
     """One series; the arguments are those of `DpdValues`."""
 
-    def __init__(self, window: int = 100, *, lags: int | None = None, every: int = 16, confidence: float = 2.5) -> None:
-        self.every, self.least = every, confidence
-        self.window, self.lags = window, lags or window
+    def __init__(
+        self, window: int = 100, *, lags: int | None = None, every: int | None = None, confidence: float = 2.5
+    ) -> None:
+        self.window, self.lags, self.least = window, lags or window, confidence
+        self.every = every or 1 + (self.window + self.lags - 1) // 64
         self.past = np.zeros(0)  # the latest first
         self.count = self.period = self.to_start = 0
         self.ratio = 0.0

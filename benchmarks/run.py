@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
     collector,
+    dpd,
     heartbeat_files,
     heartbeat_prediction,
     heartbeat_programs,
@@ -58,6 +59,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)
+    yield from dpd.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
     name, program, long, short = _large_code(bed)

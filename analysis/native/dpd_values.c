@@ -7,7 +7,7 @@
 
 /* Samples between two moves of the ring's content, and samples after each of which one rounded sum is made again. */
 #define SLACK 2048
-#define AGAIN 8
+#define AGAIN 16
 #define EXACT 9007199254740992.0 /* 2^53 */
 
 static bool filled(const struct dpd_values_options *given, struct dpd_values_options *options)
@@ -24,7 +24,7 @@ static bool filled(const struct dpd_values_options *given, struct dpd_values_opt
     if (options->capacity == 0)
         options->capacity = options->window + options->lags;
     if (options->every == 0)
-        options->every = 16;
+        options->every = 1 + (options->window + options->lags - 1) / 64;
     if (options->confidence == 0)
         options->confidence = 2.5;
     return options->capacity >= options->window + options->lags && options->capacity <= 2 * DPD_VALUES_MOST &&

@@ -113,7 +113,7 @@ def test_memory_goes_with_the_detector() -> None:
     assert detector.feed(block, ahead=(2,)).predicted.tolist() == whole.predicted[:, 300:].tolist()
 
 
-@pytest.mark.parametrize("memory", [-1, 63, 100, 1 << 25])
+@pytest.mark.parametrize("memory", [-1, 256, 1000, 1 << 25])
 def test_bad_memory(memory: int) -> None:
     with pytest.raises(UsageError, match=f"memory {memory}"):
         Dpd(10, memory=memory)

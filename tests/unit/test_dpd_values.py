@@ -61,7 +61,7 @@ def test_rounding_does_not_add_up() -> None:
     st.integers(0, 2**32),
     st.integers(2, 50),
     st.integers(2, 70),
-    st.sampled_from([1, 3, 16]),
+    st.sampled_from([None, 1, 3, 16]),
     st.sampled_from([0.0, 0.1, 0.4]),
 )
 def test_like_the_reference(seed: int, window: int, lags: int, every: int, noise: float) -> None:

@@ -47,15 +47,14 @@ struct dpd_options {
     int32_t rule;      /* enum dpd_rule */
     int32_t matches;   /* N of DPD_WINDOW. 0: as window, and changes with it */
     int32_t tolerance; /* 1: a loop goes on over a single odd, missing or additional sample. 0: it ends there */
-    int32_t
-        memory; /* Samples that predictions look back on outside of the window: a power of two, 64 to 2^24. 0: none */
+    int32_t memory;    /* Samples that predictions look back on: a power of two, 512 to 2^24. 0: the window */
     int32_t reserved[10];
 };
 
 /* A loop: samples first .. last repeat with this period, and with no part of it. Indices count from 0. */
 struct dpd_loop {
-    int32_t period; /* samples */
-    uint32_t id;    /* 1, 2, ... as they come; the same loop again has the same id. 0: more loops than are kept apart */
+    int32_t period;  /* samples */
+    uint32_t id;     /* 1, 2, ... as they come; the same loop again has the same. 0: more than are kept apart */
     uint32_t visits; /* how often it has come, this time included */
     uint32_t odd;    /* samples that it went on over (tolerance) */
     uint64_t hash;   /* of its content, the same whichever sample of it comes first */

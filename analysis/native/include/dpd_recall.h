@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECALL_ORDERS 6 /* lengths of pieces, the longest first: 32, 16, 8, 4, 2, 1 */
-#define RECALL_LONGEST 32
+#define RECALL_ORDERS 8
+#define RECALL_LONGEST 256 /* samples in the longest piece */
 
 /* Arrays lie in the detector's memory. */
 struct recall {

@@ -26,7 +26,7 @@ struct dpd_values_options {
     int32_t window;    /* N. 0: 100 */
     int32_t lags;      /* M. 0: as window */
     int32_t capacity;  /* Largest N + M that dpd_values_resize may set. 0: N + M */
-    int32_t every;     /* Samples from one look at d(m) to the next. 0: 16 */
+    int32_t every;     /* Samples from one look at d(m) to the next. 0: (N + M) / 64, at least 1 */
     double confidence; /* Least ratio of a maximum of d and the minimum after it. 0: 2.5 */
     int64_t reserved[6];
 };
