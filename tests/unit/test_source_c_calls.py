@@ -75,7 +75,8 @@ def test_a_body(source: str, made: str) -> None:
 def test_a_loop(body: str, made: str | None) -> None:
     found = re.sub(r"\s+", " ", with_calls(f"void f(int a) {{ {body} }}", Beat(1, 0, 0)))
     expected = {
-        "for": "for (;;) { ekg_begin(1); { if (a) { ekg_end(1); continue; } else { ekg_end(1); break; } } ekg_end(1); }",
+        "for": "for (;;) { ekg_begin(1); { if (a) { ekg_end(1); continue; } else { ekg_end(1); break; } } "
+        "ekg_end(1); }",
         "while": "while (a) { ekg_begin(1); { switch (a) { case 1: break; default: { ekg_end(1); continue; } } } "
         "ekg_end(1); }",
     }
