@@ -157,9 +157,9 @@ def counted(tree: Tree, paths: list[Path], show: bool) -> Count:
 
 
 def what_became(refusal: str | None, failure: str | None) -> str:
-    """A word, or the reason without numbers."""
+    """A word, or the reason without its numbers."""
     if refusal:
-        return re.sub(r",? (?:of )?line \d+", "", refusal) if "line" in refusal else refusal
+        return re.sub(r"\bline \d+", "a line", re.sub(r",? (?:of )?line \d+$|,? of line \d+", "", refusal))
     return "failed" if failure else "patched"
 
 
