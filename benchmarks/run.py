@@ -24,6 +24,7 @@ from benchmarks import (
     heartbeat_programs,
     heartbeats,
     largecode,
+    periods,
     selfanalyze,
 )
 from benchmarks.bed import Bed
@@ -60,6 +61,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)
     yield from dpd.benchmarks(bed)
+    yield from periods.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
     name, program, long, short = _large_code(bed)
