@@ -56,6 +56,8 @@ def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
     names = in_wheel(wheel)
     wanted = {"incprof/_lib/libincprof.so", "incprof/analysis/__init__.py", "incprof/py.typed", "incprof/cli.py"}
     assert wanted <= names
+    assert {"incprof/_lib/libincprof_native.so", "incprof/include/dpd.h", "incprof/_lib/pkgconfig/dpd.pc"} <= names
+    assert not [name for name in names if name.startswith("incprof/analysis/native")]
     heartbeats = {"__init__.py", "py.typed", "_lib/libappekg.so", "_lib/libappekg.so.1", "_lib/libappekg.a"}
     heartbeats |= {"include/appekg.h", "fortran/appekg.f90", "fortran/appekg_fortran.h", "_lib/pkgconfig/appekg.pc"}
     assert {f"appekg/{name}" for name in heartbeats} <= names
@@ -178,3 +180,19 @@ def test_cmake_alone_installs_the_library(checkout: Path, tmp_path: Path) -> Non
     # The loader finds a bare name where it looks.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries[0].parent), "LD_PRELOAD": "libincprof.so"}
     assert run("true", env=environment) == ""
+    check_detector(prefix, libraries[0].parent)
+
+
+def check_detector(prefix: Path, libraries: Path) -> None:
+    """Build a program with the periodicity detector, by pkg-config where there is one."""
+    source = prefix / "period.c"
+    source.write_text(
+        "#include <dpd.h>\n#include <stdio.h>\n"
+        "int main(void) { int period; for (int i = 0; i < 50; i++) DPD(i % 7, &period); return period != 7; }\n"
+    )
+    flags = f"-I{prefix}/include -L{libraries} -lincprof_native"
+    if shutil.which("pkg-config") is not None:
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(libraries / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "dpd", env=environment)
+    run("gcc", source, "-o", prefix / "period", *flags.split(), f"-Wl,-rpath,{libraries}")
+    run(prefix / "period")
