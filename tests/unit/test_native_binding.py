@@ -18,7 +18,7 @@ def test_the_generated_binding_is_that_of_the_headers(tmp_path: Path) -> None:
 
 
 def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(IncprofError, match="INCPROF_NATIVE_LIB=.*no such file"):
+    with pytest.raises(IncprofError, match=r"INCPROF_NATIVE_LIB=.*no such file"):
         _native.find({"INCPROF_NATIVE_LIB": str(tmp_path / "none.so")})
     monkeypatch.setattr(_native, "candidates", lambda: iter([tmp_path / "none.so"]))
     with pytest.raises(IncprofError, match="was not found; install incprof again"):
@@ -36,5 +36,5 @@ def test_a_library_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 def test_a_library_of_another_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("incprof.__version__", "999.0")
-    with pytest.raises(IncprofError, match="and this package of 999.0"):
+    with pytest.raises(IncprofError, match=r"and this package of 999\.0"):
         _native.native.__wrapped__()
