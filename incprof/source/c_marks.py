@@ -33,7 +33,7 @@ _PIECE = re.compile(
     rb"(?P<within>%b)" % _WITHIN
     + rb"|(?P<space> ?)(?:(?:%b ?)++(?P<close>%b)?|(?P<alone>%b))" % (_BEFORE, _CLOSE, _CLOSE)
     + rb'|(?P<quoted>\\.|"(?:\\.|[^"\\])*"'
-    + rb"|'(?:\\.|[^'\\])+'"
+    + rb"|'(?:\\.|[^'\\]){1,12}'"  # shorter than any of ours: 1'000 is no character
     + rb"|//.*"
     + rb"|/\*(?:.*?\*/|.*))"
 )

@@ -14,15 +14,16 @@ _LINE_COMMENT = rb"//(?:[^\\\n]++|\\\r?\n|\\)*+"
 _BLOCK_COMMENT = rb"/\*.*?(?:\*/|\Z)"
 _RAW = rb'(?<![A-Za-z0-9_])(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)'
 _STRING = rb'"(?:[^"\\\n]++|\\\r?\n|\\.)*+"?'
-_CHARACTER = rb"(?<![0-9a-fA-F])'(?:[^'\\\n]++|\\.)*+'?"
+_CHARACTER = rb"'(?:[^'\\\n]++|\\.)*+'?"
+_NUMBER = rb"(?<![\w.])\.?[0-9](?:[\w.]|'(?=\w))*+"  # 1'000 is no character
 _DIRECTIVE = (
     rb"^[ \t\f\v]*#(?:[^\n\\/\"']++|\\\r?\n|\\.?|%b|%b|/|\"(?:[^\"\\\n]++|\\.)*+\"?|'(?:[^'\\\n]|\\.){1,4}'|')*+"
     % (_LINE_COMMENT, _BLOCK_COMMENT)
 )
 _COMMENT = rb"(?P<comment>%b|%b)" % (_LINE_COMMENT, _BLOCK_COMMENT)
 _TOKEN = re.compile(
-    rb"(?P<directive>%b)|%b|(?P<string>%b|%b|%b)|(?P<bracket>[{}()\[\]])"
-    % (_DIRECTIVE, _COMMENT, _RAW, _STRING, _CHARACTER),
+    rb"(?P<directive>%b)|%b|(?P<string>%b|%b|%b)|(?P<bracket>[{}()\[\]])|(?P<number>%b)"
+    % (_DIRECTIVE, _COMMENT, _RAW, _STRING, _CHARACTER, _NUMBER),
     re.M | re.S,
 )
 _NAME = re.compile(rb"[ \t\f\v]*#[ \t]*([a-z_]*)\s*(.*)", re.S)
@@ -106,7 +107,7 @@ def read_text(data: bytes, *, cpp: bool) -> Text:
             bare[start:end] = blanks(data[start:end])
         elif kind == "comment":
             bare[start:end] = blanks(token[0])
-        else:
+        elif kind == "string":
             bare[start + 1 : end - 1] = blanks(data[start + 1 : end - 1])
     reader.close(len(data), bare)
     text.bare = bytes(bare)

@@ -151,3 +151,9 @@ def test_a_line_of_megabytes(piece: bytes) -> None:
     """Done in time that is linear in its length; were it not, this would not end."""
     data = piece * (1 << 18) + b"incprof"
     assert len(strip_c(data)) <= len(data)
+
+
+def test_numbers_with_apostrophes_hide_nothing() -> None:
+    first, last = b"for (i = 0; i < 1'000; i++) ", b"f(2'000);"
+    made = first + before(b"EKG_SCOPE(2);", brace=True) + last + after() + b"\n"
+    assert strip_c(made) == first + last + b"\n"

@@ -206,6 +206,12 @@ def test_pragmas_that_take_loops_as_one_leave_the_innermost() -> None:
     assert [loop.refusal is None for loop in loops] == [False, True, True]
 
 
+def test_characters_and_numbers_with_apostrophes() -> None:
+    values = "1'000 + 0xa'b + '\\'' + L'}' + u8'{'"
+    text = f"int f(int a) {{ switch (a) {{ case'{{': return {values}; }} return '\"'; }}\nint g() {{ return 1; }}\n"
+    assert refusals(cpp(text)) == {"f": None, "g": None}
+
+
 def test_what_loops_say_of_themselves() -> None:
     loop = "    for (int i = 0; i < n; i++) {\n        while (n)\n            n--;\n    }\n"
     text = f"int f(int n)\n{{\n{loop}    do g(); while (n);\n}}\n"
