@@ -18,6 +18,8 @@ SMALLEST = 2
 GRID = 1.15
 # Share of the greatest coverage that is as good as all of it.
 NEARLY = 0.95
+# Of a long series so many values in random order tell what chance does.
+SHUFFLED = 65_536
 
 
 def tune(x: FloatArray, options: PatternOptions, noise: float) -> tuple[Scan | None, tuple[Tried, ...]]:
@@ -70,12 +72,13 @@ def coverage(found: Scan, samples: int, options: PatternOptions) -> float:
 def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> float:
     """Return what a window covers on the mean of a few random orders of the same values: what repeats by accident."""
     draw = np.random.default_rng(options.seed)
-    orders = [draw.permutation(x) for _ in range(options.shuffles)]
+    size = max(min(len(x), SHUFFLED), 20 * window)
+    orders = [draw.permutation(x)[:size] for _ in range(options.shuffles)]
     covered = np.zeros(len(orders))
 
     def visit(index: int) -> None:
         found = scan(orders[index], window, options, noise_level(orders[index]))
-        covered[index] = coverage(found, len(x), options)
+        covered[index] = coverage(found, len(orders[index]), options)
 
     spread(visit, range(len(orders)), options.threads)
     return float(covered.mean()) if len(covered) else 0.0
