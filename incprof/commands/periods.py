@@ -5,7 +5,7 @@
     incprof periods perf.txt --column instructions/cycles      # perf stat -I 5 -e instructions,cycles -o perf.txt
     incprof periods gmon-app --column self:solve
     incprof periods node1.npy --compare node2.npy --compare node3.npy
-    incprof sample -i 5ms -- ./app | incprof periods --follow -
+    some-sampler | incprof periods --follow -
 
 SERIES is a table of text, .npy, .parquet, the output of perf stat -I, a run directory or a directory of heartbeats.
 docs/periods.md explains input and output.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 INSTANCES = 10
 MOST_PATTERNS = 6
-# More points than a page has columns: of longer series, the least and the greatest value of each column.
-COLUMNS = 2000
+# As many as a page has columns: of longer series, the least and the greatest value of each column.
+COLUMNS = 1000
 WIDTH_IN, ROW_IN, DPI = 10.0, 2.4, 150
 STYLE: dict[str, Any] = {
     "svg.hashsalt": "incprof",
@@ -69,7 +69,7 @@ def _series(axes: Axes, x: FloatArray, name: str, interval_s: float | None, foun
     """Draw the series, and its periodic regions in the colours of their patterns."""
     scale, unit = _unit(interval_s, len(x))
     low, high, where = envelope(x)
-    axes.fill_between(where * scale, low, high, color="#555555", linewidth=0.4, step="mid")
+    axes.fill_between(where * scale, low, high, color="#555555", linewidth=0.4)
     for number, pattern in enumerate(found.patterns):
         for start, end in pattern.regions.tolist():
             axes.axvspan(start * scale, end * scale, color=COLOURS[number % len(COLOURS)], alpha=0.3, linewidth=0)
