@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Result
 from incprof.analysis import dtw
 from incprof.analysis.patterns import find_patterns
 from incprof.analysis.patterns_results import Patterns
-from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile
+from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile, stretch
 
 PEERS = ("dtaidistance", "tslearn", "aeon")
 HERTZ, MINUTES = 200, (1, 3, 5, 10, 15, 30, 45)
@@ -32,6 +33,7 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
     yield "periods-distances", lambda: distances(bed)
     for name in SHAPES:
         yield f"periods-{name}", functools.partial(profiles, name)
+    yield "periods-random", random_series
 
 
 def distances(bed: Bed) -> list[Result]:
@@ -118,6 +120,21 @@ def profiles(name: str) -> list[Result]:
         Result(period, "at least 95 %", seen, min(covered) >= 0.95),
         Result("the same, false periodic time", "at most 1 %", f"{100 * max(false):.2f} % or less", max(false) <= 0.01),
     ]
+
+
+def random_series() -> Result:
+    """Series in which nothing repeats, of six kinds: how many are given a pattern."""
+    claimed = count = 0
+    for seed in range(60):
+        for samples in (300, 500, 1500, 3000):
+            draw = np.random.default_rng(seed)
+            white = draw.standard_normal(samples)
+            series = [white, stretch(samples, draw), draw.exponential(size=samples) ** 3]
+            series += [lfilter([1], [1, -memory], white) for memory in (0.5, 0.9, 0.98)]
+            claimed += sum(bool(find_patterns(each).patterns) for each in series)
+            count += len(series)
+    what = "random series that are given a pattern (white, smooth, plateaus, heavy tails)"
+    return Result(what, "none", f"{claimed} of {count}", claimed == 0)
 
 
 def _timed(truth: Truth) -> tuple[float, float]:
