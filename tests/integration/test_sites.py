@@ -264,7 +264,7 @@ def test_source_that_is_not_there(phases, tmp_path, capsys):
 
 def test_a_parallel_region_is_the_loop_in_it(tmp_path, capsys):
     omp = Program(
-        tmp_path, EXAMPLES, "omp.c", arguments=["0.1"], flags="-O2 -g -pg -fopenmp", env={"OMP_NUM_THREADS": "2"}
+        tmp_path, EXAMPLES, "omp.c", arguments=["0.3"], flags="-O2 -g -pg -fopenmp", env={"OMP_NUM_THREADS": "2"}
     )
     site = omp.site(capsys, "compute_forces")
     assert (site["name"], site["file"]) == ("compute_forces:loop", "omp.c")
