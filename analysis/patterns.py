@@ -120,7 +120,7 @@ def _theta(x: FloatArray, found: Scan, noise: float, options: PatternOptions) ->
         return 0.0
     chosen = np.unique(np.linspace(0, len(found.starts) - 1, LOOKED_AT).round().astype(np.int64))
     thetas = []
-    for start in found.starts[chosen].tolist():
+    for start in np.clip(found.starts[chosen], found.window, len(x) - found.window).tolist():
         f = lags(x[start - found.window : start + found.window], options.metric)
         half = x[start : start + found.window]
         thetas.append(allowed(f, carriers(half), noise, options)[0] / usual(f))

@@ -22,6 +22,10 @@ from incprof.model import FloatArray, IntArray
 # Mean step of DTW, as a share of the range of values, within which instances are the same (the paper's 1 %).
 SAME = 0.01
 CHUNK = 4096
+# What is too much is left out, so that no series takes hours: merges of components beyond the largest so many, and of
+# two large components the pairs beyond so many, spread evenly. Up to here the result is exact.
+MOST_PARTS = 128
+MOST_SIDE, MOST_PAIRS = 2048, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def exact_clusters(packed: Pack, heights: Heights, options: PatternOptions) -> I
 def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: PatternOptions) -> IntArray:
     """Do the same with the merges that matter: those between components within the floor, up to the ceiling."""
     _join_by_middles(packed, forest, heights.floor, options)
-    parts = forest.components()
+    parts = _largest_first(forest)[:MOST_PARTS]
     merges: list[tuple[float, int, int]] = []
     for one in range(len(parts)):
         for other in range(one + 1, len(parts)):
@@ -102,10 +106,17 @@ def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: Patte
     return numbered(np.array([forest.root(index) for index in range(len(packed))]))
 
 
+def _largest_first(forest: Forest) -> list[IntArray]:
+    """Return the components, those of equal size in order of time."""
+    return sorted(forest.components(), key=lambda part: (-len(part), part[0]))
+
+
 def _join_by_middles(packed: Pack, forest: Forest, floor: float, options: PatternOptions) -> None:
     """Join components whose middle instances lie within the floor: the largest left with all others, until none is."""
-    parts = sorted(forest.components(), key=lambda part: (-len(part), part[0]))
-    while len(parts) > 1:
+    parts = _largest_first(forest)
+    for _ in range(MOST_PARTS):
+        if len(parts) < 2:
+            break
         middle = np.array([part[len(part) // 2] for part in parts])
         left, right = np.full(len(parts) - 1, middle[0]), middle[1:]
         close = dtw.distances(packed, left, right, limit=floor, threads=options.threads) <= floor
@@ -116,15 +127,12 @@ def _join_by_middles(packed: Pack, forest: Forest, floor: float, options: Patter
 
 def _least(packed: Pack, one: IntArray, other: IntArray, ceiling: float, options: PatternOptions) -> float:
     """Return the least distance between two components, or inf if that is beyond the ceiling."""
+    one, other = _at_most(one, MOST_PAIRS // min(len(other), MOST_SIDE)), _at_most(other, MOST_SIDE)
     left, right = np.repeat(one, len(other)), np.tile(other, len(one))
-    bound = np.concatenate(
-        [dtw.bounds(packed, left[at : at + 2**18], right[at : at + 2**18]) for at in range(0, len(left), 2**18)]
-    )
+    bound = dtw.bounds(packed, left, right)
     order = np.argsort(bound, kind="stable")
-    least = ceiling
-    found = np.inf
-    size = 64
-    at = 0
+    least, found = ceiling, np.inf
+    at, size = 0, 64
     while at < len(order):
         chosen = order[at : at + size]
         chosen = chosen[bound[chosen] <= least]
@@ -135,6 +143,13 @@ def _least(packed: Pack, one: IntArray, other: IntArray, ceiling: float, options
         least = min(least, found)
         at, size = at + size, min(size * 4, CHUNK)
     return found if found <= ceiling else np.inf
+
+
+def _at_most(members: IntArray, most: int) -> IntArray:
+    """Return the members, or so many of them, spread evenly."""
+    if len(members) <= most:
+        return members
+    return members[np.linspace(0, len(members) - 1, most).round().astype(np.int64)]
 
 
 class Forest:

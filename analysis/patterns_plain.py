@@ -30,6 +30,16 @@ def chance(pieces: float) -> float:
     return max(few, 1 - 4.35 / math.sqrt(pieces))
 
 
+def pieces(noisy: float, first: int, half: int) -> float:
+    """Return how many independent values a window holds.
+
+    Its noise has a new one in each sample, what lies under the noise only one in `first`. noisy: what noise is of the
+    usual distance.
+    """
+    signal, noise = 1 - noisy * noisy, noisy * noisy
+    return half / (signal * signal * first + noise * noise)
+
+
 def usual(f: FloatArray) -> float:
     """Return what f is where nothing repeats: its median, or its mean where the repeats are most of it."""
     shifts = np.sort(f[:-1])
@@ -46,13 +56,14 @@ def carriers(half: FloatArray) -> float:
 def allowed(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> tuple[float, int]:
     """Return the greatest distance that is a dip, and the first shift at which one counts."""
     half, reference = len(f), usual(f)
-    up = np.flatnonzero(f[:-1] >= UP * reference)
-    first = int(up[0]) + 1 if len(up) else half
     floor = noise * (2 / math.sqrt(math.pi) * half if options.metric == "l1" else math.sqrt(2 * half))
+    floor = min(floor, reference)
+    up = np.flatnonzero(f[:-1] >= floor + UP * (reference - floor))
+    first = int(up[0]) + 1 if len(up) else half
     if options.theta:
         close = options.theta * reference
     else:
-        close = min((floor + reference) / 2, chance(min(half / first, spread)) * reference)
+        close = min((floor + reference) / 2, chance(min(pieces(floor / reference, first, half), spread)) * reference)
     return max(close, ZERO * reference), first
 
 

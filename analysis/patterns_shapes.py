@@ -14,6 +14,9 @@ from incprof.model import FloatArray, IntArray
 # Regions are of one kind when their shapes, laid over each other as well as it goes, differ by less than this share of
 # what unlike shapes would.
 ALIKE = 0.5
+# Smaller regions than the largest so many need not be laid over: what is like a kind is found by looking for it. A
+# group of lengths with more kinds has no shape worth the name.
+MOST_RUNS, MOST_KINDS = 1000, 64
 # Instances in the mean that is a region's shape.
 AVERAGED = 9
 # Edges further than the period over this from where instances begin all count the same.
@@ -42,12 +45,13 @@ class Kind:
 def kinds_of(x: FloatArray, runs: list[Run], options: PatternOptions) -> list[Kind]:
     """Sort regions by shape, the largest region first; each finds the kind that it is most like, or is a new one."""
     kinds: list[Kind] = []
-    for run in sorted(runs, key=lambda run: (-run.samples, run.boundaries[0])):
+    for run in sorted(runs, key=lambda run: (-run.samples, run.boundaries[0]))[:MOST_RUNS]:
         shape, spread = shape_of(x, run)
         fits = [lay_over(kind.shape, shape) for kind in kinds]
         best = min(range(len(fits)), key=lambda index: fits[index][0], default=-1)
         if best < 0 or fits[best][0] > ALIKE:
-            kinds.append(Kind(shape, [run], [0], [spread]))
+            if len(kinds) < MOST_KINDS:
+                kinds.append(Kind(shape, [run], [0], [spread]))
             continue
         kinds[best].runs.append(run)
         kinds[best].shifts.append(fits[best][1] if options.align else 0)

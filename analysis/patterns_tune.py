@@ -17,7 +17,7 @@ from incprof.model import FloatArray
 SMALLEST = 2
 GRID = 1.15
 # Share of the greatest coverage that is as good as all of it.
-NEARLY = 0.95
+NEARLY = 0.9
 # Of a long series so many values in random order tell what chance does.
 SHUFFLED = 65_536
 

@@ -39,6 +39,14 @@ static double chance(double pieces)
     return many > few ? many : few;
 }
 
+/* How many independent values a window holds: its noise has a new one in each sample, what lies under the noise only
+ * one in `first`. noisy: what noise is of the usual distance. */
+static double pieces(double noisy, int64_t first, int64_t L)
+{
+    double signal = 1 - noisy * noisy, noise = noisy * noisy;
+    return (double)L / (signal * signal * (double)first + noise * noise);
+}
+
 /* The value of rank `rank` in values, which are put in another order: Hoare's selection. */
 static double ranked(double *values, int64_t count, int64_t rank)
 {
@@ -98,15 +106,16 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
     double reference = usual(f, L, scratch);
     if (!(reference > 0))
         return 0;
+    double noise = closeness->noise * (manhattan ? 1.1283791670955126 * (double)L : sqrt(2.0 * (double)L));
+    noise = smaller(noise, reference);
     /* Of a smooth series the first shifts are close without being periods: dips count once f has been up. */
     int64_t first = 1;
-    while (first < L && f[first - 1] < 0.7 * reference)
+    while (first < L && f[first - 1] < noise + 0.7 * (reference - noise))
         first++;
-    double noise = closeness->noise * (manhattan ? 1.1283791670955126 * (double)L : sqrt(2.0 * (double)L));
     double close = closeness->theta * reference;
     if (!(closeness->theta > 0)) {
-        double most = chance(smaller((double)L / (double)first, carriers)) * reference, half = (noise + reference) / 2;
-        close = half < most ? half : most;
+        double half = (noise + reference) / 2;
+        close = smaller(half, chance(smaller(pieces(noise / reference, first, L), carriers)) * reference);
     }
     close = close > ZERO * reference ? close : ZERO * reference;
     *allowed = close;
