@@ -18,7 +18,7 @@ from incprof.analysis.patterns_tune import coverage, covered_by_chance, tune
 from incprof.model import FloatArray, IntArray
 
 # Windows whose allowed dip is looked at, for the report.
-LOOKED_AT = 16
+LOOKED_AT = 8
 # Nothing is claimed unless the windows cover this many times what they cover of the same values in random order.
 BEYOND_CHANCE = 2.0
 

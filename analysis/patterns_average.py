@@ -6,6 +6,7 @@ the least there is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ from incprof.model import FloatArray, IntArray
 
 # Instances of one call. The sums of calls are added in order, so that threads change no byte.
 CHUNK = 64
+# Cells of all alignments that looking for a medoid may take.
+CELLS = 4e9
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,15 @@ class Average:
 
 
 def medoid(packed: Pack, options: PatternOptions) -> int:
-    """Return the instance with the least sum of DTW from the others: of all, or of `medoid_sample` spread evenly."""
+    """Return the instance with the least sum of DTW from the others.
+
+    Of all, or of `medoid_sample` spread evenly, and of very long instances of fewer, so that this takes seconds.
+    """
     members = np.arange(len(packed))
-    if not options.exact and len(packed) > options.medoid_sample > 0:
-        members = np.unique(np.linspace(0, len(packed) - 1, options.medoid_sample).round().astype(np.int64))
+    affordable = math.isqrt(int(2 * CELLS / float(np.median(packed.length)) ** 2)) + 2
+    most = min(options.medoid_sample, affordable)
+    if not options.exact and len(packed) > most > 0:
+        members = np.unique(np.linspace(0, len(packed) - 1, most).round().astype(np.int64))
     few = packed.take(members)
     sums = np.zeros(len(few))
     left, right = np.triu_indices(len(few), 1)

@@ -21,6 +21,8 @@ from incprof.model import FloatArray, IntArray
 
 # Mean step of DTW, as a share of the range of values, within which instances are the same (the paper's 1 %).
 SAME = 0.01
+# A little more than one instance usually differs from the next is no difference, however little they scatter.
+MORE = 1.25
 CHUNK = 4096
 # What is too much is left out, so that no series takes hours: merges of components beyond the largest so many, and of
 # two large components the pairs beyond so many, spread evenly. Up to here the result is exact.
@@ -66,7 +68,7 @@ def heights_of(packed: Pack, near: FloatArray, options: PatternOptions) -> Heigh
     whole = float(high - low) * float(np.median(packed.length)) if len(packed) else 0.0
     usual = float(np.median(near)) if len(near) else 0.0
     scatter = 1.4826 * float(np.median(np.abs(near - usual))) if len(near) else 0.0
-    floor = max(usual + 3 * scatter, SAME * whole)
+    floor = max(usual + 3 * scatter, MORE * usual, SAME * whole)
     return Heights(floor, max(options.ceiling * whole, floor))
 
 
