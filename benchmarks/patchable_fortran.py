@@ -3,7 +3,8 @@
 usage: python benchmarks/patchable_fortran.py [lapack|espresso]... [--scratch DIR] [--list]
 
 The sources are Debian's, fetched by benchmarks/realworld/common.sh, and copied. How many procedures there are is told
-by the compiler's symbols, not by the parser: one that the parser does not see counts as one without. Files that do not
+by the compiler's symbols, file by file: one that the parser does not see counts as one without. The parser also sees
+those in branches of `#if` that the compiler does not get; nothing is known of how these compile. Files that do not
 compile as they are (they lack a library's module) are left out.
 """
 
@@ -75,11 +76,16 @@ class Tree:
 
 @dataclass
 class Count:
-    """What became of the places of one program."""
+    """What became of the places of one program.
+
+    unseen: procedures of a file that its parser did not see. uncompiled: those of a file that only its parser saw.
+    """
 
     procedures: int = 0
     lines: int = 0
     seen: int = 0
+    unseen: int = 0
+    uncompiled: int = 0
     bodies: Counter[str] = field(default_factory=Counter)
     loops: Counter[str] = field(default_factory=Counter)
 
@@ -127,6 +133,8 @@ def count_file(tree: Tree, path: Path, show: bool) -> Count:
     data = path.read_bytes()
     file = parse_fortran(str(path), data, fixed=language_of(path.name, data) == "fixed")
     count = Count(written_procedures(path), data.count(b"\n"), len(file.functions))
+    count.unseen = max(count.procedures - count.seen, 0)
+    count.uncompiled = max(count.seen - count.procedures, 0)
     patch(path, file, lambda _: True)
     good, said = tree.compile(path)
     if not good:
@@ -151,6 +159,8 @@ def counted(tree: Tree, paths: list[Path], show: bool) -> Count:
             total.procedures += count.procedures
             total.lines += count.lines
             total.seen += count.seen
+            total.unseen += count.unseen
+            total.uncompiled += count.uncompiled
             total.bodies += count.bodies
             total.loops += count.loops
     return total
@@ -164,14 +174,15 @@ def what_became(refusal: str | None, failure: str | None) -> str:
 
 
 def report(name: str, count: Count) -> None:
-    print(f"{name}: {count.lines} lines, {count.procedures} procedures for the compiler, {count.seen} for the parser")
-    share = 100 * count.bodies["patched"] / max(count.procedures, count.seen, 1)
-    print(f"  bodies {count.bodies['patched']} patched and compiled, {share:.1f} %")
+    print(f"{name}: {count.lines} lines, {count.procedures} procedures for the compiler, {count.seen} for the parser:")
+    print(f"  {count.unseen} that it does not see, {count.uncompiled} that the compiler does not get")
+    share = 100 * count.bodies["patched"] / max(count.seen + count.unseen, 1)
+    print(f"  bodies {count.bodies['patched']} patched, {share:.1f} %; {count.bodies['failed']} failed to compile")
     for reason, number in count.bodies.most_common():
         if reason != "patched":
             print(f"    {number:6} {reason}")
     total = sum(count.loops.values())
-    print(f"  loops {count.loops['patched']} of {total}, {100 * count.loops['patched'] / max(total, 1):.1f} %")
+    print(f"  loops {count.loops['patched']} of {total} patched, {100 * count.loops['patched'] / max(total, 1):.1f} %")
     for reason, number in count.loops.most_common():
         if reason != "patched":
             print(f"    {number:6} {reason}")
