@@ -46,9 +46,14 @@ class Activity:
 def activity(profile: IntervalProfile, *, literal: bool) -> Activity:
     """Decide which functions are active in which interval.
 
-    literal: any self time counts (the paper). Otherwise at least 5 % of the interval, or else its largest function.
+    literal: any self time counts (the paper). Otherwise at least 5 % of the interval, or else its largest function, and
+    time outside all functions of the program never counts: no heartbeat can go there.
     """
     share = shares(profile.self_s)
+    if not literal:
+        code = np.array([function.is_code for function in profile.functions], dtype=np.bool_)
+        share.data[~code[share.indices]] = 0.0
+        share.eliminate_zeros()
     keep = share.data > 0 if literal else share.data >= MIN_SHARE
     if not literal:
         for i in np.flatnonzero(np.diff(share.indptr)):

@@ -50,6 +50,11 @@ class Function:
     file: str | None = None
     line: int | None = None
 
+    @property
+    def is_code(self) -> bool:
+        """False for what only keeps time that no function of the program has, such as `[libm.so.6]`."""
+        return not self.name.startswith("[")
+
 
 @dataclass(frozen=True, slots=True)
 class Process:

@@ -91,13 +91,21 @@ class Judge:
         return list(found.values())
 
     def _try(
-        self, heartbeat: int, index: int, kind: str, phases: tuple[int, ...], phase_pct: float, *, forced: bool = False
+        self,
+        heartbeat: int,
+        index: int,
+        kind: str,
+        phases: tuple[int, ...],
+        phase_pct: float,
+        *,
+        forced: bool = False,
+        around: bool = False,
     ) -> PlacedSite:
-        """Place one site. forced: also when no rate factor makes it cheap enough."""
+        """Place one site. forced: also when no rate factor makes it cheap enough. around: as for the placer."""
         name = self._profile.functions[index].name
         asked: Kind = "loop" if kind == "loop" else "body"
         try:
-            spot = self._placer.place(index, kind, phases)
+            spot = self._placer.place(index, kind, phases, around=around)
         except NoDataError as error:
             file, line = self._placer.begin(index)
             return PlacedSite(
@@ -108,10 +116,10 @@ class Judge:
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
         if not rate.too_often:
             return site
-        if site.kind == "loop" and not forced:
-            whole = self._try(heartbeat, index, "body", phases, phase_pct)
-            note = f"its body: its loop beats {rate.beats_hz:.3g} times a second, too often for any rate factor"
-            return whole if whole.refusal else replace(whole, note=note)
         often = f"{'up to ' if rate.basis == 'at most' else ''}{rate.beats_hz:.3g} times a second"
+        if site.kind == "loop" and not forced:
+            whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
+            note = f"its body: its loop beats {often}, too often for any rate factor"
+            return whole if whole.refusal else replace(whole, note=note)
         reason = f"beats {often}: whatever the rate factor, that costs {rate.overhead_pct:.2g} %"
         return replace(site, note=reason) if forced else replace(site, heartbeat=0, refusal=reason)

@@ -74,8 +74,10 @@ class Placer:
         begin = locate(self._run, self._profile, [self._profile.functions[i] for i in order], exe=self._exe)
         self._begin.update(zip(order, begin, strict=True))
 
-    def place(self, index: int, kind: str, phases: Sequence[int]) -> Spot:
+    def place(self, index: int, kind: str, phases: Sequence[int], *, around: bool = False) -> Spot:
         """Place a function of the profile: its body, or the loop that stands for some phases.
+
+        The body of a parallel region is a loop as well, unless one wants the function `around` it.
 
         Raises: NoDataError with the reason when it cannot be placed.
         """
@@ -84,8 +86,9 @@ class Placer:
         if begin.file is None or begin.line is None:
             return self._without_lines(index, kind)
         found = self._sources.function(begin.file, begin.line, name, entry=True)
-        if kind == "body" and not any(mark in name for mark in REGIONS):
-            return _body(found, Executions(self._calls_of(index), "counted"))
+        region = any(mark in name for mark in REGIONS)
+        if kind == "body" and (around or not region):
+            return _body(found, Executions(self._calls_of(index), "at most" if region else "counted"))
         code, chosen = self._code[index], list(phases)
         whole = bool(code.seconds[:, chosen].sum() < CALLS_FOR_OTHERS * code.whole[:, chosen].sum())
         return self._loop(index, found, Level(code, begin.file, whole=whole), phases)

@@ -33,7 +33,7 @@ class Example:
 
 PHASES = Example("phases.c", "0.3", ("gcc", "-O2", "-g", "-Wall", "-Werror"))
 MESH = Example("mesh.cpp", "0.5", ("g++", "-O2", "-g", "-std=c++17", "-Wall", "-Werror"))
-OMP = Example("omp.c", "0.5", ("gcc", "-O2", "-g", "-fopenmp", "-Wall", "-Werror"))
+OMP = Example("omp.c", "3", ("gcc", "-O2", "-g", "-fopenmp", "-Wall", "-Werror"))
 HEAT = Example("heat.f90", "0.5", ("gfortran", "-O2", "-g", "-Wall"), "--fflags")
 
 

@@ -271,6 +271,39 @@ def test_a_parallel_region_is_the_loop_in_it(tmp_path, capsys):
     assert site["line"] == omp.line("for (", after="void compute_forces")
 
 
+REGION = """
+#include <stdio.h>
+static __attribute__((noinline)) int step(int x) { __asm__ volatile("" : "+r"(x)); return x * 7 + 1; }
+static __attribute__((noinline)) int region(void)
+{
+    int sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < 1000; i++)
+        for (int j = 0; j < 1000; j++)
+            sum += step(j);
+    return sum;
+}
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 300; i++)
+        sum += region();
+    printf("%d\\n", sum);
+    return 0;
+}
+"""
+
+
+def test_a_region_whose_loop_beats_too_often_gives_way_to_the_function_around_it(tmp_path, capsys):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "region.c").write_text(REGION)
+    flags, env = "-O2 -g -pg -fopenmp", {"OMP_NUM_THREADS": "1"}
+    program = Program(tmp_path, tmp_path / "text", "region.c", flags=flags, env=env)
+    (site,) = program.ask(capsys)["sites"]
+    assert (site["name"], site["basis"], site["rate_factor"]) == ("region:body", "at most", 1)
+    assert "too often for any rate factor" in site["note"]
+
+
 def test_names_by_hand(stages, templates, capsys):
     def error(program, *args):
         assert main(["sites", str(program.run), "--source", str(program.tree), *args]) == 2

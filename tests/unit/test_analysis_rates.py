@@ -76,8 +76,9 @@ def test_a_factor_is_needed_and_enough(hz, pair, skipped):
 
     assert found.overhead_pct == pytest.approx(overhead(found.factor))
     assert found.too_often == (found.overhead_pct >= LIMIT_PCT)
+    limit = LIMIT_PCT * (1 - 1e-12)  # the two formulas round differently
     series = [a * 10**b for b in range(6) for a in (1, 2, 5)]
-    assert all(overhead(smaller) >= LIMIT_PCT for smaller in series if smaller < found.factor)
+    assert all(overhead(smaller) >= limit for smaller in series if smaller < found.factor)
 
 
 def test_time_of_phases_is_the_programs_own():

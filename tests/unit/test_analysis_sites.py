@@ -91,6 +91,12 @@ def test_a_flat_interval_still_has_an_active_function():
     assert activity(profile, literal=False).active.sum(axis=1).tolist() == [1, 1, 1]
 
 
+def test_time_outside_the_program_elects_a_site_only_by_the_letter():
+    profile = rows("[outside]=90 worker=10/7", "[outside]=100", "[outside]=60 worker=40/7")
+    assert sites(profile, literal=True) == [("[outside]", "loop", 3)]
+    assert sites(profile, literal=False) == [("worker", "body", 2)]
+
+
 def test_functions_that_take_turns_all_become_sites():
     profile = rows(*["a=90/1 x=10/9", "b=90/1 y=10/9", "c=90/1 z=10/9"] * 10)
     assert sorted(sites(profile, literal=False)) == [("a", "body", 10), ("b", "body", 10), ("c", "body", 10)]
