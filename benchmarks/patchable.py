@@ -23,10 +23,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.patchable_compiled import PROGRAMS, Unit, compile_unit, compiled_functions, units_of
-from incprof.source.c_parse import parse_c
-from incprof.source.c_scope import scope_insertions
-from incprof.source.c_text import read_text
-from incprof.source.c_view import without
+from incprof.source.c.parse import parse_c
+from incprof.source.c.scope import scope_insertions
+from incprof.source.c.text import read_text
+from incprof.source.c.view import without
 from incprof.source.edits import insert
 from incprof.source.languages import language_of
 from incprof.source.locate import body_line

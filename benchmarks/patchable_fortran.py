@@ -26,9 +26,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from incprof.source.edits import insert
-from incprof.source.fortran_insert import fortran_insertions
-from incprof.source.fortran_marks import strip_fortran
-from incprof.source.fortran_parse import parse_fortran
+from incprof.source.fortran.insert import fortran_insertions
+from incprof.source.fortran.marks import strip_fortran
+from incprof.source.fortran.parse import parse_fortran
 from incprof.source.languages import language_of
 from incprof.source.model import Announcement, Beat, SourceFile
 
@@ -52,12 +52,20 @@ class Tree:
     modules: Path
     includes: list[str] = field(default_factory=list)
 
-    def compile(self, path: Path) -> tuple[bool, str]:
-        """Whether a file compiles, and what was said; its object file stands beside it."""
-        words = ["nice", "gfortran", "-w", "-O0", "-c", *self.flags, f"-J{self.modules}", *self.includes]
-        words += ["-I", str(path.parent), str(path), "-o", str(path) + ".o"]
+    def compile(self, path: Path, modules: Path | None = None) -> tuple[bool, str]:
+        """Whether a file compiles, and what was said; its object file stands beside it.
+
+        modules: where its own modules go instead, so that others can be compiled at the same time.
+        """
+        words = ["nice", "gfortran", "-w", "-O0", "-c", *self.flags, f"-J{modules or self.modules}", *self.includes]
+        words += ["-I", str(path.parent), "-I", str(self.modules), str(path), "-o", str(path) + ".o"]
         done = subprocess.run(words, cwd=path.parent, capture_output=True, text=True, errors="replace", check=False)
         return done.returncode == 0, done.stderr
+
+    def compile_patched(self, path: Path) -> tuple[bool, str]:
+        """The same once all modules are there: they stay as they are."""
+        with tempfile.TemporaryDirectory() as modules:
+            return self.compile(path, Path(modules))
 
     def compile_all(self, paths: list[Path]) -> tuple[list[Path], dict[Path, str]]:
         """Those that compile, in an order in which they do, and what was said of the others."""
@@ -122,7 +130,7 @@ def failing(tree: Tree, path: Path, file: SourceFile) -> dict[int, str]:
     found = {}
     for at in range(len(file.functions)):
         patch(path, file, lambda each, at=at: each == at)  # type: ignore[misc]
-        good, said = tree.compile(path)
+        good, said = tree.compile_patched(path)
         if not good:
             found[at] = next((line for line in said.splitlines() if "Error" in line), "it does not compile")
     return found
@@ -136,7 +144,7 @@ def count_file(tree: Tree, path: Path, show: bool) -> Count:
     count.unseen = max(count.procedures - count.seen, 0)
     count.uncompiled = max(count.seen - count.procedures, 0)
     patch(path, file, lambda _: True)
-    good, said = tree.compile(path)
+    good, said = tree.compile_patched(path)
     if not good:
         print(f"{path}: {said}", file=sys.stderr)
     failed = {} if good else failing(tree, path, file)

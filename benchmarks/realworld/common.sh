@@ -37,10 +37,10 @@ logged() {
     fi
 }
 
-# apt with package lists and source entries of its own. The system's entries are
-# read, turned into deb-src entries in a temporary folder, and never changed, so
+# apt with package lists and entries of its own. The system's entries are
+# read, copied with another type into a temporary folder, and never changed, so
 # no root is needed and nothing has to be undone.
-source_apt() {
+own_apt() {
     apt-get -o Dir::Etc::SourceList=/dev/null \
         -o Dir::Etc::SourceParts="$apt_dir/sources" \
         -o Dir::State::Lists="$apt_dir/lists" \
@@ -48,21 +48,50 @@ source_apt() {
         -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
         -o APT::Sandbox::User="$(id -un)" \
         -o Acquire::Languages=none \
-        -o Acquire::Retries=3 \
-        -o APT::Get::Only-Source=true "$@"
+        -o Acquire::Retries=3 "$@"
 }
 
-write_source_entries() {
+# update_lists TYPE: package lists of that type, deb or deb-src.
+update_lists() {
+    command -v apt-get >/dev/null 2>&1 ||
+        unavailable "apt-get is needed: the programs are Debian packages"
+    apt_dir=$scratch/apt
+    rm -rf "$apt_dir/sources"
+    mkdir -p "$apt_dir/sources" "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
     for file in /etc/apt/sources.list.d/*.sources; do
         [ -f "$file" ] || continue
         grep -Eqi '^URIs:.*debian' "$file" || continue
-        sed 's/^Types:.*/Types: deb-src/' "$file" >"$1/$(basename "$file")"
+        sed "s/^Types:.*/Types: $1/" "$file" >"$apt_dir/sources/$(basename "$file")"
     done
     for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
         [ -f "$file" ] || continue
-        sed -n 's/^deb[[:space:]]\(.*debian.*\)/deb-src \1/p' "$file" \
-            >"$1/$(basename "$file" .list)-deb.list"
+        sed -n "s/^deb[[:space:]]\(.*debian.*\)/$1 \1/p" "$file" \
+            >"$apt_dir/sources/$(basename "$file" .list)-deb.list"
     done
+    own_apt update -qq >"$apt_dir/update.log" 2>&1 ||
+        unavailable "apt-get update failed (network?): see $apt_dir/update.log"
+}
+
+# fetch_packages PROGRAM PACKAGE...: unpacks packages, with those that they need and this
+# system lacks, into $scratch/PROGRAM/root, unless that is there already; installs nothing.
+fetch_packages() {
+    work_dir=$scratch/$1
+    shift
+    [ ! -d "$work_dir/root" ] || return 0
+    need dpkg-deb
+    update_lists deb
+    rm -rf "$work_dir/fetch"
+    mkdir -p "$work_dir/fetch"
+    say "fetching $*"
+    names=$(own_apt install -qq -s --no-install-recommends "$@" 2>"$work_dir/fetch.log" | sed -n 's/^Inst \([^ ]*\).*/\1/p')
+    # shellcheck disable=SC2086  # the names are words
+    (cd "$work_dir/fetch" && own_apt download -qq ${names:-"$@"}) >>"$work_dir/fetch.log" 2>&1 ||
+        unavailable "apt-get download failed: see $work_dir/fetch.log"
+    for package in "$work_dir/fetch"/*.deb; do
+        dpkg-deb -x "$package" "$work_dir/fetch/root"
+    done
+    mv "$work_dir/fetch/root" "$work_dir/root"
+    rm -rf "$work_dir/fetch" "$apt_dir/sources"
 }
 
 # fetch_source PROGRAM [PACKAGE]: unpacks the patched source into
@@ -72,18 +101,12 @@ fetch_source() {
     work_dir=$scratch/$1
     source_dir=$work_dir/src
     [ ! -d "$source_dir" ] || return 0
-    command -v apt-get >/dev/null 2>&1 ||
-        unavailable "apt-get is needed: the sources are Debian source packages"
     need dpkg-source
-    apt_dir=$scratch/apt
-    rm -rf "$apt_dir/sources" "$work_dir/fetch"
-    mkdir -p "$apt_dir/sources" "$apt_dir/lists/partial" \
-        "$apt_dir/cache/archives/partial" "$work_dir/fetch"
-    write_source_entries "$apt_dir/sources"
+    update_lists deb-src
+    rm -rf "$work_dir/fetch"
+    mkdir -p "$work_dir/fetch"
     say "fetching the source package $package"
-    source_apt update -qq >"$apt_dir/update.log" 2>&1 ||
-        unavailable "apt-get update failed (network?): see $apt_dir/update.log"
-    (cd "$work_dir/fetch" && source_apt source -qq "$package") \
+    (cd "$work_dir/fetch" && own_apt source -qq --only-source "$package") \
         >"$work_dir/fetch.log" 2>&1 ||
         unavailable "apt-get source $package failed: see $work_dir/fetch.log"
     rm -rf "$apt_dir/sources"

@@ -13,8 +13,8 @@ from incprof.commands._sites import PlacedSite
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, Run
 from incprof.readers.entry import main_place
-from incprof.source.c_calls import calls_refusal
-from incprof.source.c_macros import macros_of
+from incprof.source.c.calls import calls_refusal
+from incprof.source.c.macros import macros_of
 from incprof.source.languages import HEADERS, parse_file, read_source
 from incprof.source.model import Announcement, Beat, SourceFile, Style
 from incprof.source.plan import FilePlan

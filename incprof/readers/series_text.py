@@ -12,11 +12,8 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.readers.series import Series, Wanted, columns_of, series_from
+from incprof.readers.series_form import LONGEST_LINE, Form, form_of
 from incprof.readers.series_perf import is_perf, read_perf
-
-# A line this long is no row of a table.
-LONGEST_LINE = 1 << 20
-SEPARATORS = (",", ";", "\t")
 
 
 class Lines:
@@ -50,52 +47,45 @@ def read_text(text: TextIO, where: str, wanted: Wanted) -> Series:
     Raises: as read_series.
     """
     lines = Lines(text, where)
-    first = next(lines, None)
-    if first is None:
-        raise NoDataError(f"{where}: empty")
-    if is_perf(first):
-        return read_perf(itertools.chain([first], lines), where, wanted)
-    return _read_table(first, lines, where, wanted)
+    try:
+        first = next(lines, None)
+        if first is None:
+            raise NoDataError(f"{where}: empty")
+        if is_perf(first):
+            return read_perf(itertools.chain([first], lines), where, wanted)
+        return _read_table(first, lines, where, wanted)
+    except OSError as error:
+        raise NoDataError(f"{where}: cannot be read: {error.strerror or error}") from None
 
 
 def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
     """Read a table of which the first line has been read."""
-    separator = next((sign for sign in SEPARATORS if sign in first), None)
-    fields = [field.strip().strip('"') for field in (first.rstrip("\r\n").split(separator))]
-    header = not all(_is_number(field) for field in fields)
-    names = fields if header else [str(at + 1) for at in range(len(fields))]
-    chosen, time = columns_of(names, wanted, where)
-    rows = lines if header else itertools.chain([first], lines)
+    form = form_of(first)
+    chosen, time = columns_of(form.names, wanted, where)
+    rows = lines if form.header else itertools.chain([first], lines)
     use = [*chosen, *([time] if time is not None else [])]
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*input contained no data")  # an empty table says so itself
             table = np.loadtxt(
-                rows, delimiter=separator, usecols=use, ndmin=2, comments=None, quotechar='"',
+                map(form.row, rows), delimiter=form.separator, usecols=use, ndmin=2, comments=None, quotechar='"',
                 skiprows=wanted.first, max_rows=max(wanted.rows - wanted.first, 0),
             )  # fmt: skip
     except (ValueError, IndexError) as error:
-        raise NoDataError(_what_is_wrong(str(error), lines, names, use)) from None
+        raise NoDataError(_what_is_wrong(str(error), lines, form, use, time)) from None
     columns = [table[:, at] for at in range(len(use))]
-    name = "/".join(names[at] for at in chosen)
+    name = "/".join(form.names[at] for at in chosen)
     return series_from(columns[: len(chosen)], columns[-1] if time is not None else None, name, where, wanted)
 
 
-def _is_number(text: str) -> bool:
-    """Say whether a field is a number; an empty one may stand for a missing number."""
-    try:
-        float(text or "nan")
-    except ValueError:
-        return False
-    return True
-
-
-def _what_is_wrong(message: str, lines: Lines, names: list[str], use: list[int]) -> str:
+def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time: int | None) -> str:
     """Return a line about a row that numpy did not take."""
     where = f"{lines.where}: line {lines.number}"
     if match := re.search(r"could not convert string (.*) to float64 at row \d+, column (\d+)", message, re.DOTALL):
-        name = names[int(match[2]) - 1] if int(match[2]) <= len(names) else match[2]
-        return f"{where}: {match[1][:40]} is no number (column {name}): take another --column, or a --range without it"
+        column = int(match[2]) - 1
+        name = form.names[column][:40] if column < len(form.names) else match[2]
+        what = "--time none" if column == time else "another --column"
+        return f"{where}: {match[1][:40]} is no number (column {name}): take {what}, or a --range without it"
     if "column" in message:
         return f"{where} has fewer than {max(use) + 1} columns: the file is torn, or no table"
     return f"{where} is no row of numbers"

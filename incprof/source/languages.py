@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.source.c_marks import strip_c
-from incprof.source.c_parse import parse_c
-from incprof.source.fortran_marks import strip_fortran
-from incprof.source.fortran_parse import parse_fortran
+from incprof.source.c.marks import strip_c
+from incprof.source.c.parse import parse_c
+from incprof.source.fortran.marks import strip_fortran
+from incprof.source.fortran.parse import parse_fortran
 from incprof.source.model import Language, SourceFile
 
 C, HEADERS = frozenset(".c".split()), frozenset(".h .inc .def".split())

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import NoDataError
-from incprof.source.c_calls import call_insertions
-from incprof.source.c_scope import scope_insertions
+from incprof.source.c.calls import call_insertions
+from incprof.source.c.scope import scope_insertions
 from incprof.source.edits import insert
-from incprof.source.fortran_insert import fortran_insertions
+from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.languages import language_of, read_source, strip
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, Style
 from incprof.source.write import Version, inside

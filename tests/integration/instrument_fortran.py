@@ -12,9 +12,9 @@ import pytest
 
 import appekg
 from incprof.source.edits import insert
-from incprof.source.fortran_insert import fortran_insertions
-from incprof.source.fortran_marks import strip_fortran
-from incprof.source.fortran_parse import parse_fortran
+from incprof.source.fortran.insert import fortran_insertions
+from incprof.source.fortran.marks import strip_fortran
+from incprof.source.fortran.parse import parse_fortran
 from incprof.source.model import Announcement, Beat
 from tests.integration.appekg_build import ROOT, EkgBuilder
 from tests.integration.appekg_use import environment

@@ -12,9 +12,9 @@ import pytest
 
 import appekg
 from appekg._flags import compile_flags, link_flags
-from incprof.source.c_marks import strip_c
-from incprof.source.c_parse import parse_c
-from incprof.source.c_scope import scope_insertions
+from incprof.source.c.marks import strip_c
+from incprof.source.c.parse import parse_c
+from incprof.source.c.scope import scope_insertions
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, SourceFile
 from tests.integration.appekg_use import environment, installation, run

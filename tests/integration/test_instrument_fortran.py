@@ -11,8 +11,8 @@ import pytest
 
 from incprof.errors import IncprofError
 from incprof.source.edits import insert
-from incprof.source.fortran_insert import fortran_insertions
-from incprof.source.fortran_parse import parse_fortran
+from incprof.source.fortran.insert import fortran_insertions
+from incprof.source.fortran.parse import parse_fortran
 from incprof.source.model import Announcement, Beat
 from tests.integration.fortran_programs import program
 from tests.integration.instrument_fortran import FIXTURES, Toolchain, patched

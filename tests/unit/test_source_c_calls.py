@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.source.c_calls import call_insertions, calls_refusal
-from incprof.source.c_macros import leaving_macros, macros_of
-from incprof.source.c_marks import strip_c
-from incprof.source.c_parse import parse_c
+from incprof.source.c.calls import call_insertions, calls_refusal
+from incprof.source.c.macros import leaving_macros, macros_of
+from incprof.source.c.marks import strip_c
+from incprof.source.c.parse import parse_c
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.source.c_marks import INCLUDE, after, before, line, strip_c, within
+from incprof.source.c.marks import INCLUDE, after, before, line, strip_c, within
 
 # Where a token starts in the middle of a line: what comes before it, and itself.
 TOKENS = st.sampled_from(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from incprof.source.c_parse import parse_c
+from incprof.source.c.parse import parse_c
 from incprof.source.model import SourceFile
 
 

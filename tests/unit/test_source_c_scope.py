@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError
-from incprof.source.c_marks import strip_c
-from incprof.source.c_parse import parse_c
-from incprof.source.c_scope import announcement_calls, scope_insertions
+from incprof.source.c.marks import strip_c
+from incprof.source.c.parse import parse_c
+from incprof.source.c.scope import announcement_calls, scope_insertions
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, SourceFile
 

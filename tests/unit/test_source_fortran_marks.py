@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.source.edits import insert
-from incprof.source.fortran_insert import fortran_insertions
-from incprof.source.fortran_marks import strip_fortran
-from incprof.source.fortran_parse import parse_fortran
+from incprof.source.fortran.insert import fortran_insertions
+from incprof.source.fortran.marks import strip_fortran
+from incprof.source.fortran.parse import parse_fortran
 from incprof.source.model import Announcement, Beat
 from tests.integration.fortran_programs import program
 

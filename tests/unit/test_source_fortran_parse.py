@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from incprof.source.edits import insert
-from incprof.source.fortran_insert import fortran_insertions
-from incprof.source.fortran_parse import parse_fortran
-from incprof.source.fortran_statements import statements_of
-from incprof.source.fortran_words import word_of
+from incprof.source.fortran.insert import fortran_insertions
+from incprof.source.fortran.parse import parse_fortran
+from incprof.source.fortran.statements import statements_of
+from incprof.source.fortran.words import word_of
 from incprof.source.model import Beat, SourceFile
 
 

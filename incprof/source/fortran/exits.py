@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from incprof.source.fortran_facts import Facts
-from incprof.source.fortran_structure import LOOPS, Block, Source
-from incprof.source.fortran_words import Word
+from incprof.source.fortran.facts import Facts
+from incprof.source.fortran.structure import LOOPS, Block, Source
+from incprof.source.fortran.words import Word
 
 
 class RefusedError(Exception):

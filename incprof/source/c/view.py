@@ -11,9 +11,9 @@ import tree_sitter_c
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
-from incprof.source.c_blocks import Blocks, find_blocks
-from incprof.source.c_mask import macros_in, named_macros
-from incprof.source.c_text import Text, blanks, kept_and_dropped, read_text
+from incprof.source.c.blocks import Blocks, find_blocks
+from incprof.source.c.mask import macros_in, named_macros
+from incprof.source.c.text import Text, blanks, kept_and_dropped, read_text
 
 _DEFINITION = re.compile(rb"\s*#\s*define\s+([A-Za-z_]\w*)(.*)", re.S)
 _GOTO = re.compile(rb"\bgoto\s+([A-Za-z_]\w*)")

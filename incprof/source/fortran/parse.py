@@ -14,13 +14,13 @@ from functools import cache
 import tree_sitter_fortran
 from tree_sitter import Language, Node, Parser, Tree
 
-from incprof.source.fortran_busy import busy_statements
-from incprof.source.fortran_exits import RefusedError
-from incprof.source.fortran_insert import insertions_of
-from incprof.source.fortran_refusals import body_refusal, loop_refusal, names_taken, unit_refusal
-from incprof.source.fortran_sites import Sites, sites_of
-from incprof.source.fortran_statements import Statement
-from incprof.source.fortran_structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit
+from incprof.source.fortran.busy import busy_statements
+from incprof.source.fortran.exits import RefusedError
+from incprof.source.fortran.insert import insertions_of
+from incprof.source.fortran.refusals import body_refusal, loop_refusal, names_taken, unit_refusal
+from incprof.source.fortran.sites import Sites, sites_of
+from incprof.source.fortran.statements import Statement
+from incprof.source.fortran.structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit
 from incprof.source.model import Announcement, Beat, Loop, SourceFile, SourceFunction
 
 _PROCEDURE_NODES = frozenset("program subroutine function module_procedure".split())

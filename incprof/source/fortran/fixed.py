@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from incprof.source.fortran_lines import (
+from incprof.source.fortran.lines import (
     DIRECTIVE,
     LABEL_COLUMNS,
     LAST_COLUMN,

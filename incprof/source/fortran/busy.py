@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from incprof.source.fortran_structure import Source, Unit
+from incprof.source.fortran.structure import Source, Unit
 
 # Intrinsic procedures that go over whole arrays.
 _LONG = r"matmul|dot_product|sum|product|maxval|minval|maxloc|minloc|reshape|transpose|spread|pack|count|any|all"

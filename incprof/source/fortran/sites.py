@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from incprof.source.fortran_facts import Facts, facts_of
-from incprof.source.fortran_places import Places
-from incprof.source.fortran_structure import LOOPS, PROCEDURES, Source
-from incprof.source.fortran_units import structure_of
+from incprof.source.fortran.facts import Facts, facts_of
+from incprof.source.fortran.places import Places
+from incprof.source.fortran.structure import LOOPS, PROCEDURES, Source
+from incprof.source.fortran.units import structure_of
 
 
 @dataclass(frozen=True, slots=True)

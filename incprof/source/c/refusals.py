@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from incprof.source.c_exits import SETJMP, Exits, Span, find_exits, first_name, unseen
-from incprof.source.c_macros import WORD, leaving_macros, leaving_macros_of, macros_of
-from incprof.source.c_open import Open, block_of, opened, value_of, ways_out
-from incprof.source.c_result import result_declaration
+from incprof.source.c.exits import SETJMP, Exits, Span, find_exits, first_name, unseen
+from incprof.source.c.macros import WORD, leaving_macros, leaving_macros_of, macros_of
+from incprof.source.c.open import Open, block_of, opened, value_of, ways_out
+from incprof.source.c.result import result_declaration
 from incprof.source.model import Beat, SourceFile
 
 INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include\b", re.M)

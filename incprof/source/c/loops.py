@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from incprof.source.c_inside import FoundLoop, Inside
-from incprof.source.c_jumps import MOST_NESTED, jumped_into
-from incprof.source.c_refuse import split_by_directive
-from incprof.source.c_view import View
+from incprof.source.c.inside import FoundLoop, Inside
+from incprof.source.c.jumps import MOST_NESTED, jumped_into
+from incprof.source.c.refuse import split_by_directive
+from incprof.source.c.view import View
 from incprof.source.model import Loop
 
 _CASE = re.compile(rb"\b(?:case|default)\b")

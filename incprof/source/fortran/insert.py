@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from incprof.errors import IncprofError
-from incprof.source.fortran_exits import RefusedError
-from incprof.source.fortran_marks import name_lines
-from incprof.source.fortran_refusals import names_taken, start_refusal
-from incprof.source.fortran_sites import Sites, sites_of
-from incprof.source.fortran_work import Work, begin_call
+from incprof.source.fortran.exits import RefusedError
+from incprof.source.fortran.marks import name_lines
+from incprof.source.fortran.refusals import names_taken, start_refusal
+from incprof.source.fortran.sites import Sites, sites_of
+from incprof.source.fortran.work import Work, begin_call
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile
 
 

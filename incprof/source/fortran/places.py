@@ -6,10 +6,10 @@ import bisect
 import re
 from collections.abc import Sequence
 
-from incprof.source.fortran_exits import RefusedError
-from incprof.source.fortran_lines import LABEL_COLUMNS, LAST_COLUMN
-from incprof.source.fortran_marks import FIXED_INDENT, MARK, line
-from incprof.source.fortran_structure import Source
+from incprof.source.fortran.exits import RefusedError
+from incprof.source.fortran.lines import LABEL_COLUMNS, LAST_COLUMN
+from incprof.source.fortran.marks import FIXED_INDENT, MARK, line
+from incprof.source.fortran.structure import Source
 from incprof.source.model import Insertion
 
 _BLANKS = re.compile(rb"[ \t\f]*")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from incprof.source.c_inside import Inside
-from incprof.source.c_view import View
+from incprof.source.c.inside import Inside
+from incprof.source.c.view import View
 
 MOST_NESTED = 64
 _GOTO = re.compile(rb"\bgoto\s*([A-Za-z_]\w*|\*)?")

@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 from tree_sitter import Node, Parser, Range
 
-from incprof.source.c_view import View, body_of, language, without
+from incprof.source.c.view import View, body_of, language, without
 
 # `BEGIN_CAPTURE {` and `} END_CAPTURE }`: no statement looks like that.
 _BLOCK_MACRO = re.compile(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from incprof.source.c_words import (
+from incprof.source.c.words import (
     RECORDS,
     SPECIFIERS,
     TYPES,

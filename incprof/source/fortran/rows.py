@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from incprof.source.fortran_fixed import fixed_rows
-from incprof.source.fortran_free import free_rows
-from incprof.source.fortran_lines import Lines, Row
+from incprof.source.fortran.fixed import fixed_rows
+from incprof.source.fortran.free import free_rows
+from incprof.source.fortran.lines import Lines, Row
 
 
 def rows_of(text: str, *, fixed: bool) -> list[Row]:

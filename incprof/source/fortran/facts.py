@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from incprof.source.fortran_statements import Statement, first_parenthesis_closed
-from incprof.source.fortran_structure import Source, Unit
-from incprof.source.fortran_words import Word
+from incprof.source.fortran.statements import Statement, first_parenthesis_closed
+from incprof.source.fortran.structure import Source, Unit
+from incprof.source.fortran.words import Word
 
 _DECLARES = frozenset("use import implicit spec types include neutral entry".split())
 _HARMLESS = frozenset("assignment call io exec use import implicit spec neutral include".split())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from incprof.source.fortran_rules import rules
-from incprof.source.fortran_statements import first_parenthesis_closed
+from incprof.source.fortran.rules import rules
+from incprof.source.fortran.statements import first_parenthesis_closed
 
 _PREFIX = re.compile(
     r"(?:recursive|non_recursive|pure|elemental|impure|module|simple|attributes(?=\()"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from incprof.source.fortran_lines import Row
-from incprof.source.fortran_rows import rows_of
+from incprof.source.fortran.lines import Row
+from incprof.source.fortran.rows import rows_of
 
 # Text with its length before it, from before there were quotes, as in FORMAT (5HDON'T); and a string.
 _STRING = re.compile(r"(?<=[(,/=])[ \t]*(\d{1,3})[hH]|'[^']*(?:'|$)|\"[^\"]*(?:\"|$)")

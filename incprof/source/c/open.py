@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from incprof.source.c_exits import Exit, Exits, Span
+from incprof.source.c.exits import Exit, Exits, Span
 from incprof.source.model import Beat, SourceFunction
 
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c_exits import Span, find_exits
-from incprof.source.c_macros import macros_of
-from incprof.source.c_marks import strip_c, within
-from incprof.source.c_open import Open, block_of, opened, value_of
-from incprof.source.c_refusals import calls_refusal as calls_refusal
-from incprof.source.c_result import RESULT, result_declaration
-from incprof.source.c_scope import announcement_calls, include_insertion
+from incprof.source.c.exits import Span, find_exits
+from incprof.source.c.macros import macros_of
+from incprof.source.c.marks import strip_c, within
+from incprof.source.c.open import Open, block_of, opened, value_of
+from incprof.source.c.refusals import calls_refusal as calls_refusal
+from incprof.source.c.result import RESULT, result_declaration
+from incprof.source.c.scope import announcement_calls, include_insertion
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import bisect
 import re
 
-from incprof.source.fortran_rows import rows_of
+from incprof.source.fortran.rows import rows_of
 
 MARK = b" ! incprof"
 FIXED_INDENT = b"      "

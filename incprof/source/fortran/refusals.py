@@ -6,9 +6,9 @@ import bisect
 import re
 from collections.abc import Iterator
 
-from incprof.source.fortran_facts import ENDS_FLOW, Facts
-from incprof.source.fortran_statements import NO_LABEL
-from incprof.source.fortran_structure import LOOPS, Block, Source, Unit
+from incprof.source.fortran.facts import ENDS_FLOW, Facts
+from incprof.source.fortran.statements import NO_LABEL
+from incprof.source.fortran.structure import LOOPS, Block, Source, Unit
 
 _OURS = re.compile(r"\b(?:appekg|ekg_(?:begin|end|init|name|rate))\b")
 _PURE = re.compile(r"\b(?:pure|elemental|simple)\b")

@@ -6,11 +6,11 @@ import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from incprof.source.fortran_exits import MaybeLeftError, RefusedError, enclosing, loops_left
-from incprof.source.fortran_facts import Facts
-from incprof.source.fortran_places import Places
-from incprof.source.fortran_refusals import ends_flow, only_branch
-from incprof.source.fortran_structure import Source, Unit
+from incprof.source.fortran.exits import MaybeLeftError, RefusedError, enclosing, loops_left
+from incprof.source.fortran.facts import Facts
+from incprof.source.fortran.places import Places
+from incprof.source.fortran.refusals import ends_flow, only_branch
+from incprof.source.fortran.structure import Source, Unit
 from incprof.source.model import Insertion
 
 # Of insertions at one offset: USE, then what goes behind the statement above, then what goes before the one below.

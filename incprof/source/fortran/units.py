@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from incprof.source.fortran_statements import Statement, statements_of
-from incprof.source.fortran_structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, PROCEDURES, Block, Source, Unit
-from incprof.source.fortran_words import Word, word_of
+from incprof.source.fortran.statements import Statement, statements_of
+from incprof.source.fortran.structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, PROCEDURES, Block, Source, Unit
+from incprof.source.fortran.words import Word, word_of
 
 _HEADERS = PROCEDURES | {"program", "module", "submodule", "block data"}
 _OPENS = {"do": "do", "concurrent": "concurrent", "then": "if", "block": "block"}

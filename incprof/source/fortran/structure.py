@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from incprof.source.fortran_statements import Statement
-from incprof.source.fortran_words import Word
+from incprof.source.fortran.statements import Statement
+from incprof.source.fortran.words import Word
 
 PROCEDURES = frozenset("subroutine function procedure".split())
 MOST_NESTED = 100

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from incprof.source.c_view import View
+from incprof.source.c.view import View
 
 # Macros that become one of these are called like them.
 _CONSTANT = re.compile(rb"const(?:expr|eval)|CONST(?:EXPR|EVAL)")

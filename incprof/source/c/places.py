@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from incprof.source.c_marks import INCLUDE, after, before, line
-from incprof.source.c_view import View
+from incprof.source.c.marks import INCLUDE, after, before, line
+from incprof.source.c.view import View
 from incprof.source.model import Insertion
 
 # What may follow on a line for the next one to be a line by itself.

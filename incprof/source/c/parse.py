@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from incprof.source.c_inside import find_inside
-from incprof.source.c_loops import loops_of
-from incprof.source.c_names import function_name, record_name
-from incprof.source.c_pieces import Pieces
-from incprof.source.c_refuse import FileFacts, refusal_everywhere, refusal_of_body
-from incprof.source.c_view import View, body_of, parse, view_of
+from incprof.source.c.inside import find_inside
+from incprof.source.c.loops import loops_of
+from incprof.source.c.names import function_name, record_name
+from incprof.source.c.pieces import Pieces
+from incprof.source.c.refuse import FileFacts, refusal_everywhere, refusal_of_body
+from incprof.source.c.view import View, body_of, parse, view_of
 from incprof.source.model import SourceFile, SourceFunction
 
 _RECORDS = ("class_specifier", "struct_specifier", "union_specifier")

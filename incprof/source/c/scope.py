@@ -12,9 +12,9 @@ from functools import lru_cache
 from tree_sitter import Node
 
 from incprof.errors import IncprofError
-from incprof.source.c_marks import line, strip_c, within
-from incprof.source.c_places import ahead, behind, enclosed, include_at
-from incprof.source.c_view import View, body_of, view_of
+from incprof.source.c.marks import line, strip_c, within
+from incprof.source.c.places import ahead, behind, enclosed, include_at
+from incprof.source.c.view import View, body_of, view_of
 from incprof.source.edits import insert
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, SourceFunction
 

@@ -1,0 +1,61 @@
+"""The form of a table of text, which its first line tells: separator, header and names of the columns."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+
+# Where a comma and one of these are in a line, the comma is no separator.
+SEPARATORS = ("\t", ";", ",")
+# A line this long is no row of a table.
+LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Form:
+    """separator: None stands for blanks. header: whether the first line holds names; without one they count from 1."""
+
+    separator: str | None
+    header: bool
+    names: tuple[str, ...]
+
+    def fields(self, line: str) -> list[str]:
+        """Return the fields of a row without blanks and quotation marks around them."""
+        return split(line, self.separator)
+
+    def row(self, line: str) -> str:
+        """Return a row with points for decimal commas, which spreadsheets write where semicolons separate."""
+        return line.replace(",", ".") if self.separator == ";" else line
+
+
+def form_of(line: str) -> Form:
+    """Return the form of the table that begins with a line."""
+    separator = next((sign for sign in SEPARATORS if sign in line), None)
+    fields = split(line, separator)
+    header = any(number(field.replace(",", ".") if separator == ";" else field) is None for field in fields)
+    names = tuple(printable(field) for field in fields) if header else tuple(map(str, range(1, len(fields) + 1)))
+    return Form(separator, header, names)
+
+
+def split(line: str, separator: str | None) -> list[str]:
+    """Return the fields of a line."""
+    if separator is not None and '"' in line:
+        try:
+            return [field.strip() for field in next(csv.reader([line.strip()], delimiter=separator))]
+        except csv.Error:  # a field of hundreds of kilobytes
+            pass
+    return [field.strip().strip('"') for field in line.rstrip("\r\n").split(separator)]
+
+
+def number(text: str) -> float | None:
+    """Return a number, NaN for an empty field, None for what is none."""
+    try:
+        return None if "_" in text else float(text) if text else math.nan
+    except ValueError:
+        return None
+
+
+def printable(text: str) -> str:
+    """Return a text that a terminal takes for nothing else than text."""
+    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)

@@ -1,0 +1,1 @@
+"""C and C++: functions, loops, and heartbeats in them."""

@@ -1,0 +1,1 @@
+"""Fortran of free and fixed form: procedures, loops, and heartbeats in them."""
