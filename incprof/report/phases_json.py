@@ -6,9 +6,9 @@ import json
 from typing import TextIO
 
 from incprof.analysis.results import KScore, Phase, PhaseResult, RunSummary
+from incprof.report.run_json import rounded, run_json
 
 SCHEMA = "incprof.phases/1"
-DIGITS = 6
 
 
 def write_json(run: RunSummary, result: PhaseResult, out: TextIO) -> None:
@@ -21,27 +21,17 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
     """Return the answer in the terms of the schema."""
     return {
         "schema": SCHEMA,
-        "run": {
-            "app": run.app,
-            "ranks": run.ranks,
-            "intervals": run.intervals,
-            "interval_s": run.interval_s,
-            "rate_hz": run.rate_hz,
-            "samples": run.samples,
-            "overhead_pct": _round(run.overhead_pct),
-            "duration_s": _round(run.duration_s),
-            "off_cpu_s": _round(run.off_cpu_s),
-        },
+        "run": run_json(run),
         "rank": run.rank,
         "method": result.method,
         "k": result.k,
         "k_clusters": result.k_clusters,
         "rule": result.rule,
         "votes": result.votes,
-        "dispersion": _round(result.dispersion),
+        "dispersion": rounded(result.dispersion),
         "features": result.features,
         "scores": [_score(score) for score in result.scores],
-        "end_s": [_round(end) for end in result.end_s.tolist()],
+        "end_s": [rounded(end) for end in result.end_s.tolist()],
         "labels": result.labels.tolist(),
         "clusters": result.clusters.tolist(),
         "phases": [_phase(phase) for phase in result.phases],
@@ -49,21 +39,16 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
     }
 
 
-def _round(value: float | None) -> float | None:
-    """Return a number without digits that mean nothing."""
-    return None if value is None else round(float(value), DIGITS)
-
-
 def _score(score: KScore) -> dict[str, object]:
     """Return the scores of one k."""
     return {
         "k": score.k,
-        "inertia": _round(score.inertia),
-        "silhouette": _round(score.silhouette),
-        "calinski_harabasz": _round(score.calinski_harabasz),
-        "noise_ratio": _round(score.noise_ratio),
+        "inertia": rounded(score.inertia),
+        "silhouette": rounded(score.silhouette),
+        "calinski_harabasz": rounded(score.calinski_harabasz),
+        "noise_ratio": rounded(score.noise_ratio),
         "misfits": score.misfits,
-        "stability": _round(score.stability),
+        "stability": rounded(score.stability),
     }
 
 
@@ -72,16 +57,16 @@ def _phase(phase: Phase) -> dict[str, object]:
     return {
         "id": phase.id,
         "intervals": phase.intervals,
-        "app_pct": _round(phase.app_pct),
-        "seconds": _round(phase.seconds),
+        "app_pct": rounded(phase.app_pct),
+        "seconds": rounded(phase.seconds),
         "off_cpu": phase.off_cpu,
         "clusters": list(phase.clusters),
         "functions": [
             {
                 "name": top.function.name,
                 "module": top.function.module,
-                "self_s": _round(top.self_s),
-                "share": _round(top.share),
+                "self_s": rounded(top.self_s),
+                "share": rounded(top.share),
                 "calls": top.calls,
             }
             for top in phase.functions
@@ -93,8 +78,8 @@ def _phase(phase: Phase) -> dict[str, object]:
                 "module": site.function.module,
                 "mangled": site.function.mangled,
                 "kind": site.kind,
-                "phase_pct": _round(site.phase_pct),
-                "app_pct": _round(site.app_pct),
+                "phase_pct": rounded(site.phase_pct),
+                "app_pct": rounded(site.app_pct),
                 "file": site.file,
                 "line": site.line,
             }
@@ -104,7 +89,7 @@ def _phase(phase: Phase) -> dict[str, object]:
             {
                 "function": step.function.name,
                 "kind": step.kind,
-                "share": _round(step.share),
+                "share": rounded(step.share),
                 "calls": step.calls,
                 "mean_s": round(step.mean_s, 9),
                 "file": step.file,

@@ -6,10 +6,10 @@ import json
 from typing import TextIO
 
 from incprof.analysis.results import RunSummary
+from incprof.report.run_json import rounded, run_json
 from incprof.report.sites_rows import RefusedRow, SiteRow, SitesAnswer
 
 SCHEMA = "incprof.sites/1"
-DIGITS = 6
 
 
 def write_json(run: RunSummary, answer: SitesAnswer, out: TextIO) -> None:
@@ -22,29 +22,17 @@ def as_dict(run: RunSummary, answer: SitesAnswer) -> dict[str, object]:
     """Return the answer in the terms of the schema."""
     return {
         "schema": SCHEMA,
-        "run": {
-            "app": run.app,
-            "ranks": run.ranks,
-            "intervals": run.intervals,
-            "interval_s": run.interval_s,
-            "rate_hz": run.rate_hz,
-            "samples": run.samples,
-        },
+        "run": run_json(run),
         "rank": run.rank,
         "method": answer.method,
         "k": answer.k,
         "source": answer.source,
-        "cost": {"pair_ns": _round(answer.pair_ns), "skipped_ns": _round(answer.skipped_ns)},
+        "cost": {"pair_ns": rounded(answer.pair_ns), "skipped_ns": rounded(answer.skipped_ns)},
         "sites": [_site(row) for row in answer.sites],
         "refused": [_refused(row) for row in answer.refused],
         "unserved": list(answer.unserved),
         "warnings": list(answer.warnings),
     }
-
-
-def _round(value: float | None) -> float | None:
-    """Return a number without digits that mean nothing."""
-    return None if value is None else round(float(value), DIGITS)
 
 
 def _site(row: SiteRow) -> dict[str, object]:
@@ -57,12 +45,12 @@ def _site(row: SiteRow) -> dict[str, object]:
         "kind": row.kind,
         "file": row.file,
         "line": row.line,
-        "phase_pct": _round(row.phase_pct),
-        "share": _round(row.share),
-        "beats_hz": _round(row.beats_hz),
+        "phase_pct": rounded(row.phase_pct),
+        "share": rounded(row.share),
+        "beats_hz": rounded(row.beats_hz),
         "basis": row.basis,
         "rate_factor": row.rate_factor,
-        "overhead_pct": _round(row.overhead_pct),
+        "overhead_pct": rounded(row.overhead_pct),
         "note": row.note,
         "excerpt": [{"line": line.number, "text": line.text, "marked": line.marked} for line in row.excerpt],
     }

@@ -7,9 +7,9 @@ from typing import TextIO
 
 from incprof.analysis.agreement_results import Agreement, Alignment, Beats, Overhead, PhaseAgreement, Timeline
 from incprof.analysis.results import RunSummary
+from incprof.report.run_json import rounded, run_json
 
 SCHEMA = "incprof.validate/1"
-DIGITS = 6
 
 
 def write_json(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | None, out: TextIO) -> None:
@@ -22,18 +22,18 @@ def as_dict(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | No
     """Return the answer in the terms of the schema."""
     return {
         "schema": SCHEMA,
-        "run": {"app": run.app, "rank": run.rank, "intervals": run.intervals, "interval_s": run.interval_s},
-        "agreement": _round(found.agreement),
-        "kappa": _round(found.kappa),
-        "balanced": _round(found.balanced),
-        "compared_s": _round(found.compared_s),
-        "total_s": _round(found.total_s),
+        "run": run_json(run),
+        "agreement": rounded(found.agreement),
+        "kappa": rounded(found.kappa),
+        "balanced": rounded(found.balanced),
+        "compared_s": rounded(found.compared_s),
+        "total_s": rounded(found.total_s),
         "alignment": _alignment(found.alignment, found.unwarped),
         "phases": [_phase(phase) for phase in found.phases],
         "confusion": {
             "phases": [phase.id for phase in found.phases],
-            "seconds": [[_round(value) for value in row[:-1]] for row in found.confusion.tolist()],
-            "silent": [_round(row[-1]) for row in found.confusion.tolist()],
+            "seconds": [[rounded(value) for value in row[:-1]] for row in found.confusion.tolist()],
+            "silent": [rounded(row[-1]) for row in found.confusion.tolist()],
         },
         "heartbeats": [
             {
@@ -53,21 +53,16 @@ def as_dict(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | No
     }
 
 
-def _round(value: float | None) -> float | None:
-    """Return a number without digits that mean nothing."""
-    return None if value is None else round(float(value), DIGITS)
-
-
 def _alignment(alignment: Alignment, unwarped: float | None) -> dict[str, object]:
     """Return how the two runs were laid over each other."""
     return {
         "kind": alignment.kind,
-        "stretch": _round(alignment.stretch),
-        "warp_mean": _round(alignment.warp_mean),
-        "warp_max": _round(alignment.warp_max),
-        "agreement_without_warp": _round(unwarped),
-        "recorded_s": [_round(at) for at in alignment.recorded_s.tolist()],
-        "heartbeats_s": [_round(at) for at in alignment.beats_s.tolist()],
+        "stretch": rounded(alignment.stretch),
+        "warp_mean": rounded(alignment.warp_mean),
+        "warp_max": rounded(alignment.warp_max),
+        "agreement_without_warp": rounded(unwarped),
+        "recorded_s": [rounded(at) for at in alignment.recorded_s.tolist()],
+        "heartbeats_s": [rounded(at) for at in alignment.beats_s.tolist()],
     }
 
 
@@ -75,16 +70,16 @@ def _phase(phase: PhaseAgreement) -> dict[str, object]:
     """Return a phase as its heartbeats see it."""
     return {
         "id": phase.id,
-        "seconds": _round(phase.seconds),
+        "seconds": rounded(phase.seconds),
         "heartbeats": list(phase.heartbeats),
         "missing": list(phase.missing),
         "same_as": phase.same_as,
-        "recall": _round(phase.recall),
-        "coverage": _round(phase.coverage),
-        "busy": _round(phase.busy),
-        "spill_beats": _round(phase.spill_beats),
-        "spill_busy": _round(phase.spill_busy),
-        "rate_hz": _round(phase.rate_hz),
+        "recall": rounded(phase.recall),
+        "coverage": rounded(phase.coverage),
+        "busy": rounded(phase.busy),
+        "spill_beats": rounded(phase.spill_beats),
+        "spill_busy": rounded(phase.spill_busy),
+        "rate_hz": rounded(phase.rate_hz),
         "mean_s": None if phase.mean_s is None else round(phase.mean_s, 12),
     }
 
@@ -94,15 +89,15 @@ def _overhead(cost: Overhead) -> dict[str, object]:
     return {
         "beats": int(cost.beats),
         "skipped": int(cost.skipped),
-        "pair_ns": _round(cost.pair_ns),
-        "skipped_ns": _round(cost.skipped_ns),
-        "own_s": _round(cost.own_s),
-        "seconds": _round(cost.seconds),
+        "pair_ns": rounded(cost.pair_ns),
+        "skipped_ns": rounded(cost.skipped_ns),
+        "own_s": rounded(cost.own_s),
+        "seconds": rounded(cost.seconds),
         "base": cost.base,
-        "base_s": _round(cost.base_s),
-        "pct": _round(cost.pct),
-        "beats_pct": _round(cost.beats_pct),
-        "predicted_pct": _round(cost.predicted_pct),
+        "base_s": rounded(cost.base_s),
+        "pct": rounded(cost.pct),
+        "beats_pct": rounded(cost.beats_pct),
+        "predicted_pct": rounded(cost.predicted_pct),
     }
 
 
@@ -114,9 +109,9 @@ def _timeline(timeline: Timeline) -> dict[str, object]:
     for end, *row in zip(timeline.end_s.tolist(), *columns, strict=True):
         label, named, compared = row
         if rows and rows[-1] == (label, named, compared):
-            ends[-1] = _round(end)
+            ends[-1] = rounded(end)
         else:
-            ends.append(_round(end))
+            ends.append(rounded(end))
             rows.append((label, named, compared))
     labels, said, counts = ([row[at] for row in rows] for at in range(3))
     return {"end_s": ends, "recorded": labels, "heartbeats": said, "compared": counts}
