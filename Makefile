@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload appekg selfanalyze analysis/native
+C_ROOMS := runtime preload appekg selfanalyze sampler analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))

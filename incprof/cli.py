@@ -24,6 +24,7 @@ VERBS = {
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),
     "selfanalyze": ("incprof.commands.selfanalyze", "time the loops around a program's parallel regions"),
+    "sample": ("incprof.commands.sample", "record counters of a program every few milliseconds"),
     "periods": ("incprof.commands.periods", "find what repeats in a series of samples"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),
     "doctor": ("incprof.commands.doctor", "say whether this machine can record, and how well"),

@@ -15,7 +15,8 @@ from incprof.errors import IncprofError
 
 LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
-BUILT_IN = {LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze"}
+SAMPLER = "incprof-sampler"
+BUILT_IN = {LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", SAMPLER: "sampler"}
 
 
 def candidates(library: str = LIBRARY) -> Iterator[Path]:
@@ -30,7 +31,7 @@ def candidates(library: str = LIBRARY) -> Iterator[Path]:
     yield package.parent / "build" / BUILT_IN[library] / library
     machine = os.uname().machine
     for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
-        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu"):
+        for directory in ("lib", "lib64", f"lib/{machine}-linux-gnu", "bin"):
             yield Path(prefix) / directory / library
 
 
@@ -54,6 +55,15 @@ def find_loop_library(environ: Mapping[str, str]) -> Path:
         if path.is_file():
             return path
     raise IncprofError(f"{LOOP_LIBRARY} was not found; install incprof again")
+
+
+def find_sampler(environ: Mapping[str, str]) -> Path:
+    """Path of incprof-sampler: $INCPROF_SAMPLER if set, else where this package was installed."""
+    given = [Path(environ["INCPROF_SAMPLER"]).absolute()] if environ.get("INCPROF_SAMPLER") else []
+    for path in given or candidates(SAMPLER):
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise IncprofError(f"{given[0] if given else SAMPLER} was not found, or is no program; install incprof again")
 
 
 def preload_value(library: Path, existing: str) -> str:

@@ -1,0 +1,133 @@
+"""Record counters of a program, a process or the machine, a row for each interval, for incprof periods.
+
+    incprof sample -o run.csv -- ./app input.txt
+    incprof sample -i 1ms -e instructions,ref-cycles -p 4711 --for 60
+    incprof sample --list
+
+incprof replaces itself by its sampler, which starts the program: exit status, output and signals are the program's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+from incprof import launch
+from incprof.errors import IncprofError, UsageError
+
+NAME = "sample"
+NOT_FOUND = 127
+USAGE = "incprof sample [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --system"
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "": 1.0}
+SHORTEST_S, LONGEST_S, LONGEST_RUN_S = 1e-4, 3600.0, 1e9
+MOST_FILES = 10000
+
+
+def duration(text: str) -> float:
+    """Seconds of a text such as 5ms, 0.5s, 200us, 2min or 0.005.
+
+    Raises: ArgumentTypeError for anything else.
+    """
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{0,9})?|\.\d{1,9})(us|ms|s|min|)", text)
+    if not match or not 0 < float(match[1]) * SECONDS[match[2]] <= LONGEST_RUN_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 5ms, 0.5s or 0.005")
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def interval(text: str) -> float:
+    """Seconds between rows.
+
+    Raises: ArgumentTypeError where it is too short or too long.
+    """
+    seconds = duration(text)
+    if not SHORTEST_S <= seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time from 100us to 3600s")
+    return seconds
+
+
+def process(text: str) -> int:
+    """The number of a process.
+
+    Raises: ArgumentTypeError for anything but a whole number above 0.
+    """
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a process")
+    return int(text)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.usage = USAGE
+    parser.add_argument("-i", "--interval", type=interval, default=0.005, metavar="T", help="time between rows (5ms)")
+    parser.add_argument("-o", "--output", metavar="FILE.csv", help="where to (sample-<app>.csv); - is stdout")
+    parser.add_argument("-e", "--events", default="default", metavar="LIST", help="names with commas, rNNN, or all")
+    parser.add_argument("--for", type=duration, dest="duration", metavar="SECONDS", help="end sampling after so long")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.add_argument("--list", action="store_true", help="show what can be sampled here, and why not")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-p", "--pid", type=process, metavar="PID", help="sample a process that runs, and its children")
+    what.add_argument("--system", action="store_true", help="sample the whole machine")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become the sampler. Returns only if that cannot be done."""
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    words = ["--events", args.events]
+    if args.pid is not None:
+        words += ["--pid", str(args.pid)]
+    if args.system:
+        words += ["--system"]
+    if args.list:
+        return become([*words, "--list"])
+    if bool(command) == bool(args.pid is not None or args.system):
+        raise UsageError(f"sample: {'two things' if command else 'nothing'} to sample: {USAGE}")
+    program = (command[0] if "/" in command[0] else shutil.which(command[0])) if command else ""
+    if program is None:
+        print(f"incprof: {command[0]}: command not found", file=sys.stderr)
+        return NOT_FOUND
+    words += ["--interval", f"{args.interval:.9f}", "--output", target(args.output, args, command)]
+    if args.duration is not None:
+        words += ["--for", f"{args.duration:.9f}"]
+    if args.force:
+        words += ["--force"]
+    return become([*words, "--program", program, "--", *command] if command else words)
+
+
+def target(given: str | None, args: argparse.Namespace, command: list[str]) -> str:
+    """The file to write: the one that was given, or a new one that is named after what is sampled.
+
+    Raises:
+        UsageError: it is of a kind that is not written, or would mix with what the program prints.
+    """
+    if given == "-" and command:
+        raise UsageError("sample: -o - would mix with what the program prints: give a file, or a named pipe")
+    if given is not None:
+        if Path(given).suffix in (".npy", ".parquet", ".pq"):
+            raise UsageError(f"{given}: sample writes CSV, as rows come: give a name that ends with .csv")
+        return given
+    stem = f"sample-{Path(command[0]).name if command else args.pid or 'system'}"
+    for number in range(MOST_FILES):
+        name = f"{stem}.{number}.csv" if number else f"{stem}.csv"
+        if not os.path.lexists(name):
+            return name
+    raise UsageError(f"{stem}: too many files of that name: give another one with -o")
+
+
+def become(words: list[str]) -> int:
+    """Replace this process by the sampler."""
+    sampler = launch.find_sampler(os.environ)
+    # What Python ignores for itself, the program would ignore too.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execv(sampler, [launch.SAMPLER, *words])
+    except OSError as error:
+        raise IncprofError(f"{sampler}: cannot be run: {error.strerror}") from None

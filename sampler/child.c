@@ -1,0 +1,92 @@
+#define _GNU_SOURCE
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static _Noreturn void wait_and_execute(int go, int failed, const char *program, char **words, const sigset_t *mask)
+{
+    char byte;
+    ssize_t got;
+    do
+        got = read(go, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(0);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    execve(program, words, environ);
+    int error = errno;
+    if (write(failed, &error, sizeof error) < 0)
+        _exit(126);
+    _exit(126);
+}
+
+int child_prepare(struct child *child, const char *program, char **words, const sigset_t *mask)
+{
+    int go[2], failed[2];
+    if (pipe2(go, O_CLOEXEC) != 0)
+        return -errno;
+    if (pipe2(failed, O_CLOEXEC) != 0)
+        return -errno;
+    child->pid = fork();
+    if (child->pid < 0)
+        return -errno;
+    if (child->pid == 0) {
+        close(go[1]);
+        wait_and_execute(go[0], failed[1], program, words, mask);
+    }
+    close(go[0]);
+    close(failed[1]);
+    child->go = go[1];
+    child->failed = failed[0];
+    return 0;
+}
+
+int child_go(struct child *child)
+{
+    int error = 0;
+    ssize_t got = write(child->go, "", 1);
+    close(child->go);
+    do
+        got = read(child->failed, &error, sizeof error);
+    while (got < 0 && errno == EINTR);
+    close(child->failed);
+    return got == sizeof error ? -error : 0;
+}
+
+void child_abandon(struct child *child)
+{
+    close(child->go);
+    close(child->failed);
+    waitpid(child->pid, NULL, 0);
+}
+
+int child_has_ended(const struct child *child)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+_Noreturn void child_become(const struct child *child)
+{
+    int status = 0;
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status))
+        exit(WEXITSTATUS(status));
+    /* The program's core is the one to look at. */
+    const struct rlimit none = {0, 0};
+    sigset_t all;
+    setrlimit(RLIMIT_CORE, &none);
+    signal(WTERMSIG(status), SIG_DFL);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    raise(WTERMSIG(status));
+    exit(128 + WTERMSIG(status));
+}

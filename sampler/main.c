@@ -1,0 +1,206 @@
+/* incprof-sampler: counters of a program, a process or the machine, a row for each interval. incprof sample runs it. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "child.h"
+#include "columns.h"
+#include "list.h"
+#include "log.h"
+#include "loop.h"
+#include "request.h"
+#include "rows.h"
+#include "sys.h"
+
+/* As in incprof/errors.py. */
+enum { FAILURE = 1, USAGE = 2, NO_DATA = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+static struct columns columns;
+static struct output output;
+static bool is_created, is_regular;
+
+static bool open_output(const struct request *request)
+{
+    if (strcmp(request->output, "-") == 0) {
+        output.fd = 1;
+        return true;
+    }
+    long error = output_create(&output, request->output);
+    is_created = error == 0;
+    struct stat status;
+    /* Devices and pipes are there to be written to. */
+    if (error == -EEXIST && (request->force || (stat(request->output, &status) == 0 && !S_ISREG(status.st_mode)))) {
+        output.fd = sys_open(request->output, O_WRONLY, 0);
+        error = output.fd < 0 ? output.fd : 0;
+    }
+    if (error == -EEXIST)
+        log_warn(request->output, "exists: give --force to replace it, or another name with -o");
+    else if (error != 0)
+        log_error("cannot write", request->output, error);
+    is_regular = error == 0 && fstat(output.fd, &status) == 0 && S_ISREG(status.st_mode);
+    return error == 0;
+}
+
+static int give_up(const struct request *request, int status)
+{
+    if (is_created)
+        sys_unlink(request->output);
+    return status;
+}
+
+static const char *of_what(const struct request *request)
+{
+    static char text[4096];
+    if (request->target.scope == OF_MACHINE)
+        return "the whole machine";
+    snprintf(text, sizeof text, "process %d", request->target.pid);
+    for (size_t at = 0, i = 0; request->target.scope == OF_PROGRAM && request->words[i] != NULL; i++)
+        if (at < sizeof text)
+            at += (size_t)snprintf(text + at, sizeof text - at, i > 0 ? " %s" : "%s", request->words[i]);
+    return text;
+}
+
+/* What cannot be had, in one line, events of the same reason together. */
+static void say_unavailable(void)
+{
+    char line[480];
+    size_t at = 0;
+    for (size_t i = 0; i < columns.count; i++) {
+        const struct column *column = &columns.all[i];
+        bool is_said = column->why[0] == '\0' || column->event->source == DERIVED;
+        for (size_t before = 0; before < i; before++)
+            is_said |= strcmp(columns.all[before].why, column->why) == 0;
+        if (is_said || at >= sizeof line)
+            continue;
+        at += (size_t)snprintf(line + at, sizeof line - at, "%s%s", at > 0 ? "; " : "", column->event->name);
+        for (size_t later = i + 1; later < columns.count && at < sizeof line; later++)
+            if (strcmp(columns.all[later].why, column->why) == 0)
+                at += (size_t)snprintf(line + at, sizeof line - at, ", %s", columns.all[later].event->name);
+        if (at < sizeof line)
+            at += (size_t)snprintf(line + at, sizeof line - at, ": %s", column->why);
+    }
+    if (at > 0)
+        log_warn("not available", line);
+}
+
+static double own_cpu_s(void)
+{
+    return (double)sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
+}
+
+static void summarise(const struct request *request, const struct rows *rows, double cpu_s)
+{
+    char line[400];
+    double elapsed_s = (double)(monotonic_ns() - rows->start_ns) / 1e9;
+    snprintf(line, sizeof line, "%llu rows in %.200s, %llu late ticks; the sampler took %.2f %% of a processor",
+             (unsigned long long)rows->written, strcmp(request->output, "-") == 0 ? "stdout" : request->output,
+             (unsigned long long)rows->late, elapsed_s > 0 ? 100 * cpu_s / elapsed_s : 0);
+    log_warn(line, NULL);
+}
+
+/* Returns how it ended. The program, if there is one, runs on only when its sampling ended before it did. */
+static enum end sample(const struct request *request, struct loop *loop, struct rows *rows)
+{
+    double before = own_cpu_s();
+    loop->for_ns = request->for_ns;
+    enum end end = loop_run(loop, rows);
+    rows_end(rows, end == TIME_IS_UP);
+    if (rows->error != 0)
+        log_error("the series ends here", request->output, rows->error);
+    summarise(request, rows, own_cpu_s() - before);
+    return rows->error != 0 ? FAILED : end;
+}
+
+static bool choose(const struct request *request, const struct event **chosen, size_t *count)
+{
+    const char *bad = events_choose(request->events, chosen, count);
+    char word[40];
+    if (bad == NULL)
+        return true;
+    snprintf(word, sizeof word, "'%.*s'", (int)strcspn(bad, ",") < 30 ? (int)strcspn(bad, ",") : 30, bad);
+    log_warn("no such event, or too many (incprof sample --list shows them)", word);
+    return false;
+}
+
+static int start(const struct request *request, struct child *child, struct rows *rows, struct loop *loop)
+{
+    bool has_child = request->target.scope == OF_PROGRAM;
+    int error = loop_open(loop, has_child ? child : NULL, request->target.pid);
+    if (error == 0 && is_regular && request->force)
+        error = (int)output_cut(&output, 0);
+    if (error != 0) {
+        log_error(request->target.scope == OF_PROCESS ? "there is no such process" : "cannot sample", of_what(request),
+                  error);
+        return FAILURE;
+    }
+    if (!rows_begin(rows, of_what(request))) {
+        log_error("cannot write", request->output, rows->error);
+        return FAILURE;
+    }
+    error = has_child ? child_go(child) : 0;
+    if (error == 0)
+        return 0;
+    log_error(request->words[0], "cannot be run", error);
+    return error == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+}
+
+static int sample_all(struct request *request, const struct event *const *chosen, size_t count, const sigset_t *mask)
+{
+    struct child child = {.pid = 0};
+    struct loop loop;
+    bool has_child = request->target.scope == OF_PROGRAM;
+    int error = has_child ? child_prepare(&child, request->program, request->words, mask) : 0;
+    if (error != 0) {
+        log_error("cannot start a process", NULL, error);
+        return give_up(request, FAILURE);
+    }
+    /* Neither a reader that goes away nor a limit on files is the end; the program has its own settings already. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (has_child)
+        request->target.pid = child.pid;
+    size_t available = columns_open(&columns, chosen, count, request->target, request->interval_ns);
+    struct rows rows = {.columns = &columns, .output = &output, .interval_ns = request->interval_ns};
+    say_unavailable();
+    if (available == 0) {
+        log_warn("nothing of what was asked for can be sampled", NULL);
+        if (has_child)
+            child_abandon(&child);
+        return give_up(request, NO_DATA);
+    }
+    int status = start(request, &child, &rows, &loop);
+    if (status != 0) {
+        if (has_child && status == FAILURE)
+            child_abandon(&child);
+        return give_up(request, status);
+    }
+    enum end end = sample(request, &loop, &rows);
+    if (!has_child)
+        return end == FAILED ? FAILURE : 0;
+    loop_wait(&loop);
+    child_become(&child);
+}
+
+int main(int argc, char **argv)
+{
+    struct request request;
+    const struct event *chosen[MOST_COLUMNS];
+    size_t count = 0;
+    sigset_t mask;
+    log_start("incprof");
+    if (!request_parse(&request, argc, argv) || !choose(&request, chosen, &count))
+        return USAGE;
+    if (request.list)
+        return list_events(&columns, chosen, count, request.target);
+    loop_block_signals(&mask);
+    return open_output(&request) ? sample_all(&request, chosen, count, &mask) : FAILURE;
+}

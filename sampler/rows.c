@@ -1,0 +1,188 @@
+#define _GNU_SOURCE
+#include "rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "sys.h"
+
+#define SECOND_NS 1000000000u
+#define SCAN_EVERY_NS 50000000u
+
+struct moment {
+    uint64_t at_ns;
+    double values[MOST_COLUMNS];
+    bool counted[MOST_COLUMNS];
+};
+
+static struct moment before_last, last, now;
+static struct buffer text;
+static size_t last_row; /* where in the text it begins */
+static uint64_t written_ns, scanned_ns;
+
+static bool take(struct rows *rows, bool levels)
+{
+    now.at_ns = monotonic_ns();
+    bool counted = columns_read(rows->columns, levels);
+    for (size_t i = 0; i < rows->columns->count; i++) {
+        now.values[i] = rows->columns->all[i].now;
+        now.counted[i] = rows->columns->all[i].is_counted;
+    }
+    return counted;
+}
+
+/* Sums over processes shrink when one ends for which nobody waits: that is no negative amount of work. */
+static double growth(const struct moment *since, size_t column)
+{
+    double grown = now.values[column] - since->values[column];
+    return grown > 0 ? grown : 0;
+}
+
+static void put_value(const struct rows *rows, size_t at, const struct moment *since)
+{
+    const struct column *column = &rows->columns->all[at];
+    const struct column *const first = &rows->columns->all[0];
+    char number[40] = "nan";
+    if (column->event->kind == RATIO) {
+        size_t above = (size_t)(column->parts[0] - first), below = (size_t)(column->parts[1] - first);
+        double divisor = growth(since, below);
+        if (now.counted[above] && now.counted[below])
+            snprintf(number, sizeof number, "%.5f", divisor > 0 ? growth(since, above) / divisor : 0);
+    } else if (!now.counted[at]) {
+        ;
+    } else if (column->event->kind == LEVEL) {
+        snprintf(number, sizeof number, "%.0f", now.values[at]);
+    } else if (column->event->kind == SHARE) {
+        snprintf(number, sizeof number, "%.4f", growth(since, at) / (double)(now.at_ns - since->at_ns));
+    } else {
+        snprintf(number, sizeof number, "%.0f", growth(since, at));
+    }
+    buffer_u8(&text, ',');
+    buffer_text(&text, number);
+}
+
+static void put_row(struct rows *rows, const struct moment *since)
+{
+    char time[40];
+    last_row = text.length;
+    snprintf(time, sizeof time, "%.6f", (double)(now.at_ns - rows->start_ns) / 1e9);
+    buffer_text(&text, time);
+    for (size_t i = 0; i < rows->columns->count; i++)
+        if (rows->columns->all[i].why[0] == '\0')
+            put_value(rows, i, since);
+    buffer_u8(&text, '\n');
+    before_last = *since;
+    last = now;
+    rows->written++;
+}
+
+/* Whole rows only, so that a reader and whoever finds the file after a crash never see a part of one. */
+static void write_until(struct rows *rows, size_t length)
+{
+    struct buffer part = {.data = text.data, .length = length, .failed = text.failed};
+    written_ns = now.at_ns;
+    if (rows->error == 0 && length > 0)
+        rows->error = output_append(rows->output, &part);
+    memmove(text.data, text.data + length, text.length - length);
+    text.length -= length;
+    last_row -= last_row > length ? length : last_row;
+}
+
+/* Commands and reasons may hold anything. */
+static void put_comment(const char *what, const char *says)
+{
+    buffer_text(&text, "# ");
+    buffer_text(&text, what);
+    buffer_text(&text, ": ");
+    for (; *says != '\0'; says++)
+        buffer_u8(&text, (uint8_t)*says < 32 || *says == 127 ? '?' : (uint8_t)*says);
+    buffer_u8(&text, '\n');
+}
+
+static void put_head(const struct rows *rows, const char *of)
+{
+    char line[320];
+    snprintf(line, sizeof line, "a row for each interval of %.9g s", (double)rows->interval_ns / 1e9);
+    put_comment("incprof sample 1", line);
+    put_comment("of", of);
+    for (int available = 0; available < 2; available++)
+        for (size_t i = 0; i < rows->columns->count; i++) {
+            const struct column *column = &rows->columns->all[i];
+            const char *says = available ? column->note : column->why;
+            snprintf(line, sizeof line, "%s: %s", column->event->name, says);
+            if (says[0] != '\0')
+                put_comment(available ? "note" : "not available", line);
+        }
+    buffer_text(&text, "time_s");
+    for (size_t i = 0; i < rows->columns->count; i++)
+        if (rows->columns->all[i].why[0] == '\0') {
+            buffer_u8(&text, ',');
+            buffer_text(&text, rows->columns->all[i].event->name);
+        }
+    buffer_u8(&text, '\n');
+}
+
+bool rows_begin(struct rows *rows, const char *of)
+{
+    put_head(rows, of);
+    columns_scan(rows->columns);
+    take(rows, true);
+    write_until(rows, text.length);
+    rows->start_ns = scanned_ns = now.at_ns;
+    before_last = last = now;
+    return rows->error == 0;
+}
+
+void rows_tick(struct rows *rows, uint64_t missed)
+{
+    /* Before reading, so that what is new counts from here on. */
+    uint64_t clock = monotonic_ns();
+    if (clock - scanned_ns >= SCAN_EVERY_NS) {
+        columns_scan(rows->columns);
+        scanned_ns = clock;
+    }
+    rows->late += missed;
+    if (take(rows, true))
+        put_row(rows, &last);
+    /* The last row may grow yet, unless it was long in coming. */
+    if (now.at_ns - written_ns >= SECOND_NS - rows->interval_ns / 2 || rows->interval_ns >= SECOND_NS)
+        write_until(rows, rows->interval_ns < SECOND_NS / 2 ? last_row : text.length);
+}
+
+static void put_multiplexed(const struct rows *rows)
+{
+    char line[160];
+    for (size_t i = 0; i < rows->columns->count; i++) {
+        const struct column *column = &rows->columns->all[i];
+        if (!column->has_counter || column->counter.running >= column->counter.enabled * 0.9999)
+            continue;
+        snprintf(line, sizeof line, "%s: counted %.1f %% of the time, scaled to the whole", column->event->name,
+                 100 * column->counter.running / column->counter.enabled);
+        put_comment("note", line);
+    }
+}
+
+void rows_end(struct rows *rows, bool whole)
+{
+    char line[80];
+    if (!whole) {
+        take(rows, false);
+        uint64_t left = now.at_ns - last.at_ns;
+        bool joins = left < rows->interval_ns / 2 && rows->written > 0 && text.length > last_row;
+        if (joins) {
+            struct moment since = before_last;
+            text.length = last_row;
+            rows->written--;
+            put_row(rows, &since);
+        } else if (left > 0) {
+            struct moment since = last;
+            put_row(rows, &since);
+        }
+    }
+    put_multiplexed(rows);
+    snprintf(line, sizeof line, "%llu rows, %llu late ticks", (unsigned long long)rows->written,
+             (unsigned long long)rows->late);
+    put_comment("end", line);
+    write_until(rows, text.length);
+}
