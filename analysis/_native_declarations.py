@@ -21,10 +21,14 @@ struct incprof_closeness {
     double depth;
     int64_t shortest;
 };
+struct incprof_limit {
+    double distance, share;
+};
 void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
 double incprof_carriers(const double *half, int64_t L);
 int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch, double *allowed);
+                            const struct incprof_closeness *closeness, double *scratch,
+                            struct incprof_limit *limit);
 int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                      const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
 int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape,

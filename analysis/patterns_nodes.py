@@ -7,12 +7,15 @@ from itertools import combinations
 
 import numpy as np
 
+from incprof.analysis import dtw
 from incprof.analysis.patterns_results import Patterns
 from incprof.analysis.patterns_shapes import lay_over
 from incprof.model import FloatArray
 
 # Mean step of the alignment, as a share of the mean of both patterns, up to which they are the same.
 SAME = 0.01
+# Turns around that of the least Euclidean distance, as a share of the period, among which that of the least DTW is.
+AROUND = 0.03
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,18 @@ def agreements(found: list[Patterns]) -> list[Agreement]:
     some = [(number, result.patterns[0].values) for number, result in enumerate(found) if result.patterns]
     out = []
     for (first, one), (second, other) in combinations(some, 2):
-        turn = lay_over(one, other)[1]
-        step = mean_step(one, np.roll(other, -turn))
+        step = mean_step(one, turned(one, other))
         out.append(Agreement(first, second, step, float(np.concatenate([one, other]).mean())))
     return out
+
+
+def turned(pattern: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the other pattern begun where it is nearest to the first one under DTW, which ties begin to begin."""
+    middle, reach = lay_over(pattern, other)[1], int(AROUND * len(other)) + 1
+    turns = sorted(range(middle - reach, middle + reach + 1), key=lambda turn: abs(turn - middle))
+    packed = dtw.pack([pattern, *(np.roll(other, -turn) for turn in turns)])
+    right = np.arange(1, len(packed))
+    return packed[1 + int(dtw.distances(packed, np.zeros_like(right), right).argmin())]
 
 
 def mean_step(a: FloatArray, b: FloatArray) -> float:

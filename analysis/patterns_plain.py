@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,8 +68,16 @@ def allowed(f: FloatArray, spread: float, noise: float, options: PatternOptions)
     return max(close, ZERO * reference), first
 
 
-def base_period(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> tuple[int, float]:
-    """Return the base period of a window, 0 where it has none, and the greatest distance that was close.
+@dataclass(frozen=True)
+class Limit:
+    """The greatest distance that is close, and as a share of the usual one."""
+
+    distance: float = 0.0
+    share: float = 0.0
+
+
+def base_period(f: FloatArray, spread: float, noise: float, options: PatternOptions) -> tuple[int, Limit]:
+    """Return the base period of a window, 0 where it has none, and what was close.
 
     Args:
         f: (L,) its distances.
@@ -78,23 +87,33 @@ def base_period(f: FloatArray, spread: float, noise: float, options: PatternOpti
     """
     reference = usual(f)
     if not reference > 0:
-        return 0, 0.0
+        return 0, Limit()
     close, first = allowed(f, spread, noise, options)
+    limit = Limit(close, close / reference)
     dips = [k for k in range(first, len(f) + 1) if f[k - 1] <= close and _is_dip(f, k, reference)]
     if not dips:
-        return 0, close
+        return 0, limit
     deepest = min(dips, key=lambda k: (f[k - 1], k))
     least = float(f[deepest - 1])
     family = min(least + (1 - options.depth) * (reference - least), close)
     members = [k for k in dips if options.shortest <= k <= deepest and f[k - 1] <= family and _related(k, deepest)]
-    return (members[0] if members else 0), close
+    return (members[0] if members else 0), limit
 
 
-def is_close(x: FloatArray, start: int, period: int, limit: float, metric: str) -> bool:
-    """Tell whether an instance is within `limit` of the period before it: mean size, or root mean square."""
-    step = x[start : start + period] - x[start - period : start]
-    apart = np.abs(step).mean() if metric == "l1" else math.sqrt(float((step * step).mean()))
-    return bool(apart <= limit)
+def is_close(x: FloatArray, start: int, period: int, half: int, limit: Limit, metric: str) -> bool:
+    """Tell whether an instance is as close to the period before it as its window, of 2 * half, has to be.
+
+    And, half as strictly, by its own measure: flat pieces are close to all.
+    """
+    one, other = x[start : start + period], x[start - period : start]
+    step = one - other
+    squares = float((step * step).sum())
+    unlike = float(((one - one.mean()) ** 2).sum() + ((other - other.mean()) ** 2).sum())
+    if not unlike > 0 or squares > ((limit.share + 1) / 2) ** 2 * unlike:
+        return False
+    if metric == "l1":
+        return bool(np.abs(step).sum() * half <= limit.distance * period)
+    return squares * half <= limit.distance**2 * period
 
 
 def _is_dip(f: FloatArray, k: int, reference: float) -> bool:

@@ -10,7 +10,7 @@ from scipy import fft
 
 from incprof.analysis._native import ffi, native
 from incprof.analysis.dtw import doubles
-from incprof.analysis.patterns_plain import base_period, carriers, is_close, lags
+from incprof.analysis.patterns_plain import Limit, base_period, carriers, is_close, lags
 from incprof.analysis.patterns_results import PatternOptions
 from incprof.model import FloatArray, IntArray
 
@@ -67,19 +67,19 @@ def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, 
         else:
             period, limit = _base_period(lags_fft(inside), inside[window:], closeness)
         for start in range(at + window, at + window + window // period * period, period) if period else ():
-            if is_close(x, start, period, limit / window ** (1 if options.metric == "l1" else 0.5), options.metric):
+            if is_close(x, start, period, window, limit, options.metric):
                 found.append((start, period))
         at += window // period * period if period else slide
     starts, periods = np.array(found, dtype=np.int64).reshape(-1, 2).T
     return Scan(window, np.ascontiguousarray(starts), np.ascontiguousarray(periods))
 
 
-def _base_period(f: FloatArray, right: FloatArray, closeness: Any) -> tuple[int, float]:
-    """Return the base period of a window, 0 for none, and the greatest Euclidean distance that was close."""
-    limit = ffi.new("double *")
+def _base_period(f: FloatArray, right: FloatArray, closeness: Any) -> tuple[int, Limit]:
+    """Return the base period of a window, 0 for none, and what was close, by the Euclidean distance."""
+    limit = ffi.new("struct incprof_limit *")
     spread = native().incprof_carriers(doubles(right), len(right))
     period = native().incprof_base_period(doubles(f), len(f), spread, 0, closeness, doubles(np.empty(len(f))), limit)
-    return int(period), float(limit[0])
+    return int(period), Limit(limit.distance, limit.share)
 
 
 def lags_fft(inside: FloatArray) -> FloatArray:

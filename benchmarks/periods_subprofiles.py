@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from incprof.analysis import dtw
 from incprof.analysis.patterns import find_patterns
 from incprof.analysis.patterns_average import wgss
-from incprof.analysis.patterns_shapes import lay_over
+from incprof.analysis.patterns_nodes import turned
 from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile
 
 HERTZ, MINUTES, OFFSETS, SEED = 200, (1, 3, 5, 10, 15, 30, 45), 11, 7
@@ -44,10 +44,9 @@ def experiment(name: str, seed: int) -> list[Row]:
             found = find_patterns(truth.values[start : start + length])
             if found.patterns:
                 pattern = found.patterns[0]
-                # A part may cut its instances at another point of the pattern.
-                turned = np.roll(pattern.values, -lay_over(whole.values, pattern.values)[1])
                 counts.append(len(pattern.instances))
-                ratios.append(wgss(packed, turned) / reference)
+                # A part may cut its instances at another point of the pattern.
+                ratios.append(wgss(packed, turned(whole.values, pattern.values)) / reference)
         rows.append((minutes, float(np.mean(counts)) if counts else 0.0, ratios))
     return rows
 

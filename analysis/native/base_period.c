@@ -8,7 +8,8 @@
 
 NATIVE_API double incprof_carriers(const double *half, int64_t L);
 NATIVE_API int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                                       const struct incprof_closeness *closeness, double *scratch, double *allowed);
+                                       const struct incprof_closeness *closeness, double *scratch,
+                                       struct incprof_limit *limit);
 
 /* Distances below this share of the usual one are rounding. */
 #define ZERO 1e-9
@@ -94,14 +95,15 @@ static int is_dip(const double *f, int64_t k, int64_t L, double reference)
     return falls && (k < L ? f[k - 1] <= f[k] : f[k - 1] <= ZERO * reference);
 }
 
+/* Whether the deepest shift is a multiple of k, nearly. k is at most the deepest. */
 static int related(int64_t k, int64_t deepest)
 {
-    double times = k < deepest ? (double)deepest / (double)k : (double)k / (double)deepest;
+    double times = (double)deepest / (double)k;
     return fabs(times - round(times)) <= 0.05 * times;
 }
 
 int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch, double *allowed)
+                            const struct incprof_closeness *closeness, double *scratch, struct incprof_limit *limit)
 {
     double reference = usual(f, L, scratch);
     if (!(reference > 0))
@@ -118,7 +120,7 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
         close = smaller(half, chance(smaller(pieces(noise / reference, first, L), carriers)) * reference);
     }
     close = close > ZERO * reference ? close : ZERO * reference;
-    *allowed = close;
+    *limit = (struct incprof_limit){close, close / reference};
     int64_t deepest = 0;
     for (int64_t k = first; k <= L; k++)
         if (is_dip(f, k, L, reference) && f[k - 1] <= close && (!deepest || f[k - 1] < f[deepest - 1]))
@@ -130,5 +132,5 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
     for (int64_t k = first > closeness->shortest ? first : closeness->shortest; k <= deepest; k++)
         if (is_dip(f, k, L, reference) && f[k - 1] <= family && related(k, deepest))
             return k;
-    return deepest >= closeness->shortest ? deepest : 0;
+    return 0; /* all of the family are shorter than asked for */
 }

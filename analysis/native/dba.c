@@ -67,8 +67,8 @@ static void fill_block(struct work *work, int64_t first)
                  i == 0 ? 0 : INCPROF_FAR);
 }
 
-/* The way back of each lane through a block: at[] is the column of each lane in the row after it, on return in the
- * row before it (-1: begun). Returns the row each lane has reached in row[]. */
+/* The way back of each lane through a block, from the cell in row[] and column[] to the first one before the block
+ * (-1: before the beginning). */
 static void walk_block(const struct work *work, int64_t first, int lanes, int64_t *row, int64_t *column, double *sums,
                        double *counts)
 {

@@ -11,6 +11,11 @@ struct incprof_closeness {
     int64_t shortest; /* shortest period */
 };
 
+/* The greatest distance that is close, and as a share of the usual one. */
+struct incprof_limit {
+    double distance, share;
+};
+
 /* f[k-1] for k in 1 .. L: the distance of window[L .. 2L-1] from window[L-k .. 2L-k-1]. manhattan: sum of magnitudes,
  * else the Euclidean distance. */
 void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
@@ -18,9 +23,9 @@ void incprof_lags(const double *window, int64_t L, int manhattan, double *f);
 /* How many values carry the variance of a half window: about L, or 3 for one that is flat but for a spike. */
 double incprof_carriers(const double *half, int64_t L);
 
-/* The base period of a window whose distances are f (L of them), or 0. scratch holds L values. *allowed becomes the
- * greatest distance that is close. */
+/* The base period of a window whose distances are f (L of them), or 0. scratch holds L values. *limit becomes
+ * what was close. */
 int64_t incprof_base_period(const double *f, int64_t L, double carriers, int manhattan,
-                            const struct incprof_closeness *closeness, double *scratch, double *allowed);
+                            const struct incprof_closeness *closeness, double *scratch, struct incprof_limit *limit);
 
 #endif

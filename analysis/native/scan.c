@@ -8,16 +8,29 @@
 NATIVE_API int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                                 const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
 
-/* Whether an instance by itself is as close to the period before it as its window has to be on the whole. A window that
- * is periodic may hold a piece that is not. */
-static int is_close(const double *instance, int64_t period, int64_t L, int manhattan, double allowed)
+static double mean_of(const double *x, int64_t count)
 {
     double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += x[i];
+    return sum / (double)count;
+}
+
+/* Whether an instance by itself is as close to the period before it as its window has to be on the whole: a window that
+ * is periodic may hold a piece that is not. And, half as strictly, by its own measure: flat pieces are close to all. */
+static int is_close(const double *instance, int64_t period, int64_t L, int manhattan, const struct incprof_limit *limit)
+{
+    const double *before = instance - period;
+    double mean[2] = {mean_of(instance, period), mean_of(before, period)}, sum = 0, squares = 0, unlike = 0;
     for (int64_t i = 0; i < period; i++) {
-        double step = instance[i] - instance[i - period];
+        double step = instance[i] - before[i], one = instance[i] - mean[0], other = before[i] - mean[1];
         sum += manhattan ? (step < 0 ? -step : step) : step * step;
+        squares += step * step;
+        unlike += one * one + other * other;
     }
-    return sum * (double)L <= (manhattan ? allowed : allowed * allowed) * (double)period;
+    double allowed = manhattan ? limit->distance : limit->distance * limit->distance;
+    double own = (limit->share + 1) / 2;
+    return sum * (double)L <= allowed * (double)period && unlike > 0 && squares <= own * own * unlike;
 }
 
 /* The instances of all periodic windows, in order: first sample and length. starts and periods hold samples / shortest
@@ -30,13 +43,12 @@ int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide,
         return -1;
     int64_t found = 0;
     for (int64_t t = 0; t + 2 * L <= samples;) {
-        double allowed = 0;
+        struct incprof_limit limit = {0, 0};
         incprof_lags(x + t, L, manhattan, f);
-        int64_t period =
-            incprof_base_period(f, L, incprof_carriers(x + t + L, L), manhattan, closeness, f + L, &allowed);
+        int64_t period = incprof_base_period(f, L, incprof_carriers(x + t + L, L), manhattan, closeness, f + L, &limit);
         for (int64_t i = 0; period && i < L / period; i++) {
             int64_t start = t + L + i * period;
-            if (is_close(x + start, period, L, manhattan, allowed)) {
+            if (is_close(x + start, period, L, manhattan, &limit)) {
                 starts[found] = start;
                 periods[found++] = period;
             }

@@ -8,18 +8,13 @@ NATIVE_API int64_t incprof_trace(const double *x, int64_t samples, int64_t from,
                                  int64_t period, int64_t slack, double limit, double rate, int64_t *starts,
                                  int64_t capacity);
 
-/* Mean square between the shape and x, both without `level`: the difference of their means, when it is asked for. */
-static ALWAYS_INLINE double apart(const double *restrict x, const double *restrict shape, int64_t period)
+/* Mean square of what x and the shape differ. */
+CLONES static double mean_square(const double *restrict x, const double *restrict shape, int64_t period)
 {
     double sum = 0;
     for (int64_t i = 0; i < period; i++)
         sum += (x[i] - shape[i]) * (x[i] - shape[i]);
     return sum / (double)period;
-}
-
-CLONES static double mean_square(const double *x, const double *shape, int64_t period)
-{
-    return apart(x, shape, period);
 }
 
 /* The start near `at` from which x is most like the shape; the nearest of equal ones. Negative: none within x. */

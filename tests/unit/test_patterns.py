@@ -64,6 +64,14 @@ def test_noise_drift_and_samples_put_in_and_left_out(trouble):
     assert false <= 0.06
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_what_is_flat_between_short_instances_is_none_of_them(seed):
+    truth = profile(30_000, (Part(12, 0.7, 40),), seed)
+    covered, false = measured(truth, find_patterns(truth.values))
+    assert covered >= 0.95
+    assert false <= 0.01
+
+
 def test_instances_begin_at_the_same_point_of_the_pattern():
     truth = profile(40_000, SHAPES["NEMO"], seed=5)
     found = find_patterns(truth.values)

@@ -46,12 +46,12 @@ def test_the_base_period_is_that_of_the_definition(seed, half, period, noise, ma
     spread = native().incprof_carriers(doubles(right), half)
     assert spread == pytest.approx(carriers(right), rel=1e-9)
     closeness = ffi.new("struct incprof_closeness *", (noise, 0.0, options.depth, options.shortest))
-    limit = ffi.new("double *")
+    limit = ffi.new("struct incprof_limit *")
     scratch = doubles(np.empty(half))
     got = native().incprof_base_period(doubles(f), half, spread, int(manhattan), closeness, scratch, limit)
     expected, close = base_period(f, spread, noise, options)
     assert got == expected
-    assert limit[0] == pytest.approx(close)
+    assert (limit.distance, limit.share) == pytest.approx((close.distance, close.share))
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1"])

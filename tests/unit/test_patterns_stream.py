@@ -5,7 +5,7 @@ import pytest
 
 from incprof.analysis.dtw import plain
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_nodes import agreements, mean_step
+from incprof.analysis.patterns_nodes import agreements, mean_step, turned
 from incprof.analysis.patterns_results import PatternOptions
 from incprof.analysis.patterns_stream import FIRST, PatternStream
 from incprof.analysis.patterns_synthetic import SHAPES, instance, profile, shape
@@ -93,3 +93,12 @@ def test_nodes_of_one_run_agree_within_one_percent_and_others_do_not():
     pattern, other = shape(120, np.random.default_rng(5)), shape(120, np.random.default_rng(6))
     pairs = agreements([node(1, pattern), node(2, pattern), find_patterns(np.zeros(50)), node(3, other)])
     assert [(pair.first, pair.second, pair.same) for pair in pairs] == [(0, 1, True), (0, 3, False), (1, 3, False)]
+
+
+@pytest.mark.parametrize(("length", "turn"), [(120, 7), (117, -50), (124, 0)])
+def test_a_pattern_is_turned_to_where_warping_is_cheapest(length, turn):
+    draw = np.random.default_rng(7)
+    one = shape(120, draw)
+    other = np.roll(np.interp(np.linspace(0, 119, length), np.arange(120), one), turn)
+    best = min(plain(one, np.roll(other, -by)) for by in range(length))
+    assert plain(one, turned(one, other)) == pytest.approx(best)
