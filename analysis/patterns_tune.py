@@ -73,7 +73,7 @@ def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> fl
     """Return what a window covers on the mean of a few random orders of the same values: what repeats by accident."""
     draw = np.random.default_rng(options.seed)
     size = max(min(len(x), SHUFFLED), 20 * window)
-    orders = [draw.permutation(x)[:size] for _ in range(options.shuffles)]
+    orders = [draw.permutation(x)[:size].copy() for _ in range(options.shuffles)]
     covered = np.zeros(len(orders))
 
     def visit(index: int) -> None:

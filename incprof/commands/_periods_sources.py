@@ -29,6 +29,20 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded")
 
 
+def wanted_of(args: argparse.Namespace) -> Wanted:
+    """Return what of a file the arguments mean.
+
+    Raises:
+        UsageError: the interval is none.
+    """
+    from incprof.readers.series import MOST_SAMPLES, Wanted
+
+    if args.interval is not None and not 0 < args.interval < 1e9:
+        raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")
+    first, last = args.range
+    return Wanted(args.column, args.time, first, last, args.most or MOST_SAMPLES)
+
+
 def read_source(path: str, args: argparse.Namespace) -> Series:
     """Read the series that the arguments mean.
 
@@ -37,12 +51,9 @@ def read_source(path: str, args: argparse.Namespace) -> Series:
     """
     from dataclasses import replace
 
-    from incprof.readers.series import MOST_SAMPLES, Wanted, read_series
+    from incprof.readers.series import read_series
 
-    if args.interval is not None and not 0 < args.interval < 1e9:
-        raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")
-    first, last = args.range
-    wanted = Wanted(args.column, args.time, first, last, args.most or MOST_SAMPLES)
+    wanted = wanted_of(args)
     if Path(path).is_dir() or Path(path).suffix == ".ekg":
         series = _of_directory(path, wanted, args)
     else:

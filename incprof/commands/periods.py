@@ -23,9 +23,9 @@ from incprof.commands._output import check_target, write_text
 from incprof.commands._periods import add_parameter_arguments, options_of
 from incprof.commands._periods_follow import add_follow_arguments, check_follow, follow
 from incprof.commands._periods_plot import add_plot_arguments, check_plot, write_plot
-from incprof.commands._periods_sources import add_source_arguments, read_source
+from incprof.commands._periods_sources import add_source_arguments, read_source, wanted_of
 from incprof.commands._terminal import text_width, wants_colour
-from incprof.errors import UsageError
+from incprof.errors import IncprofError, UsageError
 
 if TYPE_CHECKING:
     from incprof.analysis.patterns_results import PatternOptions, Patterns
@@ -55,7 +55,14 @@ def run(args: argparse.Namespace) -> int:
     check_targets(args)
     if args.follow:
         check_follow(args)
-        return follow(args, options)
+    try:
+        return follow(args, wanted_of(args), options) if args.follow else answer(args, options)
+    except MemoryError:
+        raise IncprofError(f"{args.series}: not enough memory: take a part with --range A:B") from None
+
+
+def answer(args: argparse.Namespace, options: PatternOptions) -> int:
+    """Answer for a series that is whole."""
     series = read_source(args.series, args)
     warn(series.notes)
     found = analysed(series, options)

@@ -14,11 +14,14 @@ import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
+from incprof.readers.series_form import printable
 
 # Eight bytes each, and the analysis needs a few times that.
 MOST_SAMPLES = 20_000_000
 TIME_NAMES = ("time", "time_s", "t", "t_s", "timestamp", "seconds", "elapsed", "elapsed_s", "end_s")
-SHOWN = 12
+SHOWN, LONGEST_NAME = 12, 40
+# Sums of squares of larger numbers are none.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,15 @@ def columns_of(names: Sequence[str], wanted: Wanted, where: str) -> tuple[list[i
         if not others and time is not None:
             return [time], None
         raise UsageError(f"{where} has {len(others)} columns: name one with --column ({listed(names, others)})")
-    if wanted.column in names or "/" not in wanted.column:
-        return [position(names, wanted.column, where)], time
-    return [position(names, part, where) for part in wanted.column.split("/", 1)], time
+    return [position(names, part, where) for part in _ratio(names, wanted.column)], time
+
+
+def _ratio(names: Sequence[str], column: str) -> tuple[str, ...]:
+    """Return A and B of A/B, or the column by itself; perf's events have strokes in their names too."""
+    if column in names or "/" not in column:
+        return (column,)
+    halves = [(column[:at], column[at + 1 :]) for at, sign in enumerate(column) if sign == "/"]
+    return next((pair for pair in halves if pair[0] in names and pair[1] in names), halves[0])
 
 
 def position(names: Sequence[str], name: str, where: str) -> int:
@@ -119,8 +128,13 @@ def _time_among(names: Sequence[str]) -> int | None:
 
 def listed(names: Sequence[str], positions: Sequence[int]) -> str:
     """Return names for a message, not more than a line of them."""
-    shown = [names[at][:40] for at in list(positions)[:SHOWN]]
-    return ", ".join(shown + ["..."] * (len(positions) > SHOWN))
+    some = [shown(names[at]) for at in list(positions)[:SHOWN]]
+    return ", ".join(some + ["..."] * (len(positions) > SHOWN))
+
+
+def shown(name: str) -> str:
+    """Return a name as messages and reports have it."""
+    return printable(name[:LONGEST_NAME]) + "..." * (len(name) > LONGEST_NAME)
 
 
 def series_from(
@@ -130,6 +144,7 @@ def series_from(
 
     Raises: as read_series.
     """
+    name = shown(name)
     values = np.ascontiguousarray(columns[0], dtype=np.float64)
     if len(columns) == 2:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -146,6 +161,9 @@ def series_from(
             f"{where}: sample {wanted.first + row + 1} of {name} is {values[row]:g}, and {int((~finite).sum())} in all "
             "are not finite: repair them, or take a part with --range A:B"
         )
+    if (large := np.abs(values) > LARGEST).any():
+        row = int(np.argmax(large))
+        raise NoDataError(f"{where}: sample {wanted.first + row + 1} of {name} is {values[row]:g}: too large a number")
     interval, notes = (None, ()) if time is None else _spacing(time, where, wanted)
     return Series(values, name, interval, notes)
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import tokenize
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers.series import Series, Wanted, cannot_read, columns_of, series_from
+from incprof.model import FloatArray
+from incprof.readers.series import Series, Wanted, cannot_read, columns_of, series_from, shown
+
+# What numpy has to say of files that are none of its own.
+HOSTILE: tuple[type[Exception], ...] = (
+    ValueError, OSError, EOFError, SyntaxError, MemoryError, OverflowError, TypeError, RecursionError,
+    tokenize.TokenError,
+)  # fmt: skip
 
 
 def read_npy(path: str, wanted: Wanted) -> Series:
@@ -17,7 +26,7 @@ def read_npy(path: str, wanted: Wanted) -> Series:
     """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError, SyntaxError, MemoryError, OverflowError) as error:
+    except HOSTILE as error:
         raise cannot_read(path, "an array of numbers", error) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         raise NoDataError(f"{path}: expected real numbers in one or two dimensions")
@@ -34,35 +43,54 @@ def read_npy(path: str, wanted: Wanted) -> Series:
 
 
 def read_parquet(path: str, wanted: Wanted) -> Series:
-    """Read a column of numbers.
+    """Read a column of numbers; a column of time stamps may be the time.
 
     Raises: as read_series.
     """
     try:
+        import pyarrow
         import pyarrow.parquet as parquet
     except ModuleNotFoundError:
         raise IncprofError(f"{path} needs pyarrow: pip install 'incprof[parquet]'") from None
     try:
         with parquet.ParquetFile(path) as file:
-            names = list(file.schema_arrow.names)
-            numeric = [name for name in names if _is_number(file.schema_arrow.field(name).type)]
+            numeric = [field.name for field in file.schema_arrow if _is_number(field.type)]
             if not numeric:
                 raise NoDataError(f"{path}: no column of numbers")
             _refuse_too_many(file.metadata.num_rows, path, wanted)
             chosen, time = columns_of(numeric, wanted, path)
             used = [numeric[at] for at in chosen] + ([numeric[time]] if time is not None else [])
+            _refuse_twins(used, file.schema_arrow.names, path)
             table = file.read(columns=list(dict.fromkeys(used)))
-    except (OSError, ValueError, MemoryError) as error:
+            columns = [_numbers(table.column(name))[wanted.first : wanted.last] for name in used]
+    except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
         raise cannot_read(path, "a Parquet file", error) from None
-    columns = [np.asarray(table.column(name).to_numpy(), dtype=np.float64)[wanted.first : wanted.last] for name in used]
     time_s = columns[-1] if time is not None else None
     return series_from(columns[: len(chosen)], time_s, "/".join(used[: len(chosen)]), path, wanted)
 
 
 def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_timestamp)
+    return any(one(kind) for one in numbers)
+
+
+def _numbers(column: Any) -> FloatArray:
+    """Return a column as numbers, time stamps as seconds since 1970."""
     import pyarrow
 
-    return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind))
+    if not pyarrow.types.is_timestamp(column.type):
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    ticks = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+    return np.asarray(column.cast(pyarrow.int64()).to_numpy(), dtype=np.float64) / ticks
+
+
+def _refuse_twins(used: Sequence[str], names: Sequence[str], path: str) -> None:
+    """Refuse a column whose name another one has too."""
+    for name in used:
+        if list(names).count(name) > 1:
+            raise NoDataError(f"{path}: several columns are called {shown(name)}: write them with other names")
 
 
 def _refuse_too_many(rows: int, path: str, wanted: Wanted) -> None:

@@ -20,6 +20,9 @@ TEXT = re.compile(
 )
 SEPARATED = re.compile(r"\s*(?P<time>\d+\.\d{9})(?P<sign>[,;:|\t])(?P<count><not \w+>|[\d.]*)(?P=sign)(?P<rest>.*)")
 
+# Lines that one interval may have.
+MOST_EVENTS = 4096
+
 
 @dataclass
 class Event:
@@ -51,7 +54,7 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
         event.time.append(time)
         if missing := UNAVAILABLE.match(count):
             event.why.add(missing[1])
-        event.count.append(np.nan if missing or not count else _count(count))
+        event.count.append(_number_of(count))
         if len(event.count) >= wanted.rows:
             break
     names = list(events)
@@ -65,12 +68,61 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
     return series_from(columns, time_s, "/".join(names[at] for at in chosen), where, wanted)
 
 
-def perf_value(line: str, event: str | None) -> float | None:
-    """Return what one event counted in a line; None for other lines, NaN where it was not counted."""
-    parsed = _parsed(line)
-    if parsed is None or parsed[2] != event:
-        return None
-    return float("nan") if UNAVAILABLE.match(parsed[1]) or not parsed[1] else _count(parsed[1])
+class PerfRows:
+    """The values of an event, or of the ratio of two, as lines of perf arrive.
+
+    The lines of the first interval tell which events there are; they are kept until it is over.
+    """
+
+    def __init__(self, where: str, wanted: Wanted):
+        self.where, self.wanted = where, wanted
+        self.name = ""
+        self._first: list[tuple[float, str, str]] = []
+        self._events: list[str] = []
+        self._time = 0.0
+        self._counted: dict[str, float] = {}
+
+    def values(self, line: str) -> list[float]:
+        """Return the values that a line completes, NaN where an event was not counted.
+
+        Raises: as read_series.
+        """
+        parsed = _parsed(line)
+        if parsed is None:
+            return []
+        if self._events:
+            return self._value(*parsed)
+        begun = []
+        if len(self._first) >= MOST_EVENTS or (self._first and parsed[0] != self._first[0][0]):
+            begun = self.rest()
+        if self._events:
+            return begun + self._value(*parsed)
+        self._first.append(parsed)
+        return []
+
+    def rest(self) -> list[float]:
+        """Return the value of the first interval, if it has not been given: it is over."""
+        if self._events or not self._first:
+            return []
+        names = list(dict.fromkeys(name for _, _, name in self._first))
+        chosen, _ = columns_of(names, Wanted(column=self.wanted.column), self.where)
+        self._events = [names[at] for at in chosen]
+        self.name = "/".join(self._events)
+        return [value for parsed in self._first for value in self._value(*parsed)]
+
+    def _value(self, time: float, count: str, name: str) -> list[float]:
+        """Return the value of an interval with its last event."""
+        if name not in self._events:
+            return []
+        if time != self._time:
+            self._time, self._counted = time, {}
+        self._counted[name] = _number_of(count)
+        if len(self._counted) < len(set(self._events)):
+            return []
+        first, last = self._counted[self._events[0]], self._counted[self._events[-1]]
+        if len(self._events) == 1:
+            return [first]
+        return [first / last if last else float("nan")]
 
 
 def _refuse_uncounted(event: Event, name: str, where: str) -> None:
@@ -88,15 +140,15 @@ def _parsed(line: str) -> tuple[float, str, str] | None:
     return (float(match["time"]), match["count"], match["event"]) if match else None
 
 
-def _count(text: str) -> float:
-    """Return a number as perf prints it, with commas or points between thousands, or with a decimal comma."""
+def _number_of(text: str) -> float:
+    """Return a number as perf prints it: commas or points between thousands, or a decimal comma; NaN: not counted."""
     if COMMAS.fullmatch(text):
         return float(text.replace(",", ""))
     if POINTS.fullmatch(text):
         return float(text.replace(".", "").replace(",", "."))
     try:
         return float(text.replace(",", "."))
-    except ValueError:
+    except ValueError:  # <not counted>
         return float("nan")
 
 

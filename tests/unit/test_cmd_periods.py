@@ -1,7 +1,10 @@
+import contextlib
 import csv
 import io
 import json
+import os
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -156,6 +159,7 @@ def test_wrong_arguments(series, capsys, words):
     [
         ("", 4, "empty"), ("ipc\n", 4, "no sample"), ("1\nnan\n", 4, "nan"), ("1\ninf\n", 4, "inf"),
         ("1\nzwei\n", 4, "is no number"), ("time,a\n1,1\n0,1\n", 4, "time does not increase"),
+        ("1\n1e308\n", 4, "too large"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(tmp_path, capsys, text, status, word):
@@ -232,16 +236,106 @@ def test_following_ends_with_the_whole_answer(series, capsys):
     assert states[-1]["summary"] in lines[-1]
 
 
-def test_following_a_pipe(series, capsys, monkeypatch):
-    class Pipe(io.StringIO):
-        def seekable(self):
-            return False
+@contextlib.contextmanager
+def piped(monkeypatch):
+    """A pipe that is standard input, and its other end."""
+    reading, writing = os.pipe()
+    with open(reading) as stdin, open(writing, "w") as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield writer
 
-    monkeypatch.setattr(sys, "stdin", Pipe(series.read_text()))
-    out = answer(capsys, "--follow", "-")[1]
+
+def test_following_a_pipe(series, capsys, monkeypatch):
+    with piped(monkeypatch) as writer:
+        copying = threading.Thread(target=lambda: (writer.write(series.read_text()), writer.close()))
+        copying.start()
+        out = answer(capsys, "--follow", "-", "--idle", 0)[1]
+        copying.join()
     (pattern,) = found(capsys, series)["patterns"]
     assert out.rstrip().endswith(f"{pattern['length']} x {len(pattern['instances'])}")
-    monkeypatch.setattr(sys, "stdin", Pipe("1\nx\n"))
-    assert answer(capsys, "--follow", "-")[0] == 4
-    monkeypatch.setattr(sys, "stdin", Pipe(""))
-    assert answer(capsys, "--follow", "-")[0] == 4
+
+
+@pytest.mark.parametrize("text", ["1\nx\n", "", "1" * (1 << 21)])
+def test_following_what_is_no_series(capsys, monkeypatch, text):
+    with piped(monkeypatch) as writer:
+        writing = threading.Thread(target=lambda: _written(writer, text))
+        writing.start()
+        status, out, err = answer(capsys, "--follow", "-")
+        sys.stdin.close()
+        writing.join()
+    assert (status, out) == (4, "")
+    assert err.startswith("incprof: stdin: ")
+    assert err.count("\n") == 1
+
+
+def _written(writer, text):
+    with contextlib.suppress(BrokenPipeError):
+        writer.write(text)
+        writer.close()
+
+
+def test_following_shows_what_a_slow_pipe_has_brought_so_far(series, capsys, monkeypatch):
+    """The sampler goes on when it has seen what is found of its first samples."""
+    rows = series.read_text().splitlines(keepends=True)
+    with piped(monkeypatch) as writer:
+        shown, seen = threading.Event(), []
+        monkeypatch.setattr("builtins.print", lambda *_, **__: shown.set())
+
+        def sampler():
+            with writer:
+                writer.writelines(rows[:3000])
+                writer.flush()
+                seen.append(shown.wait(30))
+                writer.writelines(rows[3000:3100])
+
+        sampling = threading.Thread(target=sampler)
+        sampling.start()
+        assert main(["periods", "--follow", "-"]) == 0
+        sampling.join()
+    assert seen == [True]
+
+
+def test_an_interrupt_ends_following_with_the_answer(series, capsys, monkeypatch):
+    from incprof.readers import series_growing
+
+    def lines(*_):
+        yield from series.read_text().splitlines(keepends=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(series_growing, "growing_lines", lines)
+    status, out, _ = answer(capsys, "--follow", series, "--json", "--interval", 0.005)
+    assert status == 0
+    last = json.loads(out.splitlines()[-1])
+    assert last["series"]["column"] == "ipc"
+    assert last["series"]["interval_s"] == 0.005
+    whole = found(capsys, series)
+    assert len(last["patterns"][0]["instances"]) == pytest.approx(len(whole["patterns"][0]["instances"]), abs=3)
+
+
+@pytest.mark.parametrize("what", ["missing", "directory"])
+def test_what_cannot_be_followed(tmp_path, capsys, what):
+    path = tmp_path if what == "directory" else tmp_path / "x.csv"
+    status, out, err = answer(capsys, "--follow", path)
+    assert (status, out, err.count("\n")) == (4, "", 1)
+    assert str(path) in err
+
+
+def test_a_growing_file(series, tmp_path, capsys):
+    """Lines may come in pieces, and signs of several bytes too."""
+    rows = ("# µs\n" + series.read_text()).encode()
+    path = tmp_path / "grows.csv"
+    path.write_bytes(rows[:1000])
+
+    def sampler():
+        with path.open("ab") as out:
+            for at in range(1000, len(rows), 50_001):
+                out.write(rows[at : at + 50_001])
+                out.flush()
+
+    sampling = threading.Thread(target=sampler)
+    sampling.start()
+    status, out, _ = answer(capsys, "--follow", path, "--idle", 1)
+    sampling.join()
+    (pattern,) = found(capsys, series)["patterns"]
+    assert status == 0
+    assert out.rstrip().endswith(f"{pattern['length']} x {len(pattern['instances'])}")

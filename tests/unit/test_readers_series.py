@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.series import Wanted, read_series
-from incprof.readers.series_rows import batches
+from incprof.readers.series_rows import Rows
 
 PERF = """# started on Sat Nov 21 08:00:00 2026
 
@@ -50,6 +50,10 @@ def read(text, column=None, **more):
         ("a\tipc\n9\t1e0\n9\t2.0\n9\t+4\n", "ipc"),
         ("9 1\n9 2\n9 4\n", "2"),
         ("a,b\n2,2\n4,2\n8,2\n", "a/b"),
+        ("a/x,b/y\n2,2\n4,2\n8,2\n", "a/x/b/y"),
+        ("a;ipc\n9;1,0\n9;2,0\n9;4,0\n", "ipc"),
+        ("0,5;1,0\n1,0;2,0\n1,5;4,0\n", "2"),
+        ('"a,b",ipc\n9,1\n9,2\n9,4\n', "2"),
     ],
 )
 def test_tables(text, column):
@@ -89,6 +93,10 @@ def test_a_range_of_samples():
         ("time,a\n0,1\nnan,1\n", None, "time of sample 2 is nan"),
         ("1" * (1 << 20) + "1\n", None, "longer than"),
         ("\x00\x01\x02\n", None, "no sample"),
+        ("time,a\n2026-11-21,1\n", None, r"line 2: '2026-11-21' is no number \(column time\): take --time none"),
+        ("a\n1\n-1e300\n", None, "sample 2 of a is -1e\\+300: too large"),
+        ("\x1b[31mred\nx\n", None, r"column \\x1b\[31mred"),
+        ("a" * 9999 + "\nnan\n", None, r"sample 1 of a{40}\.\.\. is nan"),
     ],
 )
 def test_bad_tables(text, column, message):
@@ -169,7 +177,13 @@ def test_npy(tmp_path):
 
 def test_npy_files_that_are_none(tmp_path):
     path = tmp_path / "x.npy"
-    for content in (b"", b"\x93NUMPY", b"text", b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, "):
+    for content in (
+        b"",
+        b"\x93NUMPY",
+        b"text",
+        b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, ",
+        b"\x93NUMPY\x01\x00\x28\x23" + b"(" * 9000,
+    ):
         path.write_bytes(content)
         with pytest.raises(NoDataError, match="not an array of numbers"):
             read_series(str(path), Wanted())
@@ -204,6 +218,12 @@ def test_parquet(tmp_path):
     assert read_series(path, Wanted("ipc/count", first=1)).values.tolist() == [1, 0.75]
     with pytest.raises(UsageError, match="no column 'host'"):
         read_series(path, Wanted("host"))
+    stamps = np.array([0, 5, 10], dtype="datetime64[ms]")
+    parquet.write_table(pa.table({"timestamp": stamps, "x": [1.0, 2.0, 3.0]}), path)
+    assert read_series(path, Wanted()).interval_s == pytest.approx(0.005)
+    parquet.write_table(pa.table([pa.array([1.0]), pa.array([2.0])], names=["x", "x"]), path)
+    with pytest.raises(NoDataError, match="several columns are called x"):
+        read_series(path, Wanted("x"))
     parquet.write_table(pa.table({"x": [1.0, None, 3.0]}), path)
     with pytest.raises(NoDataError, match="sample 2 of x is nan"):
         read_series(path, Wanted())
@@ -220,14 +240,37 @@ def test_no_file(tmp_path):
         read_series(str(tmp_path / "x.csv"), Wanted())
 
 
+def batches(lines, column, size):
+    rows = Rows("x", Wanted(column))
+    return [batch.tolist() for batch in rows.batches(lines, size)], rows.name
+
+
 def test_rows_in_batches():
     lines = ["# c\n", "time,ipc\n", "0,1\n", "1,2\n", "", "2,3\n", "3,4\n", "4,5\n"]
-    assert [batch.tolist() for batch in batches(lines, "x", None, 2)] == [[1, 2], [3, 4], [5]]
-    perf = [line + "\n" for line in PERF.splitlines()]
-    assert [batch.tolist() for batch in batches(perf, "x", "ref-cycles", 9)] == [[10_000_000, 10_000_000]]
-    for bad, message in (("nan\n", "line 2 holds nan"), ("x\n", "line 2 holds no number")):
+    assert batches(lines, None, 2) == ([[1, 2], [3, 4], [5]], "ipc")
+    assert batches(["a;b\n", "1;2,5\n"], "b", 9) == ([[2.5]], "b")
+    assert batches(["when,a\n", "1,2\n"], "a", 9) == ([[2]], "a")
+    for bad, message in (("nan\n", "line 2 holds nan"), ("x\n", "line 2 holds no number"), ("1e300\n", "1e\\+300")):
         with pytest.raises(NoDataError, match=message):
-            list(batches(["1\n", bad], "x", None, 9))
+            batches(["1\n", bad], None, 9)
+
+
+@pytest.mark.parametrize("sign", [" ", ","])
+def test_rows_of_perf(sign):
+    def line(at, count, event):
+        time = f"{at / 200:16.9f}"
+        return f"{time},{count},,{event},1,100.00,,\n" if sign == "," else f"{time} {count:>18}      {event}\n"
+
+    lines = [line(at, count, event) for at in (1, 2, 3) for count, event in ((at * 4, "instructions"), (2, "cycles"))]
+    assert batches(lines, "instructions/cycles", 9) == ([[2, 4, 6]], "instructions/cycles")
+    assert batches(lines, "cycles", 9) == ([[2, 2, 2]], "cycles")
+    assert batches(lines[:2], "instructions", 9) == ([[4]], "instructions")
+    with pytest.raises(UsageError, match=r"no column 'branches': there are instructions, cycles"):
+        batches(lines, "branches", 9)
+    with pytest.raises(UsageError, match="name one with --column"):
+        batches(lines, None, 9)
+    with pytest.raises(NoDataError, match="holds nan"):
+        batches([*lines, line(4, "<not counted>", "instructions"), line(5, 1, "cycles")], "instructions", 9)
 
 
 @pytest.mark.parametrize(
