@@ -1,0 +1,211 @@
+"""The families of generated runs: each draws a story from a random generator.
+
+Names and numbers decide which half a case belongs to (truth/split.py): do not rename them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from truth.story import Story, Stretch, in_order
+from truth.work import Work, any_work, called, lasting, stepped, with_drift
+from truth.work import step_seconds as steps
+
+Rng = np.random.Generator
+Make = Callable[[Rng], Story]
+
+
+def works(rng: Rng, count: int) -> tuple[Work, ...]:
+    """Draw phases of any kind."""
+    return tuple(any_work(rng, i) for i in range(count))
+
+
+def lengths(rng: Rng, count: int, low: float, high: float) -> list[float]:
+    """Draw durations in seconds; borders fall anywhere in an interval."""
+    return [float(x) for x in rng.uniform(low, high, count)]
+
+
+def some_scatter(rng: Rng) -> float:
+    """Draw an over-dispersion as real programs have it (0: counting noise alone)."""
+    return float(rng.choice([0.0, 0.5, 1.0, 2.0]))
+
+
+def count_of(count: int) -> Make:
+    """Return a family with so many phases, each of at least 12 intervals."""
+
+    def make(rng: Rng) -> Story:
+        parts = lengths(rng, count, 12.0, max(24.0, 480.0 / count))
+        return Story(works(rng, count), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
+
+    return make
+
+
+def shares_of(*percent: float, total: float) -> Make:
+    """Return a family with phases of fixed shares of the run, in any order."""
+
+    def make(rng: Rng) -> Story:
+        parts = [total * p / 100.0 + float(rng.uniform(0.0, 1.0)) for p in rng.permutation(percent)]
+        return Story(works(rng, len(parts)), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
+
+    return make
+
+
+def in_turn(order: Sequence[int], low: float, high: float, **circumstances: float) -> Make:
+    """Return a family that visits phases in a given order, each visit with a duration of its own."""
+
+    def make(rng: Rng) -> Story:
+        visits = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
+        scatter = some_scatter(rng)
+        story = Story(works(rng, max(order) + 1), visits, dispersion=scatter)
+        return replace(story, **circumstances)  # type: ignore[arg-type]
+
+    return make
+
+
+def drift_slow(rng: Rng) -> Story:
+    """Draw one phase whose mix turns slowly and has no border."""
+    work = with_drift(stepped(rng, 0, steps(rng, 4, 0.1)), float(rng.uniform(0.4, 0.9)))
+    return Story((work,), (Stretch(0, float(rng.uniform(150, 300))),))
+
+
+def drift_within(rng: Rng) -> Story:
+    """Draw phases whose mixes drift a little while they last."""
+    drifting = tuple(with_drift(work, float(rng.uniform(0.05, 0.15))) for work in works(rng, 4))
+    return Story(drifting, in_order(lengths(rng, 4, 25, 90)), dispersion=some_scatter(rng))
+
+
+def ramps(rng: Rng) -> Story:
+    """Draw phases that turn into one another over several intervals."""
+    stretches = [Stretch(i, s, float(rng.uniform(3, 12))) for i, s in enumerate(lengths(rng, 4, 30, 80))]
+    stretches[-1] = replace(stretches[-1], fade_s=0.0)
+    return Story(works(rng, 4), tuple(stretches), dispersion=some_scatter(rng))
+
+
+def interleaved(rng: Rng) -> Story:
+    """Draw one phase of several steps of 1 to 500 ms: no phases to be seen in the intervals, all in the steps."""
+    count = int(rng.integers(2, 7))
+    period = float(np.exp(rng.uniform(np.log(0.03), np.log(0.6))))
+    work = stepped(rng, 0, steps(rng, count, period))
+    return Story((work,), (Stretch(0, float(rng.uniform(60, 250))),), dispersion=some_scatter(rng), stray=0.001)
+
+
+def interleaved_slow(rng: Rng) -> Story:
+    """Draw one phase whose iteration is about as long as an interval: intervals differ, and are one phase."""
+    work = stepped(rng, 0, steps(rng, int(rng.integers(2, 5)), float(rng.uniform(0.5, 1.5))))
+    return Story((work,), (Stretch(0, float(rng.uniform(100, 250))),))
+
+
+def interleaved_phases(rng: Rng) -> Story:
+    """Draw phases that have their steps each, in turn."""
+    count = int(rng.integers(2, 4))
+    parts = tuple(
+        stepped(rng, i, steps(rng, int(rng.integers(2, 6)), float(rng.uniform(0.02, 0.4)))) for i in range(count)
+    )
+    visits = tuple(Stretch(i, s) for _ in range(2) for i, s in enumerate(lengths(rng, count, 20, 60)))
+    return Story(parts, visits, dispersion=some_scatter(rng), stray=0.002)
+
+
+def same_leaves(rng: Rng) -> Story:
+    """Draw phases that spend their time in the same small functions in the same shares, under different steps."""
+    first = called(rng, 0, spread=True)
+    leaves = tuple(replace(leaf, below=tuple(f"shared_{n}" for n in leaf.below)) for leaf in first.pieces[0].leaves)
+    twins = []
+    for i in range(2):
+        work = called(rng, i, spread=True)
+        twins.append(replace(work, pieces=(replace(work.pieces[0], leaves=leaves),)))
+    return Story((*twins, any_work(rng, 2)), in_order(lengths(rng, 3, 30, 90)))
+
+
+def slow_calls(rng: Rng) -> Story:
+    """Draw phases of calls that last about an interval: called in some, still running in others, and one phase."""
+    parts = tuple(called(rng, i, seconds=float(rng.uniform(0.5, 1.0))) for i in range(3))
+    return Story(tuple(replace(part, jitter=0.5) for part in parts), in_order(lengths(rng, 3, 30, 100)))
+
+
+def lifted(rng: Rng) -> Story:
+    """Draw phases whose time lies in many small functions under one step."""
+    count = int(rng.integers(2, 5))
+    parts = tuple(called(rng, i, spread=True) for i in range(count))
+    return Story(parts, in_order(lengths(rng, count, 20, 80)), dispersion=some_scatter(rng))
+
+
+def long_calls(rng: Rng) -> Story:
+    """Draw phases that are one long call each."""
+    count = int(rng.integers(2, 6))
+    parts = tuple(lasting(rng, i) for i in range(count))
+    return Story(parts, in_order(lengths(rng, count, 15, 80)), dispersion=some_scatter(rng), stray=0.002)
+
+
+def off_cpu(rng: Rng) -> Story:
+    """Draw three phases in turn, of which one mostly waits."""
+    parts = list(works(rng, 3))
+    parts[1] = replace(called(rng, 1), load=float(rng.uniform(0.05, 0.3)))
+    visits = tuple(Stretch(p, s) for p, s in zip((0, 1, 2) * 4, lengths(rng, 12, 6, 20), strict=True))
+    return Story(tuple(parts), visits)
+
+
+def waiting(rng: Rng) -> Story:
+    """Draw two phases and one in which the program sleeps: it has no function to instrument."""
+    asleep = called(rng, 1)
+    truth = replace(asleep.truth, sites=(), steps=(), accepted=tuple(asleep.truth.sites[0].places))
+    truth = replace(truth, accepted_steps=asleep.truth.steps)
+    parts = (any_work(rng, 0), replace(asleep, truth=truth, load=0.002), any_work(rng, 2))
+    visits = tuple(Stretch(p, s) for p, s in zip((0, 1, 2) * 3, lengths(rng, 9, 8, 30), strict=True))
+    return Story(parts, visits)
+
+
+def background(rng: Rng) -> Story:
+    """Draw phases beside a function that is active in all of them: it stands for none."""
+    story = in_turn((0, 1, 2, 3), 20, 70)(rng)
+    return replace(story, background=float(rng.uniform(0.1, 0.35)))
+
+
+def noise(rng: Rng) -> Story:
+    """Draw intervals that have nothing in common but the functions: no phases."""
+    work = called(rng, 0, spread=True)
+    count = int(rng.integers(5, 50))
+    leaf = work.pieces[0].leaves[1]
+    leaves = tuple(replace(leaf, below=(f"any{j}",), share=1.0 / count) for j in range(count))
+    nothing = replace(work.truth, sites=(), accepted=tuple(work.truth.sites[0].places), accepted_steps=work.truth.steps)
+    work = replace(work, truth=replace(nothing, steps=()), pieces=(replace(work.pieces[0], leaves=leaves),))
+    scatter = float(rng.uniform(5.0, 20.0))
+    return Story((work,), (Stretch(0, float(rng.uniform(100, 300))),), dispersion=scatter, distinct=False)
+
+
+FAMILIES: dict[str, Make] = {
+    **{f"count-{k:02d}": count_of(k) for k in range(1, 13)},
+    "shares-90-10": shares_of(90, 10, total=300),
+    "shares-5": shares_of(60, 35, 5, total=300),
+    "shares-1": shares_of(70, 29, 1, total=600),
+    "shares-tiny": shares_of(89, 3, 3, 3, 2, total=330),
+    "few-intervals": shares_of(55, 45, total=14),
+    "drift-slow": drift_slow,
+    "drift-within": drift_within,
+    "ramps": ramps,
+    "transitions": in_turn((0, 1, 2) * 12, 2.5, 6.0),
+    "alternating": in_turn((0, 1) * 8, 5.0, 20.0),
+    "recurring": in_turn((0, 1, 0, 2, 0, 1, 3, 0, 2), 8.0, 40.0),
+    "nested": in_turn((0, 1, 0, 1, 0, 1, 2, 0, 1, 0, 1, 0, 1, 2), 5.0, 15.0),
+    "jitter": in_turn((0, 1, 2) * 5, 4.0, 30.0, interval_jitter=0.1),
+    "over-dispersed": in_turn((0, 1, 2, 3), 25.0, 90.0, dispersion=4.0),
+    "few-ticks": in_turn((0, 1, 2), 10.0, 30.0, interval_s=0.25),
+    "many-ticks": in_turn((0, 1, 2), 15.0, 50.0, rate_hz=1000.0),
+    "interleaved": interleaved,
+    "interleaved-slow": interleaved_slow,
+    "interleaved-phases": interleaved_phases,
+    "same-leaves": same_leaves,
+    "slow-calls": slow_calls,
+    "lifted": lifted,
+    "long-calls": long_calls,
+    "off-cpu": off_cpu,
+    "waiting": waiting,
+    "background": background,
+    "stray": in_turn((0, 1, 2, 1), 20.0, 60.0, stray=0.02),
+    "missing": in_turn((0, 1, 2, 0, 2), 15.0, 40.0, missing=0.03, empty=0.02),
+    "noise": noise,
+}
+# Cases per family. Those with a number in the name are drawn twice, one for each half.
+NUMBERS = {name: 2 if name.startswith("count-") else 4 for name in FAMILIES}

@@ -1,0 +1,168 @@
+"""Plays a story: the ticks of the recorder's clock fall on call paths, and calls are counted.
+
+The run is laid out in time, piece by piece, and every tick finds what is running then. So borders inside intervals,
+steps faster than the clock and counting noise come about as they do in a real recording.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import FloatArray, IntArray
+from truth.record import Recorder
+from truth.story import Story, phase_shares
+from truth.work import Piece, Work
+
+BACKGROUND = "background"
+BACKGROUND_HZ = 300.0
+# No function is called more often than this, per second of the piece that it is called in.
+FASTEST_HZ = 5e6
+# Scatter of the steps' durations stops here: a step does not vanish.
+WIDEST = 0.5
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """One visit of a phase, laid out. begin: (m,) starts of the pieces, seconds, ascending; piece: (m,) which one."""
+
+    begin: FloatArray
+    piece: IntArray
+
+
+def play(story: Story, edges: FloatArray, rng: np.random.Generator) -> Recorder:
+    """Play a story and record ticks and calls per interval, with `edges` (n + 1,) as borders of the intervals."""
+    out = Recorder(edges)
+    ticks = (np.arange(int(edges[-1] * story.rate_hz)) + rng.random()) / story.rate_hz
+    ticks = ticks[ticks < edges[-1]]
+    chance = phase_shares(story, ticks)
+    phase = (rng.random(len(ticks))[:, None] > np.cumsum(chance, axis=1)[:, :-1]).sum(axis=1)
+    stretch = np.minimum(np.searchsorted(story.ends, ticks, side="right"), len(story.stretches) - 1)
+    piece = _pieces(story, ticks, phase, stretch, out, rng)
+    load = np.array([work.load for work in story.works])
+    on_cpu = rng.random(len(ticks)) < load[phase]
+    kind = rng.random(len(ticks))
+    stray = on_cpu & (kind < story.stray)
+    back = on_cpu & ~stray & (kind < story.stray + story.background)
+    out.ticks(("main",), ticks[stray])
+    for p, work in enumerate(story.works):
+        mine = phase == p
+        out.ticks((*work.stack, BACKGROUND), ticks[back & mine])
+        for j, part in enumerate(work.pieces):
+            _leaves(story, work, part, ticks[on_cpu & ~stray & ~back & mine & (piece == j)], out, rng)
+    if story.background:
+        out.calls(story.works[0].stack[0], BACKGROUND, rng.poisson(BACKGROUND_HZ * np.diff(edges)))
+    _entries(story, out)
+    return out
+
+
+def _pieces(
+    story: Story, ticks: FloatArray, phase: IntArray, stretch: IntArray, out: Recorder, rng: np.random.Generator
+) -> IntArray:
+    """Lay out every visit, count its calls, and say which piece of its phase each tick falls on, shape (ticks,)."""
+    found = np.zeros(len(ticks), dtype=np.int64)
+    for s, part in enumerate(story.stretches):
+        work = story.works[part.phase]
+        end = float(story.ends[s])
+        visit = _lay_out(story, work, end - part.seconds, end, rng)
+        inside = stretch == s
+        own = inside & (phase == part.phase)
+        place = np.maximum(np.searchsorted(visit.begin, ticks[own], side="right") - 1, 0)
+        found[own] = visit.piece[place]
+        stays = phase_shares(story, visit.begin)[:, part.phase]
+        kept = rng.random(len(visit.begin)) < stays
+        for j, piece in enumerate(work.pieces):
+            executions = out.per_interval(visit.begin[kept & (visit.piece == j)])
+            _calls(work, piece, executions, out, rng)
+        early = inside & (phase != part.phase)
+        if early.any():
+            found[early] = _early(story, story.works[int(phase[early][0])], ticks[early], out, rng)
+    return found
+
+
+def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> IntArray:
+    """Play the part of a phase that runs while the one before still fades: pieces by chance. Shape (ticks,)."""
+    for piece in work.pieces:
+        expected = out.per_interval(ticks) / (story.rate_hz * work.period)
+        _calls(work, piece, rng.poisson(expected), out, rng)
+    chance = np.array([piece.seconds for piece in work.pieces]) / work.period
+    return rng.choice(len(chance), size=len(ticks), p=chance).astype(np.int64)
+
+
+def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.Generator) -> _Visit:
+    """Draw when the pieces of one visit start."""
+    seconds = np.array([piece.seconds for piece in work.pieces])
+    rounds = int(np.ceil((end - begin) / work.period * 1.2)) + 8
+    position = np.linspace(0.0, 1.0, rounds)[:, None] * work.drift
+    durations = (1.0 - position) * seconds + position * seconds[::-1]
+    share = seconds / work.period
+    spread = np.sqrt(story.dispersion * (1 - share) / (share * story.rate_hz * story.interval_s)).clip(0.0, WIDEST)
+    slot = (np.arange(rounds) * work.period / story.interval_s).astype(np.int64)
+    durations = durations * _around_one(rng, spread, (int(slot[-1]) + 1, len(seconds)))[slot]
+    durations = durations * _around_one(rng, np.full(len(seconds), work.jitter), durations.shape)
+    starts = begin + np.concatenate([[0.0], np.cumsum(durations.ravel())[:-1]])
+    use = starts < end
+    return _Visit(starts[use], np.tile(np.arange(len(seconds)), rounds)[use])
+
+
+def _around_one(rng: np.random.Generator, spread: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Draw positive factors with mean 1 and relative standard deviation `spread`, per column."""
+    if not spread.any():
+        return np.ones(shape)
+    k = 1.0 / np.maximum(spread, 1e-3) ** 2
+    factors: FloatArray = rng.gamma(np.broadcast_to(k, shape)) / k
+    return factors
+
+
+def _calls(work: Work, piece: Piece, executions: IntArray, out: Recorder, rng: np.random.Generator) -> None:
+    """Count the calls that so many executions (n,) of a piece make."""
+    above = work.stack
+    if piece.function is not None:
+        out.calls(above[-1], piece.function, executions)
+        above = (*above, piece.function)
+    for leaf in piece.leaves:
+        if leaf.below and leaf.calls > 0:
+            path = (*above, *leaf.below)
+            each = min(leaf.calls, FASTEST_HZ * piece.seconds)
+            out.calls(path[-2], path[-1], rng.poisson(executions * each))
+
+
+def _leaves(story: Story, work: Work, piece: Piece, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> None:
+    """Spread the ticks of a piece over its leaves, whose shares scatter from interval to interval and drift."""
+    if not len(ticks):
+        return
+    share = np.array([leaf.share for leaf in piece.leaves])
+    row = out.interval_of(ticks)
+    n = int(row.max()) + 1
+    shares = np.tile(share, (n, 1))
+    if work.drift:
+        position = np.linspace(0.0, 1.0, n)[:, None] * work.drift
+        shares = (1.0 - position) * shares + position * shares[:, ::-1]
+    if story.dispersion:
+        expected = story.rate_hz * story.interval_s * piece.seconds / work.period
+        drawn = rng.standard_gamma(shares * expected / story.dispersion)
+        some = drawn.sum(axis=1) > 0
+        shares[some] = drawn[some] / drawn[some].sum(axis=1, keepdims=True)
+    limits = np.cumsum(shares, axis=1)[:, :-1]
+    which = (rng.random(len(ticks))[:, None] > limits[row]).sum(axis=1)
+    above = work.stack if piece.function is None else (*work.stack, piece.function)
+    for number, leaf in enumerate(piece.leaves):
+        out.ticks((*above, *leaf.below), ticks[which == number])
+
+
+def _entries(story: Story, out: Recorder) -> None:
+    """Count the calls that begin each visit: those functions of its stack that were not running already."""
+    before: tuple[str, ...] = ()
+    begin = 0.0
+    for s, stretch in enumerate(story.stretches):
+        stack = story.works[stretch.phase].stack
+        shared = 0
+        while shared < min(len(stack), len(before)) and stack[shared] == before[shared]:
+            shared += 1
+        fade = story.stretches[s - 1].fade_s if s else 0.0
+        once = out.per_interval(np.array([max(begin - fade, 0.0)]))
+        for depth in range(shared, len(stack)):
+            out.calls(stack[depth - 1] if depth else None, stack[depth], once)
+        before = stack
+        begin += stretch.seconds

@@ -1,0 +1,110 @@
+"""A made-up run before it is sampled: which phase when, and how it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import FloatArray, IntArray
+from truth.truths import Truth
+from truth.work import Work
+
+PURE = 0.9
+# Points per interval at which the phase is looked up, to tell pure intervals from mixtures.
+GRID = 100
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A visit of a phase (index of the story's works); in its last `fade_s` seconds it turns into the next stretch."""
+
+    phase: int
+    seconds: float
+    fade_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run: its phases, when they come, and the circumstances.
+
+    interval_s, rate_hz: of the recording. dispersion: 0 for pure counting of ticks; d adds scatter of the shares with
+    variance d * p(1-p)/N per interval. background: share of a function that is active everywhere. stray: chance that a
+    tick falls on main. interval_jitter: relative. missing, empty: chance that an interval is lost, or has no samples.
+    """
+
+    works: tuple[Work, ...]
+    stretches: tuple[Stretch, ...]
+    interval_s: float = 1.0
+    rate_hz: float = 100.0
+    dispersion: float = 0.0
+    background: float = 0.0
+    stray: float = 0.0
+    interval_jitter: float = 0.0
+    missing: float = 0.0
+    empty: float = 0.0
+    distinct: bool = True
+
+    @property
+    def ends(self) -> FloatArray:
+        """Return when each stretch ends, shape (stretches,), seconds."""
+        ends: FloatArray = np.cumsum(np.array([stretch.seconds for stretch in self.stretches], dtype=np.float64))
+        return ends
+
+    @property
+    def truth(self) -> Truth:
+        """Return what is known about the phases; a run without phases may be called one phase, or none."""
+        used = sorted({stretch.phase for stretch in self.stretches})
+        phases = tuple(self.works[i].truth for i in used)
+        return Truth(phases, (len(phases),) if self.distinct else (0, 1), self.distinct)
+
+
+def phase_shares(story: Story, times: FloatArray) -> FloatArray:
+    """Return the probability of each phase at some times, shape (len(times), phases): 0 or 1 except in fades."""
+    ends = story.ends
+    which = np.minimum(np.searchsorted(ends, times, side="right"), len(ends) - 1)
+    own = np.array([stretch.phase for stretch in story.stretches])
+    following = np.append(own[1:], own[-1])
+    fade = np.array([stretch.fade_s for stretch in story.stretches])
+    left = ends[which] - times
+    inside = (fade[which] > 0) & (left < fade[which])
+    turned = np.where(inside, 1.0 - left / np.where(fade[which] > 0, fade[which], 1.0), 0.0).clip(0.0, 1.0)
+    out = np.zeros((len(times), len(story.works)))
+    rows = np.arange(len(times))
+    out[rows, own[which]] += 1.0 - turned
+    out[rows, following[which]] += turned
+    return out
+
+
+def interval_phases(story: Story, edges: FloatArray) -> FloatArray:
+    """Return the seconds of each phase in each interval, shape (len(edges) - 1, phases)."""
+    n = len(edges) - 1
+    inner = (np.arange(GRID) + 0.5) / GRID
+    width = np.diff(edges)
+    times = (edges[:-1, None] + inner[None, :] * width[:, None]).ravel()
+    shares = phase_shares(story, times).reshape(n, GRID, len(story.works)).mean(axis=1)
+    seconds: FloatArray = shares * width[:, None]
+    return seconds
+
+
+def true_labels(seconds: FloatArray) -> IntArray:
+    """Return the phase that has at least 90 % of each interval, else -1. Shape (n,)."""
+    part = seconds / np.maximum(seconds.sum(axis=1, keepdims=True), 1e-12)
+    return np.where(part.max(axis=1) >= PURE - 1e-9, part.argmax(axis=1), -1).astype(np.int64)
+
+
+def edges_of(story: Story, rng: np.random.Generator) -> FloatArray:
+    """Return the borders of the intervals, shape (n + 1,), seconds; the last interval is never a scrap."""
+    n = max(1, int(np.floor(story.ends[-1] / story.interval_s + 1e-9)))
+    edges: FloatArray = np.arange(n + 1, dtype=np.float64) * story.interval_s
+    shift = rng.normal(0.0, story.interval_jitter * story.interval_s, n + 1).clip(
+        -0.4 * story.interval_s, 0.4 * story.interval_s
+    )
+    edges[1:-1] += shift[1:-1]
+    return edges
+
+
+def in_order(lengths: Sequence[float], fade_s: float = 0.0) -> tuple[Stretch, ...]:
+    """Return one visit of each phase, in order."""
+    return tuple(Stretch(i, float(seconds), fade_s) for i, seconds in enumerate(lengths))

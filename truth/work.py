@@ -1,0 +1,144 @@
+"""What a made-up program does in a phase: who calls whom, how often, and who has the time.
+
+A phase is an iteration that is repeated: its pieces follow one another, each a call of some function (a step) or, where
+`function` is None, a stretch of the loop of the driver itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from truth.truths import BODY, LOOP, TruePhase, TrueSite
+
+COMMON = tuple(f"common_{name}" for name in ("dot", "copy", "hash", "index", "norm", "find"))
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Where a piece spends a share of its time: below its function, called so many times per piece."""
+
+    below: tuple[str, ...]
+    share: float
+    calls: float = 0.0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an iteration: the function called for it, seconds, and the leaves below it (shares sum to 1)."""
+
+    function: str | None
+    seconds: float
+    leaves: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A phase as it runs. stack: the functions that live as long as the phase, from main; load: part of it on the CPU.
+
+    jitter: relative standard deviation of an iteration's pieces. drift: how far the mix has turned into its reverse by
+    the end of a visit of the phase, 0..1.
+    """
+
+    truth: TruePhase
+    stack: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    load: float = 1.0
+    jitter: float = 0.1
+    drift: float = 0.0
+
+    @property
+    def period(self) -> float:
+        """Return the seconds of an iteration."""
+        return sum(piece.seconds for piece in self.pieces)
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """Draw a number whose logarithm is uniform."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def helpers(rng: np.random.Generator, name: str, share: float, most: int = 3, shared: float = 0.3) -> list[Leaf]:
+    """Draw small functions that have `share` together; some are called from other phases too."""
+    count = int(rng.integers(1, most + 1))
+    names = [f"{name}_part{j}" if rng.random() > shared else str(rng.choice(COMMON)) for j in range(count)]
+    names = list(dict.fromkeys(names))
+    shares = rng.dirichlet(np.full(len(names), 2.0)) * share
+    return [Leaf((helper,), float(part), log_uniform(rng, 1, 1e4)) for helper, part in zip(names, shares, strict=True)]
+
+
+def hot_leaves(rng: np.random.Generator, name: str) -> tuple[Leaf, ...]:
+    """Draw a function that does most of its work itself."""
+    own = float(rng.uniform(0.6, 0.95))
+    return (Leaf((), own), *helpers(rng, name, 1.0 - own))
+
+
+def spread_leaves(rng: np.random.Generator, name: str) -> tuple[Leaf, ...]:
+    """Draw a function that only calls: many small functions, some below others, have the time."""
+    count = int(rng.integers(6, 15))
+    names = [f"{name}_leaf{j}" for j in range(count)]
+    for j in range(count // 3):
+        names[j] = COMMON[j % len(COMMON)]
+    own = float(rng.uniform(0.0, 0.03))
+    shares = rng.dirichlet(np.full(count, 1.5)) * (1.0 - own)
+    leaves = [Leaf((), own)]
+    for j, (leaf, share) in enumerate(zip(names, shares, strict=True)):
+        above = (names[j - 1],) if j % 3 == 2 else ()
+        leaves.append(Leaf((*above, leaf), float(share), log_uniform(rng, 10, 1e5)))
+    return tuple(leaves)
+
+
+def called(rng: np.random.Generator, i: int, *, spread: bool = False, seconds: float | None = None) -> Work:
+    """Make a phase in which one function is called again and again, by a driver of its own or by main.
+
+    spread: the function only calls, and the site has to be lifted to it from the small functions that have the time.
+    """
+    step = f"work{i}"
+    driver = (f"drive{i}",) if rng.random() < 0.5 else ()
+    seconds = log_uniform(rng, 0.001, 0.3) if seconds is None else seconds
+    leaves = spread_leaves(rng, step) if spread else hot_leaves(rng, step)
+    # The driver's loop beats exactly when the body of its only step does.
+    site = TrueSite(step, BODY, tuple((name, LOOP) for name in driver))
+    truth = TruePhase(f"phase{i}", (site,), (step,))
+    return Work(truth, ("main", *driver), (Piece(step, seconds, leaves),))
+
+
+def lasting(rng: np.random.Generator, i: int) -> Work:
+    """Make a phase that is one long call: the site is a loop in it."""
+    name = f"long{i}"
+    leaves = hot_leaves(rng, name)
+    small = tuple(leaf.below[0] for leaf in leaves if leaf.below)
+    truth = TruePhase(f"phase{i}", (TrueSite(name, LOOP),), (name,), accepted_steps=small)
+    return Work(truth, ("main", name), (Piece(None, log_uniform(rng, 0.002, 0.05), leaves),))
+
+
+def stepped(rng: np.random.Generator, i: int, seconds: tuple[float, ...]) -> Work:
+    """Make a phase that goes through several steps in each iteration, faster than the intervals: all are its sites."""
+    names = tuple(f"step{i}_{chr(97 + j)}" for j in range(len(seconds)))
+    pieces = tuple(
+        Piece(name, s, spread_leaves(rng, name) if rng.random() < 0.3 else hot_leaves(rng, name))
+        for name, s in zip(names, seconds, strict=True)
+    )
+    driver = f"drive{i}"
+    truth = TruePhase(f"phase{i}", tuple(TrueSite(name, BODY) for name in names), names, accepted=((driver, LOOP),))
+    return Work(truth, ("main", driver), pieces)
+
+
+def step_seconds(rng: np.random.Generator, count: int, period: float) -> tuple[float, ...]:
+    """Draw the durations of the steps of an iteration; none has less than 4 % of it."""
+    shares = 0.04 + (1.0 - 0.04 * count) * rng.dirichlet(np.full(count, 1.5))
+    return tuple(float(s) * period for s in shares)
+
+
+def any_work(rng: np.random.Generator, i: int) -> Work:
+    """Draw a phase of any of the usual kinds."""
+    kind = int(rng.integers(4))
+    if kind == 3:
+        return stepped(rng, i, step_seconds(rng, int(rng.integers(2, 5)), log_uniform(rng, 0.01, 0.4)))
+    return lasting(rng, i) if kind == 2 else called(rng, i, spread=kind == 1)
+
+
+def with_drift(work: Work, drift: float) -> Work:
+    """Return the work with a drift."""
+    return replace(work, drift=drift)
