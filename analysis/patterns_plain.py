@@ -103,13 +103,15 @@ def base_period(f: FloatArray, spread: float, noise: float, options: PatternOpti
 def is_close(x: FloatArray, start: int, period: int, half: int, limit: Limit, metric: str) -> bool:
     """Tell whether an instance is as close to the period before it as its window, of 2 * half, has to be.
 
-    And, half as strictly, by its own measure: flat pieces are close to all.
+    And by its own measure, to which flat pieces are not close: as close as the window, or half as close if the piece
+    is too long for chance.
     """
+    own = max(limit.share, min((limit.share + 1) / 2, 1 - 2 / math.sqrt(period)))
     one, other = x[start : start + period], x[start - period : start]
     step = one - other
     squares = float((step * step).sum())
     unlike = float(((one - one.mean()) ** 2).sum() + ((other - other.mean()) ** 2).sum())
-    if not unlike > 0 or squares > ((limit.share + 1) / 2) ** 2 * unlike:
+    if not unlike > 0 or squares > own * own * unlike:
         return False
     if metric == "l1":
         return bool(np.abs(step).sum() * half <= limit.distance * period)

@@ -3,6 +3,7 @@
 
 #include "native.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 NATIVE_API int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
@@ -16,8 +17,16 @@ static double mean_of(const double *x, int64_t count)
     return sum / (double)count;
 }
 
+/* How near a piece has to be by its own measure: as near as its window, or half as near if it is too long for chance.
+ */
+static double own_share(double share, int64_t period)
+{
+    double half = (share + 1) / 2, chance = 1 - 2 / sqrt((double)period), loose = half < chance ? half : chance;
+    return loose > share ? loose : share;
+}
+
 /* Whether an instance by itself is as close to the period before it as its window has to be on the whole: a window that
- * is periodic may hold a piece that is not. And, half as strictly, by its own measure: flat pieces are close to all. */
+ * is periodic may hold a piece that is not. And by its own measure, to which flat pieces are not close. */
 static int is_close(const double *instance, int64_t period, int64_t L, int manhattan, const struct incprof_limit *limit)
 {
     const double *before = instance - period;
@@ -29,7 +38,7 @@ static int is_close(const double *instance, int64_t period, int64_t L, int manha
         unlike += one * one + other * other;
     }
     double allowed = manhattan ? limit->distance : limit->distance * limit->distance;
-    double own = (limit->share + 1) / 2;
+    double own = own_share(limit->share, period);
     return sum * (double)L <= allowed * (double)period && unlike > 0 && squares <= own * own * unlike;
 }
 
