@@ -8,7 +8,7 @@
 
 __attribute__((noinline)) long tick(long seed)
 {
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 200000; i++)
         __asm__ volatile("" : "+r"(seed));
     return seed + 1;
 }
