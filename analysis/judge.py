@@ -10,7 +10,7 @@ import numpy as np
 from incprof.analysis.choose_k import SILHOUETTE_FLOOR, elbow, misfits, noise_floor
 from incprof.analysis.kmeans import Fit
 from incprof.analysis.results import KScore
-from incprof.analysis.scores import SILHOUETTE_SAMPLE, calinski_harabasz, distances, evenly, silhouette
+from incprof.analysis.separation import SILHOUETTE_SAMPLE, calinski_harabasz, distances, evenly, silhouette
 from incprof.model import FloatArray
 
 

@@ -5,7 +5,7 @@ from incprof.analysis import choose_k
 from incprof.analysis.choose_k import chord_elbow, elbow
 from incprof.analysis.judge import judge
 from incprof.analysis.kmeans import by_first_appearance, fit_range
-from incprof.analysis.scores import calinski_harabasz, distances, silhouette
+from incprof.analysis.separation import calinski_harabasz, distances, silhouette
 
 
 def blobs(centers, size=40, scale=0.05, seed=0):

@@ -1,0 +1,146 @@
+"""How well the sites and steps that were found agree with those that a person chose.
+
+A place is a function and a kind ("body" or "loop"). A true site may have places that are as good: one of them is
+enough. All is asked of the run as a whole, as the published tables are compared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import TypeVar
+
+from incprof.model import IntervalProfile
+
+Place = tuple[str, str]
+Graph = Mapping[str, Set[str]]
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Counts that add up over runs.
+
+    found: what was found, right: how much of that is right. true: what is true, hit: how much of that was found.
+    """
+
+    found: int
+    right: int
+    true: int
+    hit: int
+
+    def __add__(self, other: Matches) -> Matches:
+        """Add the counts of another run."""
+        return Matches(self.found + other.found, self.right + other.right, self.true + other.true, self.hit + other.hit)
+
+    @property
+    def precision(self) -> float:
+        """Return the part of what was found that is right; 1 where nothing was found."""
+        return self.right / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Return the part of what is true that was found; 1 where nothing is."""
+        return self.hit / self.true if self.true else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Return the harmonic mean of precision and recall."""
+        both = self.precision + self.recall
+        return 2.0 * self.precision * self.recall / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class SiteScores:
+    """Sites of a run.
+
+    functions, places: counted without and with the kind. hops: for each true site (by function) the calls between it
+    and the nearest found function, None where there is no way.
+    """
+
+    functions: Matches
+    places: Matches
+    hops: tuple[int | None, ...]
+
+    @property
+    def near(self) -> int:
+        """Return how many true sites have a found function at most one call away."""
+        return sum(hop is not None and hop <= 1 for hop in self.hops)
+
+    @property
+    def near_recall(self) -> float:
+        """Return the part of the true sites with a found function at most one call away; 1 where there are none."""
+        return self.near / len(self.hops) if self.hops else 1.0
+
+    @property
+    def mean_hops(self) -> float | None:
+        """Return the mean of the hops that are known."""
+        known = [hop for hop in self.hops if hop is not None]
+        return sum(known) / len(known) if known else None
+
+
+def score_sites(
+    true: Iterable[Set[Place]], found: Collection[Place], graph: Graph, accepted: Set[Place] = frozenset()
+) -> SiteScores:
+    """Compare sites.
+
+    Args:
+        true: each true site as the set of places that are as good.
+        found: the places that were found.
+        graph: call_graph() of the run, under the same names.
+        accepted: places that are neither asked for nor wrong.
+    """
+    groups = sorted({frozenset(group) for group in true}, key=sorted)
+    names = sorted({frozenset(function for function, _ in group) for group in groups}, key=sorted)
+    functions = {function for function, _ in found}
+    distance = distances_from(functions, graph)
+    hops = tuple(min((distance[f] for f in name if f in distance), default=None) for name in names)
+    return SiteScores(
+        match(names, functions, {function for function, _ in accepted}), match(groups, set(found), accepted), hops
+    )
+
+
+def match(true: Collection[Set[Thing]], found: Set[Thing], accepted: Set[Thing] = frozenset()) -> Matches:
+    """Count what was found of `true`, each a set of things that are as good."""
+    right = {thing for group in true for thing in group}
+    asked = {thing for thing in found if thing in right or thing not in accepted}
+    return Matches(len(asked), len(asked & right), len(true), sum(bool(group & found) for group in true))
+
+
+def score_steps(true: Set[str], steps: Set[str], sites: Set[str], accepted: Set[str] = frozenset()) -> Matches:
+    """Count steps: a true one is found as a step or as a site; a found step is right if it is true or accepted."""
+    right = sum(step in true or step in accepted for step in steps)
+    return Matches(len(steps), right, len(true), len(true & (steps | sites)))
+
+
+def call_graph(profile: IntervalProfile, names: Collection[str]) -> dict[str, set[str]]:
+    """Return who calls whom or is called by whom, from call counts and call paths, both ways.
+
+    Args:
+        profile: of f functions.
+        names: (f,) what each function is called; functions of one name are one.
+    """
+    name = list(names)
+    graph: dict[str, set[str]] = {own: set() for own in name}
+    pairs = set(zip(profile.arcs.caller.tolist(), profile.arcs.callee.tolist(), strict=True))
+    function = profile.paths.function
+    pairs |= set(zip(function[profile.paths.parent].tolist(), function.tolist(), strict=True))
+    for caller, callee in pairs:
+        if caller >= 0 and callee >= 0:
+            graph[name[caller]].add(name[callee])
+            graph[name[callee]].add(name[caller])
+    return graph
+
+
+def distances_from(functions: Iterable[str], graph: Graph) -> dict[str, int]:
+    """Return the fewest calls from any of some functions to each function that can be reached."""
+    distance = dict.fromkeys(functions, 0)
+    queue = deque(distance)
+    while queue:
+        function = queue.popleft()
+        for other in graph.get(function, ()):
+            if other not in distance:
+                distance[other] = distance[function] + 1
+                queue.append(other)
+    return distance
