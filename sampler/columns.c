@@ -21,10 +21,11 @@ static uint32_t tree_fields;
 
 static void open_counter(struct column *column, const struct event *event, struct target target)
 {
-    int error = counter_open(&column->counter, event->type, event->config, event_is_of_kernel(event), target);
+    bool of_kernel = event_is_of_kernel(event);
+    int error = counter_open(&column->counter, event->type, event->config, of_kernel, target);
     column->has_counter = error == 0;
     if (error != 0)
-        why_no_counter(column->why, sizeof column->why, error, event->type, target);
+        why_no_counter(column->why, sizeof column->why, error, event->type, of_kernel, target);
     else if (column->counter.user_only && event->config != PERF_COUNT_SW_TASK_CLOCK)
         strcpy(column->note, "without the kernel's part, which perf_event_paranoid forbids");
 }

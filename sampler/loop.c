@@ -82,9 +82,10 @@ enum end loop_run(struct loop *loop, struct rows *rows)
     while (rows->error == 0) {
         if (poll(files, 3, -1) < 0 && errno != EINTR)
             return FAILED;
-        if (take_signals(loop))
+        if (files[1].revents != 0 && take_signals(loop))
             return STOPPED;
-        if (has_ended(loop, files[2].revents != 0))
+        /* Its end is a signal too. */
+        if ((files[1].revents != 0 || loop->child == NULL) && has_ended(loop, files[2].revents != 0))
             return ENDED;
         if (read(loop->timer, &ticks, sizeof ticks) != sizeof ticks)
             continue;

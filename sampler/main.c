@@ -106,7 +106,6 @@ static void summarise(const struct request *request, const struct rows *rows, do
 static enum end sample(const struct request *request, struct loop *loop, struct rows *rows)
 {
     double before = own_cpu_s();
-    loop->for_ns = request->for_ns;
     enum end end = loop_run(loop, rows);
     rows_end(rows, end == TIME_IS_UP);
     if (rows->error != 0)
@@ -129,57 +128,67 @@ static bool choose(const struct request *request, const struct event **chosen, s
 static int start(const struct request *request, struct child *child, struct rows *rows, struct loop *loop)
 {
     bool has_child = request->target.scope == OF_PROGRAM;
-    int error = loop_open(loop, has_child ? child : NULL, request->target.pid);
-    if (error == 0 && is_regular && request->force)
-        error = (int)output_cut(&output, 0);
-    if (error != 0) {
-        log_error(request->target.scope == OF_PROCESS ? "there is no such process" : "cannot sample", of_what(request),
-                  error);
-        return FAILURE;
-    }
-    if (!rows_begin(rows, of_what(request))) {
+    loop->for_ns = request->for_ns;
+    rows->error = is_regular && request->force ? output_cut(&output, 0) : 0;
+    if (rows->error != 0 || !rows_begin(rows, of_what(request))) {
         log_error("cannot write", request->output, rows->error);
         return FAILURE;
     }
-    error = has_child ? child_go(child) : 0;
+    int error = has_child ? child_go(child) : 0;
     if (error == 0)
         return 0;
     log_error(request->words[0], "cannot be run", error);
     return error == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 }
 
+/* Neither a reader that goes away nor a limit on files is the end; the program has its own settings already. */
+static void prepare_self(void)
+{
+    struct rlimit files;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+/* Opens all that is needed to sample, and starts. 0, or the exit status. */
+static int open_and_start(const struct request *request, const struct event *const *chosen, size_t count,
+                          struct child *child, struct loop *loop, struct rows *rows)
+{
+    bool has_child = request->target.scope == OF_PROGRAM, is_process = request->target.scope == OF_PROCESS;
+    int error = loop_open(loop, has_child ? child : NULL, is_process ? request->target.pid : 0);
+    if (error != 0) {
+        log_error(is_process ? "there is no such process to sample" : "cannot sample", of_what(request), error);
+        return FAILURE;
+    }
+    size_t available = columns_open(&columns, chosen, count, request->target, request->interval_ns);
+    say_unavailable();
+    if (available == 0) {
+        log_warn("nothing of what was asked for can be sampled", NULL);
+        return NO_DATA;
+    }
+    return start(request, child, rows, loop);
+}
+
 static int sample_all(struct request *request, const struct event *const *chosen, size_t count, const sigset_t *mask)
 {
     struct child child = {.pid = 0};
     struct loop loop;
+    struct rows rows = {.columns = &columns, .output = &output, .interval_ns = request->interval_ns};
     bool has_child = request->target.scope == OF_PROGRAM;
     int error = has_child ? child_prepare(&child, request->program, request->words, mask) : 0;
     if (error != 0) {
         log_error("cannot start a process", NULL, error);
         return give_up(request, FAILURE);
     }
-    /* Neither a reader that goes away nor a limit on files is the end; the program has its own settings already. */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
+    prepare_self();
     if (has_child)
         request->target.pid = child.pid;
-    size_t available = columns_open(&columns, chosen, count, request->target, request->interval_ns);
-    struct rows rows = {.columns = &columns, .output = &output, .interval_ns = request->interval_ns};
-    say_unavailable();
-    if (available == 0) {
-        log_warn("nothing of what was asked for can be sampled", NULL);
-        if (has_child)
-            child_abandon(&child);
-        return give_up(request, NO_DATA);
-    }
-    int status = start(request, &child, &rows, &loop);
+    int status = open_and_start(request, chosen, count, &child, &loop, &rows);
     if (status != 0) {
-        if (has_child && status == FAILURE)
+        if (has_child && status < NOT_EXECUTABLE)
             child_abandon(&child);
         return give_up(request, status);
     }

@@ -94,7 +94,7 @@ int counter_open(struct counter *counter, uint32_t type, uint64_t config, bool o
         return error;
     attr.exclude_kernel = attr.exclude_hv = 1;
     counter->user_only = true;
-    return open_all(counter, &attr, target) == 0 ? 0 : error;
+    return open_all(counter, &attr, target);
 }
 
 static bool read_one(struct counter *counter, struct descriptor *descriptor)

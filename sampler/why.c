@@ -26,24 +26,24 @@ static const char *name_of(int error)
     return name != NULL ? name : "unknown error";
 }
 
-static void why_forbidden(char *text, size_t size, int error, struct target target)
+/* The kernel says EACCES where its setting forbids, and filters of system calls say EPERM. */
+static void why_forbidden(char *text, size_t size, int error, bool of_kernel, struct target target)
 {
-    int setting = paranoid(), needed = target.scope == OF_MACHINE ? 0 : 1;
-    if (setting > needed)
-        snprintf(text, size, "kernel.perf_event_paranoid is %d (%s): needs %d, or CAP_PERFMON", setting, name_of(error),
-                 needed);
+    int setting = paranoid(), needed = target.scope == OF_MACHINE ? 0 : of_kernel ? 1 : 2;
+    if (error == -EACCES && setting > needed)
+        snprintf(text, size, "kernel.perf_event_paranoid is %d (EACCES): needs %d, or CAP_PERFMON", setting, needed);
     else if (target.scope == OF_PROCESS)
-        snprintf(text, size, "not permitted for this process (%s): take its user, or CAP_PERFMON and CAP_SYS_PTRACE",
+        snprintf(text, size, "not permitted for this process (%s): needs its user, or CAP_PERFMON and CAP_SYS_PTRACE",
                  name_of(error));
     else
         snprintf(text, size, "perf_event_open is forbidden (%s), as containers often do", name_of(error));
 }
 
-void why_no_counter(char *text, size_t size, int error, uint32_t type, struct target target)
+void why_no_counter(char *text, size_t size, int error, uint32_t type, bool of_kernel, struct target target)
 {
     bool of_hardware = type == PERF_TYPE_HARDWARE || type == PERF_TYPE_RAW;
     if (error == -EACCES || error == -EPERM)
-        why_forbidden(text, size, error, target);
+        why_forbidden(text, size, error, of_kernel, target);
     else if (error == -ENOSYS)
         snprintf(text, size, "the kernel has no perf_event_open (ENOSYS)");
     else if (of_hardware && (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP))

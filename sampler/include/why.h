@@ -2,15 +2,17 @@
 #ifndef SAMPLER_WHY_H
 #define SAMPLER_WHY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "perf.h"
 
-/* Why perf_event_open said no (negative errno) to an event of this type, into `text`. Reads /proc. */
-void why_no_counter(char *text, size_t size, int error, uint32_t type, struct target target);
+/* Why perf_event_open said no (negative errno) to an event of this type, into `text`; `of_kernel` as
+ * for counter_open. Reads /proc. Thread-safe. */
+void why_no_counter(char *text, size_t size, int error, uint32_t type, bool of_kernel, struct target target);
 
-/* Why a file of /proc could not be read. */
+/* Why a file of /proc could not be read. Thread-safe. */
 void why_no_file(char *text, size_t size, int error, const char *path);
 
 #endif
