@@ -10,7 +10,7 @@ module truth_log
   use, intrinsic :: iso_fortran_env, only: real64, error_unit
   implicit none
   private
-  public :: truth_phase, truth_end, truth_rank
+  public :: truth_phase, truth_end, truth_rank, scale_argument
 
   integer, parameter :: max_lines = 4096
   integer(c_int), parameter :: clock_monotonic = 1
@@ -55,6 +55,14 @@ contains
     integer, intent(in) :: rank
     rank_suffix = rank
   end subroutine truth_rank
+
+  ! The first argument: how long the run takes, 1 being the default.
+  real(real64) function scale_argument()
+    character(32) :: argument
+    scale_argument = 1
+    call get_command_argument(1, argument)
+    if (argument /= '') read (argument, *) scale_argument
+  end function scale_argument
 
   subroutine close_phase()
     if (open_name == '') return

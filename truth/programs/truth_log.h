@@ -15,6 +15,12 @@
 
 #define TRUTH_UNSEEN static inline __attribute__((no_instrument_function, unused))
 
+/* The first argument: how long the run takes, 1 being the default. */
+TRUTH_UNSEEN double scale_argument(int argc, char **argv)
+{
+    return argc > 1 ? atof(argv[1]) : 1.0;
+}
+
 /* For functions that have to be there under their own name: sites, and what would otherwise vanish into one. */
 #define KEPT __attribute__((noinline, noclone))
 
