@@ -1,0 +1,128 @@
+"""Plain alternatives to the methods of incprof, each a few lines around a library, with its usual settings.
+
+All of them see what `robust` sees: the shares of the interval's self time (n, d). None has been tuned.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
+from sklearn.metrics import silhouette_score
+
+from incprof.analysis.features import build_features, interval_seconds
+from incprof.analysis.sites import activity, choose_sites
+from incprof.analysis.steps import find_steps
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+MAX_K = 12
+STARTS = 5
+# Segments are one phase up to this distance of their square-root shares (0 the same, 1.4 nothing in common).
+SAME_PHASE = 0.25
+SMALLEST_CLUSTER = 5
+
+
+def _shares(profile: IntervalProfile) -> FloatArray:
+    """Return the shares of each interval's self time, shape (n, d)."""
+    return build_features(profile, share=True).x
+
+
+def _fits(x: FloatArray) -> list[KMeans]:
+    """Return k-means for k from 1 to 12, as far as there are so many distinct intervals."""
+    most = min(MAX_K, len(np.unique(x, axis=0)))
+    return [KMeans(k, n_init=STARTS, random_state=0).fit(x) for k in range(1, most + 1)]
+
+
+def kmeans_silhouette(profile: IntervalProfile) -> IntArray:
+    """Cluster by k-means, with the k of the best silhouette."""
+    x = _shares(profile)
+    fits = [fit for fit in _fits(x)[1:] if fit.n_clusters < len(x)]
+    if not fits:
+        return np.zeros(len(x), dtype=np.int64)
+    best = max(fits, key=lambda fit: (round(float(silhouette_score(x, fit.labels_)), 9), -fit.n_clusters))
+    labels: IntArray = best.labels_.astype(np.int64)
+    return labels
+
+
+def bic(x: FloatArray, labels: IntArray, inertia: float) -> float:
+    """Return the Bayesian information criterion of spherical clusters of one variance (X-means); larger is better."""
+    n, d = x.shape
+    count = np.bincount(labels)
+    k = len(count)
+    if n <= k:
+        return -np.inf
+    variance = max(inertia / (d * (n - k)), 1e-12)
+    likelihood: float = (
+        float((count * np.log(count / n)).sum()) - n * d / 2 * float(np.log(2 * np.pi * variance)) - d * (n - k) / 2
+    )
+    return float(likelihood - k * (d + 1) / 2 * np.log(n))
+
+
+def kmeans_bic(profile: IntervalProfile) -> IntArray:
+    """Cluster by k-means, with the k of the best BIC."""
+    x = _shares(profile)
+    best = max(_fits(x), key=lambda fit: (round(bic(x, fit.labels_, float(fit.inertia_)), 6), -fit.n_clusters))
+    labels: IntArray = best.labels_.astype(np.int64)
+    return labels
+
+
+def hdbscan(profile: IntervalProfile) -> IntArray:
+    """Cluster by density; what is not dense is unassigned."""
+    x = _shares(profile)
+    if len(x) <= SMALLEST_CLUSTER:
+        return np.zeros(len(x), dtype=np.int64)
+    labels: IntArray = HDBSCAN(min_cluster_size=SMALLEST_CLUSTER, copy=True).fit(x).labels_.astype(np.int64)
+    return labels
+
+
+def change_points(profile: IntervalProfile) -> IntArray:
+    """Cut the run where the mix changes (PELT), then join segments that are alike."""
+    import ruptures  # type: ignore[import-untyped,unused-ignore]
+
+    # Square roots of shares scatter by 1/4 of one over the ticks, whatever the share.
+    x = np.sqrt(_shares(profile))
+    ticks = float(np.median(interval_seconds(profile))) * profile.metadata.rate_hz
+    penalty = 2.0 * np.log(max(len(x), 2)) * x.shape[1] / (4.0 * max(ticks, 1.0))
+    if len(x) < 4:
+        return np.zeros(len(x), dtype=np.int64)
+    ends = ruptures.KernelCPD(kernel="linear", min_size=2).fit(x).predict(pen=penalty)
+    segment = np.searchsorted(np.array(ends), np.arange(len(x)), side="right")
+    means = np.stack([x[segment == s].mean(axis=0) for s in range(len(ends))])
+    if len(means) < 2:
+        return np.zeros(len(x), dtype=np.int64)
+    joined = AgglomerativeClustering(None, distance_threshold=SAME_PHASE, linkage="average").fit(means)
+    labels: IntArray = joined.labels_[segment].astype(np.int64)
+    return labels
+
+
+def _quiet(method: Callable[[IntervalProfile], IntArray]) -> Callable[[IntervalProfile], IntArray]:
+    """Keep a library's advice off the terminal."""
+
+    def run(profile: IntervalProfile) -> IntArray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return method(profile)
+
+    return run
+
+
+ALTERNATIVES: dict[str, Callable[[IntervalProfile], IntArray]] = {
+    "silhouette": _quiet(kmeans_silhouette),
+    "BIC": _quiet(kmeans_bic),
+    "HDBSCAN": _quiet(hdbscan),
+    "change points": _quiet(change_points),
+}
+
+
+def described(profile: IntervalProfile, labels: IntArray) -> tuple[frozenset[tuple[int, str]], frozenset[int]]:
+    """Return sites (function index, kind) and steps (function indices) of phases, chosen as `robust` chooses them."""
+    x, act = _shares(profile), activity(profile, literal=False)
+    sites: set[tuple[int, str]] = set()
+    for phase in np.unique(labels[labels >= 0]):
+        members = np.flatnonzero(labels == phase)
+        distance = np.sqrt(((x[members] - x[members].mean(axis=0)) ** 2).sum(axis=1))
+        sites |= {(choice.function, choice.kind) for choice in choose_sites(act, members, distance)}
+    steps = {step.index for phase in find_steps(profile, labels) for step in phase}
+    return frozenset(sites), frozenset(steps)

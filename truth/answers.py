@@ -1,0 +1,51 @@
+"""What a method answers about a run, reduced to what is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from incprof.analysis.phases import find_phases
+from incprof.errors import IncprofError
+from incprof.model import IntArray, IntervalProfile
+from truth.alternatives import ALTERNATIVES, described
+
+
+@dataclass(frozen=True)
+class Answer:
+    """k: phases. labels: (n,) per interval, -1 for none. sites: (function index, kind). steps: function indices."""
+
+    k: int
+    labels: IntArray
+    sites: frozenset[tuple[int, str]]
+    steps: frozenset[int]
+
+
+Method = Callable[[IntervalProfile], Answer]
+
+
+def of_tool(profile: IntervalProfile, method: str) -> Answer:
+    """Ask incprof itself; where it answers that there is nothing to be said, there are no phases."""
+    try:
+        result = find_phases(profile, method=method)
+    except IncprofError:
+        return Answer(0, np.full(profile.n_intervals, -1), frozenset(), frozenset())
+    sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)
+    steps = frozenset(step.index for phase in result.phases for step in phase.steps)
+    return Answer(result.k, result.labels, sites, steps)
+
+
+def of_alternative(profile: IntervalProfile, name: str) -> Answer:
+    """Ask one of the plain alternatives; sites and steps are chosen for its phases as `robust` would."""
+    labels = ALTERNATIVES[name](profile)
+    sites, steps = described(profile, labels)
+    return Answer(len(np.unique(labels[labels >= 0])), labels, sites, steps)
+
+
+METHODS: dict[str, Method] = {
+    **{name: partial(of_tool, method=name) for name in ("paper", "robust")},
+    **{name: partial(of_alternative, name=name) for name in ALTERNATIVES},
+}

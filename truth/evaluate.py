@@ -1,0 +1,59 @@
+"""Lets a method answer about a run, and scores the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incprof.analysis.scores import LabelScores, k_is_right, score_labels
+from incprof.analysis.scores_sites import Matches, SiteScores, call_graph, score_sites, score_steps
+from incprof.model import IntArray, IntervalProfile
+from truth.answers import METHODS, Answer
+from truth.names import as_in_truth
+from truth.truths import Truth
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method made of a run. labels: None where the true labels are not known."""
+
+    run: str
+    family: str
+    split: str
+    method: str
+    truth: Truth
+    k: int
+    labels: LabelScores | None
+    sites: SiteScores
+    steps: Matches
+
+    @property
+    def k_right(self) -> bool:
+        """Tell whether the number of phases is right."""
+        return k_is_right(self.k, self.truth.k)
+
+
+def evaluate(
+    run: str, family: str, split: str, profile: IntervalProfile, labels: IntArray | None, truth: Truth, method: str
+) -> Outcome:
+    """Run one method (a key of METHODS) on a profile with known truth; labels: (n,) or None."""
+    answer = METHODS[method](profile)
+    sites, steps = _scored(profile, truth, answer)
+    scores = None if labels is None else score_labels(labels, answer.labels)
+    return Outcome(run, family, split, method, truth, answer.k, scores, sites, steps)
+
+
+def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[SiteScores, Matches]:
+    """Score sites and steps under the names of the truth."""
+    places = [site.places for phase in truth.phases for site in phase.sites]
+    accepted = frozenset(place for phase in truth.phases for place in phase.accepted)
+    wanted = {name for group in (*places, accepted) for name, _ in group}
+    true_steps = {step for phase in truth.phases for step in phase.steps}
+    also = {step for phase in truth.phases for step in phase.accepted_steps}
+    known = frozenset(wanted | true_steps | also)
+    names = [as_in_truth(function.name, known) for function in profile.functions]
+    found = {(names[index], kind) for index, kind in answer.sites}
+    sites = score_sites(places, found, call_graph(profile, names), accepted)
+    # A site is worth looking at, whether or not it alternates with others.
+    also |= {name for group in places for name, _ in group}
+    steps = score_steps(true_steps, {names[i] for i in answer.steps}, {name for name, _ in found}, also)
+    return sites, steps

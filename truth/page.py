@@ -1,0 +1,55 @@
+"""docs/truth.md: what was run, what the columns mean, and the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from truth.evaluate import Outcome
+from truth.places import HERE
+from truth.split import HELD, SPLITS, TUNE
+from truth.tables import PHASES, SITES, by_family, by_method, by_run
+
+TOOL = ("paper", "robust")
+INTRODUCTION = HERE / "introduction.md"
+
+
+def page(generated: Sequence[Outcome], programs: Sequence[Outcome], real: Sequence[Outcome], notes: list[str]) -> str:
+    """Return the whole page. notes: what could not be run, a line each."""
+    lines = [INTRODUCTION.read_text()]
+    lines += _part("Generated runs", generated, "Drawn from fixed seeds: the same everywhere.")
+    lines += _part(
+        "Programs",
+        programs,
+        "Recorded by `incprof record`, once each; another machine, or another day, gives other samples.",
+    )
+    if real:
+        lines += [
+            "## Real programs",
+            "",
+            "Their labels are not known, only how many phases were expected, and the sites.",
+            "",
+        ]
+        lines += [*by_run(real, TOOL), ""]
+        for split in SPLITS:
+            chosen = [outcome for outcome in real if outcome.split == split]
+            if chosen:
+                lines += [f"Sites, `{split}`:", "", *by_method(chosen, SITES), ""]
+    if notes:
+        lines += ["## Not run", "", *(f"- {note}" for note in notes), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _part(title: str, outcomes: Sequence[Outcome], about: str) -> list[str]:
+    """Return a section: both halves in sums, and the tuning half family by family."""
+    if not outcomes:
+        return []
+    lines = [f"## {title}", "", about, ""]
+    for split in SPLITS:
+        chosen = [outcome for outcome in outcomes if outcome.split == split]
+        if chosen:
+            name = "held out" if split == HELD else split
+            lines += [f"### {title}: {name}", "", *by_method(chosen, PHASES), "", *by_method(chosen, SITES), ""]
+    tune = [outcome for outcome in outcomes if outcome.split == TUNE]
+    if tune:
+        lines += [f"### {title}: one by one, tune only", "", *by_family(tune, TOOL), ""]
+    return lines

@@ -1,0 +1,88 @@
+"""Outcomes of many runs, drawn together: what each method gets right over a half, or over a family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from incprof.analysis.scores_sites import Matches
+from truth.evaluate import Outcome
+
+NOTHING = Matches(0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median and its quartiles; None where nothing was measured."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Scores of a method over some runs.
+
+    k_right, one_phase, noise: parts of all runs, of those of one phase, and of those without phases that got the right
+    number; None where there are none. functions, places, steps: counted over all runs. near: part of the true sites
+    with a found function at most one call away. hops: mean over the true sites with a known distance.
+    """
+
+    runs: int
+    k_right: float
+    one_phase: float | None
+    noise: float | None
+    ari: Spread | None
+    ami: Spread | None
+    v_measure: Spread | None
+    boundary_f1: Spread | None
+    boundary_mean: float | None
+    transitions: float | None
+    coverage: float | None
+    functions: Matches
+    places: Matches
+    near: float | None
+    hops: float | None
+    steps: Matches
+
+
+def summarise(outcomes: Sequence[Outcome]) -> Summary:
+    """Draw outcomes of one method together."""
+    labels = [outcome.labels for outcome in outcomes if outcome.labels is not None]
+    hops = [hop for outcome in outcomes for hop in outcome.sites.hops]
+    known = [hop for hop in hops if hop is not None]
+    return Summary(
+        runs=len(outcomes),
+        k_right=_mean(outcome.k_right for outcome in outcomes) or 0.0,
+        one_phase=_mean(o.k_right for o in outcomes if o.truth.k == (1,)),
+        noise=_mean(o.k_right for o in outcomes if not o.truth.distinct),
+        ari=spread(score.ari for score in labels),
+        ami=spread(score.ami for score in labels),
+        v_measure=spread(score.v_measure for score in labels),
+        boundary_f1=spread(score.boundary_f1 for score in labels),
+        boundary_mean=_mean(score.boundary_f1 for score in labels),
+        transitions=_mean(score.transitions for score in labels if score.transitions is not None),
+        coverage=_mean(score.coverage for score in labels),
+        functions=reduce(add, (outcome.sites.functions for outcome in outcomes), NOTHING),
+        places=reduce(add, (outcome.sites.places for outcome in outcomes), NOTHING),
+        near=sum(outcome.sites.near for outcome in outcomes) / len(hops) if hops else None,
+        hops=sum(known) / len(known) if known else None,
+        steps=reduce(add, (outcome.steps for outcome in outcomes), NOTHING),
+    )
+
+
+def spread(values: Iterable[float]) -> Spread | None:
+    """Return median and quartiles."""
+    all_values = np.array(list(values))
+    return Spread(*np.quantile(all_values, [0.25, 0.5, 0.75]).tolist()) if len(all_values) else None
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    """Return the mean, None of nothing."""
+    all_values = list(values)
+    return float(np.mean(all_values)) if all_values else None
