@@ -19,6 +19,12 @@
 static double values[FIELDS];
 static uint32_t tree_fields;
 
+/* Which counts the kernel's part in any case. */
+static bool is_task_clock(const struct event *event)
+{
+    return event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_TASK_CLOCK;
+}
+
 static void open_counter(struct column *column, const struct event *event, struct target target)
 {
     bool of_kernel = event_is_of_kernel(event);
@@ -26,7 +32,7 @@ static void open_counter(struct column *column, const struct event *event, struc
     column->has_counter = error == 0;
     if (error != 0)
         why_no_counter(column->why, sizeof column->why, error, event->type, of_kernel, target);
-    else if (column->counter.user_only && event->config != PERF_COUNT_SW_TASK_CLOCK)
+    else if (column->counter.user_only && !is_task_clock(event))
         strcpy(column->note, "without the kernel's part, which perf_event_paranoid forbids");
 }
 
@@ -74,7 +80,7 @@ static void open_column(struct column *column, struct target target)
 {
     const struct event *event = column->event;
     enum field field = (enum field)event->config;
-    if (target.scope == OF_MACHINE && event->type == PERF_TYPE_SOFTWARE && event->config == PERF_COUNT_SW_TASK_CLOCK)
+    if (target.scope == OF_MACHINE && is_task_clock(event))
         strcpy(column->why, OF_A_PROGRAM); /* the kernel counts all time there */
     else if (event->source == FROM_PERF)
         open_counter(column, event, target);

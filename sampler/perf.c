@@ -109,11 +109,13 @@ static bool read_one(struct counter *counter, struct descriptor *descriptor)
     double enabled = (double)(now.enabled - descriptor->enabled);
     double running = (double)(now.running - descriptor->running);
     double value = (double)(now.value - descriptor->value);
-    if (enabled > 0 && running <= 0)
+    if (counter->has_begun && enabled > 0 && running <= 0)
         return false;
-    counter->total += running < enabled ? value * (enabled / running) : value;
-    counter->enabled += enabled;
-    counter->running += running;
+    if (counter->has_begun) {
+        counter->total += running < enabled ? value * (enabled / running) : value;
+        counter->enabled += enabled;
+        counter->running += running;
+    }
     *descriptor = (struct descriptor){descriptor->fd, now.value, now.enabled, now.running};
     return true;
 }
@@ -123,6 +125,7 @@ bool counter_read(struct counter *counter)
     bool counted = true;
     for (size_t i = 0; i < counter->count; i++)
         counted &= read_one(counter, &counter->descriptors[i]);
+    counter->has_begun = true;
     return counted;
 }
 

@@ -28,7 +28,8 @@ struct descriptor {
 struct counter {
     struct descriptor *descriptors;
     size_t count;
-    double total;            /* since it was opened, scaled where the counter was shared */
+    bool has_begun;
+    double total;            /* since it was read first, scaled where the counter was shared */
     double enabled, running; /* times that it should have been, and was counted */
     bool user_only;          /* without what the kernel does */
 };

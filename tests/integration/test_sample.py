@@ -1,0 +1,271 @@
+"""incprof sample as its users call it, on this machine: programs, processes, signals, files that cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.sampling import Programs, command, read, sample
+from tests.integration.sampling import sampled as sampled
+
+
+def listed(cwd: Path) -> dict[str, bool]:
+    """Whether each event can be had here."""
+    table = sample("--list", "-e", "all", cwd=cwd)
+    assert table.returncode == 0
+    return {line.split()[0]: line.split()[2] == "yes" for line in table.stdout.splitlines()[1:]}
+
+
+def wait_for_rows(path: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not (path.exists() and len(path.read_text().splitlines()) > 20):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_the_period_of_a_program_that_works_and_writes_in_turn(sampled: Programs, tmp_path: Path) -> None:
+    done = sample("-o", "run.csv", "--", sampled.compile("alternate.c"), "0.15", "0.07", "25", cwd=tmp_path)
+    assert done.returncode == 3
+    truth = statistics.median(float(line) for line in done.stdout.split())
+    answer = subprocess.run(
+        command("periods", "run.csv", "--column", "write-bytes", "--json"),
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(answer.stdout)
+    # Under load a row may be for longer than the interval.
+    per_row = read(tmp_path / "run.csv")["time_s"][-1] / found["series"]["samples"]
+    assert found["patterns"][0]["length"] * per_row == pytest.approx(truth, rel=0.05)
+    assert found["coverage_pct"] > 80
+    assert found["series"]["interval_s"] == pytest.approx(0.005, abs=0.0005)
+
+
+def test_threads_and_children_are_counted(sampled: Programs, tmp_path: Path) -> None:
+    events = "task-clock,cpu,running-threads,active-cpus"
+    program = sampled.compile("crowd.c", "-fopenmp")
+    done = sample("-i", "10ms", "-e", events, "-o", "run.csv", "--", program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "run.csv")
+    used = float(done.stdout)
+    assert used > 0.9
+    assert 2 <= max(found["running-threads"]) <= 4
+    assert 1 <= max(found["active-cpus"]) <= min(4, os.cpu_count() or 1)
+    if "task-clock" not in found.columns:
+        pytest.skip("perf events are not permitted here")
+    assert sum(found["task-clock"]) / 1e9 == pytest.approx(used, rel=0.05)
+    lengths = [now - before for before, now in zip([0.0, *found["time_s"]], found["time_s"], strict=False)]
+    shares = sum(share * length for share, length in zip(found["cpu"], lengths, strict=True))
+    assert shares == pytest.approx(used, rel=0.05)
+
+
+def test_what_is_written_and_read_is_conserved(tmp_path: Path) -> None:
+    # The children's bytes come to their parent when it has waited for them: they must not be counted twice.
+    text = "for i in 1 2 3; do head -c 3000000 /dev/zero > /dev/null; sleep 0.06; done; head -c 500000 /dev/zero"
+    done = sample("-e", "write-bytes,read-bytes", "-o", "run.csv", "--", "sh", "-c", text, cwd=tmp_path)
+    found = read(tmp_path / "run.csv")
+    assert sum(found["write-bytes"]) == pytest.approx(9_500_000, rel=0.001)
+    assert len(done.stdout) == 500_000
+
+
+def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
+    done = sample("-i", "20ms", "-o", "run.csv", "--", "sh", "-c", "sleep 0.3; exit 7", cwd=tmp_path)
+    assert done.returncode == 7
+    found = read(tmp_path / "run.csv")
+    time_s = found["time_s"]
+    assert all(now > before for before, now in zip(time_s, time_s[1:], strict=False))
+    assert 0.3 <= time_s[-1] < 5
+    assert found.has_comment("a row for each interval of 0.02 s")
+    assert found.has_comment("of: sh -c sleep 0.3; exit 7")
+    late = int(found.comments[-1].split(", ")[1].split()[0])
+    assert found.comments[-1] == f"# end: {len(time_s)} rows, {late} late ticks"
+    # Rows and missed ticks are all ticks there were; the last row may be for what was left.
+    assert len(time_s) + late == pytest.approx(time_s[-1] / 0.02, abs=1)
+    there = listed(tmp_path)
+    named = [comment for comment in found.comments if "not available" in comment]
+    for name, is_there in there.items():
+        if any(f"not available: {name}:" in comment for comment in named):
+            assert not is_there
+            assert name not in found.columns
+
+
+@pytest.mark.parametrize(("ending", "status"), [("exit 0", 0), ("exit 41", 41)])
+def test_a_program_that_ends_at_once_gives_one_short_row(tmp_path: Path, ending: str, status: int) -> None:
+    done = sample("-i", "1s", "-o", "run.csv", "--", "sh", "-c", ending, cwd=tmp_path)
+    assert done.returncode == status
+    assert len(read(tmp_path / "run.csv")["time_s"]) == 1
+
+
+def test_a_program_that_a_signal_ends(tmp_path: Path) -> None:
+    done = sample("-o", "run.csv", "--", "sh", "-c", "kill -SEGV $$", cwd=tmp_path)
+    assert done.returncode == -signal.SIGSEGV
+    assert read(tmp_path / "run.csv").has_comment("# end: ")
+
+
+def test_input_output_and_signal_settings_are_the_programs_own(tmp_path: Path) -> None:
+    words = ["sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status; cat; echo error >&2"]
+    alone = subprocess.run(words, input="given", capture_output=True, text=True, check=True)
+    command_line = command("sample", "-o", "run.csv", "--", *words)
+    done = subprocess.run(command_line, cwd=tmp_path, input="given", capture_output=True, text=True, check=True)
+    assert done.stdout == alone.stdout
+    assert "error\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "status"), [("./missing", 127), ("no-such-program-here", 127), ("/etc/passwd", 126)]
+)
+def test_a_program_that_cannot_be_started_leaves_no_file(tmp_path: Path, program: str, status: int) -> None:
+    done = sample("-e", "rss-bytes", "-o", "run.csv", "--", program, cwd=tmp_path)
+    assert done.returncode == status
+    assert done.stderr.startswith(f"incprof: {program}: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run.csv").exists()
+
+
+def test_sampling_may_end_before_the_program(tmp_path: Path) -> None:
+    done = sample("-i", "10ms", "--for", "0.2", "-o", "run.csv", "--", "sh", "-c", "sleep 0.5; exit 9", cwd=tmp_path)
+    assert done.returncode == 9
+    found = read(tmp_path / "run.csv")
+    assert len(found["time_s"]) <= 20
+    assert found["time_s"][-1] < 0.5
+
+
+def test_a_process_that_runs_until_it_ends(sampled: Programs, tmp_path: Path) -> None:
+    with subprocess.Popen([sampled.compile("alternate.c"), "0.2", "0.1", "2"], stdout=subprocess.DEVNULL) as process:
+        done = sample("-p", str(process.pid), "-i", "1ms", "-o", "run.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "run.csv")
+    assert sum(found["write-bytes"]) > 65536
+    assert found.has_comment(f"of: process {process.pid}")
+
+
+def test_a_process_that_is_not_there(tmp_path: Path) -> None:
+    done = sample("-p", "999999999", "-o", "run.csv", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no such process" in done.stderr
+    assert not (tmp_path / "run.csv").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_sampling_of_the_machine(tmp_path: Path, number: signal.Signals) -> None:
+    words = command("sample", "--system", "-i", "20ms", "-o", "run.csv")
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        wait_for_rows(tmp_path / "run.csv")
+        process.send_signal(number)
+        assert process.wait(20) == 0
+    assert read(tmp_path / "run.csv").has_comment("# end: ")
+
+
+def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
+    text = "trap 'echo asked; exit 5' TERM; while :; do sleep 0.05; done"
+    words = command("sample", "-o", "run.csv", "--", "sh", "-c", text)
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        wait_for_rows(tmp_path / "run.csv")
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=20)[0] == b"asked\n"
+    assert process.returncode == 5
+    assert read(tmp_path / "run.csv").has_comment("# end: ")
+
+
+def test_a_sampler_that_is_killed_leaves_whole_rows(tmp_path: Path) -> None:
+    words = command("sample", "-o", "run.csv", "--", "sleep", "20")
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        wait_for_rows(tmp_path / "run.csv")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.kill()
+        process.wait()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    found = read(tmp_path / "run.csv")
+    assert len({len(values) for values in found.columns.values()}) == 1
+
+
+def test_a_series_can_be_followed_while_it_is_written(tmp_path: Path) -> None:
+    words = command("sample", "-e", "rss-bytes,run-queue", "-o", "run.csv", "--", "sleep", "2.5")
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        wait_for_rows(tmp_path / "run.csv")
+        follower = command("periods", "--follow", "run.csv", "--column", "rss-bytes", "--idle", "1.5")
+        done = subprocess.run(follower, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert process.wait(20) == 0
+    samples = int(done.stdout.splitlines()[-1].split()[0])
+    assert samples == len(read(tmp_path / "run.csv")["time_s"])
+
+
+def test_a_pipe_may_be_the_target(tmp_path: Path) -> None:
+    done = sample("--system", "-e", "run-queue", "--for", "0.1", "-i", "10ms", "-o", "-", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("# incprof sample 1")
+    assert "time_s,run-queue\n" in done.stdout
+
+
+@pytest.mark.parametrize("target", ["missing/run.csv", "/dev/full"])
+def test_a_target_that_cannot_be_written_starts_no_program(tmp_path: Path, target: str) -> None:
+    done = sample("-e", "rss-bytes", "-o", target, "--", "touch", "started", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"cannot write: {target}: " in done.stderr
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_full_disk_ends_the_series_and_not_the_program(tmp_path: Path) -> None:
+    limited = ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh"]  # blocks of 512 bytes
+    words = command("sample", "-i", "1ms", "-e", "rss-bytes", "-o", "run.csv", "--", "sh", "-c", "sleep 1.5; exit 6")
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([*limited, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 6, done.stderr
+    assert "the series ends here: run.csv: File too large" in done.stderr
+    assert (tmp_path / "run.csv").read_text().endswith("\n")
+
+
+def test_existing_files_are_kept_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "run.csv").write_text("precious " * 1000)
+    done = sample("-e", "rss-bytes", "-o", "run.csv", "--", "touch", "started", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "--force" in done.stderr
+    assert not (tmp_path / "started").exists()
+    assert (tmp_path / "run.csv").read_text() == "precious " * 1000
+    assert sample("-e", "rss-bytes", "--force", "-o", "run.csv", "--", "true", cwd=tmp_path).returncode == 0
+    assert "precious" not in (tmp_path / "run.csv").read_text()
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert sample("-e", "rss-bytes", "--", "true", cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sample-true.1.csv", "sample-true.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "nothing to sample"),
+        (["-p", "1", "--", "true"], "two things to sample"),
+        (["-p", "0"], "not the number of a process"),
+        (["-i", "1us", "--", "true"], "100us to 3600s"),
+        (["-i", "soon", "--", "true"], "no time such as"),
+        (["--for", "0", "--", "true"], "no time such as"),
+        (["-e", "bogus", "--", "true"], "'bogus'"),
+        (["-e", "cpu,,cpu", "--", "true"], "no such event"),
+        (["-o", "run.parquet", "--", "true"], "writes CSV"),
+        (["-o", "-", "--", "true"], "would mix"),
+    ],
+)
+def test_bad_arguments_are_one_line(tmp_path: Path, words: list[str], says: str) -> None:
+    done = sample(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_counted_in_ticks_is_not_sampled_faster(tmp_path: Path) -> None:
+    done = sample("-e", "user,rss-bytes", "-i", "5ms", "-o", "run.csv", "--", sys.executable, "-c", "", cwd=tmp_path)
+    assert "user: counted in steps of 10 ms: take an interval of 20 ms or more" in done.stderr
+    assert list(read(tmp_path / "run.csv").columns) == ["time_s", "rss-bytes"]
