@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from incprof.analysis import dtw
@@ -19,8 +21,6 @@ from incprof.model import FloatArray, IntArray
 
 # Windows whose allowed dip is looked at, for the report.
 LOOKED_AT = 8
-# Nothing is claimed unless the windows cover this many times what they cover of the same values in random order.
-BEYOND_CHANCE = 2.0
 
 
 def find_patterns(series: FloatArray, options: PatternOptions | None = None) -> Patterns:
@@ -42,15 +42,18 @@ def find_patterns(series: FloatArray, options: PatternOptions | None = None) -> 
     noise = noise_level(x)
     found, tuning = tune(x, options, noise)
     if found is None:
-        return Patterns(len(x), 0, (), 0.0, 0.0, noise * scale, 0.0, (), options)
+        return Patterns(len(x), 0, (), 0.0, 0.0, 0.0, noise * scale, 0.0, (), options)
     detected = coverage(found, len(x), options)
-    by_chance = covered_by_chance(x, found.window, options)
-    patterns: list[Pattern] = []
-    for regions in _instances(x, found, options) if detected > BEYOND_CHANCE * by_chance else []:
-        patterns += _patterns_of(x, regions, scale, options)
-    patterns.sort(key=lambda pattern: (-pattern.share, int(pattern.instances[0, 0])))
+    chance = covered_by_chance(x, found.window, options)
     theta = _theta(x, found, noise, options)
-    return Patterns(len(x), found.window, tuning, detected, by_chance, noise * scale, theta, tuple(patterns), options)
+    none = Patterns(len(x), found.window, tuning, detected, *chance, noise * scale, theta, (), options)
+    if not none.beyond_chance:
+        return none
+    patterns = [
+        pattern for regions in _instances(x, found, options) for pattern in _patterns_of(x, regions, scale, options)
+    ]
+    patterns.sort(key=lambda pattern: (-pattern.share, int(pattern.instances[0, 0])))
+    return replace(none, patterns=tuple(patterns))
 
 
 def _scaled(series: FloatArray) -> tuple[FloatArray, float]:

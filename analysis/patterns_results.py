@@ -11,7 +11,10 @@ Metric = Literal["l2", "l1"]
 
 # Shorter "periods" are runs of equal values.
 SHORTEST = 2
-LONGEST_WINDOW = 10_000
+SMALLEST_WINDOW, LONGEST_WINDOW = 2, 10_000
+# Nothing is claimed unless the windows cover this many times what they cover of the same values in random orders, and
+# this many of their standard deviations more.
+BEYOND_CHANCE, DEVIATIONS = 2.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class PatternOptions:
     patience: int = 5
     decrease: float = 0.025
     medoid_sample: int = 64
-    shuffles: int = 8
+    shuffles: int = 20
     seed: int = 0
     exact: bool = False
     threads: int | None = None
@@ -106,7 +109,8 @@ class Patterns:
     """The answer for one series of n samples: patterns by share, largest first.
 
     window: the L that was used; 0 when the series is too short for any. tuning: every window tried, by L. detected: the
-    share that the windows alone covered with `window`. by_chance: the same of the series' values in random order.
+    share that the windows alone covered with `window`. by_chance, chance_spread: mean and deviation of the
+    same of the series' values in random orders.
     noise: standard deviation of a sample, estimated. theta: median over the periodic windows of the dip that was
     allowed them; 0 without any.
     """
@@ -116,10 +120,17 @@ class Patterns:
     tuning: tuple[Tried, ...]
     detected: float
     by_chance: float
+    chance_spread: float
     noise: float
     theta: float
     patterns: tuple[Pattern, ...]
     options: PatternOptions = field(default_factory=PatternOptions)
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether windows cover more than chance explains."""
+        far = max(BEYOND_CHANCE * self.by_chance, self.by_chance + DEVIATIONS * self.chance_spread)
+        return self.detected > far
 
     @property
     def coverage(self) -> float:

@@ -30,7 +30,7 @@ class PatternStream:
     def __init__(self, options: PatternOptions | None = None, *, memory: int = MEMORY):
         self.options = options or PatternOptions()
         self.memory = memory
-        self.result = Patterns(0, 0, (), 0.0, 0.0, 0.0, 0.0, (), self.options)
+        self.result = Patterns(0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, (), self.options)
         self.samples = 0
         self._kept: FloatArray = np.zeros(0)
         self._next_search = FIRST

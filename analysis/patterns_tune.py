@@ -10,16 +10,17 @@ import numpy as np
 
 from incprof.analysis.dtw import spread
 from incprof.analysis.patterns_groups import length_groups
-from incprof.analysis.patterns_results import PatternOptions, Tried
+from incprof.analysis.patterns_results import SMALLEST_WINDOW, PatternOptions, Tried
 from incprof.analysis.patterns_scan import Scan, noise_level, scan
 from incprof.model import FloatArray
 
-SMALLEST = 2
 GRID = 1.15
 # Share of the greatest coverage that is as good as all of it.
 NEARLY = 0.9
 # Of a long series so many values in random order tell what chance does.
 SHUFFLED = 65_536
+# Near its place is within so many windows.
+NEAR = 16
 
 
 def tune(x: FloatArray, options: PatternOptions, noise: float) -> tuple[Scan | None, tuple[Tried, ...]]:
@@ -28,7 +29,7 @@ def tune(x: FloatArray, options: PatternOptions, noise: float) -> tuple[Scan | N
     if options.window is not None:
         grid = [options.window] if options.window <= len(x) // 2 else []
     else:
-        grid = window_grid(SMALLEST, largest)
+        grid = window_grid(SMALLEST_WINDOW, largest)
     scans: dict[int, Scan] = {}
     covered: dict[int, float] = {}
 
@@ -69,11 +70,15 @@ def coverage(found: Scan, samples: int, options: PatternOptions) -> float:
     return float(sum(found.periods[group].sum() for group in groups)) / samples
 
 
-def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> float:
-    """Return what a window covers on the mean of a few random orders of the same values: what repeats by accident."""
+def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> tuple[float, float]:
+    """Return what a window covers of the same values in random orders, by accident: mean and standard deviation.
+
+    Every other order leaves a value near its place: a series may vary little, and repeat by accident, for a while only.
+    """
     draw = np.random.default_rng(options.seed)
     size = max(min(len(x), SHUFFLED), 20 * window)
-    orders = [draw.permutation(x)[:size].copy() for _ in range(options.shuffles)]
+    blocks = (len(x), NEAR * window)
+    orders = [_in_random_order(x, blocks[number % 2], draw)[:size].copy() for number in range(options.shuffles)]
     covered = np.zeros(len(orders))
 
     def visit(index: int) -> None:
@@ -81,7 +86,13 @@ def covered_by_chance(x: FloatArray, window: int, options: PatternOptions) -> fl
         covered[index] = coverage(found, len(orders[index]), options)
 
     spread(visit, range(len(orders)), options.threads)
-    return float(covered.mean()) if len(covered) else 0.0
+    return (float(covered.mean()), float(covered.std())) if len(covered) else (0.0, 0.0)
+
+
+def _in_random_order(x: FloatArray, block: int, draw: np.random.Generator) -> FloatArray:
+    """Return the values of each block in random order."""
+    parts = [draw.permutation(x[start : start + block]) for start in range(0, len(x), block)]
+    return np.concatenate(parts)
 
 
 def _best(covered: dict[int, float]) -> int:

@@ -36,7 +36,7 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--patience", type=whole, metavar="N", help="slow iterations that end averaging (5)")
     group.add_argument("--decrease", type=share, metavar="X", help="of WGSS, below which an iteration is slow (0.025)")
     group.add_argument("--medoid-sample", type=int, metavar="N", help="instances to find the medoid among (64; 0: all)")
-    group.add_argument("--shuffles", type=int, metavar="N", help="random orders that tell what chance finds (8)")
+    group.add_argument("--shuffles", type=int, metavar="N", help="random orders that tell what chance finds (20)")
     group.add_argument("--seed", type=int, metavar="N", help="of the random orders and of the picture (0)")
     group.add_argument("--exact", action="store_const", const=True, help="the textbook's way: slow, no kernels")
     group.add_argument("--threads", type=whole, metavar="N", help="do not change a byte (one per core)")
@@ -57,8 +57,9 @@ def options_of(args: argparse.Namespace) -> PatternOptions:
         value: int = given[name] or 0
         if not 0 <= value <= 2**31:
             raise UsageError(f"--{name.replace('_', '-')} {value}: expected a number from 0 on")
-    if given["window"] is not None and given["window"] < 2:
-        raise UsageError("--window 1: a window has at least 2 samples")
+    for name in ("window", "longest_window"):
+        if given[name] == 1:
+            raise UsageError(f"--{name.replace('_', '-')} 1: a window has at least 2 samples")
     if given["threads"] is not None and given["threads"] > MOST_THREADS:
         raise UsageError(f"--threads {given['threads']}: at most {MOST_THREADS}")
     return PatternOptions(**{name: value for name, value in given.items() if value is not None})

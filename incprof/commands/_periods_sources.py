@@ -56,6 +56,8 @@ def read_source(path: str, args: argparse.Namespace) -> Series:
     wanted = wanted_of(args)
     if Path(path).is_dir() or Path(path).suffix == ".ekg":
         series = _of_directory(path, wanted, args)
+    elif args.rank is not None or args.exe is not None:
+        raise UsageError(f"--rank and --exe are for directories, and {path} is none")
     else:
         series = read_series(path, wanted)
     return series if args.interval is None else replace(series, interval_s=args.interval)

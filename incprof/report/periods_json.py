@@ -48,6 +48,7 @@ def as_dict(
         "coverage_pct": _round(100 * found.coverage),
         "detected_pct": _round(100 * found.detected),
         "by_chance_pct": _round(100 * found.by_chance),
+        "by_chance_std_pct": _round(100 * found.chance_spread),
         "window": found.window,
         "noise": _round(found.noise),
         "theta": _round(found.theta),

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.patterns_nodes import Agreement
-from incprof.analysis.patterns_results import Pattern, Patterns
+from incprof.analysis.patterns_results import SMALLEST_WINDOW, Pattern, Patterns
 from incprof.analysis.ribbon import runs, sign, stretched
 from incprof.model import IntArray
 from incprof.report.beat_words import sparkline
@@ -70,14 +70,16 @@ def _head(source: str, name: str, interval_s: float | None, found: Patterns) -> 
 
 def _no_period(found: Patterns) -> str:
     """Return that nothing repeats, and what was nearest to it."""
+    count, options = found.samples, found.options
     if not found.window:
-        return f"no period: {found.samples} samples are too few for any window"
-    if found.detected > 0:
-        return (
-            f"no period: windows cover {100 * found.detected:.1f} %, and {100 * found.by_chance:.1f} % of the same "
-            "values in random order, or too little to be no accident"
-        )
-    return f"no period: none of {len(found.tuning)} windows covers {100 * found.options.alpha:g} % of the series"
+        return f"no period: a window of 2 x {options.window or SMALLEST_WINDOW} samples is longer than the {count}"
+    if not found.detected > 0:
+        return f"no period: none of {len(found.tuning)} windows covers {100 * options.alpha:g} % of the series"
+    windows = f"no period: windows cover {100 * found.detected:.1f} %"
+    if not found.beyond_chance:
+        chance = f"{100 * found.by_chance:.1f} ± {100 * found.chance_spread:.1f} %"
+        return f"{windows}, and {chance} of the same values in random orders"
+    return f"{windows}, but no shape is alike often enough ({100 * options.cluster_share:g} %) to be no accident"
 
 
 def _ribbon(console: Console, found: Patterns, interval_s: float | None) -> None:

@@ -146,6 +146,7 @@ def test_parameters_reach_the_search(series, capsys):
         ["--window", "0"], ["--window", "1"], ["--alpha", "0"], ["--alpha", "nan"], ["--gap", "0.5"], ["--range", "5"],
         ["--range", "9:3"], ["--column", "z"], ["--interval", "0"], ["--threads", "99999"], ["--medoid-sample", "-1"],
         ["--follow", "--range", "1:2"], ["--follow", "--plot", "x.svg"], ["--most", "10"], ["--theta", "2"],
+        ["--longest-window", "1"], ["--rank", "0"], ["--exe", "app"], ["--follow", "--rank", "1"],
     ],
 )  # fmt: skip
 def test_wrong_arguments(series, capsys, words):
@@ -178,6 +179,18 @@ def test_an_honest_no_period(tmp_path, capsys, values):
     assert (status, err) == (0, "")
     assert out.splitlines()[1].startswith("no period")
     assert found(capsys, path)["patterns"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--window", 5000, "--range", ":7000"], "a window of 2 x 5000 samples is longer than the 7000"),
+        (["--alpha", 1], "windows covers 100 % of the series"),
+        (["--cluster-share", 1], "but no shape is alike often enough (100 %)"),
+    ],
+)
+def test_why_there_is_no_period(series, capsys, words, reason):
+    assert reason in answer(capsys, series, *words)[1].splitlines()[1]
 
 
 def test_a_column_of_a_recorded_run(tmp_path, capsys):
