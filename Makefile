@@ -14,7 +14,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test demo bench realworld clean tools format
+.PHONY: all check test demo bench realworld truth clean tools format
 all: $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -70,6 +70,11 @@ bench: $(VENV)/.installed
 
 realworld: $(VENV)/.installed
 	PATH="$(abspath $(BIN)):$$PATH" sh benchmarks/realworld/run.sh
+
+# How often the methods are right on runs whose phases are known: writes docs/truth.md. QUICK=1: a few of them, printed.
+truth: $(VENV)/.installed
+	@$(BIN)/python -c 'import ruptures' 2>/dev/null || $(PIP) install 'ruptures>=1.1'
+	$(BIN)/python -m truth $(if $(QUICK),--quick)
 
 clean:
 	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

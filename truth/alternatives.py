@@ -79,7 +79,7 @@ def hdbscan(profile: IntervalProfile) -> IntArray:
 
 def change_points(profile: IntervalProfile) -> IntArray:
     """Cut the run where the mix changes (PELT), then join segments that are alike."""
-    import ruptures  # type: ignore[import-untyped,unused-ignore]
+    import ruptures
 
     # Square roots of shares scatter by 1/4 of one over the ticks, whatever the share.
     x = np.sqrt(_shares(profile))

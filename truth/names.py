@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_SUFFIX = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|_omp_fn|omp_fn)(\.\d+)*|\.\d+| \[clone [^\]]*\])+$")
+_SUFFIX = re.compile(r"(\.(constprop|isra|part|cold|lto_priv|_omp_fn)|\.\d+| \[clone [^\]]*\])+$")
 _MODULE = re.compile(r"^__\w+?_MOD_(\w+)$")
 
 
