@@ -128,7 +128,11 @@ def test_one_counter_for_each_processor_of_the_machine(machine: Machine) -> None
 
 
 def test_one_counter_for_each_thread_of_a_process(machine: Machine, tmp_path: Path) -> None:
-    text = "import threading, time\nfor _ in range(3): threading.Thread(target=time.sleep, args=(20,)).start()\nprint(flush=True)"
+    text = (
+        "import threading, time\n"
+        "for _ in range(3): threading.Thread(target=time.sleep, args=(20,)).start()\n"
+        "print(flush=True)"
+    )
     with subprocess.Popen(["python3", "-c", text], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
