@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from scipy.signal import lfilter
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Result
+from benchmarks.periods_detection import TROUBLE, detection, found_of, random_series
 from incprof.analysis import dtw
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_results import Patterns
-from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile, stretch
+from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile
 
 PEERS = ("dtaidistance", "tslearn", "aeon")
 HERTZ, MINUTES = 200, (1, 3, 5, 10, 15, 30, 45)
@@ -33,6 +32,8 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
     yield "periods-distances", lambda: distances(bed)
     for name in SHAPES:
         yield f"periods-{name}", functools.partial(profiles, name)
+    for trouble in TROUBLE:
+        yield f"periods-detection-{trouble}", functools.partial(detection, trouble)
     yield "periods-random", random_series
 
 
@@ -106,9 +107,9 @@ def profiles(name: str) -> list[Result]:
     for seed in SEEDS:
         truth = profile(45 * 60 * HERTZ, SHAPES[name], seed)
         found = find_patterns(truth.values)
-        one, other = found_of(truth, found)
-        covered.append(one)
-        false.append(other)
+        got, periodic, wrong, rest = found_of(truth, found)
+        covered.append(got / periodic)
+        false.append(wrong / rest)
         summaries.append(f"{found.summary} {100 * found.coverage:.2f} %")
         shares.append(f"{100 * truth.periodic().mean():.2f} %")
     time_s = f"{took[45]:.2f} s; CPU time: {table} s; exponent of growth {exponent:.2f}, from 15 min on {late:.2f}"
@@ -122,33 +123,8 @@ def profiles(name: str) -> list[Result]:
     ]
 
 
-def random_series() -> Result:
-    """Series in which nothing repeats, of six kinds: how many are given a pattern."""
-    claimed = count = 0
-    for seed in range(60):
-        for samples in (300, 500, 1500, 3000):
-            draw = np.random.default_rng(seed)
-            white = draw.standard_normal(samples)
-            series = [white, stretch(samples, draw), draw.exponential(size=samples) ** 3]
-            series += [lfilter([1], [1, -memory], white) for memory in (0.5, 0.9, 0.98)]
-            claimed += sum(bool(find_patterns(each).patterns) for each in series)
-            count += len(series)
-    what = "random series that are given a pattern (white, smooth, plateaus, heavy tails)"
-    return Result(what, "none", f"{claimed} of {count}", claimed == 0)
-
-
 def _timed(truth: Truth) -> tuple[float, float]:
     """Elapsed and CPU seconds of a search."""
     elapsed, cpu = time.perf_counter(), time.process_time()
     find_patterns(truth.values)
     return time.perf_counter() - elapsed, time.process_time() - cpu
-
-
-def found_of(truth: Truth, found: Patterns) -> tuple[float, float]:
-    """Share of the truly periodic samples that lie in an instance, and share of the others that do."""
-    inside = truth.periodic() > 0
-    got = np.zeros(len(inside), dtype=bool)
-    for pattern in found.patterns:
-        for start, end in pattern.instances.tolist():
-            got[start:end] = True
-    return float(got[inside].mean()), float(got[~inside].mean())
