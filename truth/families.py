@@ -5,64 +5,15 @@ Names and numbers decide which half a case belongs to (truth/split.py): do not r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from truth.families_hard import HARD
+from truth.schedules import Make, Rng, count_of, in_turn, lengths, shares_of, some_scatter, works
 from truth.story import Story, Stretch, in_order
-from truth.work import Work, any_work, called, lasting, stepped, with_drift
+from truth.work import any_work, called, lasting, stepped, with_drift
 from truth.work import step_seconds as steps
-
-Rng = np.random.Generator
-Make = Callable[[Rng], Story]
-
-
-def works(rng: Rng, count: int) -> tuple[Work, ...]:
-    """Draw phases of any kind."""
-    return tuple(any_work(rng, i) for i in range(count))
-
-
-def lengths(rng: Rng, count: int, low: float, high: float) -> list[float]:
-    """Draw durations in seconds; borders fall anywhere in an interval."""
-    return [float(x) for x in rng.uniform(low, high, count)]
-
-
-def some_scatter(rng: Rng) -> float:
-    """Draw an over-dispersion as real programs have it (0: counting noise alone)."""
-    return float(rng.choice([0.0, 0.5, 1.0, 2.0]))
-
-
-def count_of(count: int) -> Make:
-    """Return a family with so many phases, each of at least 12 intervals."""
-
-    def make(rng: Rng) -> Story:
-        parts = lengths(rng, count, 12.0, max(24.0, 480.0 / count))
-        return Story(works(rng, count), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
-
-    return make
-
-
-def shares_of(*percent: float, total: float) -> Make:
-    """Return a family with phases of fixed shares of the run, in any order."""
-
-    def make(rng: Rng) -> Story:
-        parts = [total * p / 100.0 + float(rng.uniform(0.0, 1.0)) for p in rng.permutation(percent)]
-        return Story(works(rng, len(parts)), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
-
-    return make
-
-
-def in_turn(order: Sequence[int], low: float, high: float, **circumstances: float) -> Make:
-    """Return a family that visits phases in a given order, each visit with a duration of its own."""
-
-    def make(rng: Rng) -> Story:
-        visits = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
-        scatter = some_scatter(rng)
-        story = Story(works(rng, max(order) + 1), visits, dispersion=scatter)
-        return replace(story, **circumstances)  # type: ignore[arg-type]
-
-    return make
 
 
 def drift_slow(rng: Rng) -> Story:
@@ -206,6 +157,7 @@ FAMILIES: dict[str, Make] = {
     "stray": in_turn((0, 1, 2, 1), 20.0, 60.0, stray=0.02),
     "missing": in_turn((0, 1, 2, 0, 2), 15.0, 40.0, missing=0.03, empty=0.02),
     "noise": noise,
+    **HARD,
 }
 # Cases per family. Those with a number in the name are drawn twice, one for each half.
 NUMBERS = {name: 2 if name.startswith("count-") else 4 for name in FAMILIES}

@@ -19,6 +19,8 @@ BACKGROUND = "background"
 BACKGROUND_HZ = 300.0
 # No function is called more often than this, per second of the piece that it is called in.
 FASTEST_HZ = 5e6
+# Correlation of wandering shares from one interval to the next.
+STAYS = 0.93
 # Scatter of the steps' durations stops here: a step does not vanish.
 WIDEST = 0.5
 
@@ -84,9 +86,9 @@ def _pieces(
 def _early(story: Story, work: Work, ticks: FloatArray, out: Recorder, rng: np.random.Generator) -> IntArray:
     """Play the part of a phase that runs while the one before still fades: pieces by chance. Shape (ticks,)."""
     for piece in work.pieces:
-        expected = out.per_interval(ticks) / (story.rate_hz * work.period)
+        expected = out.per_interval(ticks) / (story.rate_hz * work.period * piece.every)
         _calls(work, piece, rng.poisson(expected), out, rng)
-    chance = np.array([piece.seconds for piece in work.pieces]) / work.period
+    chance = np.array([piece.mean_seconds for piece in work.pieces]) / work.period
     return rng.choice(len(chance), size=len(ticks), p=chance).astype(np.int64)
 
 
@@ -96,13 +98,18 @@ def _lay_out(story: Story, work: Work, begin: float, end: float, rng: np.random.
     rounds = int(np.ceil((end - begin) / work.period * 1.2)) + 8
     position = np.linspace(0.0, 1.0, rounds)[:, None] * work.drift
     durations = (1.0 - position) * seconds + position * seconds[::-1]
-    share = seconds / work.period
+    share = np.array([piece.mean_seconds for piece in work.pieces]) / work.period
     spread = np.sqrt(story.dispersion * (1 - share) / (share * story.rate_hz * story.interval_s)).clip(0.0, WIDEST)
     slot = (np.arange(rounds) * work.period / story.interval_s).astype(np.int64)
     durations = durations * _around_one(rng, spread, (int(slot[-1]) + 1, len(seconds)))[slot]
     durations = durations * _around_one(rng, np.full(len(seconds), work.jitter), durations.shape)
+    if story.wander:
+        durations = durations * _wander(rng, story.wander, (int(slot[-1]) + 1, len(seconds)))[slot]
+    every = np.array([piece.every for piece in work.pieces])
+    comes = np.arange(rounds)[:, None] % every == every - 1
+    durations = np.where(comes, durations, 0.0)
     starts = begin + np.concatenate([[0.0], np.cumsum(durations.ravel())[:-1]])
-    use = starts < end
+    use = (starts < end) & comes.ravel()
     return _Visit(starts[use], np.tile(np.arange(len(seconds)), rounds)[use])
 
 
@@ -112,6 +119,15 @@ def _around_one(rng: np.random.Generator, spread: FloatArray, shape: tuple[int, 
         return np.ones(shape)
     k = 1.0 / np.maximum(spread, 1e-3) ** 2
     factors: FloatArray = rng.gamma(np.broadcast_to(k, shape)) / k
+    return factors
+
+
+def _wander(rng: np.random.Generator, spread: float, shape: tuple[int, int]) -> FloatArray:
+    """Draw factors, per column, whose logarithms wander around 0 from row to row (autoregressive)."""
+    logs = rng.normal(0.0, spread, shape)
+    for i in range(1, len(logs)):
+        logs[i] = STAYS * logs[i - 1] + np.sqrt(1 - STAYS**2) * logs[i]
+    factors: FloatArray = np.exp(logs)
     return factors
 
 
@@ -139,8 +155,11 @@ def _leaves(story: Story, work: Work, piece: Piece, ticks: FloatArray, out: Reco
     if work.drift:
         position = np.linspace(0.0, 1.0, n)[:, None] * work.drift
         shares = (1.0 - position) * shares + position * shares[:, ::-1]
+    if story.wander:
+        shares = shares * _wander(rng, story.wander, shares.shape)
+        shares /= shares.sum(axis=1, keepdims=True)
     if story.dispersion:
-        expected = story.rate_hz * story.interval_s * piece.seconds / work.period
+        expected = story.rate_hz * story.interval_s * piece.mean_seconds / work.period
         drawn = rng.standard_gamma(shares * expected / story.dispersion)
         some = drawn.sum(axis=1) > 0
         shares[some] = drawn[some] / drawn[some].sum(axis=1, keepdims=True)

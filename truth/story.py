@@ -30,7 +30,8 @@ class Story:
     """A run: its phases, when they come, and the circumstances.
 
     interval_s, rate_hz: of the recording. dispersion: 0 for pure counting of ticks; d adds scatter of the shares with
-    variance d * p(1-p)/N per interval. background: share of a function that is active everywhere. stray: chance that a
+    variance d * p(1-p)/N per interval. wander: standard deviation of the logarithms of shares that wander slowly, over
+    some 15 intervals. background: share of a function that is active everywhere. stray: chance that a
     tick falls on main. interval_jitter: relative. missing, empty: chance that an interval is lost, or has no samples.
     """
 
@@ -39,6 +40,7 @@ class Story:
     interval_s: float = 1.0
     rate_hz: float = 100.0
     dispersion: float = 0.0
+    wander: float = 0.0
     background: float = 0.0
     stray: float = 0.0
     interval_jitter: float = 0.0

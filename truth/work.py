@@ -26,11 +26,20 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an iteration: the function called for it, seconds, and the leaves below it (shares sum to 1)."""
+    """A part of an iteration: the function called for it, seconds, and the leaves below it (shares sum to 1).
+
+    every: it comes in every so many iterations only.
+    """
 
     function: str | None
     seconds: float
     leaves: tuple[Leaf, ...]
+    every: int = 1
+
+    @property
+    def mean_seconds(self) -> float:
+        """Return its seconds per iteration, over many of them."""
+        return self.seconds / self.every
 
 
 @dataclass(frozen=True)
@@ -50,8 +59,8 @@ class Work:
 
     @property
     def period(self) -> float:
-        """Return the seconds of an iteration."""
-        return sum(piece.seconds for piece in self.pieces)
+        """Return the mean seconds of an iteration."""
+        return sum(piece.mean_seconds for piece in self.pieces)
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:

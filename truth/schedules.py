@@ -1,0 +1,61 @@
+"""Pieces that the families of generated runs are put together from: phases of any kind, and when they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from truth.story import Story, Stretch, in_order
+from truth.work import Work, any_work
+
+Rng = np.random.Generator
+Make = Callable[[Rng], Story]
+
+
+def works(rng: Rng, count: int) -> tuple[Work, ...]:
+    """Draw phases of any kind."""
+    return tuple(any_work(rng, i) for i in range(count))
+
+
+def lengths(rng: Rng, count: int, low: float, high: float) -> list[float]:
+    """Draw durations in seconds; borders fall anywhere in an interval."""
+    return [float(x) for x in rng.uniform(low, high, count)]
+
+
+def some_scatter(rng: Rng) -> float:
+    """Draw an over-dispersion as real programs have it (0: counting noise alone)."""
+    return float(rng.choice([0.0, 0.5, 1.0, 2.0]))
+
+
+def count_of(count: int) -> Make:
+    """Return a family with so many phases, each of at least 12 intervals."""
+
+    def make(rng: Rng) -> Story:
+        parts = lengths(rng, count, 12.0, max(24.0, 480.0 / count))
+        return Story(works(rng, count), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
+
+    return make
+
+
+def shares_of(*percent: float, total: float) -> Make:
+    """Return a family with phases of fixed shares of the run, in any order."""
+
+    def make(rng: Rng) -> Story:
+        parts = [total * p / 100.0 + float(rng.uniform(0.0, 1.0)) for p in rng.permutation(percent)]
+        return Story(works(rng, len(parts)), in_order(parts), dispersion=some_scatter(rng), stray=0.001)
+
+    return make
+
+
+def in_turn(order: Sequence[int], low: float, high: float, **circumstances: float) -> Make:
+    """Return a family that visits phases in a given order, each visit with a duration of its own."""
+
+    def make(rng: Rng) -> Story:
+        visits = tuple(Stretch(p, s) for p, s in zip(order, lengths(rng, len(order), low, high), strict=True))
+        scatter = some_scatter(rng)
+        story = Story(works(rng, max(order) + 1), visits, dispersion=scatter)
+        return replace(story, **circumstances)  # type: ignore[arg-type]
+
+    return make
