@@ -34,8 +34,15 @@ def wait_for_rows(path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_period_of_a_program_that_works_and_writes_in_turn(sampled: Programs, tmp_path: Path) -> None:
-    done = sample("-o", "run.csv", "--", sampled.compile("alternate.c"), "0.15", "0.07", "25", cwd=tmp_path)
-    assert done.returncode == 3
+    words = ("-i", "10ms", "-o", "run.csv", "--force", "--", sampled.compile("alternate.c"), "0.15", "0.07", "20")
+    for _ in range(3):
+        done = sample(*words, cwd=tmp_path)
+        assert done.returncode == 3
+        late = int(read(tmp_path / "run.csv").comments[-1].split(", ")[1].split()[0])
+        if late < 20:
+            break
+    else:
+        pytest.skip(f"the machine is too busy to sample every 10 ms: {late} late ticks")
     truth = statistics.median(float(line) for line in done.stdout.split())
     answer = subprocess.run(
         command("periods", "run.csv", "--column", "write-bytes", "--json"),
@@ -48,7 +55,7 @@ def test_the_period_of_a_program_that_works_and_writes_in_turn(sampled: Programs
     per_row = read(tmp_path / "run.csv")["time_s"][-1] / found["series"]["samples"]
     assert found["patterns"][0]["length"] * per_row == pytest.approx(truth, rel=0.05)
     assert found["coverage_pct"] > 80
-    assert found["series"]["interval_s"] == pytest.approx(0.005, abs=0.0005)
+    assert found["series"]["interval_s"] == pytest.approx(0.01, abs=0.001)
 
 
 def test_threads_and_children_are_counted(sampled: Programs, tmp_path: Path) -> None:
