@@ -22,21 +22,29 @@ def page(generated: Sequence[Outcome], programs: Sequence[Outcome], real: Sequen
         programs,
         "Recorded by `incprof record`, once each; another machine, or another day, gives other samples.",
     )
-    if real:
-        lines += [
-            "## Real programs",
-            "",
-            "Their labels are not known, only how many phases were expected, and the sites.",
-            "",
-        ]
-        lines += [*by_run(real, TOOL), ""]
-        for split in SPLITS:
-            chosen = [outcome for outcome in real if outcome.split == split]
-            if chosen:
-                lines += [f"Sites, `{split}`:", "", *by_method(chosen, SITES), ""]
+    lines += _real(real)
     if notes:
         lines += ["## Not run", "", *(f"- {note}" for note in notes), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _real(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the section of the real programs, whose labels are not known."""
+    if not outcomes:
+        return []
+    lines = [
+        "## Real programs",
+        "",
+        "How many phases were expected is known, and the sites, but not when which phase was.",
+        "",
+    ]
+    for split in SPLITS:
+        chosen = [outcome for outcome in outcomes if outcome.split == split]
+        if chosen:
+            name = "held out" if split == HELD else split
+            lines += [f"### Real programs: {name}", "", *by_method(chosen, (*PHASES[:2], *SITES)), ""]
+    tune = [outcome for outcome in outcomes if outcome.split == TUNE]
+    return [*lines, "### Real programs: one by one, tune only", "", *by_run(tune, TOOL), ""] if tune else lines
 
 
 def _part(title: str, outcomes: Sequence[Outcome], about: str) -> list[str]:

@@ -89,13 +89,13 @@ def by_run(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
     rows = []
     for run in _in_order(outcome.run for outcome in outcomes):
         chosen = [o for o in outcomes if o.run == run and o.method in methods]
-        cells = [run, chosen[0].split, expected_k(chosen[0].truth)]
+        cells = [run, expected_k(chosen[0].truth)]
         for outcome in chosen:
             near = outcome.sites.near_recall
             cells += [str(outcome.k), number(outcome.sites.functions.f1), number(outcome.sites.places.f1), number(near)]
         rows.append(cells)
     heads = [f"{method}: {name}" for method in methods for name in ("k", "site F1", "with kind", "within one call")]
-    return table(["", "half", "k expected", *heads], rows)
+    return table(["", "k expected", *heads], rows)
 
 
 def expected_k(truth: Truth) -> str:
