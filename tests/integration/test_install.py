@@ -56,7 +56,12 @@ def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
     names = in_wheel(wheel)
     wanted = {"incprof/_lib/libincprof.so", "incprof/analysis/__init__.py", "incprof/py.typed", "incprof/cli.py"}
     assert wanted <= names
-    assert {"incprof/_lib/libincprof_native.so", "incprof/include/dpd.h", "incprof/_lib/pkgconfig/dpd.pc"} <= names
+    assert {
+        "incprof/_lib/incprof-sampler",
+        "incprof/_lib/libincprof_native.so",
+        "incprof/include/dpd.h",
+        "incprof/_lib/pkgconfig/dpd.pc",
+    } <= names
     assert not [name for name in names if name.startswith("incprof/analysis/native")]
     heartbeats = {"__init__.py", "py.typed", "_lib/libappekg.so", "_lib/libappekg.so.1", "_lib/libappekg.a"}
     heartbeats |= {"include/appekg.h", "fortran/appekg.f90", "fortran/appekg_fortran.h", "_lib/pkgconfig/appekg.pc"}
