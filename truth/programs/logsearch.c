@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 14 * rounds * batches; i++)
         write_batch(&line[i % batches * BATCH], i % batches * BATCH);
     truth_phase("search");
-    for (int i = 0; i < 8 * rounds * batches; i++)
+    for (int i = 0; i < 50 * rounds * batches; i++)
         found += search_batch(&line[i % batches * BATCH], &pattern);
     truth_phase("sum");
     for (int i = 0; i < 60 * rounds * batches; i++)

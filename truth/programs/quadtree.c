@@ -95,12 +95,12 @@ int main(int argc, char **argv)
     float dt = 0.01f;
     for (int cycle = 0; cycle < 3; cycle++) {
         truth_phase("rebuild");
-        for (int pass = 0; pass < 1 + (int)(35 * scale); pass++) {
+        for (int pass = 0; pass < 1 + (int)(60 * scale); pass++) {
             angle += 0.01;
             rebuild_tree();
         }
         truth_phase("steps");
-        for (int step = 0; step < 1 + (int)(600 * scale); step++) {
+        for (int step = 0; step < 1 + (int)(1000 * scale); step++) {
             move_vorticity(dt);
             balance_leaves();
             dt = fminf(0.1f, next_time_step());
