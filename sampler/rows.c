@@ -43,23 +43,22 @@ static void put_value(const struct rows *rows, size_t at, const struct moment *s
 {
     const struct column *column = &rows->columns->all[at];
     const struct column *const first = &rows->columns->all[0];
-    char number[40] = "nan";
+    char number[40];
+    buffer_u8(&text, ',');
     if (column->event->kind == RATIO) {
         size_t above = (size_t)(column->parts[0] - first), below = (size_t)(column->parts[1] - first);
         double divisor = growth(since, below);
-        if (now.counted[above] && now.counted[below])
-            snprintf(number, sizeof number, "%.5f", divisor > 0 ? growth(since, above) / divisor : 0);
+        snprintf(number, sizeof number, "%.5f", divisor > 0 ? growth(since, above) / divisor : 0);
+        buffer_text(&text, now.counted[above] && now.counted[below] ? number : "nan");
     } else if (!now.counted[at]) {
-        ;
-    } else if (column->event->kind == LEVEL) {
-        snprintf(number, sizeof number, "%.0f", now.values[at]);
+        buffer_text(&text, "nan");
     } else if (column->event->kind == SHARE) {
         snprintf(number, sizeof number, "%.4f", growth(since, at) / (double)(now.at_ns - since->at_ns));
+        buffer_text(&text, number);
     } else {
-        snprintf(number, sizeof number, "%.0f", growth(since, at));
+        double value = column->event->kind == LEVEL ? now.values[at] : growth(since, at);
+        buffer_decimal(&text, (uint64_t)(value + 0.5));
     }
-    buffer_u8(&text, ',');
-    buffer_text(&text, number);
 }
 
 static void put_row(struct rows *rows, const struct moment *since)
