@@ -57,6 +57,13 @@ def test_a_perfect_answer_scores_one(monkeypatch):
     assert got.sites.mean_hops == 0
 
 
+def test_of_noise_only_the_number_of_phases_is_asked():
+    got = outcome("robust", "noise")
+    assert got.labels is None
+    assert got.sites.functions == got.steps == Matches(0, 0, 0, 0)
+    assert not got.truth.distinct
+
+
 def test_a_summary_counts_what_applies():
     one = outcome("robust")
     noise = replace(one, k=5, truth=Truth((), (0, 1), distinct=False))
