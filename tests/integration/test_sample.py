@@ -156,6 +156,23 @@ def test_a_process_that_runs_until_it_ends(sampled: Programs, tmp_path: Path) ->
     assert found.has_comment(f"of: process {process.pid}")
 
 
+def test_more_threads_than_files_may_be_open(tmp_path: Path) -> None:
+    if not listed(tmp_path)["task-clock"]:
+        pytest.skip("perf events are not permitted here")
+    start = "threading.Thread(target=time.sleep, args=(20,)).start()"
+    text = f"import threading, time\nfor _ in range(40): {start}\nprint(flush=True)"
+    limited = ["sh", "-c", 'ulimit -n 30; exec "$@"', "sh"]
+    with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        words = command("sample", "-p", str(process.pid), "-e", "task-clock,rss-bytes", "--for", "0.1", "-o", "run.csv")
+        done = subprocess.run([*limited, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    assert "not available: task-clock: too many open files (EMFILE): raise ulimit -n" in done.stderr
+    assert min(read(tmp_path / "run.csv")["rss-bytes"]) > 1_000_000
+
+
 def test_a_process_that_is_not_there(tmp_path: Path) -> None:
     done = sample("-p", "999999999", "-o", "run.csv", cwd=tmp_path)
     assert done.returncode == 1
