@@ -98,14 +98,14 @@ int main(int argc, char **argv)
         for (int e = 0; e < edges; e += CHUNK)
             generate_edges(e, CHUNK);
     truth_phase("build");
-    for (int round = 0; round < 3 * rounds; round++)
+    for (int round = 0; round < 6 * rounds; round++)
         build_graph(edges);
     truth_phase("search");
-    for (int i = 0; i < 6 * rounds; i++)
+    for (int i = 0; i < 18 * rounds; i++)
         reached += search_from(from[i * 97], parent[i % ROOTS]);
     truth_phase("validate");
-    for (int i = 6 * rounds - 1; i >= 0 && i >= 6 * rounds - ROOTS; i--)
-        for (int round = 0; round < 2; round++)
+    for (int i = 18 * rounds - 1; i >= 0 && i >= 18 * rounds - ROOTS; i--)
+        for (int round = 0; round < 8; round++)
             wrong += validate_tree(from[i * 97], parent[i % ROOTS]);
     truth_end();
     printf("bfs: %d vertices reached, %d edges wrong\n", reached, wrong);

@@ -3,6 +3,7 @@
 #include "truth_log.h"
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SIZE = 512, PIECES = 16 };
@@ -26,13 +27,14 @@ KEPT static void react(void)
     memcpy(v, next_v, sizeof v);
 }
 
-/* In pieces, each of them synced, so that no crash loses more than one. */
+/* In pieces, each of them synced, and with pauses, so that others get at the disk. */
 KEPT static int write_checkpoint(const char *path)
 {
     int file = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600), failed = file < 0;
     for (int i = 0; i < PIECES && !failed; i++) {
         size_t piece = sizeof u / PIECES;
         failed = write(file, (char *)u + (size_t)i * piece, piece) != (ssize_t)piece || fsync(file) != 0;
+        nanosleep(&(struct timespec){.tv_nsec = 4000000}, NULL);
     }
     close(file);
     return failed;
@@ -66,7 +68,7 @@ int main(int argc, char **argv)
         }
     for (int cycle = 0; cycle < 3; cycle++) {
         truth_phase("react");
-        for (int step = 0; step < 1 + (int)(200 * scale); step++)
+        for (int step = 0; step < 1 + (int)(150 * scale); step++)
             react();
         truth_phase("write");
         for (int copy = 0; copy < 1 + (int)(15 * scale); copy++)
@@ -74,7 +76,7 @@ int main(int argc, char **argv)
                 return 1;
     }
     truth_phase("check");
-    for (int round = 0; round < 1 + (int)(200 * scale); round++)
+    for (int round = 0; round < 1 + (int)(400 * scale); round++)
         sum += check_checkpoint(path);
     truth_end();
     unlink(path);

@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 120 * rounds; i++)
         sum = sum * 31 + circuit.clock((uint32_t)i * 2654435761u);
     truth_phase("test");
-    for (int i = 0; i < 240 * rounds; i++)
+    for (int i = 0; i < 130 * rounds; i++)
         changed += circuit.test_stuck((size_t)i * 7919 % circuit.size());
     truth_end();
     printf("circuit: %zu gates, last %d, %08x, %d changed\n", circuit.size(), last, sum, changed);

@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <string.h>
 
-enum { ROWS = 400, COLUMNS = 800 };
+enum { ROWS = 1600, COLUMNS = 800 };
 
 static double plate[ROWS + 2][COLUMNS], next[ROWS + 2][COLUMNS];
 static int rank, ranks;
@@ -61,12 +61,12 @@ int main(int argc, char **argv)
         for (int j = 0; j < COLUMNS; j++)
             plate[i][j] = next[i][j] = j == 0 ? 100 : j == COLUMNS - 1 ? rank * 10 : sin(0.01 * i * j);
     truth_phase("steps");
-    for (int step = 0; step < 1 + (int)(1800 * scale); step++) {
+    for (int step = 0; step < 1 + (int)(450 * scale); step++) {
         exchange_borders();
         change = agree(smooth());
     }
     truth_phase("report");
-    for (int direction = 0; direction < 1 + (int)(360 * scale); direction++)
+    for (int direction = 0; direction < 1 + (int)(80 * scale); direction++)
         flow += report_flow(direction);
     truth_end();
     if (rank == 0)

@@ -1,10 +1,12 @@
 // A key-value store with a journal: every batch of changes is appended and synced, then the journal is replayed into a table,
 // and the table is written out in order. The first and the last wait for the disk; replaying computes.
 #include "truth_log.h"
+#include <chrono>
 #include <cstdint>
 #include <fcntl.h>
 #include <map>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -22,12 +24,20 @@ static uint64_t random_word()
     return seed ^= seed << 17;
 }
 
+// Synced, then a pause: changes are gathered for some milliseconds before the disk has to move.
+static bool synced(int file)
+{
+    const bool done = fdatasync(file) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    return done;
+}
+
 KEPT static bool append_batch(int file)
 {
     Change batch[BATCH];
     for (Change &change : batch)
         change = {random_word() % 50000, random_word()};
-    return write(file, batch, sizeof batch) == (ssize_t)sizeof batch && fdatasync(file) == 0;
+    return write(file, batch, sizeof batch) == (ssize_t)sizeof batch && synced(file);
 }
 
 // A journal that is replayed over and over, with a checksum of each batch.
@@ -49,7 +59,7 @@ KEPT static bool write_page(int file, std::map<uint64_t, uint64_t>::const_iterat
     std::string page;
     for (size_t i = 0; i < rows; i++, ++at)
         page += std::to_string(at->first) + ' ' + std::to_string(at->second) + '\n';
-    return write(file, page.data(), page.size()) == (ssize_t)page.size() && fsync(file) == 0;
+    return write(file, page.data(), page.size()) == (ssize_t)page.size() && synced(file);
 }
 
 int main(int argc, char **argv)
@@ -67,7 +77,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 80 * batches; i++)
         sum += replay_batch(file, i * 7 % batches, table);
     truth_phase("dump");
-    for (int round = 0; round < 1 + (int)(8 * scale); round++) {
+    for (int round = 0; round < 1 + (int)(16 * scale); round++) {
         auto at = table.cbegin();
         for (size_t left = table.size(); left >= 64; left -= 64)
             written = (left / 64 % 8 != 0 || write_page(file, at, 64)) && written;

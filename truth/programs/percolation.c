@@ -64,13 +64,13 @@ int main(int argc, char **argv)
     double scale = scale_argument(argc, argv);
     int ways = 0, clusters = 0;
     truth_phase("make");
-    for (int i = 0; i < STONES * (1 + (int)(18 * scale)); i++)
+    for (int i = 0; i < STONES * (1 + (int)(26 * scale)); i++)
         make_stone(stone[i % STONES]);
     truth_phase("join");
-    for (int i = 0; i < 1 + (int)(2200 * scale); i++)
+    for (int i = 0; i < 1 + (int)(2800 * scale); i++)
         ways += through[i % STONES] = find_way(stone[i % STONES]);
     truth_phase("count");
-    for (int i = 0; i < 1 + (int)(50 * scale); i++)
+    for (int i = 0; i < 1 + (int)(55 * scale); i++)
         clusters += count_clusters(stone[i % STONES]);
     truth_end();
     printf("percolation: %d ways, %d clusters\n", ways, clusters);

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     int rounds = 1 + (int)(18 * scale), batches = scale < 1 ? 1 + (int)(scale * (BATCHES - 1)) : BATCHES, found = 0;
     static struct record sorted[BATCH], placed[BATCH];
     truth_phase("fill");
-    for (int i = 0; i < 4 * rounds * batches; i++)
+    for (int i = 0; i < 10 * rounds * batches; i++)
         fill_batch(record[i % batches]);
     truth_phase("place");
     for (int i = 0; i < 2 * rounds * batches; i++)
