@@ -6,6 +6,7 @@ Used on login and compute nodes before every run: nothing but the standard libra
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -76,6 +77,15 @@ def preload_value(library: Path, existing: str) -> str:
         )
     others = [entry for entry in existing.replace(" ", ":").split(":") if entry and entry != path]
     return ":".join([path, *others])
+
+
+def before_exec() -> None:
+    """Leave nothing of Python to the program that replaces this process: no unwritten output, no ignored signals."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # What Python ignores for itself, the program would ignore too.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:

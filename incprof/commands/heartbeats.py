@@ -23,8 +23,8 @@ from incprof.commands._beats import add_filters, load, run_of, summaries
 from incprof.commands._beats_compare import add_compare_arguments, refuse_mixture, run_compare
 from incprof.commands._beats_files import add_file_arguments, check_files, write_files
 from incprof.commands._beats_history import add_history_arguments, check_history, run_history
-from incprof.commands._beats_plot import add_plot_arguments, check_plot, write_plot
 from incprof.commands._common import warn
+from incprof.commands._plot import add_plot_argument, check_plot, write_plot
 from incprof.errors import PartialDataError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="show every heartbeat, however many there are")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.heartbeats/1")
     add_file_arguments(parser)
-    add_plot_arguments(parser)
+    add_plot_argument(parser, "count and mean duration over time")
     add_history_arguments(parser)
 
 
@@ -62,7 +62,10 @@ def run(args: argparse.Namespace) -> int:
     write_files(found, args)
     if not stdout_taken or args.plot is not None:
         beats = summaries(found)
-        write_plot(found, beats, args)
+        if args.plot is not None:
+            from incprof.report.beats_plot import write_plot as draw
+
+            write_plot(args, lambda out, form: draw(run_of(found), beats, out, form))
         if args.history is not None:
             return run_history(found, beats, args, text_width())
         if not stdout_taken:

@@ -22,8 +22,8 @@ from incprof.commands._common import warn
 from incprof.commands._output import check_target, write_text
 from incprof.commands._periods import add_parameter_arguments, options_of
 from incprof.commands._periods_follow import add_follow_arguments, check_follow, follow
-from incprof.commands._periods_plot import add_plot_arguments, check_plot, write_plot
 from incprof.commands._periods_sources import add_source_arguments, read_source, wanted_of
+from incprof.commands._plot import add_plot_argument, check_plot, write_plot
 from incprof.commands._terminal import text_width, wants_colour
 from incprof.errors import IncprofError, UsageError
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compare", action="append", default=[], metavar="SERIES", help="of another node (repeated)")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.periods/1")
     parser.add_argument("--csv", metavar="FILE", help="write the patterns: pattern, point, value (- for stdout)")
-    add_plot_arguments(parser)
+    add_plot_argument(parser, "the series and its patterns")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     add_follow_arguments(parser)
     add_parameter_arguments(parser)
@@ -70,7 +70,10 @@ def answer(args: argparse.Namespace, options: PatternOptions) -> int:
         from incprof.report.periods_csv import write_csv
 
         write_text(args.csv, lambda out: write_csv(found, out))
-    write_plot(series, found, args)
+    if args.plot is not None:
+        from incprof.report.periods_plot import write_plot as draw
+
+        write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
     if args.csv != "-":
         others = [(path, analysed(read_source(path, args), options)) for path in args.compare]
         write(series, found, others, args)

@@ -48,8 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 def become(program: str, command: list[str], environment: dict[str, str]) -> int:
     """Replace this process by `program`; the shell's exit status if that fails."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    launch.before_exec()
     try:
         os.execve(program, command, environment)
     except FileNotFoundError:

@@ -13,7 +13,6 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -122,11 +121,7 @@ def target(given: str | None, args: argparse.Namespace, command: list[str]) -> s
 def become(words: list[str]) -> int:
     """Replace this process by the sampler."""
     sampler = launch.find_sampler(os.environ)
-    # What Python ignores for itself, the program would ignore too.
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    launch.before_exec()
     try:
         os.execv(sampler, [launch.SAMPLER, *words])
     except OSError as error:

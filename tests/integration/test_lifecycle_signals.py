@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.integration.hosts import BuildHost, calls, ticks, try_both
+from tests.integration.hosts import BuildHost, calls, incprof, ticks, try_both
 
 
 @pytest.mark.parametrize("clock", ["cpu", "perf"])
@@ -30,3 +31,10 @@ def test_own_use_of_signals(host: BuildHost, fast_clock: str, tmp_path: Path, mo
     assert trial.recorded.stdout == said + "\n"
     assert calls(trial.profile())["tick"] == 77
     assert ticks(trial.profile()) >= 15
+
+
+def test_signal_settings_are_those_without_us(tmp_path: Path) -> None:
+    """Python ignores SIGPIPE and SIGXFSZ; `incprof record -- app | head` has to end app all the same."""
+    words = ["grep", "-E", "SigBlk|SigIgn", "/proc/self/status"]
+    alone = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert incprof("record", "-o", tmp_path / "run", "--", *words).stdout == alone.stdout

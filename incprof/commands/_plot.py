@@ -1,25 +1,22 @@
-"""`incprof periods SERIES --plot FILE`: the picture."""
+"""`--plot FILE`: a picture of the answer, for the verbs that draw one."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from incprof.commands._output import check_target, write_bytes
 from incprof.errors import IncprofError, UsageError
 
-if TYPE_CHECKING:
-    from incprof.analysis.patterns_results import Patterns
-    from incprof.readers.series import Series
-
 FORMS = (".svg", ".png")
 
 
-def add_plot_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument of the picture."""
-    parser.add_argument("--plot", metavar="FILE", help="draw the series and its patterns: .svg or .png")
+def add_plot_argument(parser: argparse.ArgumentParser, what: str) -> None:
+    """Declare the argument of the picture, and say what it draws."""
+    parser.add_argument("--plot", metavar="FILE", help=f"draw {what}: {' or '.join(FORMS)}")
 
 
 def check_plot(args: argparse.Namespace) -> None:
@@ -38,11 +35,7 @@ def check_plot(args: argparse.Namespace) -> None:
         raise IncprofError("--plot needs matplotlib: pip install 'incprof[plot]'")
 
 
-def write_plot(series: Series, found: Patterns, args: argparse.Namespace) -> None:
-    """Draw the picture, if one was asked for."""
-    if args.plot is None:
-        return
-    from incprof.report.periods_plot import write_plot as draw
-
+def write_plot(args: argparse.Namespace, draw: Callable[[BinaryIO, str], None]) -> None:
+    """Write the picture that was asked for. draw: into an open file, in a form such as "svg"."""
     form = Path(args.plot).suffix.lower().lstrip(".")
-    write_bytes(args.plot, lambda out: draw(series.values, series.name, series.interval_s, found, out, form))
+    write_bytes(args.plot, lambda out: draw(out, form))
