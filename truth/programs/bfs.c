@@ -101,10 +101,10 @@ int main(int argc, char **argv)
     for (int round = 0; round < 6 * rounds; round++)
         build_graph(edges);
     truth_phase("search");
-    for (int i = 0; i < 18 * rounds; i++)
+    for (int i = 0; i < 24 * rounds; i++)
         reached += search_from(from[i * 97], parent[i % ROOTS]);
     truth_phase("validate");
-    for (int i = 18 * rounds - 1; i >= 0 && i >= 18 * rounds - ROOTS; i--)
+    for (int i = 24 * rounds - 1; i >= 0 && i >= 24 * rounds - ROOTS; i--)
         for (int round = 0; round < 8; round++)
             wrong += validate_tree(from[i * 97], parent[i % ROOTS]);
     truth_end();

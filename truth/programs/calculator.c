@@ -113,18 +113,39 @@ KEPT static void compile_all(void)
     }
 }
 
-KEPT static void push(double value) { stack[top++] = value; }
-KEPT static double pop(void) { return stack[--top]; }
-KEPT static void add(void) { push(pop() + pop()); }
-KEPT static void subtract(void) { push(-pop() + pop()); }
-KEPT static void multiply(void) { push(fmin(pop() * pop(), 1e6)); }
-KEPT static void divide(void) { push(1 / (1e-3 + fabs(pop())) * pop()); }
-KEPT static void root(void) { push(sqrt(fabs(pop()))); }
+KEPT static void push(double value)
+{
+    stack[top++] = value;
+}
+KEPT static double pop(void)
+{
+    return stack[--top];
+}
+KEPT static void add(void)
+{
+    push(pop() + pop());
+}
+KEPT static void subtract(void)
+{
+    push(-pop() + pop());
+}
+KEPT static void multiply(void)
+{
+    push(fmin(pop() * pop(), 1e6));
+}
+KEPT static void divide(void)
+{
+    push(1 / (1e-3 + fabs(pop())) * pop());
+}
+KEPT static void root(void)
+{
+    push(sqrt(fabs(pop())));
+}
 
 KEPT static double evaluate_table(const struct program *p)
 {
-    static void (*const operation[])(void) = {[ADD] = add, [SUBTRACT] = subtract, [MULTIPLY] = multiply,
-                                              [DIVIDE] = divide, [ROOT] = root};
+    static void (*const operation[])(void) = {
+        [ADD] = add, [SUBTRACT] = subtract, [MULTIPLY] = multiply, [DIVIDE] = divide, [ROOT] = root};
     double sum = 0;
     for (int row = 0; row < ROWS; row++) {
         for (int i = 0; i < p->length; i++)

@@ -1,5 +1,5 @@
-/* A reaction in a dish, with checkpoints: steps of computation, then the state is written and synced to disk, three times;
- * at the end every checkpoint is read back and checked. Writing waits for the disk and hardly computes. */
+/* A reaction in a dish, with checkpoints: steps of computation, then the state is written and synced to disk, three
+ * times; at the end every checkpoint is read back and checked. Writing waits for the disk and hardly computes. */
 #include "truth_log.h"
 #include <fcntl.h>
 #include <string.h>

@@ -21,7 +21,8 @@ static void write_text(void)
     for (int chunk = 0; chunk < CHUNKS; chunk++)
         for (int i = 0; i < CHUNK; i++) {
             uint32_t r = random_word();
-            text[chunk][i] = i > 300 && r % 8 ? text[chunk][i - 1 - (r >> 8) % 2 * 97] : (uint8_t)('a' + (r >> 16) % 26);
+            text[chunk][i] =
+                i > 300 && r % 8 ? text[chunk][i - 1 - (r >> 8) % 2 * 97] : (uint8_t)('a' + (r >> 16) % 26);
         }
 }
 
@@ -74,7 +75,8 @@ static void quarter_round(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
 KEPT static void encipher_chunk(uint8_t *data, size_t size, uint32_t nonce)
 {
     for (size_t at = 0; at < size; at += 64) {
-        uint32_t state[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574, 1, 2, 3, 4, 5, 6, 7, 8, (uint32_t)at, nonce};
+        uint32_t state[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574,   1,    2, 3, 4, 5,
+                              6,          7,          8,          (uint32_t)at, nonce};
         for (int i = 0; i < 10; i++) {
             for (int k = 0; k < 4; k++)
                 quarter_round(&state[k], &state[4 + k], &state[8 + k], &state[12 + k]);

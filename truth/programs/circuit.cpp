@@ -1,4 +1,5 @@
-// A circuit of gates behind virtual functions: built, clocked, and tested for what stuck gates would do. Adders are templates.
+// A circuit of gates behind virtual functions: built, clocked, and tested for what stuck gates would do. Adders are
+// templates.
 #include "truth_log.h"
 #include <cstdint>
 #include <map>
@@ -16,20 +17,32 @@ template <class Operation> class Binary : public Gate
 {
   public:
     Binary(int a, int b) : a_(a), b_(b) {}
-    bool settle(const std::vector<char> &wire) const override { return Operation()(wire[a_], wire[b_]); }
+    bool settle(const std::vector<char> &wire) const override
+    {
+        return Operation()(wire[a_], wire[b_]);
+    }
 
   private:
     int a_, b_;
 };
 
 struct Nand {
-    bool operator()(bool a, bool b) const { return !(a && b); }
+    bool operator()(bool a, bool b) const
+    {
+        return !(a && b);
+    }
 };
 struct Xor {
-    bool operator()(bool a, bool b) const { return a != b; }
+    bool operator()(bool a, bool b) const
+    {
+        return a != b;
+    }
 };
 struct Or {
-    bool operator()(bool a, bool b) const { return a || b; }
+    bool operator()(bool a, bool b) const
+    {
+        return a || b;
+    }
 };
 
 class Circuit
@@ -39,7 +52,8 @@ class Circuit
 
     template <class Operation> int add(int a, int b)
     {
-        auto key = std::make_pair(std::make_pair(a, b), sizeof(Operation) + (size_t)Operation()(1, 1) + 2 * Operation()(0, 1));
+        auto key =
+            std::make_pair(std::make_pair(a, b), sizeof(Operation) + (size_t)Operation()(1, 1) + 2 * Operation()(0, 1));
         auto found = known_.find(key); // the same gate twice is one gate
         if (found != known_.end())
             return found->second;
@@ -87,7 +101,10 @@ class Circuit
         return changed;
     }
 
-    size_t size() const { return gates_.size(); }
+    size_t size() const
+    {
+        return gates_.size();
+    }
 
   private:
     int inputs_;
@@ -106,7 +123,8 @@ int main(int argc, char **argv)
     truth_phase("build");
     for (int round = 0; round < rounds; round++)
         for (int i = 0; i < 1200; i++)
-            last = i % 2 ? circuit.add_adder<16>(i % 64, 64 + i * 7 % 48) : circuit.add_adder<24>(i * 3 % 32, 32 + i * 5 % 64);
+            last = i % 2 ? circuit.add_adder<16>(i % 64, 64 + i * 7 % 48)
+                         : circuit.add_adder<24>(i * 3 % 32, 32 + i * 5 % 64);
     truth_phase("clock");
     for (int i = 0; i < 120 * rounds; i++)
         sum = sum * 31 + circuit.clock((uint32_t)i * 2654435761u);

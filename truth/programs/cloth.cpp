@@ -1,5 +1,5 @@
-// A cloth falls on a ball: springs between points, some milliseconds per time step. The spring forces are inlined into the
-// time loop; gathering, collision and the motion are functions.
+// A cloth falls on a ball: springs between points, some milliseconds per time step. The spring forces are inlined into
+// the time loop; gathering, collision and the motion are functions.
 #include "truth_log.h"
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,22 @@
 struct Vec {
     float x = 0, y = 0, z = 0;
 };
-static inline Vec operator+(Vec a, Vec b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-static inline Vec operator-(Vec a, Vec b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-static inline Vec operator*(float s, Vec a) { return {s * a.x, s * a.y, s * a.z}; }
-static inline float length(Vec a) { return std::sqrt(a.x * a.x + a.y * a.y + a.z * a.z); }
+static inline Vec operator+(Vec a, Vec b)
+{
+    return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+static inline Vec operator-(Vec a, Vec b)
+{
+    return {a.x - b.x, a.y - b.y, a.z - b.z};
+}
+static inline Vec operator*(float s, Vec a)
+{
+    return {s * a.x, s * a.y, s * a.z};
+}
+static inline float length(Vec a)
+{
+    return std::sqrt(a.x * a.x + a.y * a.y + a.z * a.z);
+}
 
 constexpr int SIDE = 280, POINTS = SIDE * SIDE;
 
@@ -98,7 +110,7 @@ int main(int argc, char **argv)
     for (int row = 0; row < rows; row++)
         weave_row(cloth, row);
     truth_phase("fall");
-    for (int step = 0; step < 1 + (int)(800 * scale); step++) {
+    for (int step = 0; step < 1 + (int)(600 * scale); step++) {
         clear_forces(cloth);
         pull_springs(cloth);
         move_points(cloth, 0.001f);

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-using Words = std::vector<uint64_t>; // hashes
+using Words = std::vector<uint64_t>;                       // hashes
 using Counts = std::vector<std::pair<uint32_t, uint32_t>>; // word number and occurrences, sorted
 
 static uint64_t seed = 0x243f6a8885a308d3u;
@@ -18,7 +18,7 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)((seed >> 33) % limit);
 }
 
-// Syllables by chance, the first ones more often than the last; three of them make a word, more or less.
+// Syllables by chance; three of them make a word, more or less.
 KEPT static std::string write_chapter(int words)
 {
     static const char *const consonants = "bcdfghjklmnpqrstvwxz", *const vowels = "aeiou";

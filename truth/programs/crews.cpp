@@ -1,5 +1,5 @@
-// Two crews of threads that change their work together: first one hashes while the other sorts, then one searches for primes
-// while the other multiplies polynomials. The main thread only waits, and says when a phase begins.
+// Two crews of threads that change their work together: first one hashes while the other sorts, then one searches for
+// primes while the other multiplies polynomials. The main thread only waits, and says when a phase begins.
 #include "truth_log.h"
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
-/* Heat in a plate that is cut into slabs, one per rank. Every step exchanges borders, smooths and agrees on the change; then
- * rank 0 alone works out a report, for which the others wait. */
+/* Heat in a plate that is cut into slabs, one per rank. Every step exchanges borders, smooths and agrees on the change;
+ * then rank 0 alone works out a report, for which the others wait. */
 #include "truth_log.h"
 #include <math.h>
 #include <mpi.h>
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
         for (int j = 0; j < COLUMNS; j++)
             plate[i][j] = next[i][j] = j == 0 ? 100 : j == COLUMNS - 1 ? rank * 10 : sin(0.01 * i * j);
     truth_phase("steps");
-    for (int step = 0; step < 1 + (int)(450 * scale); step++) {
+    for (int step = 0; step < 1 + (int)(350 * scale); step++) {
         exchange_borders();
         change = agree(smooth());
     }

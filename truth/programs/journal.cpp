@@ -1,5 +1,5 @@
-// A key-value store with a journal: every batch of changes is appended and synced, then the journal is replayed into a table,
-// and the table is written out in order. The first and the last wait for the disk; replaying computes.
+// A key-value store with a journal: every batch of changes is appended and synced, then the journal is replayed into a
+// table, and the table is written out in order. The first and the last wait for the disk; replaying computes.
 #include "truth_log.h"
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,5 @@
-! Groups in a cloud of points, by k-means with threads: assignment and new centres alternate; then the silhouette of a sample.
+! Groups in a cloud of points, by k-means with threads: assignment and new centres alternate; then the silhouette of a
+! sample.
 module groups
   use, intrinsic :: iso_fortran_env, only: int64, real64
   implicit none

@@ -20,8 +20,8 @@ KEPT static void write_batch(char (*lines)[WIDTH], int first)
 {
     static const char *const verb[] = {"GET", "PUT", "HEAD", "POST"};
     for (int i = 0; i < BATCH; i++)
-        snprintf(lines[i], WIDTH, "%010.3f host%05u %s /item/%x/%u?q=%u %u %.6e", (first + i) * 0.017, random_below(50000),
-                 verb[random_below(4)], random_below(1 << 20), random_below(900), random_below(99),
+        snprintf(lines[i], WIDTH, "%010.3f host%05u %s /item/%x/%u?q=%u %u %.6e", (first + i) * 0.017,
+                 random_below(50000), verb[random_below(4)], random_below(1 << 20), random_below(900), random_below(99),
                  200 + 100 * random_below(4), 1e-3 * random_below(1000000));
 }
 
@@ -61,7 +61,8 @@ int main(int argc, char **argv)
     double scale = scale_argument(argc, argv), sum = 0;
     int found = 0, batches = scale < 1 ? 1 + (int)(scale * BATCHES) : BATCHES, rounds = scale < 1 ? 1 : (int)scale;
     regex_t pattern;
-    if (regcomp(&pattern, "host[0-9]*1[0-9]* (PUT|POST) /item/([0-9a-f])[0-9a-f]*\\2/[0-9]+.q=1[0-9] 2", REG_EXTENDED) != 0)
+    if (regcomp(&pattern, "host[0-9]*1[0-9]* (PUT|POST) /item/([0-9a-f])[0-9a-f]*\\2/[0-9]+.q=1[0-9] 2",
+                REG_EXTENDED) != 0)
         return 1;
     truth_phase("write");
     for (int i = 0; i < 14 * rounds * batches; i++)

@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     double scale = scale_argument(argc, argv);
     place_molecules();
     truth_phase("run");
-    for (int step = 0; step < 1 + (int)(1500 * scale); step++) {
+    for (int step = 0; step < 1 + (int)(1100 * scale); step++) {
         if (step % 10 == 0)
             find_neighbours();
         add_pair_forces();

@@ -1,5 +1,5 @@
-// A perceptron with one hidden layer learns to tell stripes from rings. Every epoch the pictures are distorted anew, the
-// network is trained on them in batches, and evaluated on others; training and evaluation share the forward pass.
+// A perceptron with one hidden layer learns to tell stripes from rings. Every epoch the pictures are distorted anew,
+// the network is trained on them in batches, and evaluated on others; training and evaluation share the forward pass.
 #include "truth_log.h"
 #include <algorithm>
 #include <cmath>

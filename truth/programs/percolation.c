@@ -1,5 +1,5 @@
-/* Does water find a way through a porous stone? Nearly all of the run joins open cells into clusters; before that the stones
- * are made, a tenth of the run, and at the end the clusters are counted, a hundredth. */
+/* Does water find a way through a porous stone? Nearly all of the run joins open cells into clusters; before that the
+ * stones are made, a tenth of the run, and at the end the clusters are counted, one or two hundredths. */
 #include "truth_log.h"
 #include <stdint.h>
 
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 1 + (int)(2800 * scale); i++)
         ways += through[i % STONES] = find_way(stone[i % STONES]);
     truth_phase("count");
-    for (int i = 0; i < 1 + (int)(55 * scale); i++)
+    for (int i = 0; i < 1 + (int)(120 * scale); i++)
         clusters += count_clusters(stone[i % STONES]);
     truth_end();
     printf("percolation: %d ways, %d clusters\n", ways, clusters);

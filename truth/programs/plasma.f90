@@ -1,5 +1,5 @@
-! Electrons in a plane, particle in cell: the charge is deposited on a grid, the field solved there, the particles pushed
-! by it, and their order kept: four steps of several milliseconds. Before that they are loaded, by rejection.
+! Electrons in a plane, particle in cell: the charge is deposited on a grid, the field solved there, the particles
+! pushed by it, and their order kept: four steps of several milliseconds. Before that they are loaded, by rejection.
 module plasma_model
   use, intrinsic :: iso_fortran_env, only: int64, real64
   implicit none

@@ -1,5 +1,5 @@
-! Integrals by adaptive quadrature, which calls itself and the integrand that it is given: of smooth functions, of peaks,
-! and double ones, whose integrand is itself an integral.
+! Integrals by adaptive quadrature, which calls itself and the integrand that it is given: of smooth functions, of
+! peaks, and double ones, whose integrand is itself an integral.
 module integrals
   use, intrinsic :: iso_fortran_env, only: real64
   implicit none

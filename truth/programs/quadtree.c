@@ -54,7 +54,8 @@ KEPT static void rebuild_tree(void)
     for (int i = 0; i < leaves; i++)
         for (int side = 0; side < 4; side++) {
             int step = side % 2 ? leaf[i].size : -1;
-            int x = (leaf[i].x + (side < 2 ? step : 0) + SIDE) % SIDE, y = (leaf[i].y + (side < 2 ? 0 : step) + SIDE) % SIDE;
+            int x = (leaf[i].x + (side < 2 ? step : 0) + SIDE) % SIDE,
+                y = (leaf[i].y + (side < 2 ? 0 : step) + SIDE) % SIDE;
             leaf[i].neighbour[side] = owner[y][x];
         }
 }

@@ -1,5 +1,5 @@
-// Balls over a floor: first the light that reaches each of many probes is gathered, then the picture is rendered, tile by
-// tile. Both go through the same small functions: vectors, hits, shades.
+// Balls over a floor: first the light that reaches each of many probes is gathered, then the picture is rendered, tile
+// by tile. Both go through the same small functions: vectors, hits, shades.
 #include "truth_log.h"
 #include <cmath>
 #include <cstdint>
@@ -10,10 +10,22 @@ constexpr int SIDE = 256, TILE = 16, PROBES = 12;
 struct Vec {
     double x = 0, y = 0, z = 0;
 };
-KEPT static Vec add(Vec a, Vec b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
-KEPT static Vec scaled(double s, Vec a) { return {s * a.x, s * a.y, s * a.z}; }
-KEPT static double dot(Vec a, Vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-static Vec unit(Vec a) { return scaled(1 / std::sqrt(dot(a, a)), a); }
+KEPT static Vec add(Vec a, Vec b)
+{
+    return {a.x + b.x, a.y + b.y, a.z + b.z};
+}
+KEPT static Vec scaled(double s, Vec a)
+{
+    return {s * a.x, s * a.y, s * a.z};
+}
+KEPT static double dot(Vec a, Vec b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+static Vec unit(Vec a)
+{
+    return scaled(1 / std::sqrt(dot(a, a)), a);
+}
 
 struct Ball {
     Vec centre;
@@ -81,7 +93,8 @@ KEPT static double shade(Vec from, Vec direction, int depth)
     if (dot(light, hit.normal) > 0 && first_hit(hit.at, light).distance > 1e8)
         bright += 0.6 * dot(light, hit.normal);
     if (depth > 0)
-        bright = 0.7 * bright + 0.3 * shade(hit.at, add(direction, scaled(-2 * dot(direction, hit.normal), hit.normal)), depth - 1);
+        bright = 0.7 * bright +
+                 0.3 * shade(hit.at, add(direction, scaled(-2 * dot(direction, hit.normal), hit.normal)), depth - 1);
     return bright;
 }
 

@@ -1,4 +1,5 @@
-// Roads in hilly country: generated, linked into a graph, shortest ways searched from several towns, the answers validated.
+// Roads in hilly country: generated, linked into a graph, shortest ways searched from several towns, the answers
+// validated.
 #include "truth_log.h"
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
-/* Records, sorted by name with libc's qsort, by place with a recursive quicksort of our own, and looked up with bsearch: all
- * of them call comparators through pointers. */
+/* Records, sorted by name with libc's qsort, by place with a recursive quicksort of our own, and looked up with
+ * bsearch: all of them call comparators through pointers. */
 #include "truth_log.h"
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* A noisy signal: the mean of ten takes, block by block, transformed, its spectra smoothed by a median, and one long autocorrelation. */
+/* A noisy signal: the mean of ten takes, block by block, transformed, its spectra smoothed by a median, and one long
+ * autocorrelation. */
 #include "truth_log.h"
 #include <complex.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A landscape, on several threads: worn down by water, lit from many directions, counted by height. Each is a function with
- * parallel regions, called again and again. */
+/* A landscape, on several threads: worn down by water, lit from many directions, counted by height. Each is a function
+ * with parallel regions, called again and again. */
 #include "truth_log.h"
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static void raise_land(void)
 {
     for (int y = 0; y < SIZE; y++)
         for (int x = 0; x < SIZE; x++)
-            height[y][x] = 30 + 10 * sinf(0.02f * (float)x) * cosf(0.03f * (float)y) + 3 * sinf(0.3f * (float)(x + 2 * y));
+            height[y][x] =
+                30 + 10 * sinf(0.02f * (float)x) * cosf(0.03f * (float)y) + 3 * sinf(0.3f * (float)(x + 2 * y));
 }
 
 KEPT static void erode(void)

@@ -1,5 +1,5 @@
-! A matrix, its columns spread over ranks: its columns are transformed, then it is transposed by exchanging blocks, again and
-! again; at the end, every rank sums its share, which is uneven, and waits for the rest.
+! A matrix, its columns spread over ranks: its columns are transformed, then it is transposed by exchanging blocks,
+! again and again; at the end, every rank sums its share, which is uneven, and waits for the rest.
 module spread
   use, intrinsic :: iso_fortran_env, only: real64
   use mpi

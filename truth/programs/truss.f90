@@ -1,4 +1,5 @@
-! A lattice tower of bars: set-up, assembly, solution by Jacobi's iteration with momentum, output of the forces in the bars.
+! A lattice tower of bars: set-up, assembly, solution by Jacobi's iteration with momentum, output of the forces in the
+! bars.
 module tower
   use, intrinsic :: iso_fortran_env, only: real64
   implicit none
@@ -9,7 +10,7 @@ module tower
 
 contains
 
-  ! Node by node: every place of the lattice, shaken, then whom it is tied to: all nodes of its own and the next floors near it.
+  ! Every place of the lattice, shaken.
   subroutine place_floor(level)
     integer, intent(in) :: level
     integer :: i, j, n
@@ -21,6 +22,7 @@ contains
     end do
   end subroutine place_floor
 
+  ! Whom each node is tied to: the nodes near it, on its own floor and the next ones.
   subroutine tie_floor(level)
     integer, intent(in) :: level
     integer :: n, m, first, last
@@ -95,7 +97,8 @@ contains
     integer :: n, k
     do n = (level - 1) * across**2 + 1, level * across**2
       do k = 1, neighbours(n), 2
-        write (line, '(2i8,es14.4)') n, neighbour(k, n), norm2(matmul(stiffness(:, :, k, n), u(:, neighbour(k, n)) - u(:, n)))
+        write (line, '(2i8,es14.4)') n, neighbour(k, n), &
+          norm2(matmul(stiffness(:, :, k, n), u(:, neighbour(k, n)) - u(:, n)))
         text_sum = mod(text_sum * 31 + ichar(line(20:20)) + ichar(line(23:23)), 1000003)
       end do
     end do
@@ -116,8 +119,8 @@ program truss
   do i = 1, floors
     call place_floor(i)
   end do
-  do i = 1, floors
-    call tie_floor(i)
+  do i = 0, rounds * floors - 1
+    call tie_floor(mod(i, floors) + 1)
   end do
   call truth_phase('assembly')
   do i = 0, 3 * rounds * floors - 1
