@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from incprof.analysis.scores import LabelScores, k_is_right, score_labels
 from incprof.analysis.scores_sites import Matches, SiteScores, call_graph, score_sites, score_steps
 from incprof.model import IntArray, IntervalProfile
@@ -14,7 +16,7 @@ from truth.truths import Truth
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method made of a run. labels: None where the true labels are not known.
+    """What a method made of a run. labels: None where the true labels are not known. ticks: samples per interval.
 
     Of a run without phases only the number of phases is asked: whoever calls it one phase has to name some site.
     """
@@ -28,6 +30,7 @@ class Outcome:
     labels: LabelScores | None
     sites: SiteScores
     steps: Matches
+    ticks: float
 
     @property
     def k_right(self) -> bool:
@@ -44,7 +47,8 @@ def evaluate(
         labels, answer = None, replace(answer, sites=frozenset(), steps=frozenset())
     sites, steps = _scored(profile, truth, answer)
     scores = None if labels is None else score_labels(labels, answer.labels)
-    return Outcome(run, family, split, method, truth, answer.k, scores, sites, steps)
+    ticks = float(np.median(profile.counters.samples)) if profile.n_intervals else 0.0
+    return Outcome(run, family, split, method, truth, answer.k, scores, sites, steps, ticks)
 
 
 def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[SiteScores, Matches]:

@@ -20,7 +20,7 @@ def page(generated: Sequence[Outcome], programs: Sequence[Outcome], real: Sequen
     lines += _part(
         "Programs",
         programs,
-        "Recorded by `incprof record`, once each; another machine, or another day, gives other samples.",
+        "Recorded by `incprof record`, once each; another machine, or one with other work to do, gives other samples.",
     )
     lines += _real(real)
     if notes:

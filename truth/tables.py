@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
+from incprof.analysis.scores_sites import Matches
 from truth.evaluate import Outcome
 from truth.summary import Spread, Summary, summarise
 from truth.truths import Truth
@@ -19,6 +22,11 @@ def number(value: float | None, digits: int = 2) -> str:
 def percent(value: float | None) -> str:
     """Show a part of something."""
     return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def f1(counts: Matches) -> str:
+    """Show the F1 of some counts; a dash where there was nothing to find, and nothing was found."""
+    return number(counts.f1 if counts.true or counts.found else None)
 
 
 def spread(value: Spread | None) -> str:
@@ -42,8 +50,8 @@ PHASES: tuple[Column, ...] = (
 SITES: tuple[Column, ...] = (
     ("precision", lambda s: number(s.functions.precision)),
     ("recall", lambda s: number(s.functions.recall)),
-    ("F1", lambda s: number(s.functions.f1)),
-    ("F1 with kind", lambda s: number(s.places.f1)),
+    ("F1", lambda s: f1(s.functions)),
+    ("F1 with kind", lambda s: f1(s.places)),
     ("recall within one call", lambda s: number(s.near)),
     ("mean hops", lambda s: number(s.hops)),
     ("steps found", lambda s: percent(s.steps.recall if s.steps.true else None)),
@@ -53,8 +61,8 @@ FAMILY: tuple[Column, ...] = (
     ("k exact", lambda s: percent(s.k_right)),
     ("ARI", lambda s: number(s.ari.median if s.ari else None)),
     ("boundary F1", lambda s: number(s.boundary_f1.median if s.boundary_f1 else None)),
-    ("site F1", lambda s: number(s.functions.f1)),
-    ("with kind", lambda s: number(s.places.f1)),
+    ("site F1", lambda s: f1(s.functions)),
+    ("with kind", lambda s: f1(s.places)),
     ("within one call", lambda s: number(s.near)),
     ("steps found", lambda s: percent(s.steps.recall if s.steps.true else None)),
     ("false", lambda s: percent(1 - s.steps.precision if s.steps.found else None)),
@@ -75,13 +83,13 @@ def by_family(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
     """Return a table with a row for each family, and columns for each of a few methods."""
     rows = []
     for family in _in_order(outcome.family for outcome in outcomes):
-        cells = [family]
+        cells = [family, f"{np.median([o.ticks for o in outcomes if o.family == family]):.0f}"]
         for method in methods:
             chosen = [o for o in outcomes if o.family == family and o.method == method]
             cells += [show(summarise(chosen)) for _, show in FAMILY] if chosen else ["-"] * len(FAMILY)
         rows.append(cells)
     heads = [f"{method}: {name}" if i == 0 else name for method in methods for i, (name, _) in enumerate(FAMILY)]
-    return table(["", *heads], rows)
+    return table(["", "samples per interval", *heads], rows)
 
 
 def by_run(outcomes: Sequence[Outcome], methods: Sequence[str]) -> list[str]:
