@@ -8,6 +8,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
+TEST_JOBS ?= 2
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
 C_ROOMS := runtime preload appekg selfanalyze sampler analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
@@ -56,7 +57,7 @@ format: $(VENV)/.deps
 	$(BIN)/clang-format -i $(C_FILES)
 
 test: $(VENV)/.installed
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
 
 # Builds an example with -pg, records it, and shows its phases.
 demo: $(VENV)/.installed
