@@ -197,8 +197,7 @@ def test_whatever_is_not_refused_can_be_taken_out_again(tokens: list[str]) -> No
                 beats.append(beat)
     try:
         made = call_insertions(file, beats)
-    except IncprofError as error:  # the last guard; only quotes that do not end get so far
-        assert "could not be taken out again" in str(error)
+    except IncprofError:  # the last guard: only quotes that do not end get so far
         assert {"'", '"'} & set(tokens)
         return
     assert strip_c(insert(data, made)) == data
