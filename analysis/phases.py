@@ -6,7 +6,7 @@ there is more than one phase, and keeps mixtures, waiting and stray ticks from b
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ from incprof.analysis.kmeans import MAX_K, Fit, by_first_appearance, fit_range
 from incprof.analysis.merge import merge_clusters
 from incprof.analysis.noise import overdispersion, sampling_noise, transitions
 from incprof.analysis.results import PhaseResult
-from incprof.analysis.sites import NONE, Activity, Choice, activity, choose_sites
+from incprof.analysis.site_choice import SiteChooser
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -66,10 +66,10 @@ def find_phases(
     """
     _check(profile, method, k)
     features = build_features(profile, share=method == "robust")
-    act = activity(profile, literal=method == "paper")
+    chooser = SiteChooser(profile, features, literal=method == "paper")
     cluster = _cluster_robust if method == "robust" else _cluster_paper
-    found = cluster(features, act, k, random_state, executor)
-    chosen = _sites_of_all(features, act, found.labels, found.off_cpu)
+    found = cluster(features, chooser, k, random_state, executor)
+    chosen = chooser.of_all(found.labels, found.off_cpu)
     phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu)
     judgement = found.judgement
     return PhaseResult(
@@ -98,9 +98,8 @@ def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tu
         excluded: (function, kind) of sites that cannot be had.
     """
     features = build_features(profile, share=result.method == "robust")
-    act = activity(profile, literal=result.method == "paper")
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    chosen = _sites_of_all(features, act, result.labels, off_cpu, excluded)
+    chosen = SiteChooser(profile, features, literal=result.method == "paper").of_all(result.labels, off_cpu, excluded)
     known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
     return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
 
@@ -135,7 +134,7 @@ def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntAr
 
 
 def _cluster_paper(
-    features: Features, act: Activity, k: int | None, random_state: int, executor: Executor | None
+    features: Features, chooser: SiteChooser, k: int | None, random_state: int, executor: Executor | None
 ) -> _Clustering:
     """k-means on raw seconds, elbow, every interval in a phase (section V-A)."""
     fits = fit_range(features.x, random_state=random_state, executor=executor)
@@ -145,7 +144,7 @@ def _cluster_paper(
 
 
 def _cluster_robust(
-    features: Features, act: Activity, k: int | None, random_state: int, executor: Executor | None
+    features: Features, chooser: SiteChooser, k: int | None, random_state: int, executor: Executor | None
 ) -> _Clustering:
     """k-means on shares, without idle and border intervals; clusters that are one phase are merged."""
     waiting = bool(features.idle.mean() >= OFF_CPU_PHASE and features.idle.sum() >= 2)
@@ -163,7 +162,7 @@ def _cluster_robust(
     labels = np.where(stray, -1, fit.labels)
     merged = labels
     if k is None:
-        merged = merge_clusters(x, labels, lambda members: _site_functions(features, act, keep[members]))
+        merged = merge_clusters(x, labels, lambda members: chooser.alone(keep[members]))
     return _spread(len(features.x), keep, fit.labels, merged, features.idle if waiting else None, judgement, dispersion)
 
 
@@ -196,27 +195,3 @@ def _spread(
     if waiting is not None:
         off_cpu = int(after[waiting][0])
     return _Clustering(by_first_appearance(before), after, judgement, dispersion, off_cpu)
-
-
-def _site_functions(features: Features, act: Activity, members: IntArray) -> frozenset[int]:
-    """Return the functions of the sites that some intervals would get."""
-    return frozenset(choice.function for choice in _sites(features, act, members))
-
-
-def _sites(features: Features, act: Activity, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
-    """Choose the sites of the intervals `members` (m,), ascending."""
-    x = features.x[members]
-    distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
-    return choose_sites(act, members, distance, excluded=excluded)
-
-
-def _sites_of_all(
-    features: Features,
-    act: Activity,
-    labels: IntArray,
-    off_cpu: int | None,
-    excluded: Set[tuple[int, str]] = NONE,
-) -> Sequence[Sequence[Choice]]:
-    """Choose the sites of every phase; waiting has none."""
-    phases = range(int(labels.max(initial=-1)) + 1)
-    return [[] if p == off_cpu else _sites(features, act, np.flatnonzero(labels == p), excluded) for p in phases]

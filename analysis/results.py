@@ -19,7 +19,10 @@ class FunctionShare:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a heartbeat goes. `kind` is "body" or "loop"; percentages are of intervals newly covered by the site.
+    """Where a heartbeat goes. `kind` is "body" or "loop".
+
+    phase_pct, app_pct: time in it and below it, percent of its phase and of the run; without call paths, and by the
+    paper's method, intervals that it covers and no site before it does.
 
     index: the function's column in the profile. file, line: the loop's hottest line or the function's first one.
     """

@@ -25,11 +25,15 @@ NONE: frozenset[tuple[int, str]] = frozenset()
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen site. covered: intervals of the phase that it covers and no site before it does."""
+    """A chosen site.
+
+    covered: intervals of the phase that it covers and no site before it does; of a site from the tree of calls, the
+    part of the phase's time below it, in intervals.
+    """
 
     function: int
     kind: str
-    covered: int
+    covered: float
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ shows it. p path nodes, q distinct chains of functions, s samples.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.chains import Chains, merge_call_sites
 from incprof.analysis.results import Step
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
 
@@ -18,30 +17,6 @@ from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
 MOST = 0.8
 MIN_SHARE = 0.02
 MAX_STEPS = 8
-
-
-@dataclass(frozen=True)
-class Chains:
-    """Call paths without call sites.
-
-    parent, function: (q,), a parent before its children. of_node: (p,) the chain of each path node.
-    """
-
-    parent: IntArray
-    function: IntArray
-    of_node: IntArray
-
-
-def merge_call_sites(profile: IntervalProfile) -> Chains:
-    """Make path nodes that differ only in the address within their functions one."""
-    known: dict[tuple[int, int], int] = {}
-    of_node: list[int] = [0]
-    nodes = zip(profile.paths.parent.tolist()[1:], profile.paths.function.tolist()[1:], strict=True)
-    for parent, function in nodes:
-        of_node.append(known.setdefault((of_node[parent], function), len(known) + 1))
-    parents = np.array([0, *(parent for parent, _ in known)], dtype=np.int64)
-    functions = np.array([-1, *(function for _, function in known)], dtype=np.int64)
-    return Chains(parents, functions, np.array(of_node, dtype=np.int64))
 
 
 def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, ...]]:
@@ -63,17 +38,8 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
         own = np.bincount(
             chains.of_node[samples.node[use]], weights=samples.weight[use], minlength=len(chains.parent)
         ).astype(np.float64)
-        out.append(_steps_of(profile, chains, _inclusive(chains, own), np.flatnonzero(labels == phase)))
+        out.append(_steps_of(profile, chains, chains.inclusive(own), np.flatnonzero(labels == phase)))
     return out
-
-
-def _inclusive(chains: Chains, own: FloatArray) -> FloatArray:
-    """Add what happens below each chain, shape (q,)."""
-    total = own.tolist()
-    parent = chains.parent.tolist()
-    for chain in range(len(total) - 1, 0, -1):
-        total[parent[chain]] += total[chain]
-    return np.array(total)
 
 
 def _steps_of(profile: IntervalProfile, chains: Chains, total: FloatArray, members: IntArray) -> tuple[Step, ...]:

@@ -13,7 +13,7 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_score
 
 from incprof.analysis.features import build_features, interval_seconds
-from incprof.analysis.sites import activity, choose_sites
+from incprof.analysis.site_choice import SiteChooser
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -118,11 +118,7 @@ ALTERNATIVES: dict[str, Callable[[IntervalProfile], IntArray]] = {
 
 def described(profile: IntervalProfile, labels: IntArray) -> tuple[frozenset[tuple[int, str]], frozenset[int]]:
     """Return sites (function index, kind) and steps (function indices) of phases, chosen as `robust` chooses them."""
-    x, act = _shares(profile), activity(profile, literal=False)
-    sites: set[tuple[int, str]] = set()
-    for phase in np.unique(labels[labels >= 0]):
-        members = np.flatnonzero(labels == phase)
-        distance = np.sqrt(((x[members] - x[members].mean(axis=0)) ** 2).sum(axis=1))
-        sites |= {(choice.function, choice.kind) for choice in choose_sites(act, members, distance)}
+    chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
+    chosen = chooser.of_all(np.unique(labels, return_inverse=True)[1] - int((labels < 0).any()))
     steps = {step.index for phase in find_steps(profile, labels) for step in phase}
-    return frozenset(sites), frozenset(steps)
+    return frozenset((site.function, site.kind) for phase in chosen for site in phase), frozenset(steps)

@@ -1,0 +1,86 @@
+"""Call paths as chains of functions: who was on the stack, and for how long, interval by interval.
+
+A chain is a call path without its call sites. p path nodes, q chains, n intervals, f functions. Time is in ticks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Call paths without call sites.
+
+    parent, function: (q,), a parent before its children. of_node: (p,) the chain of each path node.
+    """
+
+    parent: IntArray
+    function: IntArray
+    of_node: IntArray
+
+    def inclusive(self, own: FloatArray) -> FloatArray:
+        """Add what happens below each chain. own: (..., q)."""
+        total = np.array(own, dtype=np.float64)
+        columns = np.moveaxis(total, -1, 0)
+        parent = self.parent.tolist()
+        for chain in range(len(parent) - 1, 0, -1):
+            columns[parent[chain]] += columns[chain]
+        return total
+
+    def outermost(self) -> IntArray:
+        """Return the chains whose function is not on the stack above them as well, ascending."""
+        above: list[frozenset[int]] = [frozenset()]
+        first = []
+        for chain in range(1, len(self.parent)):
+            parent, function = int(self.parent[chain]), int(self.function[chain])
+            if function not in above[parent]:
+                first.append(chain)
+                above.append(above[parent] | {function})
+            else:
+                above.append(above[parent])
+        return np.array(first, dtype=np.int64)
+
+    def ancestors(self) -> csr_array:
+        """Sparse (q, q): row c has a 1 for c and for each chain above it."""
+        size = len(self.parent)
+        row = column = np.arange(size)
+        rows, columns = [], []
+        while len(row):
+            rows.append(row)
+            columns.append(column)
+            up = column > 0
+            row, column = row[up], self.parent[column[up]]
+        place = (np.concatenate(rows), np.concatenate(columns))
+        return csr_array((np.ones(len(place[0])), place), shape=(size, size))
+
+
+def merge_call_sites(profile: IntervalProfile) -> Chains:
+    """Make path nodes that differ only in the address within their functions one."""
+    known: dict[tuple[int, int], int] = {}
+    of_node: list[int] = [0]
+    nodes = zip(profile.paths.parent.tolist()[1:], profile.paths.function.tolist()[1:], strict=True)
+    for parent, function in nodes:
+        of_node.append(known.setdefault((of_node[parent], function), len(known) + 1))
+    parents = np.array([0, *(parent for parent, _ in known)], dtype=np.int64)
+    functions = np.array([-1, *(function for _, function in known)], dtype=np.int64)
+    return Chains(parents, functions, np.array(of_node, dtype=np.int64))
+
+
+def chain_ticks(profile: IntervalProfile, chains: Chains) -> csr_array:
+    """Return the ticks that end in each chain, sparse (n, q).
+
+    Left out are those of the profiler, and those without a function of the program on the stack: threads of libraries
+    that wait for work.
+    """
+    samples = profile.samples
+    chain = chains.of_node[samples.node]
+    use = (samples.kind != PROFILER) & (chain > 0)
+    place = (profile.interval_of_samples()[use], chain[use])
+    shape = (profile.n_intervals, len(chains.parent))
+    return csr_array((samples.weight[use].astype(np.float64), place), shape=shape)

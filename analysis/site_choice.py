@@ -1,0 +1,62 @@
+"""The sites of all phases: from the tree of calls where the recording has one, else by Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from incprof.analysis.features import Features
+from incprof.analysis.sites import NONE, Choice, activity, choose_sites
+from incprof.analysis.sites_tree import by_phase, call_tree, sites_of_phase
+from incprof.model import IntArray, IntervalProfile
+
+
+class SiteChooser:
+    """Chooses sites of a profile.
+
+    literal: as the paper does. Otherwise by the tree of calls, and without call paths (gmon directories) by the paper's
+    algorithm with the repairs that it needs.
+    """
+
+    def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool):
+        self._x = features.x
+        self._act = activity(profile, literal=literal)
+        self._tree = None if literal else call_tree(profile)
+
+    def of_all(
+        self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE
+    ) -> Sequence[Sequence[Choice]]:
+        """Choose the sites of every phase; waiting has none.
+
+        Args:
+            labels: (n,) phase ids from 0, -1 for none.
+            off_cpu: the phase in which the program waits, if there is one.
+            excluded: (function, kind) of sites that cannot be had.
+        """
+        k = int(labels.max(initial=-1)) + 1
+        if self._tree is None:
+            return [[] if p == off_cpu else self._by_self_time(np.flatnonzero(labels == p), excluded) for p in range(k)]
+        busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
+        found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
+        return [
+            [
+                Choice(site.function, site.kind, site.share * int(intervals[p]))
+                for site in sites_of_phase(found, p, excluded)
+            ]
+            for p in range(k)
+        ]
+
+    def alone(self, members: IntArray) -> frozenset[int]:
+        """Return the functions of the sites that some intervals (ascending) would get without any others."""
+        if self._tree is None:
+            return frozenset(choice.function for choice in self._by_self_time(members))
+        labels = np.full(len(self._x), -1, dtype=np.int64)
+        labels[members] = 0
+        return frozenset(site.function for site in sites_of_phase(by_phase(self._tree, labels, 1), 0))
+
+    def _by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
+        """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""
+        x = self._x[members]
+        distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
+        return choose_sites(self._act, members, distance, excluded=excluded)

@@ -1,0 +1,179 @@
+"""Where to put the heartbeats, from call paths: the highest function that stands for a phase and for no other.
+
+Self time elects the functions that have the time, which are often far below the one that a person would watch. Here the
+tree of calls is walked from the top: past functions that run in other phases too, and past a driver that lives on and
+only calls the steps of the phase, if these hold its time and are not too short for a beat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.chains import Chains, chain_ticks, merge_call_sites
+from incprof.analysis.features import BoolArray
+from incprof.analysis.sites import NONE
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+# A function is specific to a phase when this part of its share in all phases is the one in this phase.
+SPECIFIC = 0.8
+# What takes less of a phase is no site of it.
+MIN_SHARE = 0.03
+# Steps stand for their driver when they hold this part of its time.
+MOST = 0.6
+# Shorter calls are no step: a beat for each would be noise.
+SHORTEST_S = 10e-6
+# Sites that hold less than this of the phase do not stand for it.
+HALF = 0.5
+# A function whose part in a phase is hardly more than its part in the others says nothing about the phase.
+TELLING = 1.2
+# A function that several others call may have less than MIN_SHARE below each of them.
+NOTICED = 0.3
+
+
+@dataclass(frozen=True)
+class TreeSite:
+    """A site, and the part of its phase's time that is spent in it or below it."""
+
+    function: int
+    kind: str
+    share: float
+
+
+@dataclass(frozen=True)
+class CallTree:
+    """The call paths of a run.
+
+    ticks: sparse (n, q), without those that have no function of the program on the stack.
+    functions: sparse (q, f), the function of each chain below which it is not called again. present, called: sparse
+    (n, f), whether it is on the stack in an interval, and whether it is called in it. seconds: (f,) mean duration of a
+    call, infinite where none was counted.
+    """
+
+    chains: Chains
+    ticks: csr_array
+    functions: csr_array
+    present: csr_array
+    called: csr_array
+    seconds: FloatArray
+
+
+def call_tree(profile: IntervalProfile) -> CallTree | None:
+    """Return the call paths of a profile, None when it has none (gmon directories)."""
+    if not len(profile.samples.time_s):
+        return None
+    chains = merge_call_sites(profile)
+    ticks = chain_ticks(profile, chains)
+    functions = _functions(chains, len(profile.functions))
+    below = ticks @ chains.ancestors()
+    present = _ones(below @ functions)
+    calls = csr_array(profile.calls)
+    count = np.asarray(calls.sum(axis=0)).ravel()
+    used_s = np.asarray((below @ functions).sum(axis=0)).ravel() / profile.metadata.rate_hz
+    seconds = np.where(count > 0, used_s / np.maximum(count, 1), np.inf)
+    return CallTree(chains, ticks, functions, present, _ones(calls), seconds)
+
+
+def _functions(chains: Chains, count: int) -> csr_array:
+    """Sparse (q, f), see CallTree."""
+    first = chains.outermost()
+    first = first[chains.function[first] >= 0]
+    return csr_array((np.ones(len(first)), (first, chains.function[first])), shape=(len(chains.parent), count))
+
+
+def _ones(matrix: csr_array) -> csr_array:
+    """Return 1 where a sparse matrix is positive."""
+    return (matrix > 0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class PhaseTree:
+    """The same by phase, k of them.
+
+    inclusive: (k, q) ticks of each chain with what it calls. share: (k, f) of each function as a part of the phase.
+    specific: (k, f) how much of all phases' shares of a function the phase has. short: (k, f) called in most intervals.
+    """
+
+    tree: CallTree
+    inclusive: FloatArray
+    share: FloatArray
+    specific: FloatArray
+    short: BoolArray
+
+
+def by_phase(tree: CallTree, labels: IntArray, k: int) -> PhaseTree:
+    """Sum up a run's call paths by phase. labels: (n,), -1 for none."""
+    use = np.flatnonzero(labels >= 0)
+    gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=(k, len(labels)))
+    inclusive = tree.chains.inclusive((gather @ tree.ticks).toarray())
+    share = (inclusive @ tree.functions) / np.maximum(inclusive[:, :1], 1e-12)
+    specific = share / np.maximum(share.sum(axis=0), 1e-12)
+    active = (gather @ _ones(tree.called + tree.present)).toarray()
+    short = 2 * (gather @ tree.called).toarray() > active
+    return PhaseTree(tree, inclusive, share, specific, short)
+
+
+def sites_of_phase(found: PhaseTree, phase: int, excluded: Set[tuple[int, str]] = NONE) -> list[TreeSite]:
+    """Return the sites of a phase, largest first.
+
+    excluded: (function, kind) of sites that cannot be had; what is below them may stand for them.
+    """
+    walk = _Walk(found, phase, excluded)
+    share: dict[tuple[int, str], float] = {}
+    for site in walk.sites():
+        key = (site.function, site.kind)
+        share[key] = share.get(key, 0.0) + site.share
+    large = [TreeSite(*key, part) for key, part in share.items() if part >= MIN_SHARE]
+    if sum(site.share for site in large) < HALF:
+        large += walk.least_bad({site.function for site in large})
+    return sorted(large, key=lambda site: (-round(site.share, 9), site.function))
+
+
+class _Walk:
+    """Goes through one phase's calls, from the innermost to main."""
+
+    def __init__(self, found: PhaseTree, phase: int, excluded: Set[tuple[int, str]]):
+        self.tree, self.excluded = found.tree, excluded
+        self.phases, self.inclusive = len(found.inclusive), found.inclusive[phase]
+        self.share, self.specific, self.short = found.share[phase], found.specific[phase], found.short[phase]
+
+    def sites(self) -> list[TreeSite]:
+        """Return the sites, disjoint; a function called by several others may be there several times."""
+        parent, function = self.tree.chains.parent, self.tree.chains.function
+        below: dict[int, list[TreeSite]] = {}
+        # A parent comes before what it calls, so that nothing is asked for before it is known.
+        for chain in np.flatnonzero(self.inclusive >= NOTICED * MIN_SHARE * self.inclusive[0])[::-1].tolist():
+            inner = below.pop(chain, [])
+            if chain == 0 or not self.inclusive[0] > 0:
+                return inner
+            here = self._here(int(function[chain]), float(self.inclusive[chain] / self.inclusive[0]), inner)
+            below.setdefault(int(parent[chain]), []).extend(here)
+        return []
+
+    def _here(self, function: int, share: float, inner: list[TreeSite]) -> list[TreeSite]:
+        """Choose between a function and the sites below it."""
+        if function < 0 or self.specific[function] < SPECIFIC:
+            return inner
+        own = TreeSite(function, self._kind(function), share)
+        if (function, own.kind) in self.excluded:
+            return inner
+        if own.kind == "body":
+            return [own]
+        steps = [site for site in inner if site.kind == "loop" or self.tree.seconds[site.function] >= SHORTEST_S]
+        return steps if sum(step.share for step in steps) >= MOST * share else [own]
+
+    def _kind(self, function: int) -> str:
+        return "body" if self.short[function] else "loop"
+
+    def least_bad(self, known: Set[int]) -> list[TreeSite]:
+        """Return the function that comes nearest to standing for the phase, where none does; none if none tells."""
+        fit = (self.share >= MIN_SHARE) & (self.specific >= TELLING / self.phases)
+        order = np.lexsort((np.arange(len(self.share)), -np.round(self.share * self.specific, 9)))
+        for function in order[fit[order]].tolist():
+            site = TreeSite(function, self._kind(function), float(self.share[function]))
+            if function not in known and (function, site.kind) not in self.excluded:
+                return [site]
+        return []
