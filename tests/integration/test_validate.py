@@ -44,7 +44,7 @@ PHASES = Example(
     ("fill_keys:body", "build_table:body", "lookup_batch:body", "validate:loop"), "    double scale",
 )  # fmt: skip
 MESH = Example(
-    "mesh.cpp", "0.6", ("g++", "-O2", "-g", "-std=c++17"), "--cflags",
+    "mesh.cpp", "1.2", ("g++", "-O2", "-g", "-std=c++17"), "--cflags",
     {
         "#include <algorithm>": "#include <appekg.h>\n#include <algorithm>",
         "refine(std::size_t most)\n    {": "refine(std::size_t most)\n    {\n EKG_SCOPE(1);",
