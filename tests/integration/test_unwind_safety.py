@@ -70,7 +70,8 @@ def test_no_tables_and_false_ones(build: Build, survive: Survive) -> None:
     strange = re.findall(r"^FUNCTION (\w+)", (FIXTURES / "strange.S").read_text(), re.MULTILINE)
     seen: dict[str, int] = dict.fromkeys(strange, 0)
     for path, ticks in recording.paths().items():
-        assert set(path) <= {"?", "main", "call", *strange}, path
+        # Before main() comes the start of a program with -pg, which a slow machine may take a sample of.
+        assert set(path) <= {"?", "main", "call", "_init", "__gmon_start__", *strange}, path
         seen[path[-1] if path else ""] = seen.get(path[-1] if path else "", 0) + ticks
     assert all(seen[name] for name in strange), seen
 

@@ -59,7 +59,7 @@ def test_within_an_expression(text: str) -> None:
     assert strip_c(b"return" + made + b" x" + made + b";") == b"return x;"
 
 
-@given(st.binary(max_size=300))
+@given(st.binary(max_size=300).filter(lambda data: b"incprof */" not in data))
 def test_bytes_without_our_marks_stay(data: bytes) -> None:
     assert strip_c(data) == data
 
