@@ -39,7 +39,12 @@ class Site:
 
 @dataclass(frozen=True)
 class Step:
-    """A repeated child of the phase's long-lived driver: its share of the phase (0..1) and its calls."""
+    """A repeated child of the phase's long-lived driver: its share of the phase (0..1) and its calls.
+
+    mean_s: duration of a call. driver: the function whose loop calls it. period_s: from one iteration of that loop to
+    the next, the same in all steps of a phase that are timed by it. every: it comes in each every-th iteration; times:
+    calls in an iteration in which it comes. order: its place in the iteration, from 1. None where that is not known.
+    """
 
     index: int
     function: Function
@@ -49,6 +54,11 @@ class Step:
     mean_s: float
     file: str | None = None
     line: int | None = None
+    driver: Function | None = None
+    period_s: float | None = None
+    every: int | None = None
+    times: int | None = None
+    order: int | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,10 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The run that an answer is about, for the head of a report. samples: ticks of the analysed process."""
+    """The run that an answer is about, for the head of a report. samples: of the analysed process.
+
+    reached_hz: samples per second of CPU time, None where the recording cannot tell.
+    """
 
     app: str
     ranks: int
@@ -125,3 +138,4 @@ class RunSummary:
     samples: int
     overhead_pct: float
     off_cpu_s: float
+    reached_hz: float | None = None
