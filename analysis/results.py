@@ -66,6 +66,7 @@ class Phase:
     """A phase. app_pct: percent of the run's intervals. seconds: their wall time. clusters: ids before merging.
 
     off_cpu: the program mostly waited; there is no function to instrument.
+    confidence: part of the intervals that would be in the phase again (0..1); None where nobody asked.
     """
 
     id: int
@@ -77,6 +78,7 @@ class Phase:
     steps: tuple[Step, ...] = ()
     clusters: tuple[int, ...] = ()
     off_cpu: bool = False
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class PhaseResult:
     choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified, cluster ids are
     before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
+    k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
     """
 
     method: str
@@ -119,6 +122,7 @@ class PhaseResult:
     dispersion: float
     features: int
     warnings: tuple[str, ...] = ()
+    k_again: float | None = None
 
 
 @dataclass(frozen=True)
