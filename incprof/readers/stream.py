@@ -10,6 +10,7 @@ from incprof.readers.collect import collect
 from incprof.readers.functionspace import FunctionSpace
 from incprof.readers.modulesymbols import SymbolLoader
 from incprof.readers.profilebuilder import build_profile
+from incprof.readers.regions import with_regions_joined
 from incprof.readers.source import Source
 from incprof.readers.streamdecoder import StreamDecoder
 from incprof.readers.streamrecords import Libs
@@ -34,4 +35,4 @@ def read_stream(
         space = FunctionSpace(modules, symbols.load)
         parts = StreamDecoder(found, space, libs, arcs=arcs).decode()
     parts.warnings += symbols.warnings
-    return build_profile(parts, space)
+    return with_regions_joined(build_profile(parts, space))

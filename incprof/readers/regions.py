@@ -1,0 +1,172 @@
+"""Threads of a parallel region under the function that started it.
+
+The stack of an OpenMP worker begins in the code of the region, which the compiler put into a function of its own. The
+thread that started the region is in it as well, and its stack says who called: the worker gets that part from the
+sample that is nearest in time. Threads of a program's own (pthreads, std::thread) keep the stack that they have: who
+started them has long gone on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from incprof.model import IntArray, IntervalProfile, PathTree
+
+# first._omp_fn.0, first.omp_outlined, .omp_outlined..3, .omp_outlined._debug__
+REGION = re.compile(r"(.*?)\.(?:_omp_fn|omp_outlined)(?:[._]\w*)*")
+# A region started in a region of a region ...
+DEEPEST = 8
+# Damaged files may ask for more than there can be.
+MOST_NODES = 2_000_000
+
+
+def with_regions_joined(profile: IntervalProfile) -> IntervalProfile:
+    """The profile with each worker's samples below the start of its region; self times stay as they are.
+
+    Workers of a region that nobody was seen to start stay where they are.
+    """
+    starter = {
+        index: match[1]
+        for index, function in enumerate(profile.functions)
+        if (match := REGION.fullmatch(function.mangled))
+    }
+    for _ in range(DEEPEST if starter else 0):
+        joined = _Joiner(profile, starter).joined()
+        if joined is profile:
+            break
+        profile = joined
+    return profile
+
+
+class _Joiner:
+    """Joins the outermost regions of all workers. starter: who starts each region, by its name; "" if unknown."""
+
+    def __init__(self, profile: IntervalProfile, starter: dict[int, str]):
+        self._profile, self._starter = profile, starter
+        self._tree, self._node = profile.paths, profile.samples.node.astype(np.int64)
+        first = _outermost(self._tree.parent)
+        self._begins = self._tree.function[first].astype(np.int64)
+
+    def joined(self) -> IntervalProfile:
+        """The profile, the very same when there was nothing to join."""
+        begins = self._begins[self._node]
+        regions = [region for region in np.unique(begins[begins >= 0]).tolist() if region in self._starter]
+        if not regions:
+            return self._profile
+        entries = self._entries(set(regions))
+        node, grown = self._node.copy(), _Growing(self._tree)
+        for region in regions:
+            workers = np.flatnonzero(begins == region)
+            above = self._above(region, entries.get(region, {}), workers)
+            if above is None:
+                continue
+            pairs, where = np.unique(np.stack([self._node[workers], above]), axis=1, return_inverse=True)
+            moved = [grown.below(parent, path) for path, parent in pairs.T.tolist()]
+            node[workers] = np.array(moved, dtype=np.int64)[where.ravel()]
+        if np.array_equal(node, self._node):
+            return self._profile
+        samples = replace(self._profile.samples, node=node.astype(self._profile.samples.node.dtype))
+        return replace(self._profile, paths=grown.tree(), samples=samples)
+
+    def _above(self, region: int, entries: dict[int, int], workers: IntArray) -> IntArray | None:
+        """The node that shall be above each worker's path: what the nearest sample in time has above the region."""
+        entry = np.zeros(len(self._tree.parent), dtype=np.int64)
+        entry[list(entries)] = self._tree.parent[list(entries.values())]
+        near = np.flatnonzero(entry[self._node] > 0)
+        if not len(near):
+            entry = self._in_starter(self._starter[region])
+            near = np.flatnonzero(entry[self._node] > 0)
+        if not len(near):
+            return None
+        time = self._profile.samples.time_s
+        near = near[np.argsort(time[near], kind="stable")]
+        after = np.searchsorted(time[near], time[workers]).clip(1, max(len(near) - 1, 1))
+        before = after - 1
+        after = np.minimum(after, len(near) - 1)
+        earlier = time[workers] - time[near[before]] <= time[near[after]] - time[workers]
+        above: IntArray = entry[self._node[near[np.where(earlier, before, after)]]]
+        return above
+
+    def _entries(self, regions: set[int]) -> dict[int, dict[int, int]]:
+        """For each region: sampled nodes of threads that entered it from elsewhere, and where on their paths."""
+        parent, function = self._tree.parent.tolist(), self._tree.function.tolist()
+        nearest = [0] * len(parent)  # the region that a path is in, as a node
+        for node in range(1, len(parent)):
+            nearest[node] = node if function[node] in regions else nearest[parent[node]]
+        found: dict[int, dict[int, int]] = {region: {} for region in regions}
+        for node in np.unique(self._node).tolist():
+            inside = nearest[node]
+            while inside:
+                if function[inside] != self._begins[node]:
+                    found[function[inside]][node] = inside  # the outermost one in the end
+                inside = nearest[parent[inside]]
+        return found
+
+    def _in_starter(self, name: str) -> IntArray:
+        """The outermost node on each path that is in a function of that name, shape (p,); 0 without."""
+        same = [i for i, function in enumerate(self._profile.functions) if name and function.mangled == name]
+        own = np.isin(self._tree.function, same) if same else np.zeros(len(self._tree.parent), dtype=bool)
+        found = np.where(own, np.arange(len(own)), 0).tolist()
+        for node, parent in enumerate(self._tree.parent.tolist()):
+            found[node] = found[parent] or found[node]
+        return np.array(found, dtype=np.int64)
+
+
+class _Growing:
+    """A trie to which paths are added; what there is already is taken."""
+
+    def __init__(self, tree: PathTree):
+        self._old = tree
+        self._parent, self._function, self._address = (
+            column.tolist() for column in (tree.parent, tree.function, tree.address)
+        )
+        self._known = {
+            key: node for node, key in enumerate(zip(self._parent, self._function, self._address, strict=True)) if node
+        }
+        self._size = len(self._parent)
+        self._copy: dict[tuple[int, int], int] = {}
+
+    def below(self, above: int, path: int) -> int:
+        """The node that ends a path (a node of the old trie) when it goes on from another one."""
+        missing = []
+        node = path
+        while node and (above, node) not in self._copy:
+            missing.append(node)
+            node = self._parent[node]
+        if len(self._parent) + len(missing) > self._size + MOST_NODES:
+            return path
+        last = self._copy[above, node] if node else above
+        for node in reversed(missing):
+            last = self._child(last, self._function[node], self._address[node])
+            self._copy[above, node] = last
+        return last
+
+    def _child(self, parent: int, function: int, address: int) -> int:
+        node = self._known.setdefault((parent, function, address), len(self._parent))
+        if node == len(self._parent):
+            for column, value in ((self._parent, parent), (self._function, function), (self._address, address)):
+                column.append(value)
+        return node
+
+    def tree(self) -> PathTree:
+        """The trie; nodes that were there keep their numbers."""
+        columns = [
+            np.array(column, dtype=old.dtype)
+            for column, old in (
+                (self._parent, self._old.parent),
+                (self._function, self._old.function),
+                (self._address, self._old.address),
+            )
+        ]
+        return PathTree(*columns)
+
+
+def _outermost(parent: IntArray) -> IntArray:
+    """The node below the root on the way to each node, shape (p,); the root's own is the root."""
+    up = np.where(parent > 0, parent, np.arange(len(parent)))
+    while not np.array_equal(further := up[up], up):
+        up = further
+    return up
