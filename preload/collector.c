@@ -344,6 +344,7 @@ void collector_start(void)
     if (!launch_claim_directory(&launch, config.directory, "gmon"))
         return;
     modules_scan();
+    sampler_choose_clock(&config);
     if (!sampler_start(&config))
         return;
     pthread_atfork(fork_prepare, fork_parent, fork_child);

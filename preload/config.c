@@ -77,6 +77,7 @@ void config_read(struct config *config)
         environment_nano("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, 100ull * NANO, "100") / NANO;
     config->rank = environment_rank("INCPROF_RANK");
     config->clock = environment_choice("INCPROF_CLOCK", clocks) == 1 ? CLOCK_PERF : CLOCK_CPU;
+    config->clock_given = environment_text("INCPROF_CLOCK") != NULL;
     config->format = environment_choice("INCPROF_FORMAT", formats) == 1 ? FORMAT_GMON : FORMAT_STREAM;
     config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) == 0;
     config->follow = environment_flag("INCPROF_FOLLOW", true);

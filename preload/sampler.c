@@ -211,6 +211,45 @@ static void on_signal(int number, siginfo_t *info, void *context)
     thread->counters.handler_ns += monotonic_ns() - start_ns;
 }
 
+/* A descriptor, or below 0. The kernel checks CPU-time timers at its tick only (HZ); perf's software clock keeps any
+ * rate. */
+static int open_perf(uint64_t every_ns)
+{
+    struct perf_event_attr attr = {.size = sizeof attr,
+                                   .type = PERF_TYPE_SOFTWARE,
+                                   .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .sample_period = every_ns,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1,
+                                   .disabled = 1};
+    return (int)SYS5(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* What the kernel's coarse clocks advance by is its tick, 1 / HZ. */
+static uint64_t kernel_tick_ns(void)
+{
+    struct timespec tick = {0, 0};
+    if (SYS2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        return 0;
+    return (uint64_t)tick.tv_sec * 1000000000u + (uint64_t)tick.tv_nsec;
+}
+
+void sampler_choose_clock(struct config *config)
+{
+    uint64_t every_ns = 1000000000u / config->rate_hz;
+    if (config->clock_given || every_ns >= kernel_tick_ns())
+        return;
+    int fd = open_perf(every_ns);
+    if (fd < 0) {
+        log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
+                 "kernel.perf_event_paranoid): the rate will be lower than asked for",
+                 NULL);
+        return;
+    }
+    sys_close(fd);
+    config->clock = CLOCK_PERF;
+}
+
 bool sampler_start(const struct config *config)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -233,17 +272,9 @@ void sampler_exchange_action(const struct sigaction *action, struct sigaction *o
         *old = before;
 }
 
-/* The kernel checks CPU-time timers at its tick only (HZ); perf's software clock keeps any rate. */
 static bool start_perf(struct thread *thread)
 {
-    struct perf_event_attr attr = {.size = sizeof attr,
-                                   .type = PERF_TYPE_SOFTWARE,
-                                   .config = PERF_COUNT_SW_TASK_CLOCK,
-                                   .sample_period = thread->period_ns,
-                                   .exclude_kernel = 1,
-                                   .exclude_hv = 1,
-                                   .disabled = 1};
-    int fd = (int)SYS5(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int fd = open_perf(thread->period_ns);
     if (fd < 0)
         return false;
     /* Out of the way of programs that count on low numbers or close them. */

@@ -32,6 +32,10 @@ struct sample {
     uint64_t frames[INNER_FRAMES + OUTER_FRAMES]; /* look-up addresses in this process, innermost first */
 };
 
+/* Takes perf's clock where nobody asked for a clock and CPU timers do not go as fast as the rate. One line on stderr
+ * where perf's is not to be had. Once, before sampler_start. */
+void sampler_choose_clock(struct config *config);
+
 /* Installs the signal handler. False after one line on stderr. Once, before the first thread starts. */
 bool sampler_start(const struct config *config);
 
