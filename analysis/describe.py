@@ -101,4 +101,15 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> R
         samples=samples,
         overhead_pct=profile.overhead_pct,
         off_cpu_s=float(profile.off_cpu_s.sum()),
+        reached_hz=_reached_hz(profile),
     )
+
+
+def _reached_hz(profile: IntervalProfile) -> float | None:
+    """Return the samples per second of CPU time, the collector's own left out; None without samples or counters.
+
+    A sample may stand for several ticks: those that were due when the kernel got round to it.
+    """
+    used_s = float((profile.counters.cpu_s - profile.counters.collector_s).sum())
+    samples = int(profile.counters.samples.sum())
+    return samples / used_s if samples and used_s > 0 else None

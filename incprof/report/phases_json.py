@@ -94,6 +94,11 @@ def _phase(phase: Phase) -> dict[str, object]:
                 "mean_s": round(step.mean_s, 9),
                 "file": step.file,
                 "line": step.line,
+                "driver": step.driver.name if step.driver else None,
+                "period_s": None if step.period_s is None else round(step.period_s, 9),
+                "every": step.every,
+                "times": step.times,
+                "order": step.order,
             }
             for step in phase.steps
         ],

@@ -20,6 +20,9 @@ RULES = {
     "user": "you",
 }
 TOP = 3
+# The head says which rate was reached when it is off by this part, and there are samples enough to tell.
+RATE_OFF = 0.1
+ENOUGH = 100
 
 
 def write_text(run: RunSummary, result: PhaseResult, out: TextIO, *, width: int = 100, colour: bool = False) -> None:
@@ -51,10 +54,17 @@ def _head(run: RunSummary) -> str:
         which,
         f"{_count(run.intervals, 'interval')} of {run.interval_s:g} s",
         duration(run.duration_s),
-        _count(run.samples, "sample"),
+        _count(run.samples, "sample") + _rate(run),
         f"overhead {run.overhead_pct:.2g} %",
     ]
     return ", ".join(parts)
+
+
+def _rate(run: RunSummary) -> str:
+    """Return the rate that was reached, where it is not the one that was asked for."""
+    if run.reached_hz is None or abs(run.reached_hz / run.rate_hz - 1) < RATE_OFF or run.samples < ENOUGH:
+        return ""
+    return f" ({run.reached_hz:.3g} a CPU second of {run.rate_hz:g} asked for)"
 
 
 def _verdict(run: RunSummary, result: PhaseResult) -> str:

@@ -21,6 +21,7 @@ def run_json(run: RunSummary) -> dict[str, object]:
         "intervals": run.intervals,
         "interval_s": run.interval_s,
         "rate_hz": run.rate_hz,
+        "reached_hz": rounded(run.reached_hz),
         "samples": run.samples,
         "overhead_pct": rounded(run.overhead_pct),
         "duration_s": rounded(run.duration_s),
