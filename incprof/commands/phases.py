@@ -32,10 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
+    from incprof.analysis.confidence import with_confidence
+
     check_phase_arguments(args)
     recorded, profile = load(args)
     warn(profile.warnings)
     summary, result = analyse(recorded, profile, args)
+    result = with_confidence(profile, result, random_state=args.seed)
     warn(result.warnings)
     write(summary, result, args)
     return exit_status(profile)

@@ -6,6 +6,7 @@ import json
 from typing import TextIO
 
 from incprof.analysis.results import KScore, Phase, PhaseResult, RunSummary
+from incprof.analysis.verdict import scatter, verdict
 from incprof.report.run_json import rounded, run_json
 
 SCHEMA = "incprof.phases/1"
@@ -28,6 +29,9 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "k_clusters": result.k_clusters,
         "rule": result.rule,
         "votes": result.votes,
+        "verdict": verdict(result),
+        "scatter": rounded(scatter(result)),
+        "k_again": rounded(result.k_again),
         "dispersion": rounded(result.dispersion),
         "features": result.features,
         "scores": [_score(score) for score in result.scores],
@@ -60,6 +64,7 @@ def _phase(phase: Phase) -> dict[str, object]:
         "app_pct": rounded(phase.app_pct),
         "seconds": rounded(phase.seconds),
         "off_cpu": phase.off_cpu,
+        "confidence": rounded(phase.confidence),
         "clusters": list(phase.clusters),
         "functions": [
             {

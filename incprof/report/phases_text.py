@@ -10,6 +10,7 @@ from rich.text import Text
 
 from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.ribbon import runs, sign, stretched
+from incprof.analysis.verdict import scatter, verdict
 from incprof.model import IntArray
 from incprof.report.phase_colours import style
 
@@ -33,6 +34,8 @@ def write_text(run: RunSummary, result: PhaseResult, out: TextIO, *, width: int 
     )  # fmt: skip
     console.print(_head(run), soft_wrap=not colour)
     console.print(_verdict(run, result))
+    if one := _one_phase(result):
+        console.print(one)
     console.print()
     _ribbon(console, run, result.labels)
     console.print()
@@ -77,6 +80,17 @@ def _verdict(run: RunSummary, result: PhaseResult) -> str:
     if none:
         parts.append(f"{_count(none, 'interval')} between phases")
     return ", ".join(parts)
+
+
+def _one_phase(result: PhaseResult) -> str | None:
+    """Return what the answer of one phase means; None where there are several, or one was asked for."""
+    times = scatter(result)
+    differ = "differ no more than" if times is None or times < 1.3 else f"differ {times:.2g} times as much as"
+    return {
+        "steady": f"one steady phase: its intervals {differ} counting samples explains",
+        "no_distinct_phases": f"no distinct phases: intervals {differ} counting samples explains, but not in groups",
+        "too_few_intervals": "too few intervals to tell whether there are phases",
+    }.get(verdict(result))
 
 
 def _ribbon(console: Console, run: RunSummary, labels: IntArray) -> None:
@@ -133,6 +147,8 @@ def _functions(console: Console, phase: Phase) -> None:
     head = Text(f" {sign(phase.id)} ", style=style(phase.id))
     head.append(f" {_count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
     head.append(duration(phase.seconds))
+    if phase.confidence is not None:
+        head.append(f", confidence {phase.confidence:.2f}")
     console.print(head)
     for top in phase.functions[:TOP]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {_count(top.calls, 'call'):>16}  "

@@ -1,0 +1,134 @@
+"""python -m truth.confidence: how often phases are right that the tool is sure of, on the half for tuning.
+
+Prints the table of docs/phases-algorithm.md. An interval is right when its phase is the one that stands for its true
+phase, each phase standing for one true phase at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+# Clustering takes one thread: sums do not depend on how many cores there are. Before numpy is imported.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import numpy as np  # noqa: E402
+from scipy.optimize import linear_sum_assignment  # noqa: E402
+
+from incprof.analysis.confidence import with_confidence  # noqa: E402
+from incprof.analysis.phases import METHODS, find_phases  # noqa: E402
+from incprof.errors import IncprofError  # noqa: E402
+from incprof.model import FloatArray, IntArray, IntervalProfile  # noqa: E402
+from truth.cases import all_names, make_case  # noqa: E402
+from truth.recordings import NotRecorded, all_programs, recorded  # noqa: E402
+from truth.split import TUNE  # noqa: E402
+from truth.tables import number, percent, table  # noqa: E402
+
+BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+PARTS = ("generated", "programs")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A phase that was found: how sure, how many intervals with a known true phase, and how many of them are right."""
+
+    run: str
+    phase: int
+    confidence: float
+    intervals: int
+    right: int
+
+
+def runs(parts: Sequence[str]) -> Iterator[tuple[str, IntervalProfile, IntArray]]:
+    """Go through the runs for tuning that have phases: name, profile, true labels (n,)."""
+    if "generated" in parts:
+        for family, case_number in all_names(TUNE):
+            case = make_case(family, case_number)
+            if case.truth.distinct:
+                yield case.name, case.profile, case.labels
+    if "programs" in parts:
+        for program in all_programs(TUNE):
+            try:
+                yield program.name, *recorded(program)
+            except NotRecorded as error:
+                print(f"{program.name}: {error}", file=sys.stderr)
+
+
+def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) -> list[Judged]:
+    """Find the phases of a run, and count what is right in each."""
+    try:
+        result = with_confidence(profile, find_phases(profile, method=method))
+    except IncprofError:
+        return []
+    counts = confusion(result.labels, truth, result.k)
+    right = one_to_one(counts)
+    return [
+        Judged(name, phase.id, phase.confidence or 0.0, int(counts[phase.id].sum()), int(right[phase.id]))
+        for phase in result.phases
+        if counts[phase.id].sum() > 0
+    ]
+
+
+def confusion(found: IntArray, truth: IntArray, k: int) -> FloatArray:
+    """Count the intervals of each found phase in each true one, (k, true phases)."""
+    counts = np.zeros((k, int(truth.max(initial=0)) + 1))
+    both = (found >= 0) & (truth >= 0)
+    np.add.at(counts, (found[both], truth[both]), 1.0)
+    return counts
+
+
+def one_to_one(counts: FloatArray) -> FloatArray:
+    """Return the right intervals of each found phase, (k,), with phases paired so that most are right."""
+    row, column = linear_sum_assignment(-counts)
+    right = np.zeros(len(counts))
+    right[row] = counts[row, column]
+    return right
+
+
+def calibration(phases: Sequence[Judged]) -> list[str]:
+    """Return the table: by confidence, how many phases, and which part of their intervals is right."""
+    rows = []
+    for low, high in pairwise(BINS):
+        last = high == BINS[-1]
+        name = f"{number(low)} to {number(high)}" if last else f"{number(low)} to below {number(high)}"
+        rows.append(_row(name, [p for p in phases if low <= p.confidence and (p.confidence < high or last)]))
+    rows.append(_row("0.90 and more", [p for p in phases if p.confidence >= 0.9]))
+    rows.append(_row("all", phases))
+    return table(["confidence", "phases", "of them at least 90 % right", "intervals", "right"], rows)
+
+
+def _row(name: str, chosen: Sequence[Judged]) -> list[str]:
+    """Return a row of the table."""
+    total = sum(p.intervals for p in chosen)
+    good = sum(p.right >= 0.9 * p.intervals for p in chosen)
+    return [
+        name,
+        str(len(chosen)),
+        percent(good / len(chosen) if chosen else None),
+        str(total),
+        percent(sum(p.right for p in chosen) / total if total else None),
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table; with --list, each phase that is less than 90 % right too."""
+    parser = argparse.ArgumentParser(prog="python -m truth.confidence", description=__doc__)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all)")
+    parser.add_argument("--method", choices=METHODS, default="robust", help="(default: robust)")
+    parser.add_argument("--list", action="store_true", help="name the phases that are wrong")
+    args = parser.parse_args(arguments)
+    phases = [phase for run in runs(args.parts) for phase in judged(*run, args.method)]
+    print("\n".join(calibration(phases)))
+    if args.list:
+        for p in sorted((p for p in phases if p.right < 0.9 * p.intervals), key=lambda p: -p.confidence):
+            print(f"{p.run}, phase {p.phase}: {p.right} of {p.intervals} right, confidence {number(p.confidence)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
