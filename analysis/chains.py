@@ -72,6 +72,31 @@ def merge_call_sites(profile: IntervalProfile) -> Chains:
     return Chains(parents, functions, np.array(of_node, dtype=np.int64))
 
 
+def fold_recursion(chains: Chains) -> tuple[Chains, csr_array]:
+    """Make a function that is already on the stack the same chain again, however deep the recursion is.
+
+    Returns:
+        Chains without recursion, and sparse (q, fewer) with a 1 where an old chain became a new one. `of_node` leads
+        to the new ones.
+    """
+    known: dict[tuple[int, int], int] = {}
+    place = [0]
+    above: list[dict[int, int]] = [{}]
+    for parent, function in zip(chains.parent.tolist()[1:], chains.function.tolist()[1:], strict=True):
+        caller = place[parent]
+        again = above[caller].get(function)
+        if again is None:
+            again = known.setdefault((caller, function), len(known) + 1)
+            if again == len(above):
+                above.append(above[caller] | {function: again} if function >= 0 else above[caller])
+        place.append(again)
+    parents = np.array([0, *(parent for parent, _ in known)], dtype=np.int64)
+    functions = np.array([-1, *(function for _, function in known)], dtype=np.int64)
+    old = np.array(place, dtype=np.int64)
+    move = csr_array((np.ones(len(old)), (np.arange(len(old)), old)), shape=(len(old), len(parents)))
+    return Chains(parents, functions, old[chains.of_node]), move
+
+
 def chain_ticks(profile: IntervalProfile, chains: Chains) -> csr_array:
     """Return the ticks that end in each chain, sparse (n, q).
 

@@ -23,8 +23,8 @@ MISFIT = 2.5
 # This far out it is not the tail of a phase either, but something else.
 STRAY = 6.0
 MISFIT_SHARE = 0.005
-# Two clusters that are no more compact than this are two halves of one cloud.
-SILHOUETTE_FLOOR = 0.25
+# Less than this is a weak structure that may be made by clustering itself (Kaufman and Rousseeuw 1990, table 2.4).
+SILHOUETTE_FLOOR = 0.5
 
 
 def chord_elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:

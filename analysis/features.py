@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from incprof.analysis.mixes import chain_mixes
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 BoolArray = npt.NDArray[np.bool_]
@@ -27,7 +28,7 @@ class Features:
     """What is clustered.
 
     x: (n, d) one row per interval; seconds ("paper") or shares of the interval ("robust").
-    columns: (d,) function index of each column, ascending.
+    columns: (d,) function index of each column; of a chain of calls, its innermost function (-1: outside the program).
     ticks: (n,) samples behind each row.
     idle: (n,) intervals with (nearly) no samples.
     """
@@ -82,12 +83,20 @@ def energetic_columns(matrix: csr_array, energy: float = KEPT_ENERGY, cap: int =
 
 
 def build_features(profile: IntervalProfile, *, share: bool) -> Features:
-    """Build the vectors of a profile: seconds as in the paper (section V-A), or shares of the interval."""
-    seconds = interval_seconds(profile)
+    """Build the vectors of a profile: seconds by function as in the paper (section V-A), or shares of the interval.
+
+    Shares are those of chains of calls where the recording has call paths, else of functions.
+    """
     rate = profile.metadata.rate_hz
-    ticks = seconds * rate
-    matrix = shares(profile.self_s) if share else csr_array(profile.self_s, dtype=np.float64)
+    mixes = chain_mixes(profile) if share else None
+    if mixes is None:
+        matrix, functions = csr_array(profile.self_s, dtype=np.float64), np.arange(len(profile.functions))
+        ticks = interval_seconds(profile) * rate
+    else:
+        matrix, functions = mixes
+        ticks = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
+    if share:
+        matrix = shares(matrix)
     columns = energetic_columns(matrix)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
-    idle = idle_intervals(ticks, profile.metadata.interval_s * rate)
-    return Features(x, columns, ticks, idle)
+    return Features(x, functions[columns], ticks, idle_intervals(ticks, profile.metadata.interval_s * rate))

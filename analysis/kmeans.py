@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,9 @@ from threadpoolctl import ThreadpoolController
 
 from incprof.model import FloatArray, IntArray
 
+# The paper's range of k; a run whose phases it cannot hold gets a longer one.
 MAX_K = 8
+MOST_K = 16
 STARTS = 10
 PRINCIPAL = 32
 
@@ -103,20 +106,30 @@ def fit_k(
 
 
 def fit_range(
-    x: FloatArray, *, max_k: int = MAX_K, random_state: int = 0, executor: Executor | None = None
+    x: FloatArray,
+    *,
+    max_k: int = MAX_K,
+    enough: Callable[[Fit], bool] | None = None,
+    random_state: int = 0,
+    executor: Executor | None = None,
 ) -> list[Fit]:
     """Run k-means for k = 1..max_k, or up to the number of distinct rows if that is smaller (paper, section V-A).
 
     Each run has one thread, so that sums are added in the same order on every machine. An executor (of threads: the
-    inner loops release the interpreter) does the starts side by side without changing a bit.
+    inner loops release the interpreter) does the starts side by side without changing a bit. When no fit is `enough`,
+    the range goes on to the first that is, or to MOST_K.
     """
     with _threads().limit(limits=1):
         y = principal(x)
         distinct = len(np.unique(np.round(x, 12), axis=0))
         fits = [make_fit(x, np.zeros(len(x), dtype=np.int64))]
-        for k in range(2, min(max_k, distinct) + 1):
+        satisfied = enough is None or enough(fits[0])
+        for k in range(2, min(MOST_K, distinct) + 1):
+            if k > max_k and satisfied:
+                break
             fit = fit_k(x, y, k, previous=fits[-1], random_state=random_state, executor=executor)
             if fit.k < k:
                 break
             fits.append(fit)
+            satisfied = satisfied or (enough is not None and enough(fit))
     return fits

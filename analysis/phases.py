@@ -6,13 +6,13 @@ there is more than one phase, and keeps mixtures, waiting and stray ticks from b
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.choose_k import STRAY, misfits
+from incprof.analysis.choose_k import STRAY, misfits, sufficient
 from incprof.analysis.describe import describe_phases
 from incprof.analysis.features import BoolArray, Features, build_features
 from incprof.analysis.judge import Judgement, judge
@@ -20,7 +20,9 @@ from incprof.analysis.kmeans import MAX_K, Fit, by_first_appearance, fit_range
 from incprof.analysis.merge import merge_clusters
 from incprof.analysis.noise import overdispersion, sampling_noise, transitions
 from incprof.analysis.results import PhaseResult
+from incprof.analysis.segments import pooled
 from incprof.analysis.site_choice import SiteChooser
+from incprof.analysis.visits import fill_gaps, join_interruptions, without_mixtures
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -30,6 +32,7 @@ OFF_CPU_PHASE = 0.05
 # In runs longer than this, a few stray intervals are no phase.
 STRAY_FROM = 20
 STRAY_SHARE = 0.002
+FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -151,26 +154,43 @@ def _cluster_robust(
     busy = np.flatnonzero(~features.idle)
     x, ticks = features.x[busy], features.ticks[busy]
     dispersion = overdispersion(x, ticks)
+    x, ticks = pooled(x, ticks, dispersion)
     border = transitions(x, ticks, dispersion)
     keep = busy[~border]
-    x, ticks = features.x[keep], features.ticks[keep]
-    fits = fit_range(x, random_state=random_state, executor=executor)
-    expected = [dispersion * sampling_noise(fit.centers[fit.labels], ticks) for fit in fits]
+    x, ticks = x[~border], ticks[~border]
+
+    def noise(fit: Fit) -> FloatArray:
+        return dispersion * sampling_noise(fit.centers[fit.labels], ticks)
+
+    def enough(fit: Fit) -> bool:
+        return sufficient(x, fit, noise(fit)) if k is None else fit.k >= k
+
+    fits = fit_range(x, enough=enough, random_state=random_state, executor=executor)
+    expected = [noise(fit) for fit in fits]
     judgement = judge(x, fits, expected, max(1, k - waiting) if k is not None else None)
     fit = fits[judgement.k - 1]
     stray = np.zeros(len(x), dtype=np.bool_) if k is not None else _stray(x, fit, expected[fit.k - 1], judgement.rule)
     labels = np.where(stray, -1, fit.labels)
     merged = labels
     if k is None:
-        merged = merge_clusters(x, labels, lambda members: chooser.alone(keep[members]))
-    return _spread(len(features.x), keep, fit.labels, merged, features.idle if waiting else None, judgement, dispersion)
+        merged = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]))
+    return _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
+
+
+def _one_phase_each(x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]]) -> IntArray:
+    """Join and take apart clusters until each of them is a phase: what one rule does may show the next what to do."""
+    while True:
+        count = int(labels.max(initial=-1)) + 1
+        labels = merge_clusters(x, join_interruptions(without_mixtures(x, labels)), sites)
+        if int(labels.max(initial=-1)) + 1 in (count, 0):
+            return labels
 
 
 def _stray(x: FloatArray, fit: Fit, noise: FloatArray, rule: str) -> BoolArray:
     """Mark intervals that fit no cluster, and clusters too small to be a phase of a long run. Shape (n,)."""
     stray = misfits(x, fit, noise, STRAY) if rule == "noise_floor" else np.zeros(len(x), dtype=np.bool_)
     if len(x) >= STRAY_FROM:
-        least = max(2, int(np.ceil(STRAY_SHARE * len(x))))
+        least = max(FEWEST, int(np.ceil(STRAY_SHARE * len(x))))
         small = np.bincount(fit.labels, minlength=fit.k) < least
         stray |= small[fit.labels]
     return stray
@@ -181,17 +201,19 @@ def _spread(
     keep: IntArray,
     clusters: IntArray,
     merged: IntArray,
-    waiting: BoolArray | None,
+    idle: BoolArray,
+    waiting: bool,
     judgement: Judgement,
     dispersion: float,
 ) -> _Clustering:
     """Put labels of the clustered intervals back among all n, with waiting as a phase of its own."""
     before, after = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     before[keep], after[keep] = clusters, merged
+    after = fill_gaps(after, ~idle)
     off_cpu = None
-    if waiting is not None:
-        after[waiting] = n
+    if waiting:
+        after[idle] = n
     after = by_first_appearance(after)
-    if waiting is not None:
-        off_cpu = int(after[waiting][0])
+    if waiting:
+        off_cpu = int(after[idle][0])
     return _Clustering(by_first_appearance(before), after, judgement, dispersion, off_cpu)
