@@ -96,11 +96,14 @@ def _keep_by_counting(features: Features, result: PhaseResult, use: IntArray, ra
     """Return for each row of `use` the chance to stay nearer to its own phase than to any other, (m,).
 
     Whether a row lies nearer to one center than to another depends on one number, which is nearly normal. Chances to
-    leave for several phases are added, so that the answer is never too good.
+    leave for several phases are added, so that the answer is never too good. Intervals that came to a phase without
+    being clustered have no say in where its centers are.
     """
     x, labels, clusters = features.x[use], result.labels[use], result.clusters[use]
     counting = _counting(features, use, rate_hz, result)
     groups = np.unique(np.stack([labels, clusters]), axis=1).T
+    clustered = np.unique(groups[groups[:, 1] >= 0, 0])
+    groups = groups[(groups[:, 1] >= 0) | ~np.isin(groups[:, 0], clustered)]
     centers = np.stack([x[(labels == p) & (clusters == c)].mean(axis=0) for p, c in groups])
     squares = (centers**2).sum(axis=1)
     distance = squares[None, :] - 2.0 * x @ centers.T

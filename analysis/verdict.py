@@ -15,7 +15,7 @@ Verdict = Literal["phases", "steady", "no_distinct_phases", "too_few_intervals",
 
 
 def scatter(result: PhaseResult) -> float | None:
-    """Return how many times the intervals scatter as much in their clusters as counting ticks explains; None: unknown."""
+    """Return the scatter of intervals around their clusters over what counting ticks explains; None where unknown."""
     ratio = next((score.noise_ratio for score in result.scores if score.k == result.k_clusters), None)
     return None if ratio is None else result.dispersion * ratio
 

@@ -16,6 +16,7 @@ from incprof.commands._phases import add_phase_arguments, analyse, check_phase_a
 from incprof.commands._terminal import text_width, wants_colour
 
 if TYPE_CHECKING:
+    from incprof.analysis.explain import Explanation
     from incprof.analysis.results import PhaseResult, RunSummary
 
 NAME = "phases"
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_run_arguments(parser)
     add_phase_arguments(parser)
+    parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
     form.add_argument("--csv", action="store_true", help="one row per interval: interval, end_s, phase, cluster")
@@ -40,16 +42,26 @@ def run(args: argparse.Namespace) -> int:
     summary, result = analyse(recorded, profile, args)
     result = with_confidence(profile, result, random_state=args.seed)
     warn(result.warnings)
-    write(summary, result, args)
+    why = None
+    if args.explain and not args.csv:
+        from incprof.analysis.explain import explain
+
+        why = explain(profile, result)
+    write(summary, result, args, why)
     return exit_status(profile)
 
 
-def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace) -> None:
+def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace, why: Explanation | None = None) -> None:
     """Print the answer in the form that was asked for."""
     if args.json:
         from incprof.report.phases_json import write_json
 
-        write_json(summary, result, sys.stdout)
+        told = None
+        if why is not None:
+            from incprof.report.phases_explain_json import explain_dict
+
+            told = explain_dict(result, why)
+        write_json(summary, result, sys.stdout, explain=told)
     elif args.csv:
         from incprof.report.phases_csv import write_csv
 
@@ -58,3 +70,7 @@ def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace) ->
         from incprof.report.phases_text import write_text
 
         write_text(summary, result, sys.stdout, width=text_width(), colour=wants_colour())
+        if why is not None:
+            from incprof.report.phases_explain import write_explanation
+
+            write_explanation(result, why, sys.stdout, width=text_width())

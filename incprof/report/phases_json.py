@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TextIO
 
 from incprof.analysis.results import KScore, Phase, PhaseResult, RunSummary
@@ -12,9 +13,12 @@ from incprof.report.run_json import rounded, run_json
 SCHEMA = "incprof.phases/1"
 
 
-def write_json(run: RunSummary, result: PhaseResult, out: TextIO) -> None:
-    """Write one JSON object and a newline."""
-    json.dump(as_dict(run, result), out, ensure_ascii=False, allow_nan=False)
+def write_json(
+    run: RunSummary, result: PhaseResult, out: TextIO, *, explain: Mapping[str, object] | None = None
+) -> None:
+    """Write one JSON object and a newline. explain: goes under the key of that name."""
+    answer = as_dict(run, result) | ({} if explain is None else {"explain": explain})
+    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
     out.write("\n")
 
 

@@ -55,9 +55,9 @@ def _head(run: RunSummary) -> str:
     parts = [
         run.app,
         which,
-        f"{_count(run.intervals, 'interval')} of {run.interval_s:g} s",
+        f"{count(run.intervals, 'interval')} of {run.interval_s:g} s",
         duration(run.duration_s),
-        _count(run.samples, "sample") + _rate(run),
+        count(run.samples, "sample") + _rate(run),
         f"overhead {run.overhead_pct:.2g} %",
     ]
     return ", ".join(parts)
@@ -72,13 +72,13 @@ def _rate(run: RunSummary) -> str:
 
 def _verdict(run: RunSummary, result: PhaseResult) -> str:
     """Return how many phases there are, and why."""
-    parts = [f"{_count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
+    parts = [f"{count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
     merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
     if merged > 0 and result.rule != "user":
-        parts.append(f"{_count(merged, 'cluster')} merged or dropped")
+        parts.append(f"{count(merged, 'cluster')} merged or dropped")
     none = int((result.labels < 0).sum())
     if none:
-        parts.append(f"{_count(none, 'interval')} between phases")
+        parts.append(f"{count(none, 'interval')} between phases")
     return ", ".join(parts)
 
 
@@ -145,13 +145,13 @@ def _where(site: Site, room: int) -> str:
 def _functions(console: Console, phase: Phase) -> None:
     """Print the largest functions of a phase."""
     head = Text(f" {sign(phase.id)} ", style=style(phase.id))
-    head.append(f" {_count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
+    head.append(f" {count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
     head.append(duration(phase.seconds))
     if phase.confidence is not None:
         head.append(f", confidence {phase.confidence:.2f}")
     console.print(head)
     for top in phase.functions[:TOP]:
-        numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {_count(top.calls, 'call'):>16}  "
+        numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
         console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
     _steps(console, phase)
 
@@ -186,9 +186,15 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     """Return "1 phase", "2 phases"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def percent(part: float) -> str:
+    """Return "61 %" for 0.613; what is nearly all or nearly nothing is not rounded to it."""
+    digits = 0 if 0.005 <= part < 0.995 or part in (0.0, 1.0) else 2 if part > 0.5 else 1
+    return f"{100 * part:.{digits}f} %"
 
 
 def shorten(name: str, room: int) -> str:
