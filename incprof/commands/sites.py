@@ -18,14 +18,11 @@ from incprof.commands._sites_arguments import add_site_arguments
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.rates import BeatCost
-    from incprof.analysis.results import PhaseResult, RunSummary
-    from incprof.commands._sites import PlacedSite
+    from incprof.analysis.results import RunSummary
     from incprof.model import IntervalProfile, Run
-    from incprof.report.sites_rows import ExcerptLine, SitesAnswer
+    from incprof.report.sites_rows import SitesAnswer
 
 NAME = "sites"
-CONTEXT = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +51,7 @@ def look(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> t
     from incprof.commands._phases import analyse
     from incprof.commands._sites import find_sites, recorded_sites
     from incprof.commands._sites_cost import beat_cost
+    from incprof.commands._sites_described import described
 
     cost = beat_cost(recorded.directory)
     if args.source is None:
@@ -61,48 +59,7 @@ def look(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> t
         sites = recorded_sites(profile, result, cost)
     else:
         summary, result, sites = find_sites(recorded, profile, args, cost=cost)
-    return summary, described(result, sites, cost, args)
-
-
-def described(result: PhaseResult, sites: list[PlacedSite], cost: BeatCost, args: argparse.Namespace) -> SitesAnswer:
-    """What the reports say of the sites."""
-    from incprof.report.sites_rows import RefusedRow, SiteRow, SitesAnswer
-
-    rows = tuple(
-        SiteRow(
-            s.heartbeat, s.name, s.phases, s.recorded, s.kind, s.file, s.line, s.phase_pct, s.share, s.rate.beats_hz,
-            s.rate.basis, s.rate.factor, s.rate.overhead_pct, s.note, excerpt(s),
-        )
-        for s in sites
-        if s.refusal is None
-    )  # fmt: skip
-    refused = tuple(
-        RefusedRow(s.phases, s.recorded, s.kind, s.file, s.line, s.refusal) for s in sites if s.refusal is not None
-    )
-    served = {phase for row in rows for phase in row.phases}
-    missing = tuple(p.id for p in result.phases if p.id not in served and not p.off_cpu and not args.site)
-    return SitesAnswer(
-        result.method, result.k, args.source, cost.pair_ns, cost.skipped_ns, rows, refused, missing, result.warnings
-    )
-
-
-def excerpt(site: PlacedSite) -> tuple[ExcerptLine, ...]:
-    """The line of the function's name and the place of the beat, each with the lines around it."""
-    from incprof.report.sites_rows import ExcerptLine, harmless
-    from incprof.source.locate import line_text, name_line
-
-    if site.source is None or site.function is None or site.line is None:
-        return ()
-    function = site.source.functions[site.function]
-    head = name_line(site.source, site.function)
-    marked = site.line if site.loop is not None else head
-    low, high = max(marked - CONTEXT, function.line), min(marked + CONTEXT, function.last_line)
-    wanted = sorted({head, *range(low, high + 1)})
-    lines, before = [], wanted[0]
-    for number, text in zip(wanted, line_text(site.source.data, wanted), strict=True):
-        lines.append(ExcerptLine(number, harmless(text), number == marked, number > before + 1))
-        before = number
-    return tuple(lines)
+    return summary, described(result, sites, cost, args.source, by_hand=bool(args.site))
 
 
 def write(summary: RunSummary, answer: SitesAnswer, args: argparse.Namespace) -> None:
