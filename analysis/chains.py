@@ -97,6 +97,29 @@ def fold_recursion(chains: Chains) -> tuple[Chains, csr_array]:
     return Chains(parents, functions, old[chains.of_node]), move
 
 
+def fold_library(profile: IntervalProfile, chains: Chains) -> Chains:
+    """Count what the standard library's templates do for the function that called them: nobody puts a heartbeat there.
+
+    What they call in turn is called by that function. Without a caller in the program they stay.
+    """
+    library = [function.is_library for function in profile.functions]
+    known: dict[tuple[int, int], int] = {}
+    place, own = [0], [False]  # own: the new chain has a function of the program's own on it
+    for parent, function in zip(chains.parent.tolist()[1:], chains.function.tolist()[1:], strict=True):
+        caller = place[parent]
+        foreign = function >= 0 and library[function]
+        if foreign and own[caller]:
+            place.append(caller)
+            continue
+        again = known.setdefault((caller, function), len(known) + 1)
+        if again == len(own):
+            own.append(own[caller] or (function >= 0 and not foreign))
+        place.append(again)
+    parents = np.array([0, *(parent for parent, _ in known)], dtype=np.int64)
+    functions = np.array([-1, *(function for _, function in known)], dtype=np.int64)
+    return Chains(parents, functions, np.array(place, dtype=np.int64)[chains.of_node])
+
+
 def chain_ticks(profile: IntervalProfile, chains: Chains) -> csr_array:
     """Return the ticks that end in each chain, sparse (n, q).
 

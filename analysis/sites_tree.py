@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains, chain_ticks, merge_call_sites
+from incprof.analysis.chains import Chains, chain_ticks, fold_library, merge_call_sites
 from incprof.analysis.features import BoolArray
 from incprof.analysis.sites import NONE
 from incprof.model import FloatArray, IntArray, IntervalProfile
@@ -65,7 +65,7 @@ def call_tree(profile: IntervalProfile) -> CallTree | None:
     """Return the call paths of a profile, None when it has none (gmon directories)."""
     if not len(profile.samples.time_s):
         return None
-    chains = merge_call_sites(profile)
+    chains = fold_library(profile, merge_call_sites(profile))
     ticks = chain_ticks(profile, chains)
     functions = _functions(chains, len(profile.functions))
     below = ticks @ chains.ancestors()

@@ -6,6 +6,7 @@ reads files or computes phases.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,9 @@ IntArray = npt.NDArray[np.signedinteger[Any]]
 
 # Sample kinds (docs/formats.md, kind 7).
 OWN, LIBRARY, PROFILER, UNKNOWN = range(4)
+
+# Mangled names of what lies in namespaces of the C++ library: std, its containers and streams, __gnu_cxx, __cxxabiv1.
+STANDARD = re.compile(r"_Z+(?:N[KVr]*[RO]?)?(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")
 
 # Function indices of path nodes that stand for no function (docs/formats.md, kind 6).
 ROOT, ELIDED, BROKEN = -1, -2, -3
@@ -41,7 +45,10 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g."""
+    """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g.
+
+    address: 0 for one that was inlined wherever it was sampled. system: its source is a header of the system.
+    """
 
     module: str
     mangled: str
@@ -49,11 +56,17 @@ class Function:
     address: int
     file: str | None = None
     line: int | None = None
+    system: bool = False
 
     @property
     def is_code(self) -> bool:
         """False for what only keeps time that no function of the program has, such as `[libm.so.6]`."""
         return not self.name.startswith("[")
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it comes with the compiler or the system, though its code is in the program: `std::sort<...>`."""
+        return self.system or STANDARD.match(self.mangled) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from incprof.analysis.sites_tree import (
     call_tree,
     sites_of_phase,
 )
+from incprof.model import Function
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -150,3 +151,37 @@ def test_the_walk_from_below_is_the_walk_from_the_top(found):
     assert got.keys() - expected.keys() == set() or (missing and len(got.keys() - expected.keys()) == 1)
     assert {key: got[key] for key in expected} == pytest.approx(expected)
     assert sum(expected.values()) <= 1 + 1e-9
+
+
+SORT = "_ZSt4sortIPiEvT_S1_"
+LOOP = "_ZSt16__introsort_loopIPilEvT_S1_T0_"
+
+
+def test_the_standard_library_is_no_site_where_its_caller_can_be(tmp_path):
+    order = ({f"main;order;{SORT};{LOOP};{LOOP};less": 70, f"main;order;{SORT};{LOOP}": 30}, {("main", "order"): 3})
+    other = ({"main;write": 100}, {("main", "write"): 4})
+    profile, found = tree(tmp_path, ["main", "order", SORT, LOOP, "less", "write"], order, other)
+    assert named(profile, found, 0) == [("order", "body", 1.0)]
+    # What it calls for its caller may be one.
+    assert named(profile, found, 0, [("order", "body")]) == [("less", "loop", 0.7)]
+
+
+def test_a_thread_that_begins_in_the_standard_library_has_its_own_sites(tmp_path):
+    start = "_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJPFvvEEEEEE6_M_runEv"
+    crew = ({f"{start};crew;work": 100}, {("crew", "work"): 3})
+    other = ({"main;write": 100}, {("main", "write"): 4})
+    profile, found = tree(tmp_path, ["main", start, "crew", "work", "write"], crew, other)
+    assert named(profile, found, 0) == [("work", "body", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("mangled", "library"),
+    [
+        (SORT, True), ("_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJiEEEvPiDpOT_", True),
+        ("_ZNKSt8functionIFvvEEclEv", True), ("_ZN9__gnu_cxx13new_allocatorIiE8allocateEmPKv", True),
+        ("_ZNSolsEi", True), ("_ZZNSt8__detail4testEvENKUlvE_clEv", True), ("_ZlsRSoRK3Foo", False),
+        ("_Z4sortSt6vectorIiSaIiEE", False), ("sort", False), ("St", False), ("_ZN5Stack4pushEi", False),
+    ],
+)  # fmt: skip
+def test_which_names_are_of_the_standard_library(mangled, library):
+    assert Function("app", mangled, mangled, 1).is_library is library
