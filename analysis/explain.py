@@ -5,7 +5,7 @@ All is computed again from the profile and the answer. n intervals, d columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
@@ -175,9 +175,8 @@ def _differences(
     profile: IntervalProfile, features: Features, here: FloatArray, there: FloatArray
 ) -> tuple[Difference, ...]:
     """Return the functions whose part differs most; chains of calls that end in the same function are one."""
-    scale = max(float(here.sum()), float(there.sum()), 1e-12) if max(here.sum(), there.sum()) > 1.0 + 1e-9 else 1.0
     both: dict[int, tuple[float, float]] = {}
-    for column, a, b in zip(features.columns.tolist(), (here / scale).tolist(), (there / scale).tolist(), strict=True):
+    for column, a, b in zip(features.columns.tolist(), here.tolist(), there.tolist(), strict=True):
         before = both.get(column, (0.0, 0.0))
         both[column] = (before[0] + a, before[1] + b)
     order = sorted(both, key=lambda column: (-round(abs(both[column][0] - both[column][1]), 9), column))
@@ -205,5 +204,7 @@ class Explanation:
 def explain(profile: IntervalProfile, result: PhaseResult) -> Explanation:
     """Explain a result of find_phases for the same profile."""
     features = build_features(profile, share=result.method == "robust")
+    if result.method == "paper":  # seconds become parts of an interval; all else is the same at any scale
+        features = replace(features, x=features.x / profile.metadata.interval_s)
     phases = explain_phases(profile, features, result)
     return Explanation(explain_run(features, result), phases, explain_sites(profile, features, result))

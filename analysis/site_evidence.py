@@ -47,9 +47,9 @@ class SiteEvidence:
     """Why a site was chosen.
 
     share: of the phase's time with all below it; from self time alone, of the intervals in which it is active.
-    specific: part of its shares in all phases that is in this one. intervals: of the phase. present, called: intervals
-    in which it is on the stack or called (from self time: active), and in which it is called. call_s: mean duration of a call,
-    None where unknown. caller, callee: None without call paths, or where there is none in the program.
+    specific: part of its shares in all phases that is in this one. intervals: of the phase. present: those in which it
+    is on the stack or called (from self time: active). called: those in which it is called. call_s: mean duration of a
+    call, None where unknown. caller, callee: None without call paths, or where there is none in the program.
     """
 
     heartbeat: int

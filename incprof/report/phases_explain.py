@@ -57,7 +57,8 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     if why.less and (why.one is None or why.less.k != 1):
         lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
     if why.one and result.k_clusters > 1:
-        lines.append(f"k = 1, asked first, would leave {_left(why.one, result)}")
+        first = ", tried first," if result.method == "robust" else ""
+        lines.append(f"k = 1{first} would leave {_left(why.one, result)}")
     if why.more:
         lines.append(f"k = {why.more.k} would leave {_left(why.more, result)}")
     votes = [f"{RULE_NAMES.get(rule, rule)} {k if k is not None else '-'}" for rule, k in result.votes.items()]

@@ -31,7 +31,7 @@ def _holds(why: SiteEvidence) -> str:
 def _caller(why: SiteEvidence) -> list[str]:
     """Say why not its caller."""
     if not why.from_paths:
-        return ["not its caller: without call paths nobody knows it"]
+        return ["not its caller: self time alone does not tell who that is"]
     if why.caller is None:
         return ["not its caller: nothing in the program calls it"]
     return [f"not its caller {shorten(why.caller.function, NAME_ROOM)}: {_why_not_caller(why.caller)}"]
