@@ -20,6 +20,7 @@ VERBS = {
     "phases": ("incprof.commands.phases", "find the phases of a recorded run"),
     "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
     "instrument": ("incprof.commands.instrument", "put heartbeats into the source, or take them out"),
+    "report": ("incprof.commands.report", "write a page on a recorded run, to look at in a browser"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),

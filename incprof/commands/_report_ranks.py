@@ -1,0 +1,72 @@
+"""Every rank of a run over time, for the heat map of a page."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+from incprof.commands._common import Libs, progress
+from incprof.errors import IncprofError
+
+if TYPE_CHECKING:
+    from incprof.analysis.rankmap import PhaseMixes, RankRow
+    from incprof.analysis.results import PhaseResult
+    from incprof.model import IntervalProfile, Run
+    from incprof.report.page_parts import RankMap
+
+
+def rank_map(
+    recorded: Run, profile: IntervalProfile, result: PhaseResult, *, libs: Libs, exe: str | None, jobs: int
+) -> RankMap | None:
+    """Read all ranks and give their time to the phases; None where there is one rank only."""
+    if len(recorded.ranks) < 2:
+        return None
+    from incprof.analysis.rankmap import MOST_BINS, agreement, own_row, phase_mixes
+    from incprof.analysis.timebins import time_bins
+    from incprof.report.page_parts import RankMap
+
+    bins = time_bins(profile, result.labels, MOST_BINS)
+    mixes = phase_mixes(profile, result, bins)
+    own = own_row(profile, mixes, bins)
+    others = [rank for rank in recorded.ranks if rank != own.rank]
+    rows, unread = {own.rank: own}, []
+    for rank, row in zip(others, _read(recorded, others, mixes, libs, exe, jobs), strict=True):
+        if row is None:
+            unread.append(rank)
+        else:
+            rows[rank] = row
+    ordered = tuple(rows[rank] for rank in sorted(rows))
+    agreements = tuple(agreement(row, own) for row in ordered)
+    return RankMap(ordered, agreements, bins.start_s, bins.end_s, own.rank, tuple(unread))
+
+
+def _read(
+    recorded: Run, ranks: list[int], mixes: PhaseMixes, libs: Libs, exe: str | None, jobs: int
+) -> list[RankRow | None]:
+    """Read ranks one after the other, or in several processes; None for what cannot be read."""
+    work = partial(_row, recorded, mixes=mixes, libs=libs, exe=exe)
+    rows: list[RankRow | None] = []
+    with progress("reading ranks") as report:
+        if jobs == 1:
+            for done, rank in enumerate(ranks):
+                report(done, len(ranks))
+                rows.append(work(rank))
+            return rows
+        with ProcessPoolExecutor(jobs) as pool:
+            for done, row in enumerate(pool.map(work, ranks, chunksize=4)):
+                report(done, len(ranks))
+                rows.append(row)
+    return rows
+
+
+def _row(recorded: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | None) -> RankRow | None:
+    """Read one rank and keep no more of it than its row."""
+    from incprof.analysis.rankmap import rank_row
+    from incprof.readers import read_profile
+
+    try:
+        profile = read_profile(recorded, rank=rank, libs=libs, exe=exe, arcs=False)
+    except IncprofError:
+        return None
+    return rank_row(profile, mixes)

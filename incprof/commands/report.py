@@ -1,0 +1,72 @@
+"""Write a page on a recorded run: one HTML file that opens from disk, without a network.
+
+    incprof report gmon-app                                   # gmon-app.html
+    incprof report gmon-app --source . --heartbeats ekg-app -o app.html
+
+Phases over time, self time, call tree and flame graph of any stretch of the run or any phase, sites with their source,
+why there are so many phases, all ranks, heartbeats, and how good the recording is. docs/report.md explains the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TextIO
+
+from incprof.commands._common import add_run_arguments, exit_status, load, warn
+from incprof.commands._output import check_target, write_text
+from incprof.commands._phases import add_phase_arguments, check_phase_arguments
+from incprof.errors import PartialDataError, UsageError
+
+NAME = "report"
+LARGE = 5_000_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    add_run_arguments(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="the page (default: DIR.html); - is stdout")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_argument("--source", metavar="SRC", help="the program's source: lines around each site")
+    parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
+    parser.add_argument("--heartbeats", metavar="EKG-DIR", help="heartbeats to show under the phases")
+    parser.add_argument("--one-rank", dest="all_ranks", action="store_false", help="leave out the map of all ranks")
+    parser.add_argument("--full", action="store_true", help="sum nothing up: every interval, every call path")
+    add_phase_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, analyse, write."""
+    check_phase_arguments(args)
+    if args.allow_changed and args.source is None:
+        raise UsageError("--allow-changed needs --source")
+    target = args.output if args.output is not None else default_target(args.directory)
+    check_target(target, force=args.force, binary=False)
+    recorded, profile = load(args)
+    warn(profile.warnings)
+    beats, torn = None, False
+    if args.heartbeats is not None:
+        from incprof.commands._report_beats import beat_lanes
+
+        beats, torn = beat_lanes(args.heartbeats, profile)
+    from incprof.commands._report import gather
+    from incprof.report.page_html import page
+
+    text = page(gather(recorded, profile, beats, args), damaged=profile.damaged or torn)
+
+    def write(out: TextIO) -> None:
+        out.write(text)
+
+    write_text(target, write)
+    if target != "-":
+        size = len(text.encode())
+        print(f"incprof: {target}, {size / 1e6:.2g} MB", file=sys.stderr)
+        if size > LARGE:
+            print("incprof: browsers may take long to open it: leave out --full", file=sys.stderr)
+    return PartialDataError.exit_code if torn else exit_status(profile)
+
+
+def default_target(directory: str) -> str:
+    """Return the page's name: the run directory's, beside it."""
+    return os.path.normpath(directory) + ".html"

@@ -1,0 +1,98 @@
+// Colours that eyes of all kinds tell apart: phases in Okabe and Ito's, then the same with stripes; functions in Paul
+// Tol's "muted". Numbers and names stand beside every one of them.
+
+const PHASE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+const NO_PHASE = { light: "#c9cdcb", dark: "#4a5157" };
+const FUNCTION = {
+  light: ["#332288", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#999933", "#882255"],
+  dark: ["#7d78d8", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#2f9e57", "#c76bb8", "#a9a944", "#c0557f"],
+};
+const REST = { light: "#d6d9d8", dark: "#454c52" };
+
+const theme = { chosen: "system" };
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+
+function isDark() {
+  return theme.printing ? false : theme.chosen === "system" ? darkQuery.matches : theme.chosen === "dark";
+}
+
+function tone() {
+  return isDark() ? "dark" : "light";
+}
+
+function applyTheme() {
+  document.documentElement.dataset.theme = tone();
+}
+// Before anything is painted.
+applyTheme();
+
+function cssColour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function phaseColour(id) {
+  return id < 0 ? NO_PHASE[tone()] : PHASE[id % PHASE.length];
+}
+
+function striped(id) {
+  return id >= PHASE.length;
+}
+
+function functionColour(place) {
+  const colours = FUNCTION[tone()];
+  return colours[place % colours.length];
+}
+
+function restColour() {
+  return REST[tone()];
+}
+
+// Black or white, whichever is easier to read on a colour.
+function inkOn(colour) {
+  const parts = [1, 3, 5].map((at) => {
+    const c = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  });
+  const light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  return light > 0.2 ? "#101418" : "#ffffff";
+}
+
+// A fill for a canvas: a colour, or stripes of it.
+const stripes = new Map();
+function phaseFill(ctx, id) {
+  const colour = phaseColour(id);
+  if (id >= 0 && !striped(id)) return colour;
+  const key = `${colour}${id < 0}`;
+  if (!stripes.has(key)) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 8;
+    const pen = tile.getContext("2d");
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 8, 8);
+    pen.strokeStyle = id < 0 ? (isDark() ? "#5d666d" : "#b3b8b6") : "rgba(255,255,255,.6)";
+    pen.lineWidth = 2;
+    pen.beginPath();
+    for (const at of [-8, 0, 8]) {
+      pen.moveTo(at, 8);
+      pen.lineTo(at + 8, 0);
+    }
+    pen.stroke();
+    stripes.set(key, tile);
+  }
+  return ctx.createPattern(stripes.get(key), "repeat");
+}
+
+function paintChip(node, id) {
+  const colour = phaseColour(id);
+  const ink = inkOn(colour);
+  node.style.background = striped(id)
+    ? `repeating-linear-gradient(135deg, ${colour} 0 5px, color-mix(in srgb, ${colour} 55%, white) 5px 8px)`
+    : colour;
+  node.style.color = striped(id) ? "#101418" : ink;
+}
+
+// Little to much, even for eyes that see no colour: cividis.
+const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+function amountColour(part) {
+  return CIVIDIS[Math.max(0, Math.min(CIVIDIS.length - 1, Math.floor(part * CIVIDIS.length)))];
+}

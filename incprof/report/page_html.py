@@ -1,0 +1,168 @@
+"""The page on a run: one HTML file with its scripts, styles and data in it. Same parts, same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from incprof import __version__
+from incprof.analysis.results import Phase, Step
+from incprof.report.beat_words import seconds
+from incprof.report.page_json import embedded, page_data
+from incprof.report.page_names import clean, phase_names, short, where
+from incprof.report.page_parts import PageParts
+from incprof.report.page_words import count, data_quality, facts, percent, why_k
+from incprof.report.phases_text import duration
+from incprof.report.sites_rows import SiteRow
+
+# In the order in which they need each other.
+STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
+SCRIPTS = (
+    "uplot/uPlot.iife.min.js",
+    "format.js",
+    "colours.js",
+    "state.js",
+    "canvas.js",
+    "sums.js",
+    "tables.js",
+    "brush.js",
+    "ribbon.js",
+    "series.js",
+    "beats.js",
+    "flame.js",
+    "calltree.js",
+    "hottest.js",
+    "ranks.js",
+    "scores.js",
+    "main.js",
+)
+
+
+def page(parts: PageParts, *, damaged: bool = False) -> str:
+    """Return the page. damaged: a part of some input was left out."""
+    style = Markup("\n".join(asset(name) for name in STYLES))
+    script = Markup("(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "\n})();")
+    data = Markup(embedded(page_data(parts)))
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.globals.update(count=count, percent=percent, short=short, clean=clean, seconds=seconds)
+    return environment.get_template("page.html.j2").render(
+        style=style,
+        script=script,
+        data=data,
+        policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
+        "form-action 'none'",
+        version=__version__,
+        **_words(parts, damaged),
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a file that the page is made of."""
+    return files("incprof.report").joinpath("page", *name.split("/")).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """Return the source expression that allows an inline script or style, and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
+    """Return what stands on the page before any script runs."""
+    result = parts.result
+    names = phase_names(result.phases)
+    return {
+        "app": clean(parts.run.app, 80),
+        "run": parts.run,
+        "facts": facts(parts.run, parts.metadata),
+        "lead": _lead(parts, names),
+        "phases": [_phase(p, name) for p, name in zip(result.phases, names, strict=True)],
+        "steps": [(p.id, name, [_step(s) for s in p.steps]) for p, name in zip(result.phases, names, strict=True)],
+        "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
+        "sites": [_site(row) for row in parts.sites],
+        "refused": parts.refused,
+        "source": parts.source,
+        "why": why_k(result),
+        "scores": result.scores,
+        "chosen": result.k_clusters,
+        "quality": data_quality(parts.quality, parts.run, damaged),
+        "warnings": [clean(line, 400) for line in parts.warnings],
+        "ranks": parts.ranks,
+        "beats": parts.beats,
+        "joined": parts.timed.tree.joined,
+        "paths": parts.quality.reach_main is not None,
+        "whole": parts.whole,
+    }
+
+
+def _lead(parts: PageParts, names: list[str]) -> str:
+    """Return the run in one sentence."""
+    result = parts.result
+    if not result.phases:
+        return "No phase was found."
+    if len(result.phases) == 1:
+        return f"One phase over {duration(parts.run.duration_s)}: {names[0]}."
+    order = sorted(zip(result.phases, names, strict=True), key=lambda item: (-item[0].app_pct, item[0].id))
+    said = ", ".join(f"{name} {phase.app_pct:.0f} %" for phase, name in order[:4])
+    more = ", ..." if len(order) > 4 else ""
+    return f"{count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."
+
+
+def _phase(phase: Phase, name: str) -> dict[str, Any]:
+    """Return a row of the table of phases."""
+    confidence = getattr(phase, "confidence", None)
+    return {
+        "id": phase.id,
+        "name": name,
+        "time": duration(phase.seconds),
+        "share": round(phase.app_pct, 1),
+        "intervals": phase.intervals,
+        "confidence": None if confidence is None else percent(confidence),
+        "functions": [(short(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
+        "sites": [
+            f"{short(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
+            for s in phase.sites
+        ],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    """Return a row of the steps of a phase."""
+    period = seconds(step.period_s) if step.period_s is not None else ""
+    if period and step.every is not None and step.every > 1:
+        period += f", every {step.every}th"
+    return {
+        "name": short(step.function.name),
+        "full": clean(step.function.name),
+        "kind": step.kind,
+        "order": step.order,
+        "share": round(100 * step.share, 1),
+        "calls": step.calls,
+        "mean": seconds(step.mean_s) if step.calls else "",
+        "period": period,
+        "where": where(step.file, step.line),
+    }
+
+
+def _site(row: SiteRow) -> dict[str, Any]:
+    """Return a site with its lines of source."""
+    return {
+        "heartbeat": row.heartbeat,
+        "name": short(row.function),
+        "full": clean(row.function),
+        "kind": row.kind,
+        "phases": row.phases,
+        "phase_pct": row.phase_pct,
+        "where": f"{clean(row.file)}:{row.line}" if row.file is not None else "",
+        "note": clean(row.note) if row.note else "",
+        "excerpt": row.excerpt,
+    }

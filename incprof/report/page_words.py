@@ -1,0 +1,131 @@
+"""Sentences of a page: why so many phases, how the recording is, figures with units."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from incprof.analysis.quality import Quality
+from incprof.analysis.results import KScore, PhaseResult, RunSummary
+from incprof.model import Metadata
+from incprof.report.page_names import clean
+from incprof.report.phases_text import duration
+
+RULES = {
+    "noise_floor": "the noise floor",
+    "silhouette": "the silhouette",
+    "elbow": "the elbow of the inertia",
+    "user": "--k",
+}
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 phase", "12 345 phases"."""
+    digits = f"{number:,}".replace(",", "\u202f")
+    return f"{digits} {noun}" if number == 1 else f"{digits} {noun}s"
+
+
+def percent(part: float | None) -> str:
+    """Return a share of 1 as percent."""
+    return "-" if part is None else f"{100 * part:.1f} %" if part >= 0.0005 or not part else "< 0.1 %"
+
+
+def facts(run: RunSummary, metadata: Metadata) -> list[tuple[str, str]]:
+    """Return what was recorded, as pairs of a word and its value."""
+    raw = metadata.raw
+    out = [("Duration", duration(run.duration_s))]
+    out.append(("Intervals", f"{count(run.intervals, 'interval').split()[0]} of {run.interval_s:g} s"))
+    out.append(("Rank", f"{run.rank} of {count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
+    argv = raw.get("argv")
+    if isinstance(argv, list) and argv:
+        out.append(("Command", clean(" ".join(map(str, argv)), 200)))
+    if isinstance(host := raw.get("host"), str) and host:
+        out.append(("Host", clean(host, 80)))
+    begun = raw.get("start_unix_ns")
+    if isinstance(begun, int) and 0 < begun < 4102444800 * 10**9:
+        out.append(("Begun", datetime.fromtimestamp(begun // 10**9, UTC).strftime("%Y-%m-%d %H:%M UTC")))
+    return out
+
+
+def why_k(result: PhaseResult) -> list[str]:
+    """Return why there are as many phases, a sentence each."""
+    out = []
+    chosen = next((score for score in result.scores if score.k == result.k_clusters), None)
+    if result.rule == "user":
+        out.append(f"You asked for {count(result.k, 'phase')} with --k.")
+    else:
+        out.append(f"{count(result.k_clusters, 'cluster')}: chosen by {RULES.get(result.rule, result.rule)}.")
+    if chosen is not None:
+        out.extend(_of_score(chosen, result.rule))
+    votes = [
+        f"{RULES.get(rule, rule.replace('_', ' '))} {'none' if k is None else k}"
+        for rule, k in sorted(result.votes.items())
+    ]
+    if votes:
+        out.append("Each rule by itself would take: " + ", ".join(votes) + ".")
+    merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
+    if merged > 0 and result.rule != "user":
+        out.append(f"{count(merged, 'cluster')} became part of another phase or too small to be one.")
+    if any(phase.off_cpu for phase in result.phases):
+        out.append("One phase is waiting: intervals with next to no CPU time, found before clustering.")
+    again = getattr(result, "k_again", None)
+    if again is not None:
+        out.append(f"{percent(again)} of the refits on some of the intervals give as many again.")
+    none = int((result.labels < 0).sum())
+    if none:
+        what = "lies" if none == 1 else "lie"
+        out.append(f"{count(none, 'interval')} {what} between phases or in none.")
+    return out
+
+
+def _of_score(score: KScore, rule: str) -> list[str]:
+    """Return what the chosen k's scores say."""
+    out = []
+    if score.noise_ratio is not None and rule == "noise_floor":
+        out.append(
+            f"It is the smallest number with which what is left is no more than counting samples explains "
+            f"(ratio {score.noise_ratio:.2f}; {count(score.misfits or 0, 'interval')} beyond it)."
+        )
+    if score.silhouette is not None:
+        how = "well" if score.silhouette >= 0.7 else "fairly well" if score.silhouette >= 0.4 else "hardly"
+        out.append(f"Clusters are {how} apart (silhouette {score.silhouette:.2f} of 1).")
+    out.append(f"Seeded starts agree by {score.stability:.2f} of 1.")
+    return out
+
+
+def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[str, str, str]]:
+    """Return rows of what, value, and "good", "fair" or "poor" (empty where there is nothing to judge)."""
+    rows: list[tuple[str, str, str]] = []
+
+    def add(what: str, value: str, verdict: str = "") -> None:
+        rows.append((what, value, verdict))
+
+    samples = count(found.samples, "sample")
+    if found.expected:
+        share = found.samples / found.expected
+        add("Samples", f"{samples}, {percent(share)} of what CPU time and rate come to", graded(1 - share, 0.05, 0.2))
+    else:
+        add("Samples", samples)
+    add("Lost", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
+    if found.cpu_s > 0:
+        own = f"{run.overhead_pct:.2g} % of the CPU time ({duration(found.own_s)})"
+        add("Recording itself", own, graded(run.overhead_pct, 2, 10))
+        add("CPU time", duration(found.cpu_s))
+    add("Off the CPU", f"{duration(found.off_cpu_s)} of thread time")
+    if found.threads:
+        add("Threads", str(found.threads))
+    if found.reach_main is None:
+        add("Call paths", "none: this recording has self times and calls only", "fair")
+    else:
+        add("Paths that reach main", percent(found.reach_main))
+        complete = found.complete or 0.0
+        add("Whole paths", percent(found.complete), graded(1 - complete, 0.02, 0.2))
+        add("Broken", count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
+        add("In libraries", percent(found.outside))
+        add("In unknown code", percent(found.unknown), graded(found.unknown or 0.0, 0.02, 0.2))
+    add("Damage", "a part of the file was left out" if damaged else "none", "poor" if damaged else "good")
+    return rows
+
+
+def graded(value: float, fair: float, poor: float) -> str:
+    """Return a verdict on a figure of which less is better."""
+    return "poor" if value > poor else "fair" if value > fair else "good"
