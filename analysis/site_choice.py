@@ -8,6 +8,7 @@ import numpy as np
 
 from incprof.analysis.features import Features
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
+from incprof.analysis.sites_cover import presence, sites_by_cover
 from incprof.analysis.sites_tree import by_phase, call_tree, sites_of_phase
 from incprof.model import IntArray, IntervalProfile
 
@@ -20,7 +21,7 @@ class SiteChooser:
     """
 
     def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool):
-        self._x = features.x
+        self._profile, self._x = profile, features.x
         self._act = activity(profile, literal=literal)
         self._tree = None if literal else call_tree(profile)
 
@@ -36,7 +37,7 @@ class SiteChooser:
         """
         k = int(labels.max(initial=-1)) + 1
         if self._tree is None:
-            return [[] if p == off_cpu else self._by_self_time(np.flatnonzero(labels == p), excluded) for p in range(k)]
+            return self._without_paths(labels, k, off_cpu, excluded)
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
         found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
         return [
@@ -54,6 +55,16 @@ class SiteChooser:
         labels = np.full(len(self._x), -1, dtype=np.int64)
         labels[members] = 0
         return frozenset(site.function for site in sites_of_phase(by_phase(self._tree, labels, 1), 0))
+
+    def _without_paths(
+        self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
+    ) -> Sequence[Sequence[Choice]]:
+        """Choose the sites of every phase literally as the paper does, or by the cheapest cover."""
+        members = [np.flatnonzero(labels == p) for p in range(k)]
+        if self._act.literal:
+            return [[] if p == off_cpu else self._by_self_time(members[p], excluded) for p in range(k)]
+        found = presence(self._profile, self._act, labels, k)
+        return [[] if p == off_cpu else sites_by_cover(self._act, found, members[p], p, excluded) for p in range(k)]
 
     def _by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
         """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""
