@@ -11,10 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from kneed import KneeLocator
 
-from incprof.analysis.features import BoolArray
 from incprof.analysis.kmeans import Fit
 from incprof.analysis.noise import chi2_quantile, effective_dimensions
-from incprof.model import FloatArray
+from incprof.model import BoolArray, FloatArray
 
 # Inertia up to this multiple of what sampling explains is nobody's phase.
 NOISE_SLACK = 1.3

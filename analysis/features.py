@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from incprof.analysis.mixes import chain_mixes
+from incprof.model import BoolArray as BoolArray
 from incprof.model import FloatArray, IntArray, IntervalProfile
-
-BoolArray = npt.NDArray[np.bool_]
 
 # An interval with less than this part of a usual interval's ticks says nothing about functions.
 IDLE_FRACTION = 0.03

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.chains import chain_ticks, fold_recursion, merge_call_sites
+from incprof.analysis.waits import filled_by_calls
 from incprof.model import IntArray, IntervalProfile
 
 # A chain that has, with what it calls, less of the run than this is counted for its caller,
@@ -34,7 +35,8 @@ def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
     ticks = csr_array(chain_ticks(profile, plain) @ move)
     if ticks.sum() < KNOWN * profile.self_s.sum() * profile.metadata.rate_hz:
         return None
-    inclusive = csr_array(ticks @ chains.ancestors())
+    ticks, unseen = filled_by_calls(profile, chains, ticks)
+    inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())
     total = np.asarray(inclusive.sum(axis=0)).ravel()
     in_interval = np.asarray(ticks.sum(axis=1)).ravel()
     inclusive.data /= np.repeat(in_interval, np.diff(inclusive.indptr))
@@ -42,8 +44,9 @@ def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
     keep = (total >= LEAST * total[0]) | (often >= SEVERAL)
     keep[0] = True
     own = _nearest_kept(keep, chains.parent)
-    gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(keep.sum())))
-    return csr_array(ticks @ gather), chains.function[keep]
+    own = np.concatenate([own, int(keep.sum()) + np.arange(len(unseen))])
+    gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(own.max()) + 1))
+    return csr_array(ticks @ gather), np.concatenate([chains.function[keep], unseen])
 
 
 def _nearest_kept(keep: np.ndarray, parent: IntArray) -> IntArray:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.features import BoolArray
-from incprof.model import FloatArray
+from incprof.model import BoolArray, FloatArray
 
 MAX_LAG = 8
 ENOUGH_TICKS = 50.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from incprof.analysis.choose_k import STRAY, misfits, sufficient
 from incprof.analysis.describe import describe_phases
-from incprof.analysis.features import BoolArray, Features, build_features
+from incprof.analysis.features import Features, build_features
 from incprof.analysis.judge import Judgement, judge
 from incprof.analysis.kmeans import MAX_K, Fit, by_first_appearance, fit_range
 from incprof.analysis.merge import merge_clusters
@@ -24,7 +24,7 @@ from incprof.analysis.segments import pooled
 from incprof.analysis.site_choice import SiteChooser
 from incprof.analysis.visits import fill_gaps, join_interruptions, without_mixtures
 from incprof.errors import NoDataError, UsageError
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 METHODS = ("robust", "paper")
 # Waiting is a phase when it is more than this part of the run.

@@ -10,6 +10,7 @@ from incprof.analysis.features import Features
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites_cover import presence, sites_by_cover
 from incprof.analysis.sites_tree import by_phase, call_tree, sites_of_phase
+from incprof.analysis.waits import who_was_called
 from incprof.model import IntArray, IntervalProfile
 
 
@@ -40,13 +41,20 @@ class SiteChooser:
             return self._without_paths(labels, k, off_cpu, excluded)
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
         found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
-        return [
+        chosen = [
             [
                 Choice(site.function, site.kind, site.share * int(intervals[p]))
                 for site in sites_of_phase(found, p, excluded)
             ]
             for p in range(k)
         ]
+        # A phase without a tick waits, and is known by its calls.
+        silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
+        for p in silent:
+            called = who_was_called(self._profile, np.flatnonzero(labels == p))
+            body = [(f, part) for f, part in called if (f, "body") not in excluded]
+            chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
+        return chosen
 
     def alone(self, members: IntArray) -> frozenset[int]:
         """Return the functions of the sites that some intervals (ascending) would get without any others."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.features import BoolArray
-from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, FloatArray, IntArray, IntervalProfile
+from incprof.analysis.chains import inlined_at
+from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ class _Namer:
         self.parent = profile.paths.parent.tolist()
         self.function = profile.paths.function.tolist()
         modules = profile.metadata.modules
+        self.inlined = inlined_at(profile)
         self.library = {m.id: Frame(f"[{os.path.basename(m.path)}]") for m in modules}
         self.known: dict[int, Stack] = {0: ()}
 
@@ -114,7 +115,8 @@ class _Namer:
             missing.append(node)
             node = self.parent[node]
         for child in reversed(missing):
-            self.known[child] = (*self.known[self.parent[child]], self._frame(self.function[child]))
+            inner = (self._frame(function) for function in self.inlined.get(child, ()))
+            self.known[child] = (*self.known[self.parent[child]], self._frame(self.function[child]), *inner)
         return self.known[missing[0]] if missing else self.known[node]
 
     def _frame(self, function: int) -> Frame:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.features import BoolArray
 from incprof.analysis.kmeans import by_first_appearance
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 # A phase has visits longer than this; what is shorter is a border or a step.
 SHORT = 2
@@ -40,8 +39,8 @@ def visits_of(labels: IntArray) -> Visits:
     """Return the visits of labels (n,), in order of time."""
     known = np.flatnonzero(labels >= 0)
     cluster = labels[known]
-    start = np.flatnonzero(np.concatenate([[True], cluster[1:] != cluster[:-1]])) if len(known) else known
-    stop = np.append(start[1:], len(known))
+    start = np.flatnonzero(np.diff(cluster, prepend=-1))
+    stop = np.append(start, len(known))[1:]
     return Visits(known[start], known[stop - 1] + 1, cluster[start], stop - start)
 
 
@@ -125,13 +124,13 @@ def _an_interruption(labels: IntArray) -> tuple[int, int] | None:
     visits, count = visits_of(labels), np.bincount(labels[labels >= 0])
     for cluster in np.argsort(count, kind="stable").tolist():
         mine = np.flatnonzero(visits.cluster == cluster)
-        if len(mine) < 2 or (visits.size[mine] <= SHORT).mean() < NEARLY_ALL:
-            continue
         inner = mine[(mine > 0) & (mine < len(visits.cluster) - 1)]
+        if len(inner) < 2 or (visits.size[mine] <= SHORT).mean() < NEARLY_ALL:
+            continue
         around = visits.cluster[inner - 1]
         same = around == visits.cluster[inner + 1]
         host = np.bincount(around[same], minlength=len(count))
-        if host.max(initial=0) >= NEARLY_ALL * len(mine):
+        if host.max(initial=0) >= NEARLY_ALL * len(inner):
             return cluster, int(host.argmax())
     return None
 

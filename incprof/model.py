@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 # Of any width: long tables from files take 8 or 32 bits a number where that is enough. Widen before you multiply.
 IntArray = npt.NDArray[np.signedinteger[Any]]
 
@@ -134,6 +135,22 @@ class PathTree:
 
 
 @dataclass(frozen=True)
+class Inlined:
+    """Inlined functions at the addresses of call paths: at node i function[first[i]:first[i + 1]], outermost first.
+
+    first: (p + 1,). function: (m,) indexes the profile's functions.
+    """
+
+    first: IntArray
+    function: IntArray
+
+    def nodes_of(self, function: int) -> IntArray:
+        """The path nodes that a function is inlined at, ascending; each once."""
+        places = np.flatnonzero(self.function == function)
+        return np.unique(np.searchsorted(self.first, places, side="right") - 1)
+
+
+@dataclass(frozen=True)
 class Samples:
     """The samples in time order; all shape (s,). `time_s` is since the start of the run, `weight` in ticks.
 
@@ -172,6 +189,7 @@ class IntervalProfile:
     self_s: sparse (n, f), seconds of self time (library time included, see the reader's `libs`).
     calls: sparse (n, f), calls of the function.
     paths, samples, arcs: empty where the input has none (gmon directories).
+    inlined: functions that have no frame of their own on the paths; None where they were not looked up.
     warnings: what was wrong with the input, a line each. damaged: data was dropped (exit code 5).
     """
 
@@ -187,6 +205,7 @@ class IntervalProfile:
     counters: Counters
     warnings: tuple[str, ...] = ()
     damaged: bool = False
+    inlined: Inlined | None = None
 
     @property
     def n_intervals(self) -> int:

@@ -18,8 +18,7 @@ from incprof.commands._output import check_target, write_bytes, write_text
 from incprof.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.features import BoolArray
-    from incprof.model import IntervalProfile, Run
+    from incprof.model import BoolArray, IntervalProfile, Run
 
 NAME = "export"
 FORMATS = ("gprof", "csv", "folded", "speedscope")

@@ -7,9 +7,8 @@ from typing import TextIO
 
 import numpy as np
 
-from incprof.analysis.features import BoolArray
 from incprof.analysis.stacks import Frame, StackSeries
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

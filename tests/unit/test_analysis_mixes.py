@@ -1,0 +1,80 @@
+"""Intervals as mixes of call chains, and those in which the program waits as what it called."""
+
+import numpy as np
+import pytest
+
+from incprof.analysis.features import build_features
+from incprof.analysis.mixes import chain_mixes
+from incprof.analysis.phases import find_phases
+from incprof.readers import open_run, read_profile
+from tests.unit.profiles import rows
+from tests.unit.streamwriter import Sample, StreamWriter
+
+FUNCTIONS = ["main", "solve", "build", "dot", "push", "save"]
+
+
+def recorded(tmp_path, *intervals):
+    """A profile of intervals ({path: ticks}, {(caller, callee): calls})."""
+    writer = StreamWriter(FUNCTIONS)
+    for ticks, calls in intervals:
+        writer.interval([Sample(path, weight=weight) for path, weight in ticks.items()], arcs=calls)
+    writer.end()
+    return read_profile(open_run(writer.save(tmp_path / "run")))
+
+
+def mix(profile):
+    """{innermost function: ticks} of each interval."""
+    ticks, functions = chain_mixes(profile)
+    names = ["" if f < 0 else profile.functions[f].name for f in functions]
+    return [{name: round(float(v), 3) for name, v in zip(names, row, strict=True) if v > 0} for row in ticks.toarray()]
+
+
+def test_the_same_function_below_two_callers_is_two_columns(tmp_path):
+    profile = recorded(tmp_path, *[({"main;solve;dot": 100}, {})] * 3, *[({"main;build;dot": 100}, {})] * 3)
+    ticks, functions = chain_mixes(profile)
+    dots = [i for i, f in enumerate(functions) if f >= 0 and profile.functions[f].name == "dot"]
+    assert ticks.toarray()[:, dots].tolist() == [[100, 0]] * 3 + [[0, 100]] * 3
+    assert find_phases(profile).k == 2
+
+
+def test_recursion_is_one_column_however_deep(tmp_path):
+    deep = {f"main{';solve' * depth}": 20 for depth in range(1, 6)}
+    assert mix(recorded(tmp_path, (deep, {}), (deep, {}))) == [{"solve": 100.0}] * 2
+
+
+def test_what_hardly_matters_is_counted_for_its_caller(tmp_path):
+    profile = recorded(tmp_path, *[({"main;solve": 99, "main;solve;push": 1}, {})] * 5)
+    assert mix(profile) == [{"solve": 100.0}] * 5
+    # A short phase matters, though it is a small part of the run.
+    rare = recorded(tmp_path / "b", *[({"main;solve": 100}, {})] * 300, *[({"main;build": 100}, {})] * 4)
+    assert mix(rare)[-1] == {"build": 100.0}
+
+
+def test_an_interval_of_waiting_looks_like_what_it_called(tmp_path):
+    busy = ({"main;solve": 60, "main;solve;dot": 40}, {("main", "solve"): 10})
+    silent = ({}, {("main", "solve"): 1})
+    unseen = ({}, {("main", "save"): 2, ("save", "push"): 50})
+    found = mix(recorded(tmp_path, busy, busy, silent, unseen))
+    assert found[2] == {"solve": pytest.approx(15.0), "dot": pytest.approx(10.0)}
+    assert found[3] == {"save": pytest.approx(25.0)}, "not what save() calls"
+
+
+def test_a_phase_without_a_tick_has_the_function_that_it_calls(tmp_path):
+    work = ({"main;solve": 100}, {("main", "solve"): 10})
+    wait = ({}, {("main", "save"): 3})
+    result = find_phases(recorded(tmp_path, *([work] * 8 + [wait] * 5) * 3))
+    assert result.labels.tolist() == ([0] * 8 + [1] * 5) * 3
+    assert [(s.function.name, s.kind) for s in result.phases[1].sites] == [("save", "body")]
+    assert not result.phases[1].off_cpu
+
+
+def test_waiting_without_a_call_is_waiting(tmp_path):
+    work = ({"main;solve": 100}, {("main", "solve"): 10})
+    result = find_phases(recorded(tmp_path, *([work] * 8 + [({}, {})] * 5) * 2))
+    assert [phase.off_cpu for phase in result.phases] == [False, True]
+
+
+def test_without_call_paths_functions_are_the_columns():
+    profile = rows("a=90 b=10", "a=40 b=60")
+    assert chain_mixes(profile) is None
+    assert np.allclose(build_features(profile, share=True).x, [[0.9, 0.1], [0.4, 0.6]])
