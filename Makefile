@@ -59,12 +59,13 @@ format: $(VENV)/.deps
 test: $(VENV)/.installed
 	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
 
-# Builds an example with -pg, records it, and shows its phases.
+# Builds an example with -pg, records it, shows its phases, and writes a page on the run.
 demo: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -C examples build/phases
 	@rm -rf build/demo && mkdir -p build/demo
 	$(BIN)/incprof record -i 0.25 -o build/demo/gmon -- examples/build/phases
 	$(BIN)/incprof phases build/demo/gmon
+	$(BIN)/incprof report build/demo/gmon --source examples -o build/demo/report.html
 
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/run.py

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from incprof.analysis.agreement_match import match
 from incprof.analysis.calltree import call_tree
 from incprof.analysis.foremost import self_series
 from incprof.analysis.quality import quality
@@ -53,7 +54,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         refused=answer.refused,
         source=args.source,
         ranks=ranks,
-        beats=beats,
+        beats=None if beats is None else with_phases(beats, result),
         warnings=(*profile.warnings, *result.warnings),
         whole=args.full,
     )
@@ -86,6 +87,13 @@ def sites_of(recorded: Run, profile: IntervalProfile, result: PhaseResult, args:
             allow_changed=args.allow_changed, cost=TYPICAL,
         )  # fmt: skip
     return described(result, sites, TYPICAL, args.source)
+
+
+def with_phases(beats: BeatLanes, result: PhaseResult) -> BeatLanes:
+    """Return the heartbeats with the phases that they stand for."""
+    found = match(result.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats]).of_phase
+    first = [next((phase for phase, own in enumerate(found) if i in own), None) for i in range(len(beats.beats))]
+    return replace(beats, phases=tuple(None if at is None else result.phases[at].id for at in first))
 
 
 def with_places(recorded: Run, profile: IntervalProfile, timed: Timed, exe: str | None) -> tuple[Function, ...]:

@@ -53,7 +53,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.globals.update(count=count, percent=percent, short=short, clean=clean, seconds=seconds)
+    environment.globals.update(count=count, percent=percent, short=short, clean=clean)
     return environment.get_template("page.html.j2").render(
         style=style,
         script=script,
@@ -137,7 +137,7 @@ def _phase(phase: Phase, name: str) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     """Return a row of the steps of a phase."""
-    period = seconds(step.period_s) if step.period_s is not None else ""
+    period = _time(step.period_s) if step.period_s is not None else ""
     if period and step.every is not None and step.every > 1:
         period += f", every {step.every}th"
     return {
@@ -147,10 +147,15 @@ def _step(step: Step) -> dict[str, Any]:
         "order": step.order,
         "share": round(100 * step.share, 1),
         "calls": step.calls,
-        "mean": seconds(step.mean_s) if step.calls else "",
+        "mean": _time(step.mean_s) if step.calls else "",
         "period": period,
         "where": where(step.file, step.line),
     }
+
+
+def _time(value: float) -> str:
+    """Return seconds with a unit, as the page's scripts write it."""
+    return seconds(value).replace(" us", " \u00b5s")
 
 
 def _site(row: SiteRow) -> dict[str, Any]:

@@ -141,12 +141,14 @@ def _ranks(found: RankMap) -> dict[str, Any]:
 def _beats(found: BeatLanes) -> dict[str, Any]:
     """Return a lane for each heartbeat: beats per second, mean duration, and what was in progress."""
     lanes = []
-    for beat, trace in zip(found.beats, found.traces, strict=True):
+    phases = found.phases or (None,) * len(found.beats)
+    for beat, trace, phase in zip(found.beats, found.traces, phases, strict=True):
         factor = beat.rate_factor
         lanes.append(
             {
                 "id": beat.id,
                 "name": clean(beat.name or f"id {beat.id}", 120),
+                "phase": phase,
                 "pulses": not beat.count and beat.pulses > 0,
                 "count": beat.count or beat.pulses,
                 "factor": factor,

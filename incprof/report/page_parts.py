@@ -54,6 +54,7 @@ class BeatLanes:
     """Heartbeats on the run's time axis. same: they are of the recorded process; offset_s: their start on the axis.
 
     left_out: heartbeats that are not shown. interval_s: of the heartbeats' own clock.
+    phases: the phase that each stands for, None where it stands for none.
     """
 
     directory: str
@@ -63,6 +64,7 @@ class BeatLanes:
     same: bool
     offset_s: float
     left_out: int
+    phases: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 // Heartbeats under the phases: a lane each, as high as its beats per second; hollow where beats are in progress.
 
-const LANE = 34;
+const LANE = 36;
 
 function startBeats() {
   const area = byId("beats");
@@ -16,7 +16,7 @@ function startBeats() {
     const time = timeOf(event.clientX - box.left, box.width);
     if (!lane || time < BEGIN || time > END) return hideTip();
     const at = lane.end.findIndex((end, i) => end > time && lane.start[i] <= time);
-    showTip(event, [lane.name, ...laneLines(lane, at)]);
+    showTip(event, [`${lane.name}${lane.phase === null ? "" : `, phase ${lane.phase}`}`, ...laneLines(lane, at)]);
   });
   area.addEventListener("pointerleave", hideTip);
   fallback("beats", ["Heartbeat", "Beats", "Per second", "Mean", "Time in it", "1 of"], () =>
@@ -38,16 +38,16 @@ function drawBeats(plot, lanes) {
   lanes.forEach((lane, place) => {
     const floor = (place + 1) * LANE - 4;
     const most = lane.beats.reduce((a, b) => Math.max(a, b ?? 0), 0) || 1;
-    ctx.fillStyle = functionColour(place);
-    ctx.strokeStyle = functionColour(place);
+    ctx.fillStyle = lane.phase === null ? (isDark() ? "#6d767e" : "#a9b1b5") : phaseFill(ctx, lane.phase);
+    ctx.strokeStyle = lane.phase === null ? cssColour("--muted") : phaseColour(lane.phase);
     ctx.lineWidth = 1;
     lane.beats.forEach((beats, i) => {
       const from = Math.max(xOf(lane.start[i], width), left);
       const room = Math.min(xOf(lane.end[i], width), width - RIGHT) - from;
       if (room <= 0) return;
-      const height = ((beats ?? 0) / most) * (LANE - 10);
+      const height = ((beats ?? 0) / most) * (LANE - 14);
       if (beats) ctx.fillRect(from, floor - height, Math.max(room, 0.8), height);
-      else if (lane.open[i]) ctx.strokeRect(from, floor - (LANE - 10) / 2 + 0.5, Math.max(room, 1), (LANE - 10) / 2 - 1);
+      else if (lane.open[i]) ctx.strokeRect(from, floor - (LANE - 14) / 2 + 0.5, Math.max(room, 1), (LANE - 14) / 2 - 1);
     });
     ctx.strokeStyle = cssColour("--line");
     ctx.beginPath();
@@ -58,7 +58,7 @@ function drawBeats(plot, lanes) {
     font(ctx, 11);
     ctx.textAlign = "right";
     ctx.textBaseline = "top";
-    label(ctx, `${digits3(most)}/s`, width - RIGHT - 3, floor - LANE + 6);
+    label(ctx, `${brief(most)}/s`, width - RIGHT - 3, floor - LANE + 7);
   });
   shadeUnchosen(ctx, width, 0, lanes.length * LANE);
   drawTimeAxis(ctx, width, lanes.length * LANE);
@@ -74,7 +74,7 @@ function nameLane(ctx, name, floor, left) {
     ctx.fillStyle = cssColour("--ink");
     ctx.fillText(text, left - 12, floor - 6);
   } else {
-    label(ctx, text, left + 3, floor - LANE + 6);
+    label(ctx, text, left + 3, floor - LANE + 7);
   }
 }
 

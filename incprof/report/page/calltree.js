@@ -82,7 +82,7 @@ function treeRow(row, steps) {
   const line = el("tr", { role: "row", "data-node": node, "aria-level": level, "aria-setsize": row.set, "aria-posinset": row.place, tabindex: node === grid.at ? 0 : -1 });
   if (has) line.setAttribute("aria-expanded", String(grid.open.has(node)));
   const twist = el("span", { class: "twist", text: has ? (grid.open.has(node) ? "▾" : "▸") : "", "aria-hidden": "true" });
-  const name = el("td", { role: "gridcell", title: frame.full || frame.name }, twist, el("span", { text: node ? frame.name : chosenText() }));
+  const name = el("td", { role: "gridcell", title: frame.full || frame.name }, twist, el("span", { text: nodeName(node) }));
   name.style.paddingLeft = `${Math.min(level - 1, 40) * 14}px`;
   if (steps.has(frame.function)) name.append(el("span", { class: "step", text: " ● step", title: "repeated by the phase's long-lived driver" }));
   if (frame.where) name.append(el("span", { class: "where", text: frame.where }));

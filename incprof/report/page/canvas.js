@@ -26,7 +26,7 @@ function fit(plot, height) {
 const RIGHT = 14;
 function gutter() {
   const width = byId("timeline").clientWidth;
-  return width < 560 ? 40 : width < 1000 ? 96 : 150;
+  return width < 560 ? 40 : width < 1000 ? 96 : 160;
 }
 
 function xOf(time, width) {

@@ -43,7 +43,7 @@ function flameLines(node) {
   const frame = frameOf(node);
   const number = callsText(frame.function, calls);
   return [
-    frame.full || frame.name,
+    node ? frame.full || frame.name : chosenText(),
     frame.where || "",
     `${seconds(total[node])}, ${percent(total[node] / all)}; ${seconds(own[node])} of it in itself`,
     number ? `${number} calls` : "",
@@ -125,7 +125,7 @@ function drawBox(ctx, box) {
   ctx.globalAlpha = flame.find && !hit ? 0.5 : 1;
   if (box.width > 34) {
     ctx.fillStyle = inkOn(colour);
-    ctx.fillText(fitted(ctx, frame.name, box.width - 10), box.x + 5, box.row * ROW + ROW / 2);
+    ctx.fillText(fitted(ctx, nodeName(box.node), box.width - 10), box.x + 5, box.row * ROW + ROW / 2);
   }
   ctx.globalAlpha = 1;
   return hit;

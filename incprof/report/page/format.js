@@ -9,6 +9,12 @@ function digits3(value) {
   return String(Number(value.toPrecision(3)));
 }
 
+// At most four signs and a letter: 1.05 M.
+function brief(value) {
+  if (value >= 999500) return `${digits3(value / 1e6)} M`;
+  return value >= 9995 ? `${digits3(value / 1e3)} k` : digits3(value);
+}
+
 function group(whole) {
   return String(whole).replace(/\B(?=(\d{3})+(?!\d))/g, NARROW);
 }

@@ -14,6 +14,10 @@ function frameOf(node) {
   return TREE.frames[TREE.frame[node]];
 }
 
+function nodeName(node) {
+  return node ? frameOf(node).name : chosenText();
+}
+
 function cellChosen(cell) {
   const bin = DATA.cells.bin[cell] * STEP;
   if (bin < state.from || bin >= state.to) return false;

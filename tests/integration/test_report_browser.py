@@ -1,0 +1,243 @@
+"""The page on a run as a browser shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from incprof.cli import main
+from tests.integration.browser import started
+from tests.unit.ekgfiles import EkgFile, beats
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import Sample, StreamWriter
+
+HOSTILE = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "a&amp b\u2028c"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with started() as found:
+        yield found
+
+
+def report(run: Path, *args: object) -> Path:
+    target = run.parent / f"{run.name}.html"
+    assert main(["report", str(run), "-o", str(target), "--force", *map(str, args)]) in (0, 5)
+    return target
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """main calls solve for 10 s, then write_out for 10 s."""
+    return report(two_phase_run(tmp_path_factory.mktemp("plain") / "run"))
+
+
+def test_it_opens_from_disk_without_a_network(browser, plain):
+    with browser.open(plain) as seen:
+        assert seen.messages == []
+        assert seen.requests == [plain.as_uri()]
+        assert all(number > 2 for number in seen.colours().values()), seen.colours()
+        assert set(seen.colours()) == {"ribbon", "series", "flame", "scores"}
+        assert "2 phases over 20 s: solve 50 %, write_out 50 %." in seen.texts(".lead")
+
+
+def test_every_plot_has_a_table(browser, plain):
+    with browser.open(plain) as seen:
+        assert seen.open_table("ribbon") == [["0 solve", "0", "10", "10"], ["1 write_out", "10", "20", "10"]]
+        rows = seen.open_table("series")
+        assert len(rows) == 20
+        assert rows[0][0] == "0"
+        # 890 of the 2 000 ticks, and 100 below it in libm.
+        solve = next(row for row in seen.open_table("flame") if row[0] == "main > solve".replace(">", "\u203a"))
+        assert solve == ["main \u203a solve", "8.89 s", "9.89 s", "49.7 %"]
+
+
+def functions_in_flame(seen) -> set[str]:
+    return {row[0].split(" \u203a ")[-1] for row in seen.open_table("flame")}
+
+
+def test_brushing_with_the_mouse_filters_what_is_below(browser, plain):
+    with browser.open(plain) as seen:
+        assert {"solve", "write_out"} <= functions_in_flame(seen)
+        box = seen.page.locator("#ribbon").bounding_box()
+        y = box["y"] + 20
+        seen.page.mouse.move(box["x"] + box["width"] * 0.97, y)
+        seen.page.mouse.down()
+        seen.page.mouse.move(box["x"] + box["width"] * 0.7, y, steps=4)
+        seen.page.mouse.up()
+        seen.settle()
+        assert "solve" not in functions_in_flame(seen)
+        assert "write_out" in functions_in_flame(seen)
+        assert "write_out" in " ".join(seen.texts("#tree tbody tr"))
+        assert "solve" not in " ".join(seen.texts("#tree tbody tr"))
+        assert "solve" not in " ".join(seen.texts("#hottest tbody tr"))
+        seen.page.click("#clear")
+        seen.settle()
+        assert {"solve", "write_out"} <= functions_in_flame(seen)
+
+
+def test_brushing_with_a_finger(browser, plain):
+    with browser.open(plain, has_touch=True) as seen:
+        box = seen.page.locator("#ribbon").bounding_box()
+        client = seen.page.context.new_cdp_session(seen.page)
+        for kind, part in (("touchStart", 0.3), ("touchMove", 0.25), ("touchMove", 0.2), ("touchEnd", None)):
+            points = [] if part is None else [{"x": box["x"] + box["width"] * part, "y": box["y"] + 20}]
+            client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        seen.settle()
+        assert "solve" in functions_in_flame(seen)
+        assert "write_out" not in functions_in_flame(seen)
+
+
+def test_brushing_and_choosing_with_the_keyboard(browser, plain):
+    with browser.open(plain) as seen:
+        seen.page.locator(".handle").first.focus()
+        seen.page.keyboard.press("Shift+ArrowRight")
+        seen.settle()
+        assert seen.page.locator("#range-from").input_value() == "10"
+        assert "solve" not in functions_in_flame(seen)
+        seen.page.locator(".handle").first.focus()
+        seen.page.keyboard.press("Escape")
+        seen.settle()
+        assert "solve" in functions_in_flame(seen)
+        seen.page.locator("#phase-choice button").nth(1).focus()
+        seen.page.keyboard.press("Enter")
+        seen.settle()
+        assert "write_out" not in functions_in_flame(seen)
+        seen.page.fill("#range-from", "15")
+        seen.page.keyboard.press("Tab")
+        seen.settle()
+        assert seen.texts("#selected") == ["0 s of CPU time in phase 0 solve, 15 to 20 s"]
+
+
+def test_flame_graph_and_tree_by_keyboard(browser, plain):
+    with browser.open(plain) as seen:
+        seen.page.locator("#flame canvas").focus()
+        for _ in range(2):
+            seen.page.keyboard.press("ArrowDown")
+        seen.settle()
+        assert seen.texts("#flame-at")[0].startswith("solve \u00b7 ") or seen.texts("#flame-at")[0].startswith(
+            "write_out \u00b7 "
+        )
+        seen.page.keyboard.press("Enter")
+        seen.settle()
+        assert seen.page.locator("#flame-back").is_visible()
+        seen.page.keyboard.press("Escape")
+        seen.settle()
+        assert not seen.page.locator("#flame-back").is_visible()
+        row = seen.page.locator("#tree tbody tr").first
+        row.focus()
+        seen.page.keyboard.press("ArrowLeft")
+        assert seen.page.locator("#tree tbody tr").count() == 1
+        seen.page.keyboard.press("ArrowRight")
+        assert seen.page.locator("#tree tbody tr").count() > 1
+        assert seen.page.locator("#tree tr[tabindex='0']").count() == 1
+
+
+def test_what_can_be_reached_by_tab_shows_where_it_is(browser, plain):
+    with browser.open(plain) as seen:
+        reached = set()
+        for _ in range(40):
+            seen.page.keyboard.press("Tab")
+            reached.add(seen.page.evaluate("document.activeElement.id || document.activeElement.className"))
+        assert {"theme", "clear", "range-from", "handle", "flame-find"} <= reached
+
+
+def test_names_that_are_markup_are_text(browser, tmp_path):
+    writer = StreamWriter(["main", *HOSTILE], app="</title><script>alert(2)</script>", host="<b>", argv=["a", "<i>x"])
+    for i in range(20):
+        name = HOSTILE[i * len(HOSTILE) // 20]
+        writer.interval([Sample(f"main;{name}", weight=95), Sample("main", weight=5)], arcs={("main", name): 1})
+    writer.end()
+    page = report(writer.save(tmp_path / "run"))
+    with browser.open(page) as seen:
+        assert seen.messages == []
+        assert seen.requests == [page.as_uri()]
+        assert seen.page.evaluate("document.scripts.length") == 2
+        assert seen.page.evaluate("document.images.length") == 0
+        assert seen.page.locator("b, i:not(.amount i)").count() == 0
+        shown = " ".join(seen.texts("#hottest tbody tr"))
+        assert "<script>alert(1)</script>" in shown
+        assert "</script>" in shown.replace("<script>alert(1)</script>", "")
+        assert "<img src=x onerror=alert(1)>" in shown
+        assert all(number > 2 for number in seen.colours().values())
+
+
+@pytest.mark.parametrize("width", [360, 1920])
+def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
+    long = "a_namespace_of_some_length::a_class_with_a_name::" + "a_function_of_a_very_long_name" * 3
+    writer = StreamWriter(["main", "solve", long], argv=["/a/very/long/path/" + "x" * 200])
+    for i in range(30):
+        writer.interval([Sample(f"main;{'solve' if i < 15 else long}", weight=100)])
+    writer.end()
+    page = report(writer.save(tmp_path / "run"))
+    for scheme in ("light", "dark"):
+        with browser.open(page, width=width, color_scheme=scheme) as seen:
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+            assert seen.messages == []
+            outside = seen.page.evaluate(
+                """() => [...document.querySelectorAll("section, header, nav, .plot, .plot canvas, h1, h2, h3, p")]
+                    .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 90))"""
+            )
+            assert outside == []
+
+
+def test_dark_light_and_paper(browser, plain):
+    with browser.open(plain, color_scheme="dark") as seen:
+        assert seen.page.evaluate("document.documentElement.dataset.theme") == "dark"
+        dark = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        seen.page.click("#theme")
+        assert seen.page.evaluate("document.documentElement.dataset.theme") == "light"
+        assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+        assert seen.page.pdf().startswith(b"%PDF")
+        assert seen.messages == []
+
+
+def test_heartbeats_lie_on_the_same_axis(browser, tmp_path):
+    run = two_phase_run(tmp_path / "run")
+    file = EkgFile().beat(1, "solve:loop").beat(2, "other")
+    for i in range(20):
+        file.interval(beats(0, 1 if i < 10 else 2, [10**6] * (5 + i)))
+    file.end()
+    (tmp_path / "ekg").mkdir()
+    (tmp_path / "ekg" / "rank-00000.ekg").write_bytes(file.data)
+    page = report(run, "--heartbeats", tmp_path / "ekg")
+    with browser.open(page) as seen:
+        assert seen.messages == []
+        assert seen.colours()["beats"] > 2
+        assert [row[:2] for row in seen.open_table("beats")] == [["solve:loop", "95"], ["other", "195"]]
+        width = seen.page.evaluate("document.querySelector('#beats canvas').clientWidth")
+        assert width == seen.page.evaluate("document.querySelector('#ribbon canvas').clientWidth")
+
+
+def test_512_ranks(browser, tmp_path):
+    page = report(two_phase_run(tmp_path / "run", intervals=6, ranks=range(512)))
+    assert page.stat().st_size < 5_000_000
+    with browser.open(page) as seen:
+        assert seen.messages == []
+        assert seen.colours()["ranks"] > 2
+        rows = seen.open_table("ranks")
+        assert len(rows) == 512
+        assert rows[511][:2] == ["511", "100.0 %"]
+        seen.page.select_option("#ranks-colour", "busy")
+        seen.settle()
+        seen.page.locator("#ranks canvas").focus()
+        seen.page.keyboard.press("ArrowDown")
+        assert seen.texts("#ranks-at")[0].startswith("rank 1 \u00b7 ")
+
+
+def test_one_interval(browser, tmp_path):
+    writer = StreamWriter()
+    writer.interval([Sample("main;solve", weight=90)])
+    writer.end()
+    with browser.open(report(writer.save(tmp_path / "run"))) as seen:
+        assert seen.messages == []
+        assert seen.colours()["ribbon"] > 2
+        assert seen.open_table("ribbon") == [["0 solve", "0", "1", "1"]]
+
+
+def test_the_data_is_json(plain):
+    text = plain.read_text()
+    data = text.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    assert json.loads(data)["run"]["app"] == "app"

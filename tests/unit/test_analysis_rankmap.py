@@ -1,0 +1,69 @@
+import numpy as np
+
+from incprof.analysis.phases import find_phases
+from incprof.analysis.quality import quality
+from incprof.analysis.rankmap import agreement, own_row, phase_mixes, rank_row
+from incprof.analysis.timebins import time_bins
+from incprof.readers import open_run, read_profile
+from tests.unit.profiles import rows
+from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
+
+
+def mixes_of(profile, most=240):
+    result = find_phases(profile)
+    bins = time_bins(profile, result.labels, most)
+    mixes = phase_mixes(profile, result, bins)
+    return mixes, own_row(profile, mixes, bins)
+
+
+def test_another_rank_is_in_the_phase_that_it_looks_like():
+    mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
+    # The functions are in another order there, some are new, and it switches later.
+    other = rank_row(rows(*["Z=5 a=80 b=1"] * 14, *["Z=5 b=90"] * 6), mixes)
+    assert other.label.tolist() == [0] * 14 + [1] * 6
+    assert agreement(other, own) == 16 / 20
+    assert agreement(own, own) == 1.0
+
+
+def test_what_is_like_no_phase_has_none_and_a_shorter_rank_ends():
+    mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
+    other = rank_row(rows(*["new=90"] * 5, *["b=90"] * 5), mixes)
+    assert other.label.tolist() == [-1] * 5 + [1] * 5 + [-2] * 10
+    assert agreement(other, own) == 0.0
+    assert other.busy.tolist() == [0.9] * 10 + [0.0] * 10
+
+
+def test_no_bin_in_common_is_no_agreement():
+    mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
+    assert agreement(rank_row(rows(*["new=90"] * 20), mixes), own) is None
+
+
+def test_ranks_that_tick_apart_leave_no_holes():
+    mixes, _ = mixes_of(rows(*["a=90 c=10"] * 40, *["b=95 c=5"] * 40))
+    profile = rows(*["a=90 c=10"] * 20, *["b=95 c=5"] * 20)
+    slow = type(profile)(**{**vars(profile), "start_s": profile.start_s * 2, "end_s": profile.end_s * 2})
+    inside = rank_row(slow, mixes).label
+    first, last = np.flatnonzero(inside >= 0)[[0, -1]]
+    assert (inside[first : last + 1] >= 0).all()
+    assert last - first > 70
+
+
+def test_quality_counts_what_was_lost_and_where_paths_begin(tmp_path):
+    writer = StreamWriter(["main", "worker", "solve"])
+    cut = ((65534, 0), (0, writer.address("solve")))
+    writer.interval([
+        Sample("main;solve", weight=50), Sample("worker;solve", weight=20), Sample(cut, weight=10),
+        Sample("main;solve", LIBRARY, weight=20), Sample("main", PROFILER, weight=25),
+    ], counters={7: 125, 9: 3, 10: 10})  # fmt: skip
+    writer.end()
+    found = quality(read_profile(open_run(writer.save(tmp_path / "run"))))
+    assert found.reach_main == 0.7
+    assert found.complete == 0.9
+    assert found.outside == 0.2
+    assert found.profiler == 25 / 125
+    assert found.unknown == 0.0
+
+
+def test_quality_of_gmon_files_has_no_paths():
+    found = quality(rows("a=90", "a=50 b=20"))
+    assert (found.samples, found.reach_main, found.complete, found.paths) == (160, None, None, 0)
