@@ -21,6 +21,7 @@ from incprof.analysis.merge import merge_clusters
 from incprof.analysis.noise import overdispersion, sampling_noise, transitions
 from incprof.analysis.results import PhaseResult
 from incprof.analysis.segments import pooled
+from incprof.analysis.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette
 from incprof.analysis.site_choice import SiteChooser
 from incprof.analysis.visits import fill_gaps, join_interruptions, without_mixtures
 from incprof.errors import NoDataError, UsageError
@@ -33,6 +34,8 @@ OFF_CPU_PHASE = 0.05
 STRAY_FROM = 20
 STRAY_SHARE = 0.002
 FEWEST = 2
+# Phases of a mix that wanders have silhouettes up to 0.3, phases of programs and of generated runs from 0.55 on.
+DISTINCT = 0.4
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,15 @@ def _one_phase_each(x: FloatArray, labels: IntArray, sites: Callable[[IntArray],
         count = int(labels.max(initial=-1)) + 1
         labels = merge_clusters(x, join_interruptions(without_mixtures(x, labels)), sites)
         if int(labels.max(initial=-1)) + 1 in (count, 0):
-            return labels
+            return labels if _distinct(x, labels) else np.minimum(labels, 0)
+
+
+def _distinct(x: FloatArray, labels: IntArray) -> bool:
+    """Tell whether phases are more than parts of a mix that wanders about."""
+    known = np.flatnonzero(labels >= 0)
+    known = known[evenly(len(known), SILHOUETTE_SAMPLE)]
+    value = silhouette(distances(x[known]), labels[known])
+    return value is None or value >= DISTINCT
 
 
 def _stray(x: FloatArray, fit: Fit, noise: FloatArray, rule: str) -> BoolArray:
