@@ -1,7 +1,7 @@
 """What a phase does in the source: the repeated children of its long-lived driver, from call paths.
 
 A step may take milliseconds and leave no mark in the self time of intervals; its share of the phase's call paths
-shows it. p path nodes, q distinct chains of functions, s samples.
+shows it. step_times.py says how they follow one another.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.chains import Chains, merge_call_sites
 from incprof.analysis.results import Step
+from incprof.analysis.step_times import Driven, with_times
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
 
 # The driver is the deepest function on the way from the start that holds this part of the phase.
@@ -34,21 +35,38 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
     label = np.where(samples.kind == PROFILER, -1, labels[profile.interval_of_samples()])
     out = []
     for phase in range(phases):
-        use = label == phase
+        use = np.flatnonzero(label == phase)
         own = np.bincount(
             chains.of_node[samples.node[use]], weights=samples.weight[use], minlength=len(chains.parent)
         ).astype(np.float64)
-        out.append(_steps_of(profile, chains, chains.inclusive(own), np.flatnonzero(labels == phase)))
+        out.append(_steps_of(profile, chains, chains.inclusive(own), np.flatnonzero(labels == phase), use))
     return out
 
 
-def _steps_of(profile: IntervalProfile, chains: Chains, total: FloatArray, members: IntArray) -> tuple[Step, ...]:
+def _steps_of(
+    profile: IntervalProfile, chains: Chains, total: FloatArray, members: IntArray, use: IntArray
+) -> tuple[Step, ...]:
     """Return the children of a phase's driver that take at least 2 % of it, largest first."""
     if not total[0] > 0:
         return ()
     calls = csr_array(profile.calls)[members]
     count = np.asarray(calls.sum(axis=0)).ravel()
     active = np.bincount(calls.indices[calls.data > 0], minlength=len(count))
+    driver, large = _driver_of(chains, total, active, members)
+    if not large:
+        # Nothing below the driver: it is what the phase does.
+        return (
+            (_step(profile, int(chains.function[driver]), total[[driver, 0]], count, active, members),)
+            if driver
+            else ()
+        )
+    large = sorted(large, key=lambda c: (-total[c], c))[:MAX_STEPS]
+    steps = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in large]
+    return tuple(with_times(profile, chains, Driven(driver, large, members, use), steps))
+
+
+def _driver_of(chains: Chains, total: FloatArray, active: IntArray, members: IntArray) -> tuple[int, list[int]]:
+    """Return the chain of the driver, and the chains of its children that are large."""
     driver = 0
     while True:
         below = [c for c in np.flatnonzero(chains.parent == driver).tolist() if c and chains.function[c] >= 0]
@@ -57,16 +75,8 @@ def _steps_of(profile: IntervalProfile, chains: Chains, total: FloatArray, membe
             c for c in large if total[c] >= MOST * total[0] and _lives_long(active, chains.function[c], members)
         ]
         if not nearly_all:
-            break
+            return driver, large
         driver = nearly_all[0]
-    if not large and driver:
-        large = [driver]
-    large.sort(key=lambda c: (-total[c], c))
-    rate = profile.metadata.rate_hz
-    return tuple(
-        _step(profile, int(chains.function[c]), float(total[c]), float(total[0]), count, active, members, rate)
-        for c in large[:MAX_STEPS]
-    )
 
 
 def _lives_long(active: IntArray, function: int, members: IntArray) -> bool:
@@ -75,24 +85,17 @@ def _lives_long(active: IntArray, function: int, members: IntArray) -> bool:
 
 
 def _step(
-    profile: IntervalProfile,
-    index: int,
-    ticks: float,
-    all_ticks: float,
-    count: IntArray,
-    active: IntArray,
-    members: IntArray,
-    rate: float,
+    profile: IntervalProfile, index: int, ticks: FloatArray, count: IntArray, active: IntArray, members: IntArray
 ) -> Step:
-    """Describe one step."""
+    """Describe one step by all calls of its function. ticks: its own, and those of the whole phase."""
     function, calls = profile.functions[index], int(count[index])
     return Step(
         index=index,
         function=function,
         kind="loop" if _lives_long(active, index, members) else "body",
-        share=ticks / all_ticks,
+        share=float(ticks[0] / ticks[1]),
         calls=calls,
-        mean_s=ticks / rate / calls if calls else ticks / rate,
+        mean_s=float(ticks[0]) / profile.metadata.rate_hz / max(calls, 1),
         file=function.file,
         line=function.line,
     )

@@ -1,0 +1,171 @@
+"""The order of steps that come once in each iteration, from what was seen of it.
+
+Two kinds of evidence are weighed together: pairs of samples that follow one another, whose distance in time is compared
+with the length of an iteration; and the ends of intervals, at which some steps have been called in the iteration
+under way and others have not. All orders are tried; one is the answer only where it explains what was seen far better
+than every other. m steps, which share an iteration; e pairs; s interval ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+from scipy.special import ndtr
+
+from incprof.model import FloatArray, IntArray
+
+# The answer's part of the probability of all orders. Evidence counts half: samples are not quite independent.
+SURE = 0.95
+WEIGHT = 0.5
+# Pairs further apart than this many iterations tell nothing.
+FURTHEST = 8.0
+# How much iterations may differ in length: each is tried. The last leaves nothing of the order.
+SCATTER = (0.01, 0.03, 0.1, 0.3)
+# Bins of an iteration, and classes of scatter that pairs are counted in.
+BINS = 128
+CLASSES = (0.02, 0.05, 0.1, 0.2, 0.4)
+# This part of what is seen may be anything.
+STRAY = 0.05
+# All orders of more steps are too many to try: the smallest are left out.
+MOST = 8
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Samples that follow one another.
+
+    first, second: (e,) their steps. lag: (e,) iterations between them. error: (e,) standard error of lag by
+    what is not known of the length of an iteration.
+    """
+
+    first: IntArray
+    second: IntArray
+    lag: FloatArray
+    error: FloatArray
+
+
+def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray) -> list[int]:
+    """Return steps in their order, from step 0 on; what is not in the answer has no order that could be told.
+
+    Args:
+        share: (m,) part of an iteration that each step takes. Step 0 is the one that `ahead` refers to.
+        pairs: of these steps.
+        ahead: (s, m) at the end of an interval: 1 where the step has been called since step 0, 0 where not, -1 unknown.
+    """
+    steps = np.argsort(-share[1:], kind="stable")[: MOST - 1] + 1
+    kept = [0, *np.sort(steps).tolist()]
+    while len(kept) > 2:
+        order = _best_order(share[kept], _of_steps(pairs, kept, len(share)), ahead[:, kept])
+        if order is not None:
+            return [kept[i] for i in order]
+        # Of the steps without an order, the smallest is seen least.
+        kept.remove(min(kept[1:], key=lambda step: (share[step], step)))
+    return kept
+
+
+def _of_steps(pairs: Pairs, kept: list[int], count: int) -> Pairs:
+    """Return the pairs of some steps, which get numbers from 0."""
+    number = np.full(count, -1)
+    number[kept] = np.arange(len(kept))
+    use = (number[pairs.first] >= 0) & (number[pairs.second] >= 0) & (pairs.lag <= FURTHEST)
+    return Pairs(number[pairs.first[use]], number[pairs.second[use]], pairs.lag[use], pairs.error[use])
+
+
+def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray) -> list[int] | None:
+    """Return the order that is far more likely than all others, None if there is none."""
+    part = share / share.sum()
+    rest = np.array(list(permutations(range(1, len(part)))))
+    orders = np.concatenate([np.zeros((len(rest), 1), dtype=np.int64), rest], axis=1)
+    seen = _from_ends(orders, part, ahead)
+    seen += _from_pairs(orders, part, pairs)
+    probability = np.exp(WEIGHT * (seen - seen.max()))
+    best = int(np.argmax(probability))
+    return orders[best].tolist() if seen[best] > 0 and probability[best] >= SURE * probability.sum() else None
+
+
+def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray) -> FloatArray:
+    """Return the log likelihood of each order, over chance, by what had been called at the ends of intervals."""
+    m = len(part)
+    bit = 1 << np.arange(m)
+    # The steps that have been called while the k-th one runs.
+    called = np.cumsum(bit[orders], axis=1)
+    out = np.zeros(len(orders))
+    patterns, count = np.unique(ahead[:, 1:], axis=0, return_counts=True)
+    for pattern, times in zip(patterns, count, strict=True):
+        known = int(bit[1:][pattern >= 0].sum())
+        if known:
+            fits = (called & known) == int(bit[1:][pattern == 1].sum())
+            likely = (fits * part[orders]).sum(axis=1)
+            chance = 0.5 ** int((pattern >= 0).sum())
+            out += times * np.log((1 - STRAY) * likely / chance + STRAY)
+    return out
+
+
+def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs) -> FloatArray:
+    """Return the log likelihood of each order, over chance, by pairs of samples.
+
+    It is that of the scatter of iterations that explains them best.
+    """
+    start = np.cumsum(part[orders], axis=1) - part[orders]
+    offset = np.empty_like(start)
+    np.put_along_axis(offset, orders, start, axis=1)
+    bins = np.rint(offset * BINS).astype(np.int64)
+    seen = _count_pairs(pairs, len(part))
+    out = np.zeros((len(SCATTER), len(orders)))
+    for i, j in np.argwhere(seen.any(axis=(0, 3, 4))).tolist():
+        out += _likelihoods(seen[:, i, j], part[i], part[j])[:, (bins[:, j] - bins[:, i]) % BINS]
+    best: FloatArray = out.max(axis=0)
+    return best
+
+
+def _count_pairs(pairs: Pairs, m: int) -> IntArray:
+    """Count pairs of samples, shape (scatters, m, m, classes, bins): by the parts of an iteration between them."""
+    classes = np.array(CLASSES)
+    phase = np.floor(np.mod(pairs.lag, 1.0) * BINS).astype(np.int64) % BINS
+    out = np.zeros((len(SCATTER), m, m, len(classes), BINS), dtype=np.int64)
+    for counts, scatter in zip(out, SCATTER, strict=True):
+        width = np.sqrt(scatter**2 * np.maximum(pairs.lag, 0.1) + pairs.error**2)
+        use = width <= classes[-1]
+        of_class = np.searchsorted(classes, width[use])
+        np.add.at(counts, (pairs.first[use], pairs.second[use], of_class, phase[use]), 1)
+    return out
+
+
+def _likelihoods(seen: IntArray, first: float, second: float) -> FloatArray:
+    """Return the log likelihood of the pairs of two steps over chance, shape (scatters, bins).
+
+    seen: (scatters, classes, bins) pairs. first, second: parts of an iteration that the steps take. Bin d of the
+    answer: the second step begins d bins after the first.
+    """
+    at = np.arange(BINS)
+    shift = np.mod((at + 0.5) / BINS + 0.5, 1.0) - 0.5
+    turned = (at[None, :] - at[:, None]) % BINS
+    out = np.zeros((len(seen), BINS))
+    for number, width in enumerate(CLASSES):
+        if seen[:, number].any():
+            meet = np.clip(_meeting(shift, first, second, width) / first, 0.0, 1.0)
+            out += seen[:, number] @ np.log((1 - STRAY) * meet / second + STRAY)[turned].T
+    return out
+
+
+def _meeting(shift: FloatArray, first: float, second: float, width: float) -> FloatArray:
+    """Return how much of [0, first) lies in [0, second) when it is moved by `shift` with an error of this deviation.
+
+    Of two uniform densities the overlap is a trapezium, made of four ramps; a ramp with an error is smooth. Everything
+    repeats with period 1.
+    """
+    total = np.zeros_like(shift)
+    for turn in (-1, 0, 1):
+        at = shift + turn
+        total += (
+            _ramp(at + first, width) - _ramp(at, width) - _ramp(at + first - second, width) + _ramp(at - second, width)
+        )
+    return total
+
+
+def _ramp(at: FloatArray, width: float) -> FloatArray:
+    """Return max(at, 0) with a normal error."""
+    smooth: FloatArray = at * ndtr(at / width) + width * np.exp(-0.5 * (at / width) ** 2) / np.sqrt(2 * np.pi)
+    return smooth
