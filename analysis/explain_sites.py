@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.explain_selftime import explain_selftime_site
+from incprof.analysis.explain_selftime import SelfTimeExplainer
 from incprof.analysis.features import Features
 from incprof.analysis.results import Phase, PhaseResult, Site
 from incprof.analysis.site_evidence import CalleeEvidence, CallerEvidence, RunnerUp, SiteEvidence
-from incprof.analysis.sites import activity
 from incprof.analysis.sites_tree import PhaseTree, by_phase, call_tree, sites_of_phase
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -23,11 +22,8 @@ def explain_sites(
     """Say of each site of each phase why it was chosen, in the order of `result.phases`."""
     tree = call_tree(profile) if result.method == "robust" else None
     if tree is None:
-        act = activity(profile, literal=result.method == "paper")
-        return tuple(
-            tuple(explain_selftime_site(profile, features, act, result, phase, site) for site in phase.sites)
-            for phase in result.phases
-        )
+        by_self_time = SelfTimeExplainer(profile, features, result)
+        return tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)
     off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
     labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
     found = by_phase(tree, labels, result.k)

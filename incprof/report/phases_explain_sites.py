@@ -21,10 +21,10 @@ def _holds(why: SiteEvidence) -> str:
     where = (
         f"holds {percent(why.share)} of the phase"
         if why.from_paths
-        else f"is active in {percent(why.share)} of the phase's intervals"
+        else f"runs in {percent(why.share)} of the phase's intervals"
     )
     if why.specific >= SPECIFIC:
-        return f"{where}, and belongs to it: {percent(why.specific)} of its share in all phases is here"
+        return f"{where}, and {percent(why.specific)} of its share in all phases is here"
     return f"{where}, the best there is: only {percent(why.specific)} of its share in all phases is here"
 
 
@@ -74,8 +74,7 @@ def _why_not_callee(why: SiteEvidence, callee: CalleeEvidence) -> str:
 
 def _kind(why: SiteEvidence) -> str:
     """Say why it is a body or a loop."""
-    runs = "runs" if why.from_paths else "is active"
-    times = f"called in {why.called} of the {count(why.present, 'interval')} in which it {runs}"
+    times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
     mean = "" if why.call_s is None else f", {_seconds(why.call_s)} a call"
     return f"body: {times}{mean}" if why.kind == "body" else f"loop: {times}: a call lasts longer than an interval"
 
