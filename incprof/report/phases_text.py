@@ -13,6 +13,7 @@ from incprof.analysis.ribbon import runs, sign, stretched
 from incprof.analysis.verdict import scatter, verdict
 from incprof.model import IntArray
 from incprof.report.phase_colours import style
+from incprof.report.steps_text import step_lines
 
 RULES = {
     "noise_floor": "noise floor",
@@ -26,8 +27,19 @@ RATE_OFF = 0.1
 ENOUGH = 100
 
 
-def write_text(run: RunSummary, result: PhaseResult, out: TextIO, *, width: int = 100, colour: bool = False) -> None:
-    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program)."""
+def write_text(
+    run: RunSummary,
+    result: PhaseResult,
+    out: TextIO,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    budget_pct: float | None = None,
+) -> None:
+    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program).
+
+    budget_pct: what the heartbeats may cost, if somebody asked.
+    """
     console = Console(
         file=out, width=max(width, 40), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
         markup=False, color_system="256" if colour else None, legacy_windows=False,
@@ -40,6 +52,8 @@ def write_text(run: RunSummary, result: PhaseResult, out: TextIO, *, width: int 
     _ribbon(console, run, result.labels)
     console.print()
     console.print(_site_table(result, console.width))
+    if budget_pct is not None and (beats := _beats(result, budget_pct)):
+        console.print(beats)
     console.print()
     for phase in result.phases:
         _functions(console, phase)
@@ -122,6 +136,20 @@ def _site_table(result: PhaseResult, width: int) -> Table:
     return table
 
 
+def _beats(result: PhaseResult, budget_pct: float) -> str | None:
+    """Return what the heartbeats are predicted to cost, where that is to be known: some are skipped, or it is too much."""
+    if result.beats_pct is None:
+        return None
+    skipped = {s.heartbeat: s for p in result.phases for s in p.sites if s.cost and s.cost.rate_factor > 1}
+    if not skipped and result.beats_pct <= budget_pct:
+        return None
+    text = f"heartbeats: {result.beats_pct:.2g} % predicted overhead"
+    if result.beats_pct > budget_pct:
+        text += f", more than the {budget_pct:g} % of --overhead"
+    factors = ", ".join(f"{n} only every {s.cost.rate_factor}th" for n, s in sorted(skipped.items()) if s.cost)
+    return text + (f"; {factors}" if factors else "")
+
+
 def _site_cells(site: Site, room: int) -> tuple[str, ...]:
     """Return the cells of a site after the phase."""
     return (
@@ -153,17 +181,8 @@ def _functions(console: Console, phase: Phase) -> None:
     for top in phase.functions[:TOP]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
         console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
-    _steps(console, phase)
-
-
-def _steps(console: Console, phase: Phase) -> None:
-    """Print what the phase repeats, unless that is what its functions say already."""
-    known = {top.function for top in phase.functions[:1]}
-    steps = [step for step in phase.steps[:TOP] if step.share >= 0.05]
-    if not steps or {step.function for step in steps} <= known:
-        return
-    parts = [f"{shorten(s.function.name, console.width // 4)} {100 * s.share:.1f} % ({s.kind})" for s in steps]
-    console.print(Text("      steps  " + ", ".join(parts)))
+    for line in step_lines(phase, console.width, shorten):
+        console.print(line, soft_wrap=True)
 
 
 def _scores(console: Console, result: PhaseResult) -> None:

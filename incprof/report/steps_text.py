@@ -1,0 +1,65 @@
+"""What a phase repeats, for people: the loop's driver and period, and its steps in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from incprof.analysis.results import Phase, Step
+from incprof.report.beat_words import seconds
+
+# Of steps without a period, the largest.
+TOP = 3
+LARGE = 0.05
+
+Shorten = Callable[[str, int], str]
+
+
+def step_lines(phase: Phase, width: int, shorten: Shorten) -> list[str]:
+    """Return the lines below a phase, none where its functions say already what it does.
+
+    width: columns. shorten: makes a name fit into some of them.
+    """
+    if len(phase.steps) < 2 and {step.function for step in phase.steps} <= {f.function for f in phase.functions[:1]}:
+        return []
+    timed = [step for step in phase.steps if step.period_s is not None]
+    if not timed:
+        return _untimed(phase, width, shorten)
+    period, driver = timed[0].period_s, timed[0].driver
+    name = shorten(driver.name, width - 40) if driver else "the driver"
+    about = "" if all(step.order for step in timed) else ", order known where there is a number"
+    if not any(step.order for step in timed):
+        about = ", order unknown"
+    return [
+        f"      {name} repeats every {seconds(period)}{about}",
+        *(_line(step, width, shorten) for step in in_order(phase)),
+    ]
+
+
+def in_order(phase: Phase) -> list[Step]:
+    """Return the steps in the order in which they come, those without one behind, largest first."""
+    return sorted(phase.steps, key=lambda step: (step.order or len(phase.steps) + 1, -step.share))
+
+
+def _line(step: Step, width: int, shorten: Shorten) -> str:
+    """Return one step: its place, share, duration, name, and how often it comes if not once in each iteration."""
+    place = "-" if step.order is None else str(step.order)
+    numbers = f"{place:>8} {100 * step.share:5.1f} %  {seconds(step.mean_s):>8}  "
+    return (numbers + shorten(step.function.name, width - len(numbers) - 20) + how_often(step)).rstrip()
+
+
+def how_often(step: Step) -> str:
+    """Return ", every 8th", ", 2 times", or nothing where a step comes once in each iteration."""
+    if step.period_s is None:
+        return f", {step.calls} calls"
+    if step.every is None or step.times is None:
+        return ""
+    if step.every > 1:
+        return f", in one of {step.every}"
+    return f", {step.times} times" if step.times > 1 else ""
+
+
+def _untimed(phase: Phase, width: int, shorten: Shorten) -> list[str]:
+    """Return the largest steps in a line."""
+    steps = [step for step in phase.steps[:TOP] if step.share >= LARGE]
+    parts = [f"{shorten(s.function.name, width // 4)} {100 * s.share:.1f} % ({s.kind})" for s in steps]
+    return ["      steps  " + ", ".join(parts)] if parts else []
