@@ -106,6 +106,11 @@ def choose_rate(runs: Executions, time: PhaseTime, phases: Sequence[int], cost: 
     return Rate(beats_hz, runs.basis, factor, overhead, too_often=True)
 
 
+def factors() -> list[int]:
+    """Return the rate factors that there are: 1, 2, 5, 10, 20, 50, ... up to MOST_SKIPPED."""
+    return list(_factors())
+
+
 def _factors() -> Iterator[int]:
     """Yield 1, 2, 5, 10, 20, 50, ... up to MOST_SKIPPED."""
     step = 1

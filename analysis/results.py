@@ -18,6 +18,15 @@ class FunctionShare:
 
 
 @dataclass(frozen=True)
+class SiteCost:
+    """Beats of a body site per second of its phase, the rate factor, and the predicted overhead with it in percent."""
+
+    beats_hz: float
+    rate_factor: int
+    overhead_pct: float
+
+
+@dataclass(frozen=True)
 class Site:
     """Where a heartbeat goes. `kind` is "body" or "loop".
 
@@ -25,6 +34,7 @@ class Site:
     paper's method, intervals that it covers and no site before it does.
 
     index: the function's column in the profile. file, line: the loop's hottest line or the function's first one.
+    cost: None where it is not known (a loop), or nobody asked.
     """
 
     heartbeat: int
@@ -35,6 +45,7 @@ class Site:
     app_pct: float
     file: str | None = None
     line: int | None = None
+    cost: SiteCost | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,7 @@ class PhaseResult:
     before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
+    beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
     """
 
     method: str
@@ -123,6 +135,7 @@ class PhaseResult:
     features: int
     warnings: tuple[str, ...] = ()
     k_again: float | None = None
+    beats_pct: float | None = None
 
 
 @dataclass(frozen=True)

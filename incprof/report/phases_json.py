@@ -36,6 +36,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "verdict": verdict(result),
         "scatter": rounded(scatter(result)),
         "k_again": rounded(result.k_again),
+        "beats_pct": rounded(result.beats_pct),
         "dispersion": rounded(result.dispersion),
         "features": result.features,
         "scores": [_score(score) for score in result.scores],
@@ -89,6 +90,9 @@ def _phase(phase: Phase) -> dict[str, object]:
                 "kind": site.kind,
                 "phase_pct": rounded(site.phase_pct),
                 "app_pct": rounded(site.app_pct),
+                "beats_hz": rounded(site.cost.beats_hz) if site.cost else None,
+                "rate_factor": site.cost.rate_factor if site.cost else None,
+                "overhead_pct": rounded(site.cost.overhead_pct) if site.cost else None,
                 "file": site.file,
                 "line": site.line,
             }

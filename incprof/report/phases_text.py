@@ -137,7 +137,7 @@ def _site_table(result: PhaseResult, width: int) -> Table:
 
 
 def _beats(result: PhaseResult, budget_pct: float) -> str | None:
-    """Return what the heartbeats are predicted to cost, where that is to be known: some are skipped, or it is too much."""
+    """Return what the heartbeats are predicted to cost, where some beats are skipped, or it is too much."""
     if result.beats_pct is None:
         return None
     skipped = {s.heartbeat: s for p in result.phases for s in p.sites if s.cost and s.cost.rate_factor > 1}

@@ -1,0 +1,119 @@
+"""Heartbeats that cost no more than a budget in all: predicted from counted calls, kept by rate factors.
+
+A body site beats once a call, and calls are counted. How often a loop is repeated is known only once the loop is found
+in the source (`incprof sites`), so loop sites are not counted here. f functions, k phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.phases import choose_again
+from incprof.analysis.rates import LITTLE, BeatCost, PhaseTime, factors, phase_time
+from incprof.analysis.results import Phase, PhaseResult, SiteCost
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+Key = tuple[int, str]
+# Sites that cannot be had cheaply are given up one by one; what replaces them may be dear as well.
+MOST_TRIES = 16
+
+
+@dataclass(frozen=True)
+class _Beats:
+    """Calls of each function in each phase, (k, f), and the time of the phases."""
+
+    calls: FloatArray
+    time: PhaseTime
+    cost: BeatCost
+
+    def overhead(self, function: int, factor: int) -> FloatArray:
+        """Return the predicted overhead of a body site in each phase, (k,), percent of the CPU time of the program."""
+        each = self.cost.pair_ns / factor + self.cost.skipped_ns * (1 - 1 / factor)
+        busy = self.time.cpu_s > 0
+        rate = np.divide(self.calls[:, function], self.time.cpu_s, out=np.zeros(len(busy)), where=busy)
+        overhead: FloatArray = 100e-9 * each * rate
+        return overhead
+
+
+def within_budget(
+    profile: IntervalProfile, result: PhaseResult, cost: BeatCost, budget_pct: float, *, move: bool = True
+) -> PhaseResult:
+    """Predict what the sites of a result cost, and keep the sum within a budget in the phase where it is largest.
+
+    The dearest site gets the next rate factor (2, 5, 10, 20, ...) as long as that helps. A site that costs too much
+    even when nearly all its beats are skipped gives way to the next best one.
+
+    Args:
+        profile: that the result is of.
+        result: phases and sites.
+        cost: of a beat.
+        budget_pct: percent of the CPU time that the program itself uses, positive.
+        move: whether sites may be given up, and beats skipped; otherwise costs are only predicted.
+    """
+    beats = _count(profile, result, cost)
+    excluded: set[Key] = set()
+    # Heartbeats are numbered anew: no place had a number that is remembered.
+    first = replace(result, phases=tuple(replace(phase, sites=()) for phase in result.phases))
+    for _ in range(MOST_TRIES):
+        factor, dearest = _factors_for(result, beats, budget_pct if move else np.inf)
+        if dearest is None:
+            return _told(result, beats, factor)
+        excluded.add((dearest, "body"))
+        result = choose_again(profile, first, excluded)
+    return _told(result, beats, _factors_for(result, beats, np.inf)[0])
+
+
+def _count(profile: IntervalProfile, result: PhaseResult, cost: BeatCost) -> _Beats:
+    """Count the calls of each phase."""
+    use = np.flatnonzero(result.labels >= 0)
+    gather = csr_array((np.ones(len(use)), (result.labels[use], use)), shape=(result.k, len(result.labels)))
+    calls = (gather @ csr_array(profile.calls).astype(np.float64)).toarray()
+    return _Beats(calls, phase_time(profile, result.labels), cost)
+
+
+def _bodies(result: PhaseResult) -> list[int]:
+    """Return the functions with a body site, ascending."""
+    return sorted({site.index for phase in result.phases for site in phase.sites if site.kind == "body"})
+
+
+def _factors_for(result: PhaseResult, beats: _Beats, budget_pct: float) -> tuple[dict[int, int], int | None]:
+    """Return the rate factor of each body site, and the dearest one where none helps; else None."""
+    steps = factors()
+    level = dict.fromkeys(_bodies(result), 0)
+    overhead = {function: beats.overhead(function, 1) for function in level}
+    while level:
+        total = np.sum(list(overhead.values()), axis=0)
+        worst = int(np.argmax(total))
+        if total[worst] <= budget_pct:
+            break
+        little = LITTLE * beats.cost.skipped_ns
+        able = [f for f in level if level[f] + 1 < len(steps) and beats.cost.pair_ns >= little * steps[level[f]]]
+        if not able:
+            return {}, max(level, key=lambda f: (overhead[f][worst], -f))
+        dearest = max(able, key=lambda f: (overhead[f][worst], -f))
+        level[dearest] += 1
+        overhead[dearest] = beats.overhead(dearest, steps[level[dearest]])
+    return {function: steps[at] for function, at in level.items()}, None
+
+
+def _told(result: PhaseResult, beats: _Beats, factor: dict[int, int]) -> PhaseResult:
+    """Give each site its predicted cost."""
+
+    def costed(phase: Phase) -> Phase:
+        wall = float(beats.time.wall_s[phase.id])
+        sites = []
+        for site in phase.sites:
+            if site.kind != "body" or site.index not in factor:
+                sites.append(site)
+                continue
+            overhead = float(beats.overhead(site.index, factor[site.index]).max(initial=0.0))
+            rate = float(beats.calls[phase.id, site.index]) / wall if wall > 0 else 0.0
+            sites.append(replace(site, cost=SiteCost(rate, factor[site.index], overhead)))
+        return replace(phase, sites=tuple(sites))
+
+    used: IntArray = np.array(_bodies(result), dtype=np.int64)
+    total = sum((beats.overhead(int(f), factor[int(f)]) for f in used), np.zeros(result.k))
+    return replace(result, phases=tuple(map(costed, result.phases)), beats_pct=float(np.max(total, initial=0.0)))
