@@ -19,6 +19,8 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 AGREE = 0.9
 # Fewer calls than this tell nothing about how regular they are.
 FEWEST = 3
+# A step may be called up to so many times in an iteration that is known by another one.
+SEVERAL = 4
 NONE = np.iinfo(np.int64).min // 2
 
 
@@ -109,9 +111,11 @@ def _reference(calls: IntArray, share: FloatArray, slack: int) -> int | None:
     often = np.flatnonzero(calls >= FEWEST)
     if not len(often):
         return None
-    together = np.abs(calls[often][:, None] - calls[often][None, :]) <= slack
-    # A loop is known by its number of steps, and by the time that they take.
-    weight = together.sum(axis=1) * (together * share[often]).sum(axis=1)
+    mine, theirs = calls[often][:, None], calls[often][None, :]
+    ratio = np.clip(np.rint(theirs / mine), 1, SEVERAL)
+    along = np.abs(theirs - ratio * mine) <= ratio * slack
+    # A loop is known by the number of its steps, some called several times, and by the time of those called once.
+    weight = along.sum(axis=1) * ((along & (ratio == 1)) * share[often]).sum(axis=1)
     best = np.lexsort((often, -share[often], -np.round(weight, 9)))[0]
     return int(often[best])
 

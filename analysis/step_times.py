@@ -94,7 +94,7 @@ def _order(found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence
     inlined: steps that are never called. Whether they come once in an iteration, their order shows.
     """
     once = np.flatnonzero((found.every == 1) & (found.times == 1) & (ticks > 0)).tolist()
-    if found.reference not in once:
+    if found.reference not in once or (len(once) == 1 and (found.times > 1).any()):
         return []
     one_after_another = len(once) <= 2 and not inlined
     those = [found.reference, *(i for i in [*once, *inlined] if i != found.reference)]
