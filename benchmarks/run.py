@@ -25,6 +25,7 @@ from benchmarks import (
     heartbeats,
     largecode,
     periods,
+    report,
     sample,
     selfanalyze,
 )
@@ -64,6 +65,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from dpd.benchmarks(bed)
     yield from periods.benchmarks(bed)
     yield from sample.benchmarks(bed)
+    yield from report.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
     name, program, long, short = _large_code(bed)

@@ -1,0 +1,258 @@
+import hashlib
+import json
+import os
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from incprof.analysis.calltree import ROOT_FRAME
+from incprof.cli import main
+from incprof.report.page_html import SCRIPTS, asset
+from incprof.report.page_json import embedded
+from incprof.report.page_names import clean, short
+from tests.unit.ekgfiles import simple_run
+from tests.unit.elfwriter import Symbol, write_elf
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import BASE, STEP, Sample, StreamWriter, arc, histogram
+
+
+def report(capsys, *args):
+    status = main(["report", *map(str, args)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+class Outline(HTMLParser):
+    """Elements that are not closed, and the text of those that name a section."""
+
+    VOID = ("meta", "input", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.heads, self.ids = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for key, value in attrs if key == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, (tag, self.getpos())
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "h2" and data.strip():
+            self.heads.append(data.strip())
+
+
+def outline(text):
+    found = Outline()
+    found.feed(text)
+    found.close()
+    assert found.open == []
+    assert len(found.ids) == len(set(found.ids))
+    return found
+
+
+def data_of(text):
+    return json.loads(text.split('id="data">')[1].split("</script>")[0])
+
+
+@pytest.fixture
+def run(tmp_path):
+    return two_phase_run(tmp_path / "run")
+
+
+def test_the_page_lies_beside_the_directory(run, tmp_path, capsys):
+    status, out, err = report(capsys, f"{run}/")
+    assert (status, out) == (0, "")
+    assert re.fullmatch(r"incprof: .*/run\.html, 0\.\d+ MB\n", err)
+    page = (tmp_path / "run.html").read_text()
+    wanted = ["Over time", "Phases", "Flame graph", "Step tree", "Steps of each phase", "Hottest functions", "Sites"]
+    assert outline(page).heads == [*wanted, "Why 2 phases", "Recording"]
+    status, _, err = report(capsys, run)
+    assert (status, err) == (2, f"incprof: {run}.html exists: give --force to replace it, or another name\n")
+    assert report(capsys, run, "--force")[0] == 0
+    assert (tmp_path / "run.html").read_text() == page
+
+
+def test_same_input_same_bytes(run, capsys, monkeypatch):
+    first = report(capsys, run, "-o", "-")[1]
+    monkeypatch.setenv("PYTHONHASHSEED", "77")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert report(capsys, run, "-o", "-")[1] == first
+    assert report(capsys, run, "-o", "-", "--jobs", "2")[1] == first
+
+
+def test_nothing_is_fetched_and_only_our_scripts_run(run, capsys):
+    page = report(capsys, run, "-o", "-")[1]
+    assert set(re.findall(r"""<[^>]* (?:src|href)=(\S+?)[ >]""", page.split("<script")[0])) == {'"#timeline"'}
+    assert "default-src 'none'; script-src 'sha256-" in page.replace("&#39;", "'")
+    assert page.count("<script") == 2
+    script = sum(len(asset(name)) for name in SCRIPTS)
+    assert script < 300_000
+
+
+def test_what_the_scripts_read(run, capsys):
+    data = data_of(report(capsys, run, "-o", "-")[1])
+    assert [phase["name"] for phase in data["phases"]] == ["solve", "write_out"]
+    assert data["time"]["label"] == [0] * 10 + [1] * 10
+    assert (data["time"]["start"][:2], data["time"]["end"][-1], data["time"]["step"]) == ([0, 1], 20, 1)
+    tree, names = data["tree"], [frame["name"] for frame in data["tree"]["frames"]]
+    assert tree["frames"][tree["frame"][0]]["function"] == ROOT_FRAME
+    ticks = {}
+    for cell, label in zip(data["cells"]["ticks"], data["cells"]["label"], strict=True):
+        node = 0
+        for step, number in zip(cell[::2], cell[1::2], strict=True):
+            node += step
+            key = names[tree["frame"][node]], label
+            ticks[key] = ticks.get(key, 0) + number
+    weights = sum(88 + i % 3 for i in range(10)), sum(88 + i % 3 for i in range(10, 20))
+    assert ticks["solve", 0] == weights[0]
+    assert ticks["write_out", 1] == weights[1]
+    assert ticks["[libm.so.6]", 0] == 100
+    assert ("solve", 1) not in ticks
+    # All of them: 5 calls of write_out in each interval of its phase.
+    calls = sum(sum(cell[1::2]) for cell in data["calls"]["cells"])
+    assert calls == 50
+    total = np.array(data["series"]["values"]).sum(axis=0)
+    assert total == pytest.approx([(100 + i % 3) / 100 for i in range(20)])
+
+
+def test_libraries_can_be_left_out(run, capsys):
+    assert "[libm.so.6]" in report(capsys, run, "-o", "-")[1]
+    assert "[libm.so.6]" not in report(capsys, run, "-o", "-", "--libs", "drop")[1]
+
+
+def test_a_directory_of_gmon_files(tmp_path, capsys):
+    exe = tmp_path / "bin" / "app"
+    names = ["main", "solve", "io"]
+    write_elf(
+        exe, [Symbol(n, BASE + STEP * i) for i, n in enumerate(names)], build_id="ab" * 20, text=(BASE, BASE + 3 * STEP)
+    )
+    run = tmp_path / "gmon"
+    run.mkdir()
+    for i in range(12):
+        counts = [0] * (3 * STEP // 4)
+        counts[STEP // 4 + 3], counts[2 * STEP // 4 + 3] = 100 * min(i + 1, 6), 100 * max(i - 5, 0)
+        data = b"gmon\x01\0\0\0" + bytes(12) + histogram(BASE, counts) + arc(BASE + 5, BASE + STEP + 4, i)
+        (run / f"gmon-{i}").write_bytes(data)
+    status, page, err = report(capsys, run, "--exe", exe, "-o", "-")
+    assert (status, err) == (0, "")
+    assert "This recording has no call paths" in page
+    assert "none: this recording has self times and calls only" in page
+    assert {"solve", "io"} <= {frame["name"] for frame in data_of(page)["tree"]["frames"]}
+
+
+def test_one_interval_without_calls(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([Sample("main;solve", weight=50)])
+    writer.end()
+    status, page, _ = report(capsys, writer.save(tmp_path / "run"), "-o", "-")
+    assert status == 0
+    assert outline(page).heads[-2:] == ["Why 1 phase", "Recording"]
+    assert sum(map(len, data_of(page)["calls"]["cells"])) == 0
+
+
+def test_ranks_and_one_that_cannot_be_read(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run", ranks=range(4))
+    (run / "rank-00002.gmon").write_bytes(b"nonsense")
+    status, page, _ = report(capsys, run, "-o", "-")
+    assert status == 0
+    ranks = data_of(page)["ranks"]
+    assert [(row["rank"], row["agreement"]) for row in ranks["rows"]] == [(0, 1), (1, 1), (3, 1)]
+    assert ranks["unread"] == [2]
+    assert "1 rank could not be read" in page
+    assert ranks == data_of(report(capsys, run, "-o", "-", "--jobs", "2")[1])["ranks"]
+    assert data_of(report(capsys, run, "-o", "-", "--one-rank")[1])["ranks"] is None
+
+
+def test_heartbeats(run, tmp_path, capsys):
+    status, page, _ = report(capsys, run, "--heartbeats", simple_run(tmp_path / "ekg"), "-o", "-")
+    assert status == 0
+    beats = data_of(page)["beats"]
+    assert [(lane["name"], lane["beats"][0], lane["phase"]) for lane in beats["lanes"]] == [
+        ("assemble:body", 2, None), ("solve:loop", 3, 0)
+    ]  # fmt: skip
+    assert beats["lanes"][0]["start"][:2] == [0, 1]
+    status, _, err = report(capsys, run, "--heartbeats", tmp_path / "none", "-o", "-")
+    assert status == 4
+    assert "none" in err
+
+
+def test_a_damaged_recording_is_shown_and_said_to_be(run, tmp_path, capsys):
+    stream = run / "rank-00000.gmon"
+    stream.write_bytes(stream.read_bytes()[:-300])
+    status, page, err = report(capsys, run, "-o", "-")
+    assert status == 5
+    assert err
+    assert "a part of the file was left out" in page
+    assert '<ul class="warnings"' in page
+
+
+def test_errors_are_one_line(run, tmp_path, capsys):
+    for args in (
+        [tmp_path / "none"],
+        [run, "--rank", "9"],
+        [run, "--allow-changed"],
+        [run, "--source", tmp_path / "x"],
+    ):
+        status, out, err = report(capsys, *args, "-o", "-")
+        assert status in (2, 4)
+        assert out == ""
+        assert err.count("\n") == 1
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_all_intervals_and_paths_on_request(tmp_path, capsys):
+    writer = StreamWriter(["main", "solve", "tiny"])
+    for i in range(1500):
+        tiny = [Sample("main;solve;tiny")] if i == 700 else []
+        writer.interval([Sample("main;solve", weight=20), *tiny])
+    writer.end()
+    run = writer.save(tmp_path / "run")
+    data = data_of(report(capsys, run, "-o", "-")[1])
+    assert len(data["time"]["end"]) == 1000
+    assert data["tree"]["joined"] == 1
+    data = data_of(report(capsys, run, "-o", "-", "--full")[1])
+    assert len(data["time"]["end"]) == 1500
+    assert data["tree"]["joined"] == 0
+
+
+def test_what_stands_in_a_script_cannot_end_it():
+    nasty = {"</script>": ["<!--", "]]>", "&", "\u2028\u2029", "\ud800"]}
+    text = embedded(nasty)
+    assert not re.search("[<>&\u2028\u2029\ud800]", text)
+    assert json.loads(text) == nasty
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("std::vector<int, std::allocator<int> >::push_back(int&&)", "vector::push_back"),
+        ("LAMMPS_NS::PairLJCut::compute(int, int)", "PairLJCut::compute"),
+        ("void foo<int>(int)", "foo"),
+        ("operator<<(std::ostream&, X)", "operator<<"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("heat::jacobi_step", "heat::jacobi_step"),
+        ("a<b", "a<b"),
+        ("<" * 100_000, None),
+        ("f(" * 100_000, None),
+    ],
+)
+def test_short_names(name, wanted):
+    found = short(name)
+    assert found == wanted if wanted is not None else len(found) <= 81
+
+
+def test_names_are_printable():
+    assert clean("a\nb\x1b[31m\ud800") == "a\\nb\\x1b[31m\\ud800"
+    assert len(clean("x" * 10_000)) == 301
+
+
+def test_vendored_library_is_what_its_page_says():
+    said = dict(re.findall(r"\| `(.*?)` \| ([0-9a-f]{64}) \|", asset("uplot/README.md")))
+    assert len(said) == 3
+    for name, digest in said.items():
+        assert hashlib.sha256(asset(f"uplot/{name}").encode()).hexdigest() == digest
