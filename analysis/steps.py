@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains, merge_call_sites
+from incprof.analysis.chains import Chains, fold_library, merge_call_sites
 from incprof.analysis.results import Step
 from incprof.analysis.step_times import Driven, with_times
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
@@ -30,9 +30,11 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
     phases = int(labels.max(initial=-1)) + 1
     if not len(profile.samples.time_s) or not phases:
         return [()] * phases
-    chains = merge_call_sites(profile)
+    chains = fold_library(profile, merge_call_sites(profile))
     samples = profile.samples
-    label = np.where(samples.kind == PROFILER, -1, labels[profile.interval_of_samples()])
+    # Threads of libraries that wait for work have no function of the program.
+    nobody = (samples.kind == PROFILER) | (chains.of_node[samples.node] == 0)
+    label = np.where(nobody, -1, labels[profile.interval_of_samples()])
     out = []
     for phase in range(phases):
         use = np.flatnonzero(label == phase)
@@ -52,28 +54,38 @@ def _steps_of(
     calls = csr_array(profile.calls)[members]
     count = np.asarray(calls.sum(axis=0)).ravel()
     active = np.bincount(calls.indices[calls.data > 0], minlength=len(count))
-    driver, large = _driver_of(chains, total, active, members)
-    if not large:
-        # Nothing below the driver: it is what the phase does.
-        return (
-            (_step(profile, int(chains.function[driver]), total[[driver, 0]], count, active, members),)
-            if driver
-            else ()
-        )
-    large = sorted(large, key=lambda c: (-total[c], c))[:MAX_STEPS]
-    steps = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in large]
-    return tuple(with_times(profile, chains, Driven(driver, large, members, use), steps))
+    steps: list[Step] = []
+    for driver, large in _drivers(chains, total, active, members):
+        # Without large children, the driver is what the phase does.
+        those = sorted(large, key=lambda c: (-total[c], c))[:MAX_STEPS] or [driver]
+        found = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in those if c]
+        steps += with_times(profile, chains, Driven(driver, those, members, use), found) if large else found
+    return tuple(sorted(steps, key=lambda step: -round(step.share, 9))[:MAX_STEPS])
 
 
-def _driver_of(chains: Chains, total: FloatArray, active: IntArray, members: IntArray) -> tuple[int, list[int]]:
-    """Return the chain of the driver, and the chains of its children that are large."""
-    driver = 0
+def _drivers(chains: Chains, total: FloatArray, active: IntArray, members: IntArray) -> list[tuple[int, list[int]]]:
+    """Return the chain of each driver with the chains of its children that are large.
+
+    There are several where threads with functions of their own share the phase.
+    """
+    driver, large = _driver_below(chains, total, active, members, 0)
+    threads = [c for c in large if driver == 0 and _lives_long(active, chains.function[c], members)]
+    if len(threads) < 2 or total[threads].sum() < MOST * total[0]:
+        return [(driver, large)]
+    found = [_driver_below(chains, total, active, members, c) for c in threads]
+    others = [c for c in large if c not in threads]
+    return [*found, (0, others)] if others else found
+
+
+def _driver_below(
+    chains: Chains, total: FloatArray, active: IntArray, members: IntArray, driver: int
+) -> tuple[int, list[int]]:
+    """Return the deepest function below a chain that holds most of its time and lives on, and its large children."""
+    most = MOST * total[driver]
     while True:
         below = [c for c in np.flatnonzero(chains.parent == driver).tolist() if c and chains.function[c] >= 0]
         large = [c for c in below if total[c] >= MIN_SHARE * total[0]]
-        nearly_all = [
-            c for c in large if total[c] >= MOST * total[0] and _lives_long(active, chains.function[c], members)
-        ]
+        nearly_all = [c for c in large if total[c] >= most and _lives_long(active, chains.function[c], members)]
         if not nearly_all:
             return driver, large
         driver = nearly_all[0]

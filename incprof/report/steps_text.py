@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from incprof.analysis.results import Phase, Step
 from incprof.report.beat_words import seconds
@@ -21,23 +21,27 @@ def step_lines(phase: Phase, width: int, shorten: Shorten) -> list[str]:
     """
     if len(phase.steps) < 2 and {step.function for step in phase.steps} <= {f.function for f in phase.functions[:1]}:
         return []
-    timed = [step for step in phase.steps if step.period_s is not None]
-    if not timed:
-        return _untimed(phase, width, shorten)
-    period, driver = timed[0].period_s, timed[0].driver
-    name = shorten(driver.name, width - 40) if driver else "the driver"
-    about = "" if all(step.order for step in timed) else ", order known where there is a number"
-    if not any(step.order for step in timed):
-        about = ", order unknown"
-    return [
-        f"      {name} repeats every {seconds(period)}{about}",
-        *(_line(step, width, shorten) for step in in_order(phase)),
-    ]
+    lines = []
+    for driver in dict.fromkeys(step.driver for step in phase.steps if step.period_s is not None):
+        steps = [step for step in phase.steps if step.driver == driver]
+        timed = [step for step in steps if step.period_s is not None]
+        name = shorten(driver.name, width - 60) if driver else "the driver"
+        placed = [step for step in timed if step.order]
+        known = (
+            ""
+            if len(placed) == len(timed)
+            else ", order known where there is a number"
+            if placed
+            else ", order unknown"
+        )
+        lines.append(f"      {name} repeats every {seconds(timed[0].period_s)}{known}")
+        lines += [_line(step, width, shorten) for step in in_order(steps)]
+    return lines or _untimed(phase, width, shorten)
 
 
-def in_order(phase: Phase) -> list[Step]:
-    """Return the steps in the order in which they come, those without one behind, largest first."""
-    return sorted(phase.steps, key=lambda step: (step.order or len(phase.steps) + 1, -step.share))
+def in_order(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps of one driver in the order in which they come, those without one behind, largest first."""
+    return sorted(steps, key=lambda step: (step.order or len(steps) + 1, -step.share))
 
 
 def _line(step: Step, width: int, shorten: Shorten) -> str:
