@@ -29,12 +29,14 @@ class Features:
     columns: (d,) function index of each column; of a chain of calls, its innermost function (-1: outside the program).
     ticks: (n,) samples behind each row.
     idle: (n,) intervals with (nearly) no samples.
+    by_path: columns are chains of calls, not functions.
     """
 
     x: FloatArray
     columns: IntArray
     ticks: FloatArray
     idle: BoolArray
+    by_path: bool = False
 
 
 def interval_seconds(profile: IntervalProfile) -> FloatArray:
@@ -97,4 +99,5 @@ def build_features(profile: IntervalProfile, *, share: bool) -> Features:
         matrix = shares(matrix)
     columns = energetic_columns(matrix)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
-    return Features(x, functions[columns], ticks, idle_intervals(ticks, profile.metadata.interval_s * rate))
+    idle = idle_intervals(ticks, profile.metadata.interval_s * rate)
+    return Features(x, functions[columns], ticks, idle, by_path=mixes is not None)

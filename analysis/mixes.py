@@ -26,14 +26,15 @@ KNOWN = 0.5
 def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
     """Return the ticks of each chain that matters, sparse (n, d), and the innermost function of each, (d,).
 
-    None without call paths (gmon directories), or when they hold less than half of the ticks.
+    None without call paths (gmon directories), or when less than half of the ticks are known by them (damaged files).
     """
     if not len(profile.samples.time_s):
         return None
     plain = merge_call_sites(profile)
     chains, move = fold_recursion(plain)
     ticks = csr_array(chain_ticks(profile, plain) @ move)
-    if ticks.sum() < KNOWN * profile.self_s.sum() * profile.metadata.rate_hz:
+    told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
+    if told < KNOWN * float(profile.self_s.sum()) * profile.metadata.rate_hz:
         return None
     ticks, unseen = filled_by_calls(profile, chains, ticks)
     inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())

@@ -24,7 +24,7 @@ class SiteChooser:
     def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool):
         self._profile, self._x = profile, features.x
         self._act = activity(profile, literal=literal)
-        self._tree = None if literal else call_tree(profile)
+        self._tree = call_tree(profile) if features.by_path else None
 
     def of_all(
         self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE
