@@ -48,10 +48,13 @@ def write_run(directory: Path) -> Path:
         middle = [names[1 + (i * 7 + j) % 40] for j in range(3)]
         paths.append(tuple((0, writer.address(name)) for name in ("main", *middle, names[i])))
     shares = [rng.dirichlet(np.full(len(paths), 0.05)) * 0.8 + 0.2 / len(paths) for _ in range(6)]
+    parts = [writer.data]
     for interval in range(INTERVALS):
         taken = rng.choice(len(paths), SAMPLES // INTERVALS, p=shares[interval * 6 // INTERVALS])
         arcs = {("main", names[i]): int(i) for i in rng.integers(1, FUNCTIONS, 60)}
-        writer.interval([Sample(paths[i]) for i in taken.tolist()], arcs=arcs)
+        parts.append(writer.interval([Sample(paths[i]) for i in taken.tolist()], arcs=arcs))
+        writer.data = b""  # it would be copied for each interval
+    writer.data = b"".join(parts)
     writer.end()
     return writer.save(directory)
 
