@@ -61,15 +61,31 @@ class Chains:
 
 
 def merge_call_sites(profile: IntervalProfile) -> Chains:
-    """Make path nodes that differ only in the address within their functions one."""
+    """Make path nodes that differ only in the address within their functions one.
+
+    Inlined functions that were looked up are called by those that they were inlined into.
+    """
     known: dict[tuple[int, int], int] = {}
     of_node: list[int] = [0]
+    inlined = inlined_at(profile)
     nodes = zip(profile.paths.parent.tolist()[1:], profile.paths.function.tolist()[1:], strict=True)
-    for parent, function in nodes:
-        of_node.append(known.setdefault((of_node[parent], function), len(known) + 1))
+    for node, (parent, function) in enumerate(nodes, start=1):
+        chain = known.setdefault((of_node[parent], function), len(known) + 1)
+        for inner in inlined.get(node, ()):
+            chain = known.setdefault((chain, inner), len(known) + 1)
+        of_node.append(chain)
     parents = np.array([0, *(parent for parent, _ in known)], dtype=np.int64)
     functions = np.array([-1, *(function for _, function in known)], dtype=np.int64)
     return Chains(parents, functions, np.array(of_node, dtype=np.int64))
+
+
+def inlined_at(profile: IntervalProfile) -> dict[int, list[int]]:
+    """Return the inlined functions of the path nodes that have some, outermost first."""
+    if profile.inlined is None:
+        return {}
+    first, function = profile.inlined.first, profile.inlined.function.tolist()
+    nodes = np.flatnonzero(np.diff(first))
+    return {node: function[first[node] : first[node + 1]] for node in nodes.tolist()}
 
 
 def fold_recursion(chains: Chains) -> tuple[Chains, csr_array]:
@@ -118,6 +134,30 @@ def fold_library(profile: IntervalProfile, chains: Chains) -> Chains:
     parents = np.array([0, *(parent for parent, _ in known)], dtype=np.int64)
     functions = np.array([-1, *(function for _, function in known)], dtype=np.int64)
     return Chains(parents, functions, np.array(place, dtype=np.int64)[chains.of_node])
+
+
+def entries(profile: IntervalProfile, chains: Chains) -> csr_array:
+    """Count how often inlined functions were seen to be entered in each interval, sparse (n, f).
+
+    Nobody counts their calls. But a sample in such a function after one outside of it, in the same thread, has at least
+    one call between them.
+    """
+    samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
+    if profile.inlined is None:
+        return csr_array(shape, dtype=np.float64)
+    wanted = np.zeros(len(profile.functions) + 1, dtype=np.bool_)
+    wanted[profile.inlined.function] = True
+    here = np.flatnonzero(wanted[np.maximum(chains.function, -1)])
+    place = (here, chains.function[here])
+    on_stack = chains.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(chains.parent), shape[1]))
+    use = np.flatnonzero(samples.kind != PROFILER)
+    use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
+    inside = csr_array((on_stack > 0).astype(np.float64)[chains.of_node[samples.node[use]]])
+    same = np.diff(samples.thread[use], prepend=-1) == 0
+    before = csr_array(inside[np.maximum(np.arange(len(use)) - 1, 0)] * same[:, None])
+    row = profile.interval_of_samples()[use]
+    gather = csr_array((np.ones(len(use)), (row, np.arange(len(use)))), shape=(shape[0], len(use)))
+    return csr_array(gather @ (inside - inside * before))
 
 
 def chain_ticks(profile: IntervalProfile, chains: Chains) -> csr_array:

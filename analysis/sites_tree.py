@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains, chain_ticks, fold_library, merge_call_sites
+from incprof.analysis.chains import Chains, chain_ticks, entries, fold_library, merge_call_sites
 from incprof.analysis.features import BoolArray
 from incprof.analysis.sites import NONE
 from incprof.model import FloatArray, IntArray, IntervalProfile
@@ -49,8 +49,9 @@ class CallTree:
 
     ticks: sparse (n, q), without those that have no function of the program on the stack.
     functions: sparse (q, f), the function of each chain below which it is not called again. present, called: sparse
-    (n, f), whether it is on the stack in an interval, and whether it is called in it. seconds: (f,) mean duration of a
-    call, infinite where none was counted.
+    (n, f), whether it is on the stack in an interval, and whether it is called in it (inlined: seen to be entered).
+    seconds: (f,) mean duration of a call, infinite where none was counted. unsure: (f,) inlined functions that may be
+    called as often as an accessor.
     """
 
     chains: Chains
@@ -59,6 +60,7 @@ class CallTree:
     present: csr_array
     called: csr_array
     seconds: FloatArray
+    unsure: BoolArray
 
 
 def call_tree(profile: IntervalProfile) -> CallTree | None:
@@ -70,11 +72,17 @@ def call_tree(profile: IntervalProfile) -> CallTree | None:
     functions = _functions(chains, len(profile.functions))
     below = ticks @ chains.ancestors()
     present = _ones(below @ functions)
-    calls = csr_array(profile.calls)
-    count = np.asarray(calls.sum(axis=0)).ravel()
+    calls = csr_array(csr_array(profile.calls) + entries(profile, chains))
+    count = np.asarray(csr_array(profile.calls).sum(axis=0)).ravel()
+    unsure = np.zeros(len(count), dtype=np.bool_)
+    if profile.inlined is not None:
+        unsure[profile.inlined.function] = True
+        for function, beside in profile.inlined.beside.items():
+            unsure[function] = False
+            count[function] = max(count[function], *count[list(beside)])
     used_s = np.asarray((below @ functions).sum(axis=0)).ravel() / profile.metadata.rate_hz
     seconds = np.where(count > 0, used_s / np.maximum(count, 1), np.inf)
-    return CallTree(chains, ticks, functions, present, _ones(calls), seconds)
+    return CallTree(chains, ticks, functions, present, _ones(calls), seconds, unsure)
 
 
 def _functions(chains: Chains, count: int) -> csr_array:
@@ -162,8 +170,13 @@ class _Walk:
             return inner
         if own.kind == "body":
             return [own]
-        steps = [site for site in inner if site.kind == "loop" or self.tree.seconds[site.function] >= SHORTEST_S]
+        steps = [site for site in inner if self._is_step(site)]
         return steps if sum(step.share for step in steps) >= MOST * share else [own]
+
+    def _is_step(self, site: TreeSite) -> bool:
+        """Tell whether a site below a function that lives on is long enough to stand beside others for it."""
+        long = site.kind == "loop" or bool(self.tree.seconds[site.function] >= SHORTEST_S)
+        return long and not self.tree.unsure[site.function]
 
     def _kind(self, function: int) -> str:
         return "body" if self.short[function] else "loop"

@@ -7,6 +7,7 @@ reads files or computes phases.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -138,11 +139,13 @@ class PathTree:
 class Inlined:
     """Inlined functions at the addresses of call paths: at node i function[first[i]:first[i + 1]], outermost first.
 
-    first: (p + 1,). function: (m,) indexes the profile's functions.
+    first: (p + 1,). function: (m,) indexes the profile's functions. beside: functions that are called about as often as
+    an inlined one, from the same loop, by its index; those that nothing is known of are missing.
     """
 
     first: IntArray
     function: IntArray
+    beside: Mapping[int, tuple[int, ...]]
 
     def nodes_of(self, function: int) -> IntArray:
         """The path nodes that a function is inlined at, ascending; each once."""

@@ -42,6 +42,6 @@ def recording_of(run: RealRun) -> IntervalProfile:
         NotRecorded: `make realworld` has not been run here.
     """
     try:
-        return read_profile(open_run(real_runs() / run.name))
+        return read_profile(open_run(real_runs() / run.name), inlined=True)
     except IncprofError as error:
         raise NotRecorded(f"no recording: run make realworld ({type(error).__name__})") from None

@@ -38,11 +38,17 @@ def chosen_libs(flag: str | None) -> Libs:
 
 
 def load(args: argparse.Namespace) -> tuple[Run, IntervalProfile]:
-    """Read the profile that the arguments mean, without arcs, with progress on a terminal."""
+    """Read the profile that the arguments mean, without arcs, with progress on a terminal.
+
+    Inlined functions are looked up, unless the paper's method is asked for: it knows none.
+    """
     run = open_run(args.directory, exe=args.exe)
     libs = chosen_libs(args.libs)
     with progress("reading") as report:
-        profile = read_profile(run, rank=args.rank, libs=libs, exe=args.exe, arcs=False, progress=report)
+        inlined = getattr(args, "method", "robust") != "paper"
+        profile = read_profile(
+            run, rank=args.rank, libs=libs, exe=args.exe, arcs=False, inlined=inlined, progress=report
+        )
     return run, profile
 
 

@@ -95,7 +95,8 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
             kind: Kind = "loop" if site.kind == "loop" else "body"
             members = next(group for group in family.values() if site.index in group)
             count = np.asarray(calls[:, members].sum(axis=1), dtype=np.float64).ravel()
-            runs = Executions(count, "counted") if kind == "body" else Executions(count, "unknown")
+            known = kind == "body" and site.function.address
+            runs = Executions(count, "counted" if known else "unknown")
             found.append(
                 PlacedSite(
                     site.heartbeat, f"{site.function.name}:{kind}", (phase.id,), site.function.name, kind, None, None,

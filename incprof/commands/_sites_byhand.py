@@ -44,7 +44,7 @@ def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult)
     """
     known: defaultdict[str, list[int]] = defaultdict(list)
     for index, function in enumerate(profile.functions):
-        if function.address:
+        if function.is_code:
             known[without_arguments(function.name)].append(index)
     found = [_wanted(text, known, profile, result) for text in names]
     return list(dict.fromkeys(found))

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.callers import heaviest_callers
 from incprof.analysis.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
-from incprof.analysis.rates import CallLine, Executions, iterations
+from incprof.analysis.rates import Basis, CallLine, Executions, iterations
 from incprof.commands._sites_files import Found, Sources
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Process, Run
@@ -85,10 +85,10 @@ class Placer:
         begin, name = self._begin[index], self._profile.functions[index].name
         if begin.file is None or begin.line is None:
             return self._without_lines(index, kind)
-        found = self._sources.function(begin.file, begin.line, name, entry=True)
+        found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address))
         region = any(mark in name for mark in REGIONS)
         if kind == "body" and (around or not region):
-            return _body(found, Executions(self._calls_of(index), "at most" if region else "counted"))
+            return _body(found, Executions(self._calls_of(index), "at most" if region else self._certainty(index)))
         code, chosen = self._code[index], list(phases)
         whole = bool(code.seconds[:, chosen].sum() < CALLS_FOR_OTHERS * code.whole[:, chosen].sum())
         return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
@@ -111,9 +111,13 @@ class Placer:
         """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
         own = self._reader.own_s[:, phase]
         rare = self._rare(phase)
-        return [
-            (caller, "loop" if rare(caller) else "body") for caller in heaviest_callers(self._profile.paths, own, index)
-        ]
+        found = heaviest_callers(self._profile.paths, own, index)
+        if not found and self._profile.inlined is not None:
+            nodes = self._profile.inlined.nodes_of(index)
+            held = np.bincount(self._profile.paths.function[nodes], weights=own[nodes])
+            holder = [int(held.argmax())] if held.any() else []
+            found = holder + [f for h in holder for f in heaviest_callers(self._profile.paths, own, h)]
+        return [(caller, "loop" if rare(caller) else "body") for caller in found]
 
     def _rare(self, phase: int) -> Callable[[int], bool]:
         """What tells whether a function is called in no more than half of a phase's intervals."""
@@ -158,7 +162,7 @@ class Placer:
                 return Spot(found, choice.loop, runs, choice.share, choice.note)
             inner = self._inner(level, found, phases) if choice.share < LARGEST else None
             if inner is None:
-                runs = Executions(calls, "at least" if level.depth else "counted")
+                runs = Executions(calls, "at least" if level.depth else self._certainty(index))
                 return _body(found, runs, f"its body: {choice.note}")
             level, found = inner
 
@@ -181,6 +185,11 @@ class Placer:
             for key, calls in replace(level, code=self._code[other]).calls().items():
                 total[key] = total[key] + calls
         return [CallLine(line + shift, total[line, to, inlined], inlined) for line, to, inlined in sorted(total)]
+
+    def _certainty(self, index: int) -> Basis:
+        """What the calls of a function say: nobody counts them where it was inlined."""
+        inlined = self._profile.inlined
+        return "at least" if inlined is not None and index in inlined.function else "counted"
 
     def _family(self, index: int) -> list[int]:
         """The function, its clones and its template instances."""

@@ -48,12 +48,13 @@ def outermost(chain: Chain) -> Place | None:
 def chains(binary: str, addresses: Sequence[int]) -> list[Chain]:
     """The functions whose code each link-time address is, as they were inlined into each other.
 
-    Asks addr2line, else llvm-symbolizer, else reads the line table of the compile unit around each address, which
+    Asks llvm-symbolizer, else addr2line, else reads the line table of the compile unit around each address, which
     knows one place and no name.
     """
     if not addresses:
         return []
-    for command in (["addr2line", "-a", "-f", "-i", "-e", binary], [*LLVM, "-e", binary]):
+    # binutils has the name of the function around it for inlined code of C++ and Fortran: it is asked last.
+    for command in ([*LLVM, "-e", binary], ["addr2line", "-a", "-f", "-i", "-e", binary]):
         if shutil.which(command[0]) and (answers := _ask(command, addresses)) is not None:
             return answers
     places = _from_line_tables(binary, addresses)

@@ -10,7 +10,7 @@ import numpy as np
 from incprof.model import LIBRARY, OWN, FloatArray, IntArray, IntervalProfile, Process, Run
 from incprof.readers.addr2line import Chain
 from incprof.readers.callsites import CallSites, read_call_sites
-from incprof.readers.lines import chains_of
+from incprof.readers.lines import chains_of, inlined_part, nodes_of
 
 
 @dataclass(frozen=True)
@@ -54,29 +54,53 @@ class CodeReader:
             asked = sorted({address for own, *_, row in mine for address in [*own, *self._sites.address[row].tolist()]})
             answers = chains_of(self._run, self._profile, module, asked, exe=self._exe)
             known.update({(module, address): chain for address, chain in zip(asked, answers, strict=True)})
-        found = {}
-        for index, (own, seconds, whole, row) in wanted.items():
-            module = self._profile.functions[index].module
-            found[index] = FunctionCode(
-                tuple(known[module, address] for address in own),
-                seconds,
-                whole,
-                tuple(known[module, address] for address in self._sites.address[row].tolist()),
-                self._sites.callee[row],
-                self._sites.calls[row],
-            )
-        return found
+        return {
+            index: self._code(index, known, own, seconds, whole, row)
+            for index, (own, seconds, whole, row) in wanted.items()
+        }
+
+    def _code(
+        self,
+        index: int,
+        known: dict[tuple[str, int], Chain],
+        own: list[int],
+        seconds: FloatArray,
+        whole: FloatArray,
+        row: IntArray,
+    ) -> FunctionCode:
+        """Put together what was looked up; of functions that hold inlined ones, only the inlined part."""
+        function = self._profile.functions[index]
+        mine = self._sites.function[row] == function.address
+        calls = [known[function.module, address] for address in self._sites.address[row].tolist()]
+        calls = [c if is_mine else inlined_part(c, function) for c, is_mine in zip(calls, mine.tolist(), strict=True)]
+        use = np.array([is_mine or bool(c) for c, is_mine in zip(calls, mine.tolist(), strict=True)], dtype=bool)
+        begin = set(self._profile.paths.address[self._profile.paths.function == index].tolist())
+        chains = [known[function.module, address] for address in own]
+        return FunctionCode(
+            tuple(c if at in begin else inlined_part(c, function) for at, c in zip(own, chains, strict=True)),
+            seconds,
+            whole,
+            tuple(c for c, used in zip(calls, use.tolist(), strict=True) if used),
+            self._sites.callee[row[use]],
+            self._sites.calls[row[use]],
+        )
 
     def _addresses(self, index: int) -> tuple[list[int], FloatArray, FloatArray, IntArray]:
-        """Addresses of a function on call paths (q,), self and whole seconds (q, k), and the rows of its call sites."""
+        """Addresses of a function on call paths (q,), self and whole seconds (q, k), and the rows of its call sites.
+
+        Of a function that was inlined, rows of the functions that hold it.
+        """
         tree, function = self._profile.paths, self._profile.functions[index]
-        nodes = np.flatnonzero(tree.function == index)
+        nodes = nodes_of(self._profile, index)
         nodes = nodes[self._whole_s[nodes].any(axis=1)]
         address, where = np.unique(tree.address[nodes], return_inverse=True)
         seconds, whole = np.zeros((len(address), self._phases)), np.zeros((len(address), self._phases))
         np.add.at(seconds, where.ravel(), self.own_s[nodes])
         np.add.at(whole, where.ravel(), self._whole_s[nodes])
-        return address.tolist(), seconds, whole, self._sites.of_function(function.module, function.address)
+        holders = {index, *tree.function[nodes].tolist()}
+        begins = sorted({self._profile.functions[holder].address for holder in holders} - {0})
+        rows = [self._sites.of_function(function.module, begin) for begin in begins]
+        return address.tolist(), seconds, whole, np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
     def _seconds_of_nodes(self, labels: IntArray) -> FloatArray:
         """Self seconds of each path node in each phase, shape (p, k)."""

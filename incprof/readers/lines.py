@@ -53,9 +53,9 @@ def chains_of(
     missing = sorted({address for address in addresses if address not in known})
     binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
     if binary is not None:
-        answers = zip(missing, chains(binary, missing), strict=True)
-        found = {address: chain for address, chain in answers if chain}
-        if found:
+        found = dict(zip(missing, chains(binary, missing), strict=True))
+        # Where nothing at all was found, it may have been for want of a tool.
+        if any(found.values()):
             known.update(found)
             _save(store, known)
     return [known.get(address, ()) for address in addresses]
@@ -72,21 +72,40 @@ def line_weights(
     """(file, line, seconds) of the self time of a function, heaviest first.
 
     function: index into the profile's functions. intervals: only samples of these, shape (k,); all unless given. Time
-    in libraries counts at the line of the call. Empty without samples or line numbers.
+    in libraries counts at the line of the call, that of functions inlined into this one at the line that uses them.
+    Empty without samples or line numbers.
     """
-    samples, tree = profile.samples, profile.paths
-    use = (tree.function[samples.node] == function) & np.isin(samples.kind, (OWN, LIBRARY))
+    samples, tree, described = profile.samples, profile.paths, profile.functions[function]
+    mine = np.zeros(len(tree.parent), dtype=bool)
+    mine[nodes_of(profile, function)] = True
+    use = mine[samples.node] & np.isin(samples.kind, (OWN, LIBRARY))
     if intervals is not None:
         use &= np.isin(profile.interval_of_samples(), intervals)
-    address, where = np.unique(tree.address[samples.node[use]], return_inverse=True)
-    seconds = np.bincount(where, weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
-    module = profile.functions[function].module
+    keys = np.stack([tree.address[samples.node[use]], tree.function[samples.node[use]] == function])
+    (address, whole), where = np.unique(keys, axis=1, return_inverse=True)
+    seconds = np.bincount(where.ravel(), weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
     totals: dict[Place, float] = {}
-    for place, weight in zip(lines_of(run, profile, module, address.tolist(), exe=exe), seconds.tolist(), strict=True):
-        if place:
+    answers = chains_of(run, profile, described.module, address.tolist(), exe=exe)
+    for chain, is_whole, weight in zip(answers, whole.tolist(), seconds.tolist(), strict=True):
+        if place := outermost(chain if is_whole else inlined_part(chain, described)):
             totals[place] = totals.get(place, 0.0) + weight
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     return [(file, line, weight) for (file, line), weight in ordered]
+
+
+def nodes_of(profile: IntervalProfile, function: int) -> IntArray:
+    """The path nodes of a function, and those that it was inlined at, ascending."""
+    nodes = np.flatnonzero(profile.paths.function == function)
+    return nodes if profile.inlined is None else np.union1d(nodes, profile.inlined.nodes_of(function))
+
+
+def inlined_part(chain: Chain, function: Function) -> Chain:
+    """The part of a chain that is a function's, with what was inlined into it; nothing where it was not inlined."""
+    for at in range(len(chain) - 2, -1, -1):
+        frame = chain[at]
+        if frame.function == function.mangled and (function.address or frame.file == function.file):
+            return chain[: at + 1]
+    return ()
 
 
 def _binary_with_lines(module: Module, directory: str, exe: str | None) -> str | None:
@@ -112,8 +131,12 @@ def _load(path: Path) -> dict[int, Chain]:
 
 
 def _save(path: Path, known: dict[int, Chain]) -> None:
-    """Keep chains for the next reader; a directory that cannot be written to is left alone."""
-    text = json.dumps({"version": VERSION, "chains": {f"{a:#x}": known[a] for a in sorted(known)}})
+    """Keep chains for the next reader."""
+    keep(path, json.dumps({"version": VERSION, "chains": {f"{a:#x}": known[a] for a in sorted(known)}}))
+
+
+def keep(path: Path, text: str) -> None:
+    """Write a file of answers at once; a directory that cannot be written to is left alone."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")

@@ -12,6 +12,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.collect import first_metadata
 from incprof.readers.gmondir import Snapshot, read_gmon_files
+from incprof.readers.inlined import with_inlined
 from incprof.readers.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, parse_metadata
 from incprof.readers.source import Source
 from incprof.readers.stream import read_stream
@@ -51,14 +52,16 @@ def read_profile(
     libs: Libs = "caller",
     exe: str | None = None,
     arcs: bool = True,
+    inlined: bool = False,
     progress: Progress | None = None,
 ) -> IntervalProfile:
     """Read one process: that of `rank` (the lowest unless given), or `process`, given as such or by its pid.
 
     libs: time in libraries is charged to the application function that called ("caller"), to a function named after
     the library ("separate"), or left out ("drop"). arcs: False leaves the profile of a stream without them:
-    that of a long run is then about half as large. Functions that do nothing but call are missing too. progress:
-    called with (done, total).
+    that of a long run is then about half as large. Functions that do nothing but call are missing too. inlined: look
+    up inlined functions on the call paths of a stream, in the program's debug information. progress: called with
+    (done, total).
 
     Raises: UsageError for a rank, process or `libs` that there is not; NoDataError when nothing can be read.
     """
@@ -69,6 +72,8 @@ def read_profile(
         if progress:
             progress(0, 1)
         profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs)
+        if inlined:
+            profile = with_inlined(run, profile, exe=exe)
         if progress:
             progress(1, 1)
         return profile

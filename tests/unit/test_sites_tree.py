@@ -137,7 +137,7 @@ def phase_trees(draw):
     flags = st.lists(st.booleans(), min_size=functions, max_size=functions)
     times = st.lists(st.sampled_from([1e-7, 1e-5, 1.0, np.inf]), min_size=functions, max_size=functions)
     nothing = csr_array((1, functions))
-    calls = CallTree(chains, nothing, nothing, nothing, nothing, np.array(draw(times)))
+    calls = CallTree(chains, nothing, nothing, nothing, nothing, np.array(draw(times)), np.zeros(functions, dtype=bool))
     inclusive = chains.inclusive(own)
     share = np.full((1, functions), 0.5)
     return PhaseTree(calls, inclusive, share, np.array([draw(row)]), np.array([draw(flags)]))
