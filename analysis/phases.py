@@ -1,7 +1,8 @@
 """The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
 
-`method="paper"` follows the text literally. `method="robust"` clusters shares instead of seconds, asks first whether
-there is more than one phase, and keeps mixtures, waiting and stray ticks from becoming phases or sites.
+`method="paper"` follows the text literally. `method="robust"` clusters mixes of call chains instead of seconds, asks
+first whether there is more than one phase, and keeps mixtures, interruptions, waiting and stray ticks from becoming
+phases or sites.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from incprof.analysis.choose_k import STRAY, misfits, sufficient
 from incprof.analysis.describe import describe_phases
 from incprof.analysis.features import Features, build_features
 from incprof.analysis.judge import Judgement, judge
-from incprof.analysis.kmeans import MAX_K, Fit, by_first_appearance, fit_range
+from incprof.analysis.kmeans import MAX_K, MOST_K, Fit, by_first_appearance, fit_range
 from incprof.analysis.merge import merge_clusters
 from incprof.analysis.noise import overdispersion, sampling_noise, transitions
 from incprof.analysis.results import PhaseResult
@@ -67,7 +68,7 @@ def find_phases(
         executor: runs the starts of k-means side by side (threads); the answer is the same.
 
     Raises:
-        UsageError: unknown method, or k outside 1..8.
+        UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
         NoDataError: no interval holds a sample.
     """
     _check(profile, method, k)
@@ -114,8 +115,9 @@ def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
     """Refuse what cannot be answered."""
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
-    if k is not None and not 1 <= k <= MAX_K:
-        raise UsageError(f"--k {k} is outside 1..{MAX_K}")
+    most = MAX_K if method == "paper" else MOST_K
+    if k is not None and not 1 <= k <= most:
+        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
     if profile.n_intervals == 0:
         raise NoDataError("the run has no complete interval: record for longer, or with a shorter interval")
     if not profile.self_s.sum() > 0:
