@@ -13,12 +13,15 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import ThreadpoolController
 
+from incprof.analysis.separation import evenly
 from incprof.model import FloatArray, IntArray
 
 # The paper's range of k; a run whose phases it cannot hold gets a longer one.
 MAX_K = 8
 MOST_K = 16
 STARTS = 10
+# Intervals that the seeded starts see.
+LONG = 20_000
 PRINCIPAL = 32
 
 
@@ -97,12 +100,20 @@ def fit_k(
     """
     distance = ((x - previous.centers[previous.labels]) ** 2).sum(axis=1)
     grown = np.vstack([cluster_means(y, previous.labels, previous.k), y[int(np.argmax(distance))]])
-    inits = [None] * STARTS + [grown]
     run = map if executor is None else executor.map
-    runs = list(run(_start, repeat(y), repeat(k), range(random_state, random_state + len(inits)), inits))
-    best = min(runs, key=lambda found: found[0])[1]
-    agreement = [1.0 if np.array_equal(best, other) else adjusted_rand_score(best, other) for _, other in runs]
-    return make_fit(x, best, float(np.mean(agreement[:STARTS])))
+    # Of a long run the seeded starts see a part; the best of them goes on with all of it.
+    seen = evenly(len(y), LONG)
+    seeds = range(random_state, random_state + STARTS)
+    runs = list(run(_start, repeat(y[seen]), repeat(k), seeds, [None] * STARTS))
+    ends = runs
+    if len(seen) < len(y):
+        labels = min(runs, key=lambda found: found[0])[1]
+        ends = [_start(y, k, random_state, cluster_means(y[seen], labels, int(labels.max()) + 1))]
+    grown_run = _start(y, k, random_state + STARTS, grown)
+    best = min([*ends, grown_run], key=lambda found: found[0])[1]
+    mine = best[seen]
+    agreement = [1.0 if np.array_equal(mine, other) else adjusted_rand_score(mine, other) for _, other in runs]
+    return make_fit(x, best, float(np.mean(agreement)))
 
 
 def fit_range(
