@@ -82,9 +82,13 @@ def sites_by_cover(
     rows = busy[evenly(len(busy), MOST_INTERVALS)]
     if not len(rows):
         return []
-    kinds = {int(f): _kind(found, rows, int(f)) for f in _candidates(found, phase)}
-    functions = np.array([f for f, kind in kinds.items() if (f, kind) not in excluded], dtype=np.int64)
+    functions = _candidates(found, phase)
     covers = found.there[rows][:, functions].toarray() > 0
+    # Called in more than half of the intervals in which it is there: a beat for each call.
+    often = 2 * (found.called[rows][:, functions].toarray() > 0).sum(axis=0) > covers.sum(axis=0)
+    kinds = {f: "body" if body else "loop" for f, body in zip(functions.tolist(), often.tolist(), strict=True)}
+    able = np.array([(f, kind) not in excluded for f, kind in kinds.items()], dtype=np.bool_)
+    functions, covers = functions[able], covers[:, able]
     need = int(np.ceil(COVERAGE * len(rows)))
     chosen = cover(covers, found.weight[phase, functions], need)
     scale = len(busy) / len(rows)
@@ -96,12 +100,6 @@ def _candidates(found: Presence, phase: int) -> IntArray:
     worth = found.part[phase] / found.weight[phase]
     order = np.lexsort((np.arange(len(worth)), -np.round(worth, 12)))[:MOST_CANDIDATES]
     return np.sort(order[worth[order] > 0]).astype(np.int64)
-
-
-def _kind(found: Presence, rows: IntArray, function: int) -> str:
-    """Decide between body and loop: called in more than half of the intervals in which it is there, or not."""
-    there = found.there[rows][:, [function]].sum()
-    return "body" if 2 * found.called[rows][:, [function]].sum() > there else "loop"
 
 
 def _in_order(covers: BoolArray, chosen: IntArray) -> list[tuple[int, int]]:
