@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.bad_input import refuse
 from incprof.analysis.choose_k import STRAY, misfits, sufficient
 from incprof.analysis.describe import describe_phases
 from incprof.analysis.features import Features, build_features
@@ -25,7 +26,7 @@ from incprof.analysis.segments import pooled
 from incprof.analysis.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette
 from incprof.analysis.site_choice import SiteChooser
 from incprof.analysis.visits import fill_gaps, join_interruptions, without_mixtures
-from incprof.errors import NoDataError, UsageError
+from incprof.errors import UsageError
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 METHODS = ("robust", "paper")
@@ -69,7 +70,7 @@ def find_phases(
 
     Raises:
         UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
-        NoDataError: no interval holds a sample.
+        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
     """
     _check(profile, method, k)
     features = build_features(profile, share=method == "robust")
@@ -118,12 +119,7 @@ def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
     most = MAX_K if method == "paper" else MOST_K
     if k is not None and not 1 <= k <= most:
         raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
-    if profile.n_intervals == 0:
-        raise NoDataError("the run has no complete interval: record for longer, or with a shorter interval")
-    if not profile.self_s.sum() > 0:
-        raise NoDataError(
-            f"no samples in {profile.n_intervals} intervals: the program used no measurable CPU time in its own code"
-        )
+    refuse(profile)
 
 
 def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:
