@@ -1,6 +1,6 @@
 """Plain alternatives to the methods of incprof, each a few lines around a library, with its usual settings.
 
-All of them see what `robust` sees: the shares of the interval's self time (n, d). None has been tuned.
+All of them see what `robust` sees: the shares of call chains in each interval (n, d). None has been tuned.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SMALLEST_CLUSTER = 5
 
 
 def _shares(profile: IntervalProfile) -> FloatArray:
-    """Return the shares of each interval's self time, shape (n, d)."""
+    """Return the shares of the chains of calls in each interval, shape (n, d)."""
     return build_features(profile, share=True).x
 
 
