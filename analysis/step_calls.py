@@ -16,7 +16,7 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # A relation between two counts holds when this part of the intervals agrees with it: threads are not stopped while
 # their calls are read, and an iteration may be left early.
-AGREE = 0.9
+AGREE = 0.96
 # Fewer calls than this tell nothing about how regular they are.
 FEWEST = 3
 # A step may be called up to so many times in an iteration that is known by another one.

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from incprof.model import FloatArray, IntArray
 
 # The answer's part of the probability of all orders. Evidence counts half: samples are not quite independent.
-SURE = 0.95
+SURE = 0.999
 WEIGHT = 0.5
 # Pairs further apart than this many iterations tell nothing.
 FURTHEST = 8.0
@@ -78,11 +78,14 @@ def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray) -> list[int] |
     part = share / share.sum()
     rest = np.array(list(permutations(range(1, len(part)))))
     orders = np.concatenate([np.zeros((len(rest), 1), dtype=np.int64), rest], axis=1)
-    seen = _from_ends(orders, part, ahead)
-    seen += _from_pairs(orders, part, pairs)
+    ends, (stays, changes) = _from_ends(orders, part, ahead), _from_pairs(orders, part, pairs)
+    seen = ends + stays + changes
     probability = np.exp(WEIGHT * (seen - seen.max()))
     best = int(np.argmax(probability))
-    return orders[best].tolist() if seen[best] > 0 and probability[best] >= SURE * probability.sum() else None
+    if probability[best] < SURE * probability.sum():
+        return None
+    # What comes in another order each time is often against any order.
+    return orders[best].tolist() if ends[best] >= 0 and changes[best] >= 0 else None
 
 
 def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray) -> FloatArray:
@@ -104,19 +107,23 @@ def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray) -> FloatArra
 
 
 def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs) -> FloatArray:
-    """Return the log likelihood of each order, over chance, by pairs of samples.
+    """Return the log likelihood of each order, over chance, by pairs of samples: (2, orders).
 
-    It is that of the scatter of iterations that explains them best.
+    By whether the step has changed between them, and by what it has changed to. It is that of the scatter of iterations
+    that explains them best.
     """
     start = np.cumsum(part[orders], axis=1) - part[orders]
     offset = np.empty_like(start)
     np.put_along_axis(offset, orders, start, axis=1)
     bins = np.rint(offset * BINS).astype(np.int64)
     seen = _count_pairs(pairs, len(part))
-    out = np.zeros((len(SCATTER), len(orders)))
+    out = np.zeros((2, len(SCATTER), len(orders)))
     for i, j in np.argwhere(seen.any(axis=(0, 3, 4))).tolist():
-        out += _likelihoods(seen[:, i, j], part[i], part[j])[:, (bins[:, j] - bins[:, i]) % BINS]
-    best: FloatArray = out.max(axis=0)
+        likely = _likelihoods(seen[:, i, j], part[i], part[j])[:, (bins[:, j] - bins[:, i]) % BINS]
+        left = _leaving(seen[:, i, j], part[i])[:, None] if i != j else likely
+        out[0] += left
+        out[1] += likely - left
+    best: FloatArray = np.take_along_axis(out, out.sum(axis=0).argmax(axis=0)[None, None, :], axis=1)[:, 0]
     return best
 
 
@@ -140,14 +147,29 @@ def _likelihoods(seen: IntArray, first: float, second: float) -> FloatArray:
     answer: the second step begins d bins after the first.
     """
     at = np.arange(BINS)
-    shift = np.mod((at + 0.5) / BINS + 0.5, 1.0) - 0.5
     turned = (at[None, :] - at[:, None]) % BINS
     out = np.zeros((len(seen), BINS))
     for number, width in enumerate(CLASSES):
         if seen[:, number].any():
-            meet = np.clip(_meeting(shift, first, second, width) / first, 0.0, 1.0)
-            out += seen[:, number] @ np.log((1 - STRAY) * meet / second + STRAY)[turned].T
+            out += seen[:, number] @ np.log(_over_chance(first, second, width))[turned].T
     return out
+
+
+def _leaving(seen: IntArray, first: float) -> FloatArray:
+    """Return the log likelihood over chance of pairs of which the second is not in the first's step: (scatters,)."""
+    out = np.zeros(len(seen))
+    for number, width in enumerate(CLASSES):
+        stays = _over_chance(first, first, width) * first
+        out += seen[:, number] @ np.log(np.maximum(1 - stays, STRAY * (1 - first)) / (1 - first))
+    return out
+
+
+def _over_chance(first: float, second: float, width: float) -> FloatArray:
+    """Return how much more likely than by chance the second step is, by the phase of an iteration since the first."""
+    shift = np.mod((np.arange(BINS) + 0.5) / BINS + 0.5, 1.0) - 0.5
+    meet = np.clip(_meeting(shift, first, second, width) / first, 0.0, 1.0)
+    likely: FloatArray = (1 - STRAY) * meet / second + STRAY
+    return likely
 
 
 def _meeting(shift: FloatArray, first: float, second: float, width: float) -> FloatArray:

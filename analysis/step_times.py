@@ -94,18 +94,21 @@ def _order(found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence
     inlined: steps that are never called. Whether they come once in an iteration, their order shows.
     """
     once = np.flatnonzero((found.every == 1) & (found.times == 1) & (ticks > 0)).tolist()
-    if found.reference not in once or (len(once) == 1 and (found.times > 1).any()):
+    if found.reference not in once:
         return []
-    one_after_another = len(once) <= 2 and not inlined
+    others = (found.every == 0) | (found.times > 1)
+    one_after_another = len(once) <= 2 and not others.any()
     those = [found.reference, *(i for i in [*once, *inlined] if i != found.reference)]
     number = np.full(len(ticks), -1)
     number[those] = np.arange(len(those))
     first, second = number[pairs.first], number[pairs.second]
     use = (first >= 0) & (second >= 0)
-    ours = Pairs(first[use], second[use], pairs.lag[use], pairs.error[use])
+    # Rare steps are no part of the iterations that most pairs are in.
+    common = 1 - ticks[found.every > 1].sum() / ticks.sum()
+    ours = Pairs(first[use], second[use], pairs.lag[use] / common, pairs.error[use] / common)
     share = ticks[those] / ticks[those].sum()
     order = [those[i] for i in order_of(share, ours, found.ahead(found.lead)[:, those])]
-    # Two steps are always in turn, but two out of more say nothing.
+    # One step and two are always in turn, but out of more they say nothing.
     if len(order) <= 2 and not one_after_another:
         return []
     start = first_of(order, found)
