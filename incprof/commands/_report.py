@@ -57,6 +57,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         beats=None if beats is None else with_phases(beats, result),
         warnings=(*profile.warnings, *result.warnings),
         whole=args.full,
+        libs=libs,
     )
 
 

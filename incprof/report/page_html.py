@@ -101,6 +101,7 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "joined": parts.timed.tree.joined,
         "paths": parts.quality.reach_main is not None,
         "whole": parts.whole,
+        "libs": {"caller": " and in libraries that it called", "drop": ", without libraries"}.get(parts.libs, ""),
     }
 
 

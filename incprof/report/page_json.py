@@ -33,6 +33,7 @@ def page_data(parts: PageParts) -> dict[str, Any]:
             "rank": parts.run.rank,
             "rate_hz": parts.run.rate_hz,
             "intervals": parts.run.intervals,
+            "libs": parts.libs,
             "paths": parts.quality.reach_main is not None,
         },
         "time": {

@@ -69,7 +69,10 @@ class BeatLanes:
 
 @dataclass(frozen=True)
 class PageParts:
-    """What there is to say about a run. functions: all of the profile, with their places where they are known."""
+    """What there is to say about a run. functions: all of the profile, with their places where they are known.
+
+    libs: how time in libraries is counted. whole: nothing was summed up.
+    """
 
     run: RunSummary
     metadata: Metadata
@@ -84,3 +87,4 @@ class PageParts:
     beats: BeatLanes | None
     warnings: tuple[str, ...]
     whole: bool
+    libs: str

@@ -74,6 +74,10 @@ function drawTree(keepFocus) {
   if (keepFocus) table.querySelector('tr[tabindex="0"]')?.focus({ preventScroll: false });
 }
 
+function indent(level) {
+  return Math.min(level - 1, 40) * (innerWidth < 700 ? 6 : 14);
+}
+
 function treeRow(row, steps) {
   const { own, total, calls, all } = sums();
   const { node, level } = row;
@@ -83,7 +87,7 @@ function treeRow(row, steps) {
   if (has) line.setAttribute("aria-expanded", String(grid.open.has(node)));
   const twist = el("span", { class: "twist", text: has ? (grid.open.has(node) ? "▾" : "▸") : "", "aria-hidden": "true" });
   const name = el("td", { role: "gridcell", title: frame.full || frame.name }, twist, el("span", { text: nodeName(node) }));
-  name.style.paddingLeft = `${Math.min(level - 1, 40) * 14}px`;
+  name.style.paddingLeft = `${indent(level)}px`;
   if (steps.has(frame.function)) name.append(el("span", { class: "step", text: " ● step", title: "repeated by the phase's long-lived driver" }));
   if (frame.where) name.append(el("span", { class: "where", text: frame.where }));
   const number = calls.get(frame.function) || 0;
@@ -97,7 +101,7 @@ function treeRow(row, steps) {
 function moreRow(row) {
   const button = el("button", { type: "button", text: `${row.left} smaller` });
   const name = el("td", { role: "gridcell", colspan: 6 }, button);
-  name.style.paddingLeft = `${Math.min(row.level - 1, 40) * 14 + 16}px`;
+  name.style.paddingLeft = `${indent(row.level) + 16}px`;
   return el("tr", { role: "row", "data-node": row.node, "data-more": 1, "aria-level": row.level }, name);
 }
 

@@ -1,6 +1,7 @@
 // The functions with most self time in what is chosen.
 
 const HOTTEST = 15;
+const FIRST_LIBRARY = -10;
 
 function startHottest() {
   follow(drawHottest);
@@ -10,7 +11,16 @@ function startHottest() {
 function drawHottest() {
   const { own, calls, all } = sums();
   const byFrame = new Map();
-  for (let node = 1; node < NODES; node++) if (own[node] > 0) byFrame.set(TREE.frame[node], (byFrame.get(TREE.frame[node]) || 0) + own[node]);
+  const inLibraries = new Map();
+  const add = (table, key, value) => table.set(key, (table.get(key) || 0) + value);
+  for (let node = 1; node < NODES; node++) {
+    if (!(own[node] > 0)) continue;
+    // As in the plot of self time: what libraries did counts for the function that called them.
+    const called = frameOf(node).function <= FIRST_LIBRARY && DATA.run.libs === "caller" && TREE.parent[node] > 0;
+    const frame = TREE.frame[called ? TREE.parent[node] : node];
+    add(byFrame, frame, own[node]);
+    if (called) add(inLibraries, frame, own[node]);
+  }
   const rows = [...byFrame].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   const body = el("tbody");
   for (const [place, self] of rows.slice(0, HOTTEST)) {
@@ -20,8 +30,10 @@ function drawHottest() {
     const name = el("th", { scope: "row", title: frame.full || frame.name }, swatch, ` ${frame.name}`);
     const share = el("td", { class: "share" }, amount(self / all), percent(self / all));
     const number = frame.function < 0 ? "" : group(calls.get(frame.function) || 0);
-    body.append(el("tr", {}, name, el("td", { class: "number", text: seconds(self) }), share, el("td", { class: "number", text: number }), el("td", { text: frame.where || "" })));
+    const inside = inLibraries.get(place) || 0;
+    const libraries = el("td", { class: "number", text: inside ? percent(inside / self) : "" });
+    body.append(el("tr", {}, name, el("td", { class: "number", text: seconds(self) }), share, libraries, el("td", { class: "number", text: number }), el("td", { text: frame.where || "" })));
   }
-  const head = ["Function", "Self time", "Share", "Calls", "Where"];
-  byId("hottest").replaceChildren(el("thead", {}, el("tr", {}, ...head.map((text, i) => el("th", { text, scope: "col", class: i === 1 || i === 3 ? "number" : "" })))), body);
+  const head = ["Function", "Self time", "Share", "In libraries", "Calls", "Where"];
+  byId("hottest").replaceChildren(el("thead", {}, el("tr", {}, ...head.map((text, i) => el("th", { text, scope: "col", class: [1, 3, 4].includes(i) ? "number" : "" })))), body);
 }
