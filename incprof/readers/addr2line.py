@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import subprocess
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from subprocess import DEVNULL, PIPE
+from typing import NamedTuple
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.elf.elffile import ELFFile
+from incprof.readers.linetables import Place, from_line_tables
 
-Place = tuple[str, int]
-
-TIMEOUT_S = 300
-LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=linkage", "--no-demangle", "-a", "-i")
+# Damaged debug information may lead a tool anywhere; no honest one takes as much time or memory.
+TIMEOUT_S = 120
+MEMORY = 16 << 30
+_LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=linkage", "--no-demangle", "-a", "-i", "-e")
+_BINUTILS = ("addr2line", "-a", "-f", "-i", "-e")
+# Section types, as an ELF header has them: .symtab and .dynsym, and anything.
+SYMBOLS, PLAIN = (b"\2\0\0\0", b"\13\0\0\0"), b"\1\0\0\0"
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ANSWER = re.compile(r"(.+):(\d+)(?::\d+)?(?: \(discriminator \d+\))?")
 
@@ -53,34 +58,88 @@ def chains(binary: str, addresses: Sequence[int]) -> list[Chain]:
     """
     if not addresses:
         return []
-    # binutils has the name of the function around it for inlined code of C++ and Fortran: it is asked last.
-    for command in ([*LLVM, "-e", binary], ["addr2line", "-a", "-f", "-i", "-e", binary]):
-        if shutil.which(command[0]) and (answers := _ask(command, addresses)) is not None:
+    installed = [tool for tool in (_LLVM, _BINUTILS) if shutil.which(tool[0])]
+    for tool in installed:
+        if (answers := _ask(tool, binary, addresses)) is not None:
             return answers
-    places = _from_line_tables(binary, addresses)
+    if installed:  # what makes these fail does no better below
+        return [()] * len(addresses)
+    places = from_line_tables(binary, addresses)
     return [(Frame("", *place),) if place else () for place in places]
 
 
-def _ask(command: Sequence[str], addresses: Sequence[int]) -> list[Chain] | None:
+def _ask(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Chain] | None:
     """Run a tool that answers each address on stdin with itself and, innermost first, names and places on two lines.
 
     None when it fails.
     """
     question = "".join(f"{address:#x}\n" for address in addresses)
     try:
-        done = subprocess.run(
-            command, input=question, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        with (
+            _without_symbols(binary) if tool is _BINUTILS else nullcontext(binary) as path,
+            subprocess.Popen(
+                [*tool, path],
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                text=True,
+                errors="replace",
+                pass_fds=_number(path),
+            ) as process,
+        ):
+            answer = _answer(process, question)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    if answer is None:
         return None
     found: list[list[Frame]] = []
-    lines = iter(done.stdout.split("\n"))
+    lines = iter(answer.split("\n"))
     for line in lines:
         if ADDRESS.fullmatch(line):
             found.append([])
         elif line and found:
             found[-1].append(_frame(line, next(lines, "")))
     return [_known(chain) for chain in found] if len(found) == len(addresses) else None
+
+
+def _answer(process: subprocess.Popen[str], question: str) -> str | None:
+    """What a tool says, within limits; None when it does not end well."""
+    with suppress(OSError):
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    try:
+        answer, _ = process.communicate(question, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+    return answer if process.returncode == 0 else None
+
+
+@contextmanager
+def _without_symbols(binary: str) -> Iterator[str]:
+    """A copy in memory whose symbol tables are out of sight.
+
+    With them, binutils has the name of the function on record for inlined code of C++ and Fortran.
+    """
+    with open(binary, "rb") as source, os.fdopen(os.memfd_create("debug"), "r+b") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+        copy.seek(0)
+        head = copy.read(64)
+        offset, size, count = (
+            int.from_bytes(head[at : at + n], "little") for at, n in ((0x28, 8), (0x3A, 2), (0x3C, 2))
+        )
+        for section in range(count):
+            copy.seek(offset + section * size + 4)
+            if copy.read(4) in SYMBOLS:
+                copy.seek(-4, os.SEEK_CUR)
+                copy.write(PLAIN)
+        copy.flush()
+        yield f"/proc/self/fd/{copy.fileno()}"
+
+
+def _number(path: str) -> tuple[int, ...]:
+    """The descriptor that a path stands for."""
+    return (int(path.rpartition("/")[2]),) if path.startswith("/proc/self/fd/") else ()
 
 
 def _frame(function: str, answer: str) -> Frame:
@@ -95,49 +154,3 @@ def _frame(function: str, answer: str) -> Frame:
 def _known(chain: list[Frame]) -> Chain:
     """The chain, or nothing when none of it has a line."""
     return tuple(chain) if any(frame.line for frame in chain) else ()
-
-
-def _from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None]:
-    """The same from the line tables themselves, one compile unit at a time."""
-    nothing: list[Place | None] = [None] * len(addresses)
-    try:
-        with open(binary, "rb") as stream:
-            elf = ELFFile(stream)
-            if not elf.has_dwarf_info():
-                return nothing
-            dwarf = elf.get_dwarf_info()
-            units = dwarf.get_aranges()
-            if units is None:
-                return nothing
-            return [_in_unit(dwarf, units.cu_offset_at_addr(address), address) for address in addresses]
-    except (OSError, ELFError, DWARFError, ValueError, KeyError, IndexError, AttributeError, TypeError):
-        return nothing
-
-
-def _in_unit(dwarf: Any, offset: int | None, address: int) -> Place | None:
-    """The line table entry that covers an address in the compile unit at `offset`."""
-    if offset is None:
-        return None
-    unit = dwarf.get_CU_at(offset)
-    program = dwarf.line_program_for_CU(unit)
-    previous = None
-    for entry in program.get_entries() if program else ():
-        state = entry.state
-        if state is None:
-            continue
-        if previous and not previous.end_sequence and previous.address <= address < state.address:
-            return _file_name(unit, program, previous.file), int(previous.line)
-        previous = state
-    return None
-
-
-def _file_name(unit: Any, program: Any, number: int) -> str:
-    """Path of a file of a line program; numbers start at 1 before DWARF 5."""
-    new = program["version"] >= 5
-    file = program["file_entry"][number - (not new)]
-    directory = unit.get_top_DIE().attributes["DW_AT_comp_dir"].value.decode("utf-8", "replace")
-    index = file.dir_index if new else file.dir_index - 1
-    if index >= 0:
-        directory = os.path.join(directory, program["include_directory"][index].decode("utf-8", "replace"))
-    name: str = file.name.decode("utf-8", "replace")
-    return os.path.normpath(os.path.join(directory, name))

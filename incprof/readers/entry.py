@@ -6,8 +6,8 @@ from pathlib import Path
 
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, Run
-from incprof.readers.addr2line import Place
 from incprof.readers.lines import lines_of
+from incprof.readers.linetables import Place
 from incprof.readers.symbolsource import find_symbols
 
 # gfortran makes a PROGRAM of this name, and a main that calls it.

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
-from incprof.readers.addr2line import Chain, Frame, Place, chains, outermost
+from incprof.readers.addr2line import Chain, Frame, chains, outermost
+from incprof.readers.linetables import Place
 from incprof.readers.symbolsource import binaries, module_key
 
 VERSION = 2

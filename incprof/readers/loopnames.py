@@ -10,8 +10,9 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.loopmodel import LoopRun, RegionCode
 from incprof.model import Module
-from incprof.readers.addr2line import Place, look_up
+from incprof.readers.addr2line import look_up
 from incprof.readers.demangle import display_names
+from incprof.readers.linetables import Place
 from incprof.readers.symbolsource import find_symbols
 
 # first._omp_fn.0, first.omp_outlined, .omp_outlined..3, f(int) [clone ._omp_fn.0]

@@ -1,0 +1,221 @@
+"""Inlined functions on call paths: those with a loop of their own, whatever the debug information looks like."""
+
+import shutil
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from incprof.analysis.chains import merge_call_sites
+from incprof.analysis.stacks import stack_series
+from incprof.readers import addr2line, open_run, read_profile
+from incprof.readers.addr2line import Frame
+from incprof.readers.backjumps import back_jumps
+from incprof.readers.elf import open_elf
+from incprof.readers.inlined import called_beside, is_system, loop_owner, with_inlined
+from incprof.readers.symbols import read_symbols
+from tests.unit.streamwriter import Sample, StreamWriter, module
+
+SOURCE = """\
+#include <vector>
+static volatile int seed = 3;
+struct Point { double x, y; };
+static inline double square(double x) { return x * x; }
+static inline double length(const Point &p) { return square(p.x) + square(p.y); }
+[[gnu::always_inline]] static inline double sum_lengths(const std::vector<Point> &points)
+{
+    double sum = 0;
+    for (const Point &p : points)
+        sum += length(p) / (1 + sum);
+    return sum;
+}
+[[gnu::noinline]] double shift(std::vector<Point> &points)
+{
+    for (Point &p : points)
+        p.x += seed;
+    return points[0].x;
+}
+int main()
+{
+    std::vector<Point> points(1000, Point{1.0, 2.0});
+    double sum = 0;
+    for (int step = 0; step < seed; step++) {
+        sum += shift(points);
+        sum += sum_lengths(points);
+        sum += square(sum);
+    }
+    return sum > 0 ? 0 : 1;
+}
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+
+
+@pytest.fixture(scope="module", params=["-O1", "-O2", "-O3"])
+def program(request, tmp_path_factory):
+    """The program; its symbols by address and size, and its build-id."""
+    root = tmp_path_factory.mktemp("program")
+    (root / "app.cpp").write_text(SOURCE)
+    subprocess.run(["g++", "-g", request.param, "-Wl,--build-id", "app.cpp", "-o", "app"], cwd=root, check=True)
+    elf = open_elf(str(root / "app"))
+    table = read_symbols(elf)
+    where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
+    return root / "app", where, elf.build_id
+
+
+SHIFT = "_Z5shiftRSt6vectorI5PointSaIS0_EE"
+
+
+def recorded(program, folder, path=None):
+    """A run with a sample at each address of main, and one in shift called from each of main's calls of it."""
+    binary, where, build_id = program
+    writer = StreamWriter([], exe=str(path or binary), modules=[module(0, str(path or binary), build_id, app=True)])
+    begin, size = where["main"]
+    samples = [Sample(((0, address),)) for address in range(begin, begin + size)]
+    calls = called_from(binary, begin, size)
+    samples += [Sample(((0, address), (0, where[SHIFT][0] + 4)), weight=20) for address in calls]
+    writer.interval(samples)
+    writer.end()
+    return open_run(writer.save(folder))
+
+
+def called_from(binary, begin, size):
+    """Last bytes of the calls of shift, as objdump has them."""
+    words = ["objdump", "-d", "--no-show-raw-insn", f"--start-address={begin}", f"--stop-address={begin + size}"]
+    lines = subprocess.run([*words, str(binary)], capture_output=True, text=True, check=True).stdout.splitlines()
+    at = [int(lines[i + 1].split(":")[0], 16) - 1 for i, line in enumerate(lines) if "call" in line and SHIFT in line]
+    assert at
+    return at
+
+
+def names(profile):
+    return {function.name for function in profile.functions}
+
+
+@pytest.mark.parametrize("tool", ["llvm-symbolizer", "addr2line"])
+def test_what_loops_has_a_name_and_accessors_have_none(program, tmp_path, tool, monkeypatch):
+    which = shutil.which
+    if which(tool) is None:
+        pytest.skip("not installed")
+    monkeypatch.setattr("shutil.which", lambda name: which(name) if name in (tool, "objdump") else None)
+    run = recorded(program, tmp_path / "run")
+    plain, profile = read_profile(run), read_profile(run, inlined=True)
+    assert {name.split("(")[0] for name in names(profile) - names(plain)} == {"sum_lengths"}
+    new = next(f for f in profile.functions if f.name.startswith("sum_lengths"))
+    assert (new.file, new.address) == (str(program[0].with_name("app.cpp")), 0)
+    assert 6 <= new.line <= 12
+    assert profile.self_s.sum() == plain.self_s.sum()
+    assert profile.calls.shape == profile.self_s.shape == (1, len(profile.functions))
+    # It is called by main, and no one else is below it.
+    chains = merge_call_sites(profile)
+    index = profile.functions.index(new)
+    (chain,) = np.flatnonzero(chains.function == index)
+    assert profile.functions[chains.function[chains.parent[chain]]].name == "main"
+    assert not (chains.parent == chain).any()
+    assert any(frame.name == new.name for stack in stack_series(profile).stacks for frame in stack)
+    # In the same loop as shift: called as often.
+    shift = next(i for i, f in enumerate(profile.functions) if f.mangled == SHIFT)
+    assert shift in profile.inlined.beside[index]
+
+
+def test_answers_are_kept_for_where_the_debug_information_is_not(program, tmp_path, monkeypatch):
+    moved = tmp_path / "moved"
+    shutil.copy(program[0], moved)
+    run = recorded(program, tmp_path / "run", moved)
+    first = read_profile(run, inlined=True)
+    assert first.inlined is not None
+    subprocess.run(["strip", "-g", moved], check=True)
+    monkeypatch.setattr("incprof.readers.jumps.back_jumps", lambda *_: pytest.fail("asked again"))
+    again = with_inlined(run, read_profile(run))
+    assert again.functions == first.functions
+    assert np.array_equal(again.inlined.function, first.inlined.function)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_debug_information(program, tmp_path_factory, data):
+    """Whatever the bytes: an answer, soon, and the same time and functions on record."""
+    folder = tmp_path_factory.mktemp("damaged")
+    elf = open_elf(str(program[0]))
+    bytes_ = bytearray(program[0].read_bytes())
+    sections = [s for s in elf.sections if s.name.startswith(".debug_") and s.size]
+    for _ in range(data.draw(st.integers(1, 40))):
+        section = data.draw(st.sampled_from(sections))
+        bytes_[section.offset + data.draw(st.integers(0, section.size - 1))] = data.draw(st.integers(0, 255))
+    (folder / "app").write_bytes(bytes_)
+    run = recorded(program, folder / "run", folder / "app")
+    plain = read_profile(run)
+    profile = read_profile(run, inlined=True)
+    assert [f.mangled for f in profile.functions[: len(plain.functions)]] == [f.mangled for f in plain.functions]
+    assert profile.self_s.sum() == plain.self_s.sum()
+    assert merge_call_sites(profile).of_node.shape == plain.paths.parent.shape
+
+
+def test_a_tool_that_never_ends_is_given_up(tmp_path, monkeypatch):
+    tool = tmp_path / "llvm-symbolizer"
+    tool.write_text("#!/bin/sh\nexec sleep 1000\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr(addr2line, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr("shutil.which", lambda name: str(tool) if name == tool.name else None)
+    before = time.monotonic()
+    assert addr2line.chains(str(tool), [1, 2]) == [(), ()]
+    assert time.monotonic() - before < 100
+
+
+def frames(text):
+    """Innermost first: "inner:5 outer:9"; a function with a capital letter is the system's."""
+    pairs = (word.split(":") for word in text.split())
+    return tuple(Frame(n, "/usr/include/x.h" if n[0].isupper() else "a.c", int(line)) for n, line in pairs)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "owner"),
+    [
+        ("sum:4 main:9", "sum:5 main:9", "sum"),
+        ("main:9", "get:3 main:9", None),
+        ("Begin:1 sum:4 main:9", "get:3 sum:5 main:9", "sum"),
+        ("Each:7 sum:4 main:9", "f:3 Each:7 sum:4 main:9", "sum"),
+        ("sum:4 main:9", "sum:5 main:11", None),
+        ("Each:7 main:9", "Each:7 main:9", None),
+        ("sum:4 step:7 main:9", "step:6 main:9", "step"),
+        ("", "main:9", None),
+    ],
+)
+def test_whose_loop_it_is(source, target, owner):
+    assert loop_owner(frames(source), frames(target)) == ((owner, "a.c") if owner else None)
+
+
+def test_what_is_called_beside():
+    sum_, tiny = ("sum", "a.c"), ("tiny", "a.c")
+    steps, inner, cells = (90, 10), (30, 20), (80, 40)
+    owners = {steps: None, inner: sum_, cells: None, (60, 50): tiny}
+    assert called_beside(owners, [(15, 3), (70, 4), (99, 5)], 9) == {sum_: {3}, tiny: {4}}
+    # Nothing is known of the cells' loop, which is in another one: it may be tiny.
+    assert called_beside(owners, [(15, 3)], 9) == {sum_: {3}}
+    assert called_beside({inner: sum_}, [], 9) == {sum_: {9}}
+    assert called_beside({steps: None, inner: sum_}, [], 9) == {sum_: None}
+
+
+def test_jumps_backwards_are_where_the_loops_are(program):
+    path, where, _ = program
+    elf = open_elf(str(path))
+    found = back_jumps(elf, [where[SHIFT], where["main"], (1, 10)])
+    assert found.keys() == {where[SHIFT], where["main"]}
+    assert len(found[where[SHIFT]]) >= 1
+    for (begin, size), jumps in found.items():
+        assert all(begin <= target <= source < begin + size for source, target in jumps)
+
+
+@pytest.mark.parametrize(
+    ("file", "system"),
+    [
+        ("/usr/include/c++/12/bits/stl_vector.h", True), ("/usr/lib/gcc/x86_64-linux-gnu/12/include/xmmintrin.h", True),
+        ("/opt/gcc/13/include/c++/13/vector", True), ("/home/me/usr/app/include/mesh.h", False), ("src/sum.c", False),
+    ],
+)  # fmt: skip
+def test_headers_of_the_system(file, system):
+    assert is_system(file) is system
