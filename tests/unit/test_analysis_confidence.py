@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from incprof.analysis.confidence import with_confidence
+from incprof.analysis.phases import find_phases
+from incprof.analysis.synthetic import make_profile
+from incprof.analysis.verdict import scatter, verdict
+from tests.unit.profiles import noisy, rows
+
+A, B = {"solve": 0.9, "dot": 0.1}, {"write": 1.0}
+NEAR = ({"solve": 0.50, "dot": 0.50}, {"solve": 0.56, "dot": 0.44})
+
+
+def sure(profile, **options):
+    return with_confidence(profile, find_phases(profile, **options))
+
+
+@pytest.mark.parametrize("method", ["robust", "paper"])
+def test_phases_that_are_far_apart_are_sure(method):
+    result = sure(noisy([A, B], [40, 40]), method=method, k=2)
+    assert [phase.confidence for phase in result.phases] == [pytest.approx(40 / 41, abs=0.01)] * 2
+
+
+def test_phases_that_overlap_are_not():
+    result = sure(noisy(NEAR, [40, 40], ticks=60), k=2)
+    assert max(phase.confidence for phase in result.phases) < 0.8
+
+
+def test_more_samples_make_it_surer():
+    few, many = (sure(noisy(NEAR, [40, 40], ticks=ticks), k=2) for ticks in (60, 6000))
+    assert min(p.confidence for p in many.phases) > max(p.confidence for p in few.phases)
+
+
+def test_nobody_is_sure_of_a_few_intervals():
+    result = sure(noisy([A, B, A], [30, 3, 30]))
+    assert [round(phase.confidence, 2) for phase in result.phases][1] <= 0.75
+
+
+def test_the_number_of_clusters_comes_again_unless_it_was_asked_for():
+    profile = noisy([A, B], [40, 40])
+    assert sure(profile).k_again == 1.0
+    assert sure(profile, k=2).k_again is None
+
+
+def test_waiting_is_as_sure_as_its_length():
+    result = sure(rows(*(["a=100"] * 10 + ["a=0"] * 5 + ["b=100"] * 10)))
+    waiting = next(phase for phase in result.phases if phase.off_cpu)
+    assert waiting.confidence == pytest.approx(5 / 6)
+
+
+def test_the_same_seed_gives_the_same_bits():
+    profile = noisy(NEAR, [40, 40], ticks=60)
+    result = find_phases(profile, k=2)
+    first, again, other = (with_confidence(profile, result, random_state=seed) for seed in (1, 1, 2))
+    assert first == again or [p.confidence for p in first.phases] == [p.confidence for p in again.phases]
+    assert [p.confidence for p in first.phases] != [p.confidence for p in other.phases]
+
+
+def test_one_steady_phase_and_none_at_all_are_told_apart():
+    rng = np.random.default_rng(3)
+    steady = find_phases(noisy([{"a": 0.5, "b": 0.3, "c": 0.2}], [150]))
+    shares = rng.dirichlet(np.full(20, 0.4), size=150)
+    nothing = find_phases(make_profile(np.stack([rng.multinomial(100, p) for p in shares]) / 100))
+    assert (steady.k, verdict(steady)) == (1, "steady")
+    assert scatter(steady) < 1.5
+    assert (nothing.k, verdict(nothing)) == (1, "no_distinct_phases")
+    assert scatter(nothing) > 4
+
+
+def test_other_answers_of_one_phase():
+    profile = noisy([A, B], [40, 40])
+    assert verdict(find_phases(profile)) == "phases"
+    assert verdict(find_phases(profile, k=1)) == "asked"
+    assert verdict(find_phases(rows("a=60 b=40"))) == "too_few_intervals"
+    assert verdict(find_phases(rows(*["a=100"] * 30))) == "steady"
