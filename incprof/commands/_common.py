@@ -37,18 +37,20 @@ def chosen_libs(flag: str | None) -> Libs:
     return cast(Libs, value)
 
 
-def load(args: argparse.Namespace) -> tuple[Run, IntervalProfile]:
+def load(args: argparse.Namespace, *, nameless: bool = False) -> tuple[Run, IntervalProfile]:
     """Read the profile that the arguments mean, without arcs, with progress on a terminal.
 
-    Inlined functions are looked up, unless the paper's method is asked for: it knows none.
+    Inlined functions are looked up, unless the paper's method is asked for: it knows none. nameless: a program without
+    symbols is one nameless function, and no error.
     """
     run = open_run(args.directory, exe=args.exe)
     libs = chosen_libs(args.libs)
     with progress("reading") as report:
         inlined = getattr(args, "method", "robust") != "paper"
         profile = read_profile(
-            run, rank=args.rank, libs=libs, exe=args.exe, arcs=False, inlined=inlined, progress=report
-        )
+            run, rank=args.rank, libs=libs, exe=args.exe, arcs=False, inlined=inlined, nameless=nameless,
+            progress=report,
+        )  # fmt: skip
     return run, profile
 
 

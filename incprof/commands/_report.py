@@ -42,7 +42,9 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
     answer = sites_of(recorded, profile, result, args)
     ranks = None
     if args.all_ranks:
-        ranks = rank_map(recorded, profile, result, libs=libs, exe=args.exe, jobs=args.jobs)
+        ranks = rank_map(
+            recorded, profile, result, libs=libs, exe=args.exe, inlined=args.method != "paper", jobs=args.jobs
+        )
     return PageParts(
         run=summary,
         metadata=profile.metadata,

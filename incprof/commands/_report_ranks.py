@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def rank_map(
-    recorded: Run, profile: IntervalProfile, result: PhaseResult, *, libs: Libs, exe: str | None, jobs: int
+    recorded: Run,
+    profile: IntervalProfile,
+    result: PhaseResult,
+    *,
+    libs: Libs,
+    exe: str | None,
+    inlined: bool,
+    jobs: int,
 ) -> RankMap | None:
     """Read all ranks and give their time to the phases; None where there is one rank only."""
     if len(recorded.ranks) < 2:
@@ -29,9 +37,10 @@ def rank_map(
     bins = time_bins(profile, result.labels, MOST_BINS)
     mixes = phase_mixes(profile, result, bins)
     own = own_row(profile, mixes, bins)
+    work = partial(_row, recorded, mixes=mixes, libs=libs, exe=exe, inlined=inlined)
     others = [rank for rank in recorded.ranks if rank != own.rank]
     rows, unread = {own.rank: own}, []
-    for rank, row in zip(others, _read(recorded, others, mixes, libs, exe, jobs), strict=True):
+    for rank, row in zip(others, _read(work, others, jobs), strict=True):
         if row is None:
             unread.append(rank)
         else:
@@ -41,11 +50,8 @@ def rank_map(
     return RankMap(ordered, agreements, bins.start_s, bins.end_s, own.rank, tuple(unread))
 
 
-def _read(
-    recorded: Run, ranks: list[int], mixes: PhaseMixes, libs: Libs, exe: str | None, jobs: int
-) -> list[RankRow | None]:
+def _read(work: Callable[[int], RankRow | None], ranks: list[int], jobs: int) -> list[RankRow | None]:
     """Read ranks one after the other, or in several processes; None for what cannot be read."""
-    work = partial(_row, recorded, mixes=mixes, libs=libs, exe=exe)
     rows: list[RankRow | None] = []
     with progress("reading ranks") as report:
         if jobs == 1:
@@ -60,13 +66,13 @@ def _read(
     return rows
 
 
-def _row(recorded: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | None) -> RankRow | None:
+def _row(recorded: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | None, inlined: bool) -> RankRow | None:
     """Read one rank and keep no more of it than its row."""
     from incprof.analysis.rankmap import rank_row
     from incprof.readers import read_profile
 
     try:
-        profile = read_profile(recorded, rank=rank, libs=libs, exe=exe, arcs=False)
+        profile = read_profile(recorded, rank=rank, libs=libs, exe=exe, arcs=False, inlined=inlined, nameless=True)
     except IncprofError:
         return None
     return rank_row(profile, mixes)

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--allow-changed needs --source")
     target = args.output if args.output is not None else default_target(args.directory)
     check_target(target, force=args.force, binary=False)
-    recorded, profile = load(args)
+    recorded, profile = load(args, nameless=True)
     warn(profile.warnings)
     beats, torn = None, False
     if args.heartbeats is not None:

@@ -11,11 +11,15 @@ from incprof.readers.symboltable import SymbolTable
 
 
 class SymbolLoader:
-    """Loads tables for a FunctionSpace; `warnings` has a line for each module that could not be served in full."""
+    """Loads tables for a FunctionSpace; `warnings` has a line for each module that could not be served in full.
 
-    def __init__(self, directory: str, exe: str | None):
+    nameless: a program without symbols is one nameless function, and no error.
+    """
+
+    def __init__(self, directory: str, exe: str | None, *, nameless: bool = False):
         self._directory = directory
         self._exe = exe
+        self._nameless = nameless
         self.warnings: list[str] = []
 
     def load(self, module: Module) -> SymbolTable:
@@ -33,6 +37,9 @@ class SymbolLoader:
     def _nothing(self, module: Module) -> None:
         """Say that a module has no symbols: an error for the program, a warning for a library."""
         path = Path(module.path)
+        if module.id == 0 and self._nameless:
+            self.warnings.append(f"{path}: no symbols: all of its time is shown as [unknown in {path.name}]")
+            return
         if module.id == 0 and path.is_file():
             reason = "is stripped, or was built again since the run"
             raise NoDataError(f"{path} {reason}: build with symbols and record again, or give the program with --exe")

@@ -53,6 +53,7 @@ def read_profile(
     exe: str | None = None,
     arcs: bool = True,
     inlined: bool = False,
+    nameless: bool = False,
     progress: Progress | None = None,
 ) -> IntervalProfile:
     """Read one process: that of `rank` (the lowest unless given), or `process`, given as such or by its pid.
@@ -60,8 +61,8 @@ def read_profile(
     libs: time in libraries is charged to the application function that called ("caller"), to a function named after
     the library ("separate"), or left out ("drop"). arcs: False leaves the profile of a stream without them:
     that of a long run is then about half as large. Functions that do nothing but call are missing too. inlined: look
-    up inlined functions on the call paths of a stream, in the program's debug information. progress: called with
-    (done, total).
+    up inlined functions on the call paths of a stream, in the program's debug information. nameless: a stream's program
+    without symbols is one nameless function, and no error. progress: called with (done, total).
 
     Raises: UsageError for a rank, process or `libs` that there is not; NoDataError when nothing can be read.
     """
@@ -71,7 +72,7 @@ def read_profile(
     if not Path(chosen.path).is_dir():
         if progress:
             progress(0, 1)
-        profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs)
+        profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
         if inlined:
             profile = with_inlined(run, profile, exe=exe)
         if progress:

@@ -17,11 +17,17 @@ from incprof.readers.streamrecords import Libs
 
 
 def read_stream(
-    path: str, directory: str, *, libs: Libs = "caller", exe: str | None = None, arcs: bool = True
+    path: str,
+    directory: str,
+    *,
+    libs: Libs = "caller",
+    exe: str | None = None,
+    arcs: bool = True,
+    nameless: bool = False,
 ) -> IntervalProfile:
     """Read the stream at `path` of the run in `directory`; `exe` replaces the recorded program's symbols.
 
-    arcs: whether the profile shall have them.
+    arcs: whether the profile shall have them. nameless: a program without symbols is one nameless function.
 
     Raises: NoDataError when there is no complete interval, no symbols, or `exe` is another program.
     """
@@ -31,7 +37,7 @@ def read_stream(
             raise NoDataError(f"{path}: no complete interval: the program ran for less than one, or was killed in it")
         modules = tuple(found.modules[number] for number in sorted(found.modules))
         found.metadata = replace(found.metadata, modules=modules)
-        symbols = SymbolLoader(directory, exe)
+        symbols = SymbolLoader(directory, exe, nameless=nameless)
         space = FunctionSpace(modules, symbols.load)
         parts = StreamDecoder(found, space, libs, arcs=arcs).decode()
     parts.warnings += symbols.warnings

@@ -2,6 +2,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -153,6 +154,16 @@ def test_one_interval_without_calls(tmp_path, capsys):
     assert status == 0
     assert outline(page).heads[-2:] == ["Why 1 phase", "Recording"]
     assert sum(map(len, data_of(page)["calls"]["cells"])) == 0
+
+
+def test_a_program_without_symbols(tmp_path, capsys):
+    run = two_phase_run(tmp_path / "run")
+    shutil.rmtree(run / "symbols")
+    status, page, err = report(capsys, run, "-o", "-")
+    assert status == 0
+    assert err == "incprof: /nowhere/app: no symbols: all of its time is shown as [unknown in app]\n"
+    assert err.removeprefix("incprof: ").strip() in page
+    assert [phase["name"] for phase in data_of(page)["phases"]] == ["[unknown in app]"]
 
 
 def test_ranks_and_one_that_cannot_be_read(tmp_path, capsys):
