@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from incprof.analysis.synthetic import make_profile
 from incprof.cli import main
+from incprof.commands._report import gather
+from incprof.model import IntervalProfile, Process, Run
+from incprof.report.page_html import page
 from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats
-from tests.unit.profiles import two_phase_run
+from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "a&amp b\u2028c"]
@@ -235,8 +242,52 @@ def test_one_interval(browser, tmp_path):
     writer.end()
     with browser.open(report(writer.save(tmp_path / "run"))) as seen:
         assert seen.messages == []
-        assert seen.colours()["ribbon"] > 2
+        assert all(number > 2 for number in seen.colours().values())
         assert seen.open_table("ribbon") == [["0 solve", "0", "1", "1"]]
+
+
+def test_no_symbols(browser, tmp_path):
+    run = two_phase_run(tmp_path / "run")
+    shutil.rmtree(run / "symbols")
+    with browser.open(report(run)) as seen:
+        assert seen.messages == []
+        assert all(number > 2 for number in seen.colours().values())
+        assert seen.open_table("ribbon") == [["0 [unknown in app]", "0", "20", "20"]]
+
+
+def written(tmp_path: Path, profile: IntervalProfile) -> Path:
+    """The page on a profile that was never on disk."""
+    arguments = argparse.Namespace(
+        libs=None, method="robust", k=None, jobs=1, seed=0, exe=None, full=False, source=None, rank=None,
+        allow_changed=False, all_ranks=True,
+    )  # fmt: skip
+    path = tmp_path / "page.html"
+    path.write_text(page(gather(Run(str(tmp_path), "app", (Process(0, None, "none"),)), profile, None, arguments)))
+    return path
+
+
+def test_no_paths_and_no_calls(browser, tmp_path):
+    path = written(tmp_path, rows(*["solve=90 main=10"] * 20, *["write_out=80 main=20"] * 10))
+    with browser.open(path) as seen:
+        assert seen.messages == []
+        assert all(number > 2 for number in seen.colours().values())
+        assert functions_in_flame(seen) == {"main", "solve", "write_out"}
+        seen.page.locator("#phase-choice button").nth(2).click()
+        seen.settle()
+        assert functions_in_flame(seen) == {"main", "write_out"}
+
+
+@pytest.mark.slow
+def test_100_000_intervals(browser, tmp_path):
+    own = np.zeros((100_000, 6))
+    own[np.arange(100_000), np.arange(100_000) // 1000 % 5] = 0.9
+    own[:, 5] = np.random.default_rng(0).poisson(10, 100_000) / 100
+    path = written(tmp_path, make_profile(own))
+    assert path.stat().st_size < 5_000_000
+    with browser.open(path) as seen:
+        assert seen.messages == []
+        assert all(number > 2 for number in seen.colours().values())
+        assert len(seen.open_table("ribbon")) == 100
 
 
 def test_the_data_is_json(plain):
