@@ -76,7 +76,7 @@ def call_tree(profile: IntervalProfile) -> CallTree | None:
     count = np.asarray(csr_array(profile.calls).sum(axis=0)).ravel()
     unsure = np.zeros(len(count), dtype=np.bool_)
     if profile.inlined is not None:
-        unsure[profile.inlined.function] = True
+        unsure[profile.inlined.function] = count[profile.inlined.function] == 0
         for function, beside in profile.inlined.beside.items():
             unsure[function] = False
             count[function] = max(count[function], *count[list(beside)])

@@ -6,30 +6,24 @@ of their own in the machine code. Accessors, operators and the standard library'
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.model import PROFILER, STANDARD, FloatArray, Function, Inlined, IntervalProfile, Run
-from incprof.readers.addr2line import Chain, Frame
-from incprof.readers.backjumps import Jump
+from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfile, Run
+from incprof.readers.addr2line import Chain
 from incprof.readers.demangle import display_names
 from incprof.readers.jumps import jumps_of
 from incprof.readers.lines import chains_of
+from incprof.readers.loopowners import Key, called_beside, is_own, is_system, loop_owner
 
-# Headers that come with the system or the compiler.
-SYSTEM = re.compile(r"(?:^|/)(?:usr/(?:local/)?include|include/c\+\+|lib(?:32|64)?/(?:gcc|gcc-cross|llvm-\d+|clang))/")
 # So many addresses of a module are asked for, those with the most time.
 MOST_ADDRESSES = 20_000
-# Only functions with this part of the run's time are looked at for others that were inlined into them.
+# Only functions with this part of the run's time are looked at, and count where they were inlined.
 LEAST = 0.002
-
-# An inlined function: its mangled name and its file.
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -69,32 +63,6 @@ def with_inlined(run: Run, profile: IntervalProfile, *, exe: str | None = None) 
     return replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
 
 
-def loop_owner(source: Chain, target: Chain) -> Key | None:
-    """The function of the program's own that a loop belongs to, from its jump back; None for that on record.
-
-    It is the innermost one that holds both ends. Loops of the library are those of the function that uses it.
-    """
-    shared = 0
-    for one, other in zip(reversed(source), reversed(target), strict=False):
-        if (one.function, one.file) != (other.function, other.file):
-            break
-        shared += 1
-        if one.line != other.line:  # not inlined by the same call, whatever comes next
-            break
-    own = next((i for i in range(shared - 1, 0, -1) if _is_own(source[-1 - i])), 0)
-    return (source[-1 - own].function, source[-1 - own].file) if own else None
-
-
-def is_system(file: str) -> bool:
-    """Whether a file is a header of the system or of the compiler."""
-    return SYSTEM.search(file) is not None
-
-
-def _is_own(frame: Frame) -> bool:
-    """Whether code is of a function that has a name and is written in the program's own source."""
-    return bool(frame.function and frame.file) and not STANDARD.match(frame.function) and not is_system(frame.file)
-
-
 def _inclusive(profile: IntervalProfile) -> FloatArray:
     """Ticks of each path node with all that is below it, shape (p,)."""
     use = profile.samples.kind != PROFILER
@@ -115,59 +83,36 @@ def _look_up(run: Run, profile: IntervalProfile, label: str, ticks: FloatArray, 
     asked = np.sort(address[np.argsort(-weight, kind="stable")[:MOST_ADDRESSES]]).tolist()
     chains = dict(zip(asked, chains_of(run, profile, label, asked, exe=exe), strict=True))
 
-    hosts: defaultdict[int, float] = defaultdict(float)
+    beside = _with_loops(run, profile, label, nodes.tolist(), chains, ticks, exe)
+    seen: defaultdict[Key, float] = defaultdict(float)
     for node in nodes.tolist():
-        if any(_is_own(frame) for frame in _at(profile, chains, node)[:-1]):
+        for key in {(frame.function, frame.file) for frame in _at(profile, chains, node)[:-1]} & beside.keys():
+            seen[key] += float(ticks[node])
+    lines = _first_lines(chains.values(), {key for key, total in seen.items() if total >= LEAST * ticks[0]})
+    return _Code(label, nodes.tolist(), chains, lines, {key: b for key, b in beside.items() if b and key in lines})
+
+
+def _with_loops(
+    run: Run, profile: IntervalProfile, label: str, nodes: list[int], chains: dict[int, Chain], ticks: FloatArray,
+    exe: str | None,
+) -> dict[Key, set[int] | None]:  # fmt: skip
+    """The inlined functions of the program's own that have a loop in a function on record; see called_beside."""
+    hosts: defaultdict[int, float] = defaultdict(float)
+    for node in nodes:
+        if any(is_own(frame) for frame in _at(profile, chains, node)[:-1]):
             hosts[int(profile.paths.function[node])] += float(ticks[node])
     large = [index for index in sorted(hosts, key=lambda i: (-hosts[i], i)) if hosts[index] >= LEAST * ticks[0]]
     jumps = jumps_of(run, profile, label, [profile.functions[index].address for index in large], exe=exe)
     ends = sorted({address for function in jumps for jump in function for address in jump})
     at = dict(zip(ends, chains_of(run, profile, label, ends, exe=exe), strict=True))
-    calls = _calls(profile, nodes.tolist(), large)
+    calls = _calls(profile, nodes, large)
     beside: dict[Key, set[int] | None] = {}
     for host, function in zip(large, jumps, strict=True):
         owners = {jump: loop_owner(at[jump[0]], at[jump[1]]) for jump in function}
         for key, found in called_beside(owners, calls[host], host).items():
             known = beside.setdefault(key, set())
             beside[key] = known | found if known is not None and found is not None else None
-    lines = _first_lines((*chains.values(), *at.values()), set(beside))
-    return _Code(label, nodes.tolist(), chains, lines, {key: b for key, b in beside.items() if b and key in lines})
-
-
-def called_beside(
-    owners: Mapping[Jump, Key | None], calls: Sequence[tuple[int, int]], host: int
-) -> dict[Key, set[int] | None]:
-    """What is called as often as each inlined function that loops in a function on record; None where nobody knows.
-
-    That is what the loop around it calls itself, or the function on record where there is no loop around it. One that
-    loops in a loop in a loop of which nothing is known is left out: it may be as small as an accessor.
-
-    Args:
-        owners: the inlined function that each loop belongs to, by its jump; None for loops of the function on record.
-        calls: address and function called, of calls in the function on record.
-        host: that function.
-    """
-    order = sorted(owners, key=lambda jump: (jump[0] - jump[1], jump))
-    around = {
-        jump: next((o for o in order if o != jump and o[1] <= jump[1] and jump[0] <= o[0]), None) for jump in order
-    }
-    called: defaultdict[Jump | None, set[int]] = defaultdict(set)
-    for address, function in calls:
-        called[next((o for o in order if o[1] <= address <= o[0]), None)].add(function)
-    found: dict[Key, set[int] | None] = {}
-    for jump, key in owners.items():
-        outer = around[jump]
-        while outer is not None and owners[outer] == key:
-            outer = around[outer]
-        if key is None:
-            continue
-        known = called[outer] if outer is not None else {host}
-        if known:
-            before = found.get(key, set())
-            found[key] = before | known if before is not None else None
-        elif outer is not None and around[outer] is None:
-            found[key] = None
-    return found
+    return beside
 
 
 def _calls(profile: IntervalProfile, nodes: Sequence[int], hosts: Sequence[int]) -> dict[int, list[tuple[int, int]]]:

@@ -17,7 +17,7 @@ from incprof.readers.symbolcache import cached_symbols
 from incprof.readers.symbolsource import binaries, module_key
 from incprof.readers.symboltable import NOWHERE
 
-VERSION = 1
+VERSION = 2
 
 
 def jumps_of(

@@ -15,7 +15,8 @@ from incprof.readers import addr2line, open_run, read_profile
 from incprof.readers.addr2line import Frame
 from incprof.readers.backjumps import back_jumps
 from incprof.readers.elf import open_elf
-from incprof.readers.inlined import called_beside, is_system, loop_owner, with_inlined
+from incprof.readers.inlined import with_inlined
+from incprof.readers.loopowners import called_beside, is_system, loop_owner
 from incprof.readers.symbols import read_symbols
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
@@ -208,6 +209,57 @@ def test_jumps_backwards_are_where_the_loops_are(program):
     assert len(found[where[SHIFT]]) >= 1
     for (begin, size), jumps in found.items():
         assert all(begin <= target <= source < begin + size for source, target in jumps)
+
+
+COLD = """\
+static int failed;
+__attribute__((noinline, cold)) static void complain(int x) { failed += x; }
+__attribute__((noinline)) int straight(int x)
+{
+    int y = x * 3;
+    if (__builtin_expect(x == 17, 0)) { complain(x); y += failed; }
+    if (__builtin_expect(y == 99, 0)) { complain(y); y ^= failed; }
+    return y * failed + x;
+}
+__attribute__((noinline)) int around(const int *v, int n)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++) {
+        if (__builtin_expect(v[i] == 17, 0)) { complain(i); continue; }
+        sum += v[i] * sum;
+    }
+    return sum;
+}
+__attribute__((noinline)) int states(const char *text)
+{
+    int state = 0;
+    for (; *text; text++)
+        switch (*text & 7) {
+        case 0: state += 3; break;
+        case 1: state *= 3; break;
+        case 2: state ^= failed; break;
+        case 3: state -= 7; complain(state); break;
+        case 4: state |= 9; break;
+        case 5: state &= 77; break;
+        default: return state;
+        }
+    return state;
+}
+int main(int n, char **v) { return straight(n) + around((int *)v, n) + states(v[0]); }
+"""
+
+
+@pytest.mark.parametrize("flags", [["-O2"], ["-O2", "-fno-reorder-blocks-and-partition"], ["-O1"], ["-O3"]])
+def test_rare_code_that_jumps_back_is_no_loop(tmp_path, flags):
+    (tmp_path / "cold.c").write_text(COLD)
+    subprocess.run(["gcc", *flags, "cold.c", "-o", "cold"], cwd=tmp_path, check=True)
+    elf = open_elf(str(tmp_path / "cold"))
+    table = read_symbols(elf)
+    where = {table.name(i): (int(table.address[i]), int(table.size[i])) for i in range(len(table))}
+    found = back_jumps(elf, [where[name] for name in ("straight", "around", "states")])
+    assert found[where["straight"]] == []
+    assert found[where["around"]]
+    assert found[where["states"]]
 
 
 @pytest.mark.parametrize(
