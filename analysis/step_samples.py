@@ -18,6 +18,8 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 BUSY = 0.1
 # Iterations that the length of one is taken from, on each side.
 AROUND = 16
+# Ticks that a sample may come late without the thread having waited.
+LATE = 0.6
 
 
 @dataclass(frozen=True)
@@ -75,22 +77,30 @@ def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: I
     return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval)
 
 
-def pairs_of(story: Story, end_s: FloatArray, calls: IntArray, lanes: int) -> Pairs:
+def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int) -> Pairs:
     """Return neighbouring samples, their distance in iterations.
+
+    All is reckoned in CPU time: a thread that has to wait for its processor does not go on in its iteration.
 
     Args:
         story: samples.
-        end_s: (n,) ends of the intervals.
         calls: (n,) iterations that began in each interval, of all lanes.
+        rate_hz: ticks per second of CPU time.
         lanes: threads that run the loop.
     """
-    length, error = _iteration_s(end_s, calls / lanes)
+    busy = np.bincount(story.interval, weights=story.weight, minlength=len(calls)) / rate_hz
+    # Of intervals of other phases nothing is known here.
+    length, error = _iteration_s(busy / lanes, np.where(busy > 0, calls, 0) / lanes)
     together = (np.diff(story.stretch) == 0) & (story.step[:-1] >= 0) & (story.step[1:] >= 0)
     at = np.flatnonzero(together)
-    lag = np.diff(story.time_s)[at] / length[story.interval[at]]
-    known = np.isfinite(lag)
-    at, lag = at[known], lag[known]
-    return Pairs(story.step[at], story.step[at + 1], lag, lag * error[story.interval[at]])
+    wall, used = np.diff(story.time_s)[at], story.weight[at + 1] / rate_hz
+    # Ticks come late by up to one of the kernel's, which the clock on the wall knows better, if the thread was running.
+    ran = np.abs(wall - used) <= LATE / rate_hz
+    near = story.interval[at]
+    lag, late = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, LATE / 2 / rate_hz) / length[near]
+    known = np.isfinite(lag) & (length[near] > 0)
+    error = lag * error[near] + late
+    return Pairs(story.step[at][known], story.step[at + 1][known], lag[known], error[known])
 
 
 def visits_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
@@ -110,18 +120,16 @@ def visits_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, 
     return before, gap_before, after, gap_after
 
 
-def _iteration_s(end_s: FloatArray, calls: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _iteration_s(busy_s: FloatArray, calls: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the length of an iteration near each interval, (n,), and its relative error; infinite where unknown."""
-    n = len(end_s)
-    total, time = np.concatenate([[0.0], np.cumsum(calls)]), np.concatenate([[0.0], end_s])
+    n = len(calls)
+    total, time = np.concatenate([[0.0], np.cumsum(calls)]), np.concatenate([[0.0], np.cumsum(busy_s)])
     low = np.maximum(np.searchsorted(total, total[:-1] - AROUND, side="right") - 1, 0)
     high = np.minimum(np.searchsorted(total, total[1:] + AROUND, side="left"), n)
-    active = np.flatnonzero(calls)
-    if len(active):
-        low, high = np.maximum(low, active[0]), np.minimum(high, active[-1] + 1)
-    count = np.maximum(total[high] - total[low], 0.0)
+    count = total[high] - total[low]
     length = np.where(count > 0, (time[high] - time[low]) / np.maximum(count, 1), np.inf)
-    here = np.diff(time) / np.maximum(calls, 1e-9)
+    here = busy_s / np.maximum(calls, 1e-9)
     # Counts are whole; and where the loop stands still for a while, its neighbours tell little of it.
-    drift = np.where(calls > 0, np.abs(here / length - 1) - 1 / np.maximum(calls, 1), 1.0)
+    ratio = here / np.where(length > 0, length, np.inf)
+    drift = np.where(calls > 0, np.abs(ratio - 1) - 1 / np.maximum(calls, 1), 1.0)
     return length, 1 / np.maximum(count, 1) + np.clip(drift, 0.0, 1.0)

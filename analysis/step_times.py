@@ -57,7 +57,7 @@ def with_times(profile: IntervalProfile, chains: Chains, driven: Driven, steps: 
     found = find_recurrence(counts, driven.members, width, ticks / max(ticks.sum(), 1.0), max(len(threads), 1))
     if found is None:
         return timed
-    pairs = pairs_of(story, profile.end_s, counts[:, found.reference], max(len(threads), 1))
+    pairs = pairs_of(story, counts[:, found.reference], profile.metadata.rate_hz, max(len(threads), 1))
     inlined = [i for i, step in enumerate(steps) if not step.calls and ticks[i] > 0]
     order = _order(found, ticks, pairs, inlined)
     places = _with_rare(order, found, ticks, story) if order else {}
