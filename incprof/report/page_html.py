@@ -47,7 +47,8 @@ SCRIPTS = (
 def page(parts: PageParts, *, damaged: bool = False) -> str:
     """Return the page. damaged: a part of some input was left out."""
     style = Markup("\n".join(asset(name) for name in STYLES))
-    script = Markup("(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "\n})();")
+    # uPlot's licence asks to go where it goes.
+    script = Markup(f"/* {asset('uplot/LICENSE')} */\n(() => {{\n" + "\n".join(map(asset, SCRIPTS)) + "\n})();")
     data = Markup(embedded(page_data(parts)))
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,

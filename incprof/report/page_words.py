@@ -105,7 +105,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         add("Samples", f"{samples}, {percent(share)} of what CPU time and rate come to", graded(1 - share, 0.05, 0.2))
     else:
         add("Samples", samples)
-    add("Lost", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
+    add("Dropped", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
     if found.cpu_s > 0:
         own = f"{run.overhead_pct:.2g} % of the CPU time ({duration(found.own_s)})"
         add("Recording itself", own, graded(run.overhead_pct, 2, 10))
