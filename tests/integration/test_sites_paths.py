@@ -1,0 +1,61 @@
+"""Sites and call paths of real programs: callbacks, recursion, virtual calls, inlined functions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from incprof.analysis.phases import find_phases
+from incprof.readers import open_run, read_profile
+from incprof.source.names import last_name
+from tests.integration.collector import FIXTURES, clean_environment
+from tests.integration.conftest import Build, Record
+
+SITES = {"order", "walk", "draw_all", "clear", "pull", "shift"}
+# Library code and accessors: never a site, never a step.
+SMALL = {"compare", "area", "operator-", "length", "operator[]", "size", "sqrt"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["-O2", "-O3"])
+def test_the_sites_are_what_a_person_would_name(build: Build, record: Record, fast_clock: str, flags: str) -> None:
+    recording = record(build("path_sites.cpp", flags=flags), clock=fast_clock, rate=1000, interval=0.05)
+    profile = read_profile(open_run(recording.directory), inlined=True)
+    result = find_phases(profile)
+    sites = {(last_name(site.function.name), site.kind) for phase in result.phases for site in phase.sites}
+    assert {name for name, _ in sites} == SITES, [phase.sites for phase in result.phases]
+    assert {kind for _, kind in sites} == {"body"}
+    steps = {last_name(step.function.name) for phase in result.phases for step in phase.steps}
+    assert {"clear", "pull", "shift"} <= steps
+    assert not steps & SMALL
+
+
+@pytest.mark.slow
+def test_an_inlined_site_is_placed_and_gets_its_heartbeat(build: Build, record: Record, fast_clock: str) -> None:
+    recording = record(build("path_sites.cpp"), clock=fast_clock, rate=1000, interval=0.05)
+
+    def incprof(*words: str | Path) -> str:
+        command = [sys.executable, "-m", "incprof", *map(str, words), "--source", str(FIXTURES)]
+        done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    found = json.loads(incprof("sites", recording.directory, "--json"))
+    pull = next(site for site in found["sites"] if site["name"] == "pull:body")
+    text = (FIXTURES / "path_sites.cpp").read_text().splitlines()
+    assert pull["file"] == "path_sites.cpp"
+    assert "pull(std::vector<Vec> &at" in text[pull["line"] - 1]
+    patch = incprof("instrument", recording.directory)
+    assert '"pull:body"' in patch
+
+
+def test_gmon_directories_have_no_paths_and_none_inlined(build: Build, record: Record) -> None:
+    recording = record(build("path_sites.cpp"), interval=0.2, env={"INCPROF_FORMAT": "gmon"})
+    plain, profile = (read_profile(open_run(recording.directory), inlined=inlined) for inlined in (False, True))
+    assert profile.inlined is None
+    assert profile.functions == plain.functions
+    assert find_phases(profile).phases
