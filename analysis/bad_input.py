@@ -23,7 +23,8 @@ def refuse(profile: IntervalProfile) -> None:
             raise NoDataError(f"interval {row} has a {what} of {value}: the profile is damaged, record it again")
     if not np.isfinite(profile.end_s).all() or not np.isfinite(profile.start_s).all():
         raise NoDataError("an interval has a start or an end that is not a number: the profile is damaged")
-    total = float(profile.self_s.sum())
+    with np.errstate(over="ignore"):
+        total = float(profile.self_s.sum())
     if not total > 0:
         raise NoDataError(
             f"no samples in {profile.n_intervals} intervals: the program used no measurable CPU time in its own code"

@@ -28,6 +28,8 @@ TIME = 0.3
 # What bounds the work: intervals that are looked at, and functions that are asked.
 MOST_INTERVALS = 4000
 MOST_CANDIDATES = 200
+# Where more are needed, none of them stands for the phase: the largest are named.
+MOST_SITES = 20
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,9 @@ def _in_order(covers: BoolArray, chosen: IntArray) -> list[tuple[int, int]]:
     """Return the chosen candidates, the one that covers most first, with the intervals that no one before covers."""
     left, out = np.ones(len(covers), dtype=np.bool_), []
     rest = chosen.tolist()
-    while rest:
-        gain = [int((covers[:, c] & left).sum()) for c in rest]
+    while rest and len(out) < MOST_SITES:
+        gain = covers[np.ix_(left, rest)].sum(axis=0)
         best = rest.pop(int(np.argmax(gain)))
-        out.append((best, max(gain)))
+        out.append((best, int(gain.max())))
         left &= ~covers[:, best]
     return out

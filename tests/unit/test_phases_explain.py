@@ -1,0 +1,123 @@
+"""incprof phases --explain: the sentences, and the numbers behind them."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from incprof.analysis.explain import explain
+from incprof.analysis.phases import find_phases
+from incprof.cli import main
+from incprof.readers import open_run, read_profile
+from incprof.report.phases_explain import write_explanation
+from tests.unit.profiles import noisy, rows
+from tests.unit.streamwriter import Sample, StreamWriter
+
+
+@pytest.fixture
+def run(tmp_path):
+    """main calls build (which calls hash) for 12 intervals, then solve, one long call, which calls tiny steps."""
+    writer = StreamWriter(["main", "build", "hash", "solve", "step"])
+    for i in range(24):
+        if i < 12:
+            samples = [Sample("main;build;hash", weight=59 + i % 3), Sample("main;build", weight=40)]
+            writer.interval(samples, arcs={("main", "build"): 3, ("build", "hash"): 9000})
+        else:
+            samples = [Sample("main;solve;step", weight=69 + i % 3), Sample("main;solve", weight=30)]
+            arcs = {("solve", "step"): 1_000_000} | ({("main", "solve"): 1} if i == 12 else {})
+            writer.interval(samples, arcs=arcs)
+    writer.end()
+    return writer.save(tmp_path / "run")
+
+
+def told(profile, **options):
+    result = find_phases(profile, **options)
+    out = io.StringIO()
+    write_explanation(result, explain(profile, result), out)
+    return out.getvalue()
+
+
+def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
+    text = told(read_profile(open_run(run)))
+    build, solve = text.split("Why phase 1")
+    assert "Site build (body)" in build
+    assert "holds 100 % of the phase, and 100 % of its share in all phases is here" in build
+    assert "not its caller main: it is in all phases, and only 50 % of its share is here" in build
+    assert "not hash, which it calls: it holds 60 % of its time, not all of it" in build
+    assert "body: called in 12 of the 12 intervals in which it runs, 333 ms a call" in build
+    assert "runner-up: hash (body), 60 % of the phase" in build
+    assert "Site solve (loop)" in solve
+    assert "calls of 700 ns are too short for a beat" in solve
+    assert "loop: called in 1 of the 12 intervals in which it runs" in solve
+
+
+def test_the_run_says_why_this_k_and_what_others_would_leave(run):
+    text = told(read_profile(open_run(run)))
+    assert text.startswith("\nWhy 2 phases\n  k = 2 clusters: the fewest that leave no more scatter than counting")
+    assert "k = 1, tried first, would leave" in text
+    assert "noise floor 2" in text
+    assert "nearest is phase 1" in text.split("Why phase 0")[1]
+
+
+def test_what_is_left_out_is_counted():
+    lines = ["a=100"] * 25 + ["a=50 b=50"] + ["b=100"] * 25
+    profile = rows(*lines, "b=0", *["b=100"] * 5)
+    why = explain(profile, find_phases(profile)).run.left_out
+    none = int((find_phases(profile).labels < 0).sum())
+    assert why.idle + why.borders + why.strays == none
+
+
+def test_joined_clusters_are_named_with_the_reason():
+    called, running = {"solve": 0.9, "poll": 0.1}, {"solve": 0.7, "poll": 0.3}
+    profile = noisy([called, running] * 3, [12] * 6, ticks=4000)
+    result = find_phases(profile)
+    joined = explain(profile, result).run.joined
+    assert len(joined) == result.k_clusters - result.k
+    assert all(join.reason in ("no gap", "same sites", "interrupts") for join in joined)
+
+
+def test_the_odd_interval_is_the_one_that_differs():
+    lines = ["a=90/1 b=10/1"] * 15 + ["a=80/1 b=20/1"] + ["a=90/1 b=10/1"] * 15
+    profile = rows(*lines)
+    result = find_phases(profile, k=1)
+    assert explain(profile, result).phases[0].odd == 15
+
+
+@pytest.mark.parametrize("method", ["robust", "paper"])
+def test_without_call_paths_self_time_and_calls_explain(method):
+    text = told(rows(*(["outer=50/2 inner=50/900"] * 12 + ["write=100/7"] * 12)), method=method)
+    assert "runs in 100 % of the phase's intervals" in text
+    assert "not its caller: self time alone does not tell who that is" in text
+
+
+@pytest.mark.parametrize("method", ["robust", "paper"])
+def test_lines_fit_and_json_says_the_same(run, capsys, method):
+    assert main(["phases", str(run), "--explain", "--method", method]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 100
+    assert main(["phases", str(run), "--explain", "--json", "--method", method]) == 0
+    why = json.loads(capsys.readouterr().out)["explain"]
+    flat = " ".join(text.split())
+    sentences = [*why["run"]["text"]]
+    for phase in why["phases"]:
+        sentences += phase["text"] + [line for site in phase["sites"] for line in site["text"]]
+    assert sentences
+    assert all(sentence in flat for sentence in sentences)
+
+
+def test_without_the_option_nothing_is_explained(run, capsys):
+    assert main(["phases", str(run), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert "explain" not in answer
+    assert answer["verdict"] == "phases"
+    assert all(0 < phase["confidence"] < 1 for phase in answer["phases"])
+    build = answer["phases"][0]["sites"][0]
+    assert (build["beats_hz"], build["rate_factor"]) == (3.0, 1)
+    assert np.isclose(build["overhead_pct"], 3 * 30e-9 * 100, rtol=0.1)
+
+
+def test_a_budget_must_be_a_percentage(run, capsys):
+    for wrong in ("0", "-1", "101", "nan"):
+        assert main(["phases", str(run), "--overhead", wrong]) == 2
+        assert "expected a percentage" in capsys.readouterr().err
