@@ -16,7 +16,7 @@ ENTRIES = ("main", "MAIN__", "main.cold")
 class Quality:
     """Figures of one process; shares are of samples by weight, 0..1, None without samples.
 
-    samples: ticks. lost: that found no room. broken: whose outer frames are not known, by the collector's count.
+    samples: taken. ticks: of the sampling clock that they stand for. lost: that found no room. broken: whose outer frames are not known, by the collector's count.
     cpu_s: CPU time without the profiler's thread. own_s: the profiler's. expected: samples that the CPU time and the
     rate come to, None where the CPU time is not recorded. threads: the most in an interval.
     reach_main: samples whose path begins in main. complete: whose path is not cut off. outside: taken in libraries.
@@ -24,6 +24,7 @@ class Quality:
     """
 
     samples: int
+    ticks: int
     lost: int
     broken: int
     cpu_s: float
@@ -54,6 +55,7 @@ def quality(profile: IntervalProfile) -> Quality:
     begins, cut = _beginnings(profile)
     return Quality(
         samples=taken,
+        ticks=int(weight.sum()) or taken,
         lost=int(counters.lost.sum()),
         broken=int(counters.broken.sum()),
         cpu_s=cpu_s,

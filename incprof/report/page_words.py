@@ -101,7 +101,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
 
     samples = count(found.samples, "sample")
     if found.expected:
-        share = found.samples / found.expected
+        share = found.ticks / found.expected
         add("Samples", f"{samples}, {percent(share)} of what CPU time and rate come to", graded(1 - share, 0.05, 0.2))
     else:
         add("Samples", samples)
