@@ -1,7 +1,8 @@
 """The settings of a recording, and where their values come from.
 
 A flag wins over the environment, which wins over ./incprof.toml, $XDG_CONFIG_HOME/incprof/config.toml and, last, the
-collector's own defaults. The files hold the settings in a table called `record`.
+collector's own defaults. The files hold the settings in a table called `record`; tables of other verbs are the business
+of incprof.config_verbs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,15 @@ from incprof.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. `parse` returns the value as the collector reads it; its ValueError says what is expected."""
+    """One setting. `parse` returns the value as the collector reads it; its ValueError says what is expected.
+
+    default: what the collector does without a value.
+    """
 
     name: str
     flags: tuple[str, ...]
     metavar: str
+    default: str
     help: str
     parse: Callable[[str], str]
 
@@ -79,16 +84,16 @@ LIBS = ("caller", "separate", "drop")
 
 # Where words can be chosen, the first is the default.
 SETTINGS = (
-    Setting("dir", ("-o", "--output"), "DIR", "run directory (default: gmon-<program>)", not_empty),
-    Setting("interval", ("-i", "--interval"), "S", "interval length (default: 1)", number(0.001, 86400, "seconds")),
-    Setting("rate", ("-r", "--rate"), "HZ", "samples per second of CPU time (default: 100)", number(1, 10000, "hertz")),
-    Setting("clock", ("--clock",), "cpu|perf", "perf: for rates above the kernel's HZ", choice("cpu", "perf")),
-    Setting("format", ("--format",), "stream|gmon", "gmon: files that gprof reads", choice("stream", "gmon")),
-    Setting("ranks", ("--ranks",), "LIST", "record these ranks only, such as 0,8-15", ranks),
-    Setting("exe", ("--exe",), "GLOB", "record programs of this name or path only", not_empty),
-    Setting("follow", ("--follow",), "1|0", "record forked children too", choice("1", "0")),
-    Setting("libs", ("--libs",), "caller|separate|drop", "library time in the gmon format", choice(*LIBS)),
-    Setting("log", ("--log",), "warn|quiet|debug", "messages of the collector", choice("warn", "quiet", "debug")),
+    Setting("dir", ("-o", "--output"), "DIR", "gmon-<program>", "run directory", not_empty),
+    Setting("interval", ("-i", "--interval"), "S", "1", "interval length", number(0.001, 86400, "seconds")),
+    Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time", number(1, 10000, "hertz")),
+    Setting("clock", ("--clock",), "cpu|perf", "cpu", "perf: for rates above the kernel's HZ", choice("cpu", "perf")),
+    Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon")),
+    Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),
+    Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),
+    Setting("follow", ("--follow",), "1|0", "1", "record forked children too", choice("1", "0")),
+    Setting("libs", ("--libs",), "caller|separate|drop", "caller", "library time in the gmon format", choice(*LIBS)),
+    Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip
 
 
@@ -98,7 +103,8 @@ def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = (
     for setting in SETTINGS:
         if setting.name in leave_out:
             continue
-        group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=setting.help)
+        text = f"{setting.help} (default: {setting.default})"
+        group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)
 
 
 def config_files(environ: Mapping[str, str]) -> list[Path]:
@@ -107,17 +113,24 @@ def config_files(environ: Mapping[str, str]) -> list[Path]:
     return [Path("incprof.toml"), Path(base) / "incprof" / "config.toml"]
 
 
-def read_file(path: Path) -> dict[str, str]:
-    """The `record` table of a configuration file as text values; empty if there is no such file."""
+def read_tables(path: Path) -> dict[str, dict[str, object]]:
+    """The tables of a configuration file by verb; empty if there is no such file."""
     try:
         with path.open("rb") as stream:
-            table = tomllib.load(stream).get("record", {})
+            tables = tomllib.load(stream)
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    if not isinstance(table, dict):
-        raise UsageError(f"{path}: record must be a table")
+    for verb, table in tables.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{path}: {verb} must be a table, such as [record]")
+    return tables
+
+
+def read_file(path: Path) -> dict[str, str]:
+    """The `record` table of a configuration file as text values; empty if there is no such file."""
+    table = read_tables(path).get("record", {})
     known = [setting.name for setting in SETTINGS]
     for key in table:
         if key not in known:
@@ -136,8 +149,12 @@ def as_text(value: object) -> str:
 
 def resolve(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """Environment variables, name to value, that carry every setting given anywhere."""
+    return {setting.variable: value for setting, value, _ in given(flags, environ)}
+
+
+def given(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> Iterator[tuple[Setting, str, str]]:
+    """Every setting that is given anywhere, its value, and where that comes from."""
     files = [(path, read_file(path)) for path in config_files(environ)]
-    variables = {}
     for setting in SETTINGS:
         sources = [
             (setting.flags[-1], flags.get(setting.name)),
@@ -145,11 +162,9 @@ def resolve(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict
         ]
         sources += [(f"{path}: record.{setting.name}", table.get(setting.name)) for path, table in files]
         for source, text in sources:
-            if text is None:
-                continue
-            variables[setting.variable] = checked(setting, source, text)
-            break
-    return variables
+            if text is not None:
+                yield setting, checked(setting, source, text), source
+                break
 
 
 def checked(setting: Setting, source: str, text: str) -> str:

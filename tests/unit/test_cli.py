@@ -9,6 +9,7 @@ import pytest
 
 from incprof import __version__, cli
 from incprof.errors import GateError, IncprofError, NoDataError, PartialDataError, UsageError
+from incprof.verbs import VERBS
 
 
 def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -33,7 +34,7 @@ def broken_verb(monkeypatch: pytest.MonkeyPatch):
     return install
 
 
-@pytest.mark.parametrize("verb", sorted(cli.VERBS))
+@pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([verb, "--help"]) == 0
     shown = capsys.readouterr().out
@@ -43,11 +44,14 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_help_lists_the_verbs_without_importing_them() -> None:
     code = "import sys; from incprof.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert all(verb in done.stdout for verb in cli.VERBS)
+    assert all(verb in done.stdout for verb in VERBS)
     assert "incprof.commands.record" not in done.stderr.split()
 
 
-@pytest.mark.parametrize("words", [["--help"], ["record", "--help"], ["env", "--libpath"], ["check", sys.executable]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["record", "--help"], ["env", "--libpath"], ["config", "show"], ["check", sys.executable]],
+)
 def test_starting_a_recording_imports_no_scientific_package(words: list[str]) -> None:
     code = f"import sys; from incprof.cli import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

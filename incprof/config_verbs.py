@@ -1,0 +1,85 @@
+"""What the configuration files say about the verbs: defaults for their options.
+
+A table is named after a verb, its keys after the verb's long options: `[phases]`, `method = "paper"`. What is given on
+the command line wins. The table `record` holds the settings of a recording (incprof.config).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Container, Mapping
+from pathlib import Path
+
+from incprof.config import as_text, config_files, read_tables
+from incprof.errors import UsageError
+
+# Verbs whose options are not for files: settings have their own table, and the others say what to do, not how.
+NOT_FROM_FILES = frozenset({"record", "env", "config", "completion"})
+NEVER = frozenset({"help", "debug", "version"})
+
+
+def options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """The options of a verb that a file may give, by their long names."""
+    found = {}
+    for action in parser._actions:
+        long = next((flag[2:] for flag in action.option_strings if flag.startswith("--")), None)
+        if long is not None and long not in NEVER and action.help is not argparse.SUPPRESS:
+            found[long] = action
+    return found
+
+
+def apply(parser: argparse.ArgumentParser, verb: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Make what the files say the defaults of a verb's parser.
+
+    Returns:
+        Where each of these defaults comes from, by option.
+
+    Raises:
+        UsageError: a file is wrong; it says where.
+    """
+    if verb in NOT_FROM_FILES:
+        return {}
+    known, origin = options(parser), {}
+    for path in config_files(environ):
+        for key, value in read_tables(path).get(verb, {}).items():
+            where = f"{path}: {verb}.{key}"
+            if key not in known:
+                raise UsageError(f"{where}: there is no such option; see incprof {verb} --help")
+            parsed = _value(known[key], value, where)
+            if key not in origin:
+                known[key].default, known[key].required = parsed, False
+                origin[key] = where
+    return origin
+
+
+def check_tables(path: Path, verbs: Container[str]) -> None:
+    """Raise UsageError when a file has a table that is no verb's."""
+    for verb in read_tables(path):
+        if verb not in verbs:
+            raise UsageError(f"{path}: [{verb}] is no verb of incprof; see incprof --help")
+
+
+def _value(action: argparse.Action, value: object, where: str) -> object:
+    """The value that the option would have, had the command line given it."""
+    if action.nargs == 0:
+        if not isinstance(value, bool):
+            raise UsageError(f"{where}: expected true or false")
+        return value if not isinstance(action, argparse._StoreFalseAction) else not value
+    if isinstance(action, argparse._AppendAction):
+        return [_one(action, part, where) for part in (value if isinstance(value, list) else [value])]
+    return _one(action, value, where)
+
+
+def _one(action: argparse.Action, value: object, where: str) -> object:
+    """One value, converted and checked as the option's own."""
+    text = as_text(value)
+    try:
+        parsed = action.type(text) if callable(action.type) else text
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"{where}: {error}") from error
+    except (ValueError, TypeError) as error:
+        kind = getattr(action.type, "__name__", "value")
+        raise UsageError(f"{where}: {text!r} is no valid {kind}") from error
+    if action.choices is not None and parsed not in action.choices:
+        raise UsageError(f"{where}: {text!r} is wrong, expected one of {', '.join(map(str, action.choices))}")
+    return parsed
