@@ -17,7 +17,7 @@ from scipy.special import ndtr
 from incprof.model import FloatArray, IntArray
 
 # The answer's part of the probability of all orders. Evidence counts half: samples are not quite independent.
-SURE = 0.999
+SURE = 0.99
 WEIGHT = 0.5
 # Pairs further apart than this many iterations tell nothing.
 FURTHEST = 8.0
@@ -26,8 +26,9 @@ SCATTER = (0.01, 0.03, 0.1, 0.3)
 # Bins of an iteration, and classes of scatter that pairs are counted in.
 BINS = 128
 CLASSES = (0.02, 0.05, 0.1, 0.2, 0.4)
-# This part of what is seen may be anything.
+# This part of the samples may be anything, and this part of the counts, which are exact but for the moment of reading.
 STRAY = 0.05
+MISREAD = 0.01
 # All orders of more steps are too many to try: the smallest are left out.
 MOST = 8
 
@@ -102,7 +103,7 @@ def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray) -> FloatArra
             fits = (called & known) == int(bit[1:][pattern == 1].sum())
             likely = (fits * part[orders]).sum(axis=1)
             chance = 0.5 ** int((pattern >= 0).sum())
-            out += times * np.log((1 - STRAY) * likely / chance + STRAY)
+            out += times * np.log((1 - MISREAD) * likely / chance + MISREAD)
     return out
 
 
