@@ -16,7 +16,8 @@ ENTRIES = ("main", "MAIN__", "main.cold")
 class Quality:
     """Figures of one process; shares are of samples by weight, 0..1, None without samples.
 
-    samples: taken. ticks: of the sampling clock that they stand for. lost: that found no room. broken: whose outer frames are not known, by the collector's count.
+    samples: taken. ticks: of the sampling clock that they stand for. lost: samples that found no room. broken: whose
+    outer frames are not known, by the collector's count.
     cpu_s: CPU time without the profiler's thread. own_s: the profiler's. expected: samples that the CPU time and the
     rate come to, None where the CPU time is not recorded. threads: the most in an interval.
     reach_main: samples whose path begins in main. complete: whose path is not cut off. outside: taken in libraries.
