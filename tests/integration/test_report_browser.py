@@ -200,6 +200,13 @@ def test_dark_light_and_paper(browser, plain):
         assert seen.page.evaluate("document.documentElement.dataset.theme") == "light"
         assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
         assert seen.page.pdf().startswith(b"%PDF")
+        seen.page.set_viewport_size({"width": 720, "height": 1000})
+        seen.page.emulate_media(media="print")
+        seen.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        seen.settle()
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 720
+        assert seen.page.evaluate("document.documentElement.dataset.theme") == "light"
+        assert not seen.page.locator("#selection").is_visible()
         assert seen.messages == []
 
 

@@ -54,6 +54,7 @@ function startTheme() {
   const opened = [];
   addEventListener("beforeprint", () => {
     theme.printing = true;
+    document.body.classList.add("paper");
     for (const details of document.querySelectorAll(".site details:not([open])")) {
       details.open = true;
       opened.push(details);
@@ -62,6 +63,7 @@ function startTheme() {
   });
   addEventListener("afterprint", () => {
     theme.printing = false;
+    document.body.classList.remove("paper");
     opened.splice(0).forEach((details) => (details.open = false));
     repaint();
   });
