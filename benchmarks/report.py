@@ -67,10 +67,12 @@ def report(bed: Bed) -> list[Result]:
     page = bed.scratch / "report.html"
     command = [sys.executable, "-m", "incprof", "report", directory, "-o", page, "--force"]
     run(command, bed.scratch)
-    times = sorted(run(command, bed.scratch).elapsed_s for _ in range(min(bed.pairs, 5)))
+    usage = [run(command, bed.scratch) for _ in range(min(bed.pairs, 5))]
+    times = sorted(used.elapsed_s for used in usage)
     seconds, size = statistics.median(times), page.stat().st_size
+    cpu = statistics.median(used.cpu_s for used in usage)
     what = f"page on {INTERVALS:,} intervals x {FUNCTIONS} functions with {SAMPLES:,} samples".replace(",", " ")
-    spread = f"{seconds:.2f} s ({times[0]:.2f}-{times[-1]:.2f}, {len(times)} runs)"
+    spread = f"{seconds:.2f} s ({times[0]:.2f}-{times[-1]:.2f}, {len(times)} runs), {cpu:.2f} s of CPU time"
     return [
         Result(f"{what}: time to write it", "under 6 s", spread, seconds < 6),
         Result("its size", "under 5 MB", f"{size / 1e6:.2f} MB", size < 5_000_000),
