@@ -1,0 +1,115 @@
+"""The steps of a time-step loop: recorded as a user does, against what the program says about itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.collector import clean_environment
+from tests.integration.conftest import Build
+
+ORDER = ["exchange", "gather", "accelerate", "drift"]
+# CLOCK_MONOTONIC_COARSE goes on by the kernel's tick.
+HZ = round(1 / time.clock_getres(6))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program printed, what the recording said, and what `incprof phases` found."""
+
+    program: dict[str, float]
+    stderr: str
+    text: str
+    found: dict[str, Any]
+
+    @property
+    def clock(self) -> str:
+        return "perf" if self.found["run"]["reached_hz"] > 1.3 * HZ else "cpu"
+
+
+def incprof(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {**clean_environment(), **{k: v for k, v in os.environ.items() if k == "INCPROF_LIB"}, **variables}
+    command = [sys.executable, "-m", "incprof", *map(str, words)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=True)
+
+
+def ask(place: Path, rate: int, *command: str | Path, clock: str | None = None) -> Answer:
+    words = ["--clock", clock] if clock else []
+    recorded = incprof("record", "-i", "0.2", "-r", str(rate), *words, "-o", place / "run", "--", *command)
+    said = dict(line.split() for line in recorded.stdout.splitlines())
+    text = incprof("phases", place / "run").stdout
+    found = json.loads(incprof("phases", place / "run", "--json").stdout)
+    return Answer({name: float(number) for name, number in said.items()}, recorded.stderr, text, found)
+
+
+def loop_phase(answer: Answer) -> dict[str, Any]:
+    """The phase of the time-step loop."""
+    (phase,) = [p for p in answer.found["phases"] if any(s["function"] == "accelerate" for s in p["steps"])]
+    return dict(phase)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [100, 1000])
+def test_a_time_step_loop(build: Build, tmp_path: Path, rate: int) -> None:
+    answer = ask(tmp_path, rate, build("timesteps.c"), "200", "100")
+    phase, program = loop_phase(answer), answer.program
+    steps = {step["function"]: step for step in phase["steps"]}
+    placed = sorted((name for name in ORDER if steps[name]["order"]), key=lambda name: steps[name]["order"])
+    true = [name for name in ORDER if name in placed]
+    if rate == 1000 or len(placed) == 4 or os.getloadavg()[0] < (os.cpu_count() or 1):
+        assert placed == true == ORDER
+    else:  # Of a few hundred samples, some of them late, the smallest step may not be sure.
+        assert len(placed) == 3
+        assert placed in [true[i:] + true[:i] for i in range(3)]
+    assert steps["output"]["order"] in (5, None)
+    assert (steps["output"]["every"], steps["output"]["times"]) == (8, 1)
+    for name in ORDER:
+        step = steps[name]
+        assert (step["driver"], step["every"], step["times"]) == ("evolve", 1, 1)
+        assert step["period_s"] == pytest.approx(program["loop_us"] / program["iterations"] / 1e6, rel=0.1)
+        # Ticks of a step scatter by the square root of their number.
+        ticks = step["share"] * phase["seconds"] * min(rate, HZ)
+        assert step["mean_s"] == pytest.approx(program[f"{name}_us"] / program[name] / 1e6, rel=4 / ticks**0.5)
+    sites = {(site["function"], site["kind"]) for site in phase["sites"]}
+    assert {(name, "body") for name in ORDER} <= sites
+    lines = answer.text.split("evolve repeats every ")[1].splitlines()
+    assert [line.split()[-1] for line in lines[1 : len(placed) + 1]] == placed
+
+
+@pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
+def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, fast_clock: str) -> None:
+    answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50")
+    assert answer.clock == fast_clock
+    assert ("asked for" in answer.text) == (fast_clock == "cpu")
+
+
+@pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
+def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
+    answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50", clock="cpu")
+    assert (answer.clock, answer.stderr) == ("cpu", "")
+    assert answer.found["run"]["reached_hz"] <= 1.1 * HZ
+    assert "of 1000 asked for" in answer.text
+
+
+@pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
+def test_without_perf_there_is_one_line(build: Build, tmp_path: Path) -> None:
+    barred = build("no_perf.c", pg=False)
+    answer = ask(tmp_path, 1000, barred, build("timesteps.c"), "20", "50")
+    lines = [line for line in answer.stderr.splitlines() if "perf" in line]
+    assert answer.clock == "cpu"
+    assert len(lines) == 1
+    assert "the rate will be lower than asked for" in lines[0]
+
+
+def test_rates_that_timers_reach_take_timers(build: Build, tmp_path: Path) -> None:
+    incprof("record", "-r", "100", "-o", tmp_path / "run", "--", build("timesteps.c"), "3", "50")
+    (stream,) = (tmp_path / "run").glob("*.gmon")
+    assert b'"clock":"cpu"' in stream.read_bytes()[:4000]
