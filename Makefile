@@ -15,7 +15,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test demo bench realworld truth clean tools format
+.PHONY: all check test demo bench realworld truth man clean tools format
 all: $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -77,6 +77,10 @@ realworld: $(VENV)/.installed
 truth: $(VENV)/.installed
 	@$(BIN)/python -c 'import ruptures' 2>/dev/null || $(PIP) install 'ruptures>=1.1'
 	$(BIN)/python -m truth $(if $(QUICK),--quick)
+
+# The manual pages, from the command line's own definitions.
+man: $(VENV)/.installed
+	$(BIN)/python docs/man/generate.py
 
 clean:
 	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

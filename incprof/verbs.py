@@ -25,6 +25,7 @@ VERBS = {
     "periods": ("incprof.commands.periods", "find what repeats in a series of samples"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),
     "config": ("incprof.commands.config", "show the settings in force, and where they come from"),
+    "completion": ("incprof.commands.completion", "print a script that completes commands in a shell"),
     "doctor": ("incprof.commands.doctor", "say whether this machine can record, and how well"),
 }
 
