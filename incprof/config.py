@@ -87,7 +87,7 @@ SETTINGS = (
     Setting("dir", ("-o", "--output"), "DIR", "gmon-<program>", "run directory", not_empty),
     Setting("interval", ("-i", "--interval"), "S", "1", "interval length", number(0.001, 86400, "seconds")),
     Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time", number(1, 10000, "hertz")),
-    Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf for rates above the kernel's HZ", choice("cpu", "perf")),
+    Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf")),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon")),
     Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),
     Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),

@@ -86,7 +86,7 @@ def test_show_says_where_each_value_comes_from(project, monkeypatch, capsys):
     assert found["record.rate"] == ("200", "INCPROF_RATE")
     assert found["record.log"][0] == "quiet"
     assert found["record.log"][1].endswith("/home/incprof/config.toml: record.log")
-    assert found["record.clock"] == ("cpu", "default")
+    assert found["record.clock"] == ("by rate", "default")
     assert found["phases.k"] == ("3", "incprof.toml: phases.k")
     assert [file["exists"] for file in answer["files"]] == [True, True]
 
