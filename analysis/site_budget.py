@@ -74,15 +74,16 @@ def _count(profile: IntervalProfile, result: PhaseResult, cost: BeatCost) -> _Be
     return _Beats(calls, phase_time(profile, result.labels), cost)
 
 
-def _bodies(result: PhaseResult) -> list[int]:
-    """Return the functions with a body site, ascending."""
-    return sorted({site.index for phase in result.phases for site in phase.sites if site.kind == "body"})
+def _bodies(result: PhaseResult, beats: _Beats) -> list[int]:
+    """Return the functions with a body site whose calls are counted, ascending; those of inlined functions are not."""
+    bodies = {site.index for phase in result.phases for site in phase.sites if site.kind == "body"}
+    return sorted(function for function in bodies if beats.calls[:, function].any())
 
 
 def _factors_for(result: PhaseResult, beats: _Beats, budget_pct: float) -> tuple[dict[int, int], int | None]:
     """Return the rate factor of each body site, and the dearest one where none helps; else None."""
     steps = factors()
-    level = dict.fromkeys(_bodies(result), 0)
+    level = dict.fromkeys(_bodies(result, beats), 0)
     overhead = {function: beats.overhead(function, 1) for function in level}
     while level:
         total = np.sum(list(overhead.values()), axis=0)
@@ -114,6 +115,6 @@ def _told(result: PhaseResult, beats: _Beats, factor: dict[int, int]) -> PhaseRe
             sites.append(replace(site, cost=SiteCost(rate, factor[site.index], overhead)))
         return replace(phase, sites=tuple(sites))
 
-    used: IntArray = np.array(_bodies(result), dtype=np.int64)
+    used: IntArray = np.array(_bodies(result, beats), dtype=np.int64)
     total = sum((beats.overhead(int(f), factor[int(f)]) for f in used), np.zeros(result.k))
     return replace(result, phases=tuple(map(costed, result.phases)), beats_pct=float(np.max(total, initial=0.0)))

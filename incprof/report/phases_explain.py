@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
+from incprof.analysis.choose_k import SILHOUETTE_FLOOR
 from incprof.analysis.explain import Explanation, Joined, PhaseEvidence, RunEvidence
 from incprof.analysis.merge import NO_GAP
 from incprof.analysis.results import KScore, Phase, PhaseResult
@@ -86,7 +87,7 @@ def _choice(result: PhaseResult, why: RunEvidence) -> str:
     if result.rule == "elbow":
         return f"{what}: at the elbow of the inertia curve; leaves {_left(chosen, result)}" if chosen else what
     if result.rule == "silhouette":
-        score = "no k separates the intervals well enough (0.25)" if k == 1 else "the best silhouette"
+        score = f"no k separates the intervals well enough ({SILHOUETTE_FLOOR:g})" if k == 1 else "the best silhouette"
         value = f", {chosen.silhouette:.2f}" if chosen and chosen.silhouette is not None else ""
         return f"{what}: {score}{value}, as no k leaves only what counting samples explains"
     return (

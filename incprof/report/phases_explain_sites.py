@@ -75,6 +75,8 @@ def _why_not_callee(why: SiteEvidence, callee: CalleeEvidence) -> str:
 def _kind(why: SiteEvidence) -> str:
     """Say why it is a body or a loop."""
     times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
+    if why.kind == "body" and not why.called:
+        return "body: nobody counts its calls (inlined), but samples in it and outside of it alternate"
     mean = "" if why.call_s is None else f", {_seconds(why.call_s)} a call"
     return f"body: {times}{mean}" if why.kind == "body" else f"loop: {times}: a call lasts longer than an interval"
 
