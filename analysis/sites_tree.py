@@ -72,7 +72,7 @@ def call_tree(profile: IntervalProfile) -> CallTree | None:
     functions = _functions(chains, len(profile.functions))
     below = ticks @ chains.ancestors()
     present = _ones(below @ functions)
-    calls = csr_array(csr_array(profile.calls) + entries(profile, chains))
+    calls = csr_array(csr_array(profile.calls) + entries(profile, chains) + _calls_beside(profile))
     count = np.asarray(csr_array(profile.calls).sum(axis=0)).ravel()
     unsure = np.zeros(len(count), dtype=np.bool_)
     if profile.inlined is not None:
@@ -83,6 +83,14 @@ def call_tree(profile: IntervalProfile) -> CallTree | None:
     used_s = np.asarray((below @ functions).sum(axis=0)).ravel() / profile.metadata.rate_hz
     seconds = np.where(count > 0, used_s / np.maximum(count, 1), np.inf)
     return CallTree(chains, ticks, functions, present, _ones(calls), seconds, unsure)
+
+
+def _calls_beside(profile: IntervalProfile) -> csr_array:
+    """Return the calls of functions that are called as often as inlined ones, for these, sparse (n, f)."""
+    size = len(profile.functions)
+    pairs = [] if profile.inlined is None else [(b, f) for f, beside in profile.inlined.beside.items() for b in beside]
+    row, column = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return csr_array(csr_array(profile.calls) @ csr_array((np.ones(len(pairs)), (row, column)), shape=(size, size)))
 
 
 def _functions(chains: Chains, count: int) -> csr_array:
