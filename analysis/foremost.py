@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from incprof.analysis.timebins import TimeBins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-MOST = 9
+MOST = 12
 # A function that is this much of a phase is shown, however short the phase is.
 OF_PHASE = 0.25
 

@@ -115,7 +115,7 @@ def _lead(parts: PageParts, names: list[str]) -> str:
         return f"One phase over {duration(parts.run.duration_s)}: {names[0]}."
     order = sorted(zip(result.phases, names, strict=True), key=lambda item: (-item[0].app_pct, item[0].id))
     said = ", ".join(f"{name} {phase.app_pct:.0f} %" for phase, name in order[:4])
-    more = ", ..." if len(order) > 4 else ""
+    more = f" and {len(order) - 4} more" if len(order) > 4 else ""
     return f"{count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."
 
 

@@ -20,6 +20,8 @@ from incprof.model import Function, Metadata
 from incprof.report.phases_text import without_parameters
 
 LONGEST = 300
+# What compilers add to the names of copies of functions.
+COPY = re.compile(r"(\.(isra|constprop|part|lto_priv)(\.\d+)*| \[clone [^\]]*\])+$")
 MARKERS = {
     ROOT_FRAME: "all",
     OTHER_FRAME: "[other]",
@@ -40,6 +42,7 @@ def short(name: str) -> str:
     """Return a function's name without parameters and template arguments, and no more than its class before it."""
     if len(name) > 20 * LONGEST:
         name = name[: 20 * LONGEST]
+    name = COPY.sub("", name)
     bare = _without_templates(without_parameters(name)) if not name.startswith(("[", "<")) else name
     parts = bare.split("::")
     return clean("::".join(parts[-2:]) if len(parts) > 2 else bare, 80)

@@ -1,11 +1,11 @@
 // Colours that eyes of all kinds tell apart: phases in Okabe and Ito's, then the same with stripes; functions in Paul
-// Tol's "muted". Numbers and names stand beside every one of them.
+// Tol's "muted" and three of his "light". Numbers and names stand beside every one of them.
 
 const PHASE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const NO_PHASE = { light: "#c9cdcb", dark: "#4a5157" };
 const FUNCTION = {
-  light: ["#332288", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#999933", "#882255"],
-  dark: ["#7d78d8", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#2f9e57", "#c76bb8", "#a9a944", "#c0557f"],
+  light: ["#332288", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#999933", "#882255", "#ee8866", "#6699cc", "#bbcc33"],
+  dark: ["#7d78d8", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#2f9e57", "#c76bb8", "#a9a944", "#c0557f", "#ee8866", "#6699cc", "#bbcc33"],
 };
 const REST = { light: "#d6d9d8", dark: "#454c52" };
 
@@ -86,9 +86,9 @@ function paintChip(node, id) {
   const colour = phaseColour(id);
   const ink = inkOn(colour);
   node.style.background = striped(id)
-    ? `repeating-linear-gradient(135deg, ${colour} 0 5px, color-mix(in srgb, ${colour} 55%, white) 5px 8px)`
+    ? `repeating-linear-gradient(90deg, #fff 0 3px, transparent 3px 6px) bottom / 100% 4px no-repeat, ${colour}`
     : colour;
-  node.style.color = striped(id) ? "#101418" : ink;
+  node.style.color = ink;
 }
 
 // Little to much, even for eyes that see no colour: cividis.
