@@ -13,6 +13,8 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 MOST = 12
 # A function that is this much of a phase is shown, however short the phase is.
 OF_PHASE = 0.25
+# Another one is shown if it is this much of the run.
+OF_RUN = 0.004
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def self_series(profile: IntervalProfile, labels: IntArray, bins: TimeBins, most
     for phase in range(int(labels.max(initial=-1)) + 1):
         own = np.asarray(table[np.flatnonzero(labels == phase)].sum(axis=0)).ravel()
         wanted.update(dict.fromkeys(c for c in _largest(own, 2) if own[c] >= OF_PHASE * own.sum()))
-    wanted.update(dict.fromkeys(_largest(total, most)))
+    wanted.update(dict.fromkeys(c for c in _largest(total, most) if total[c] >= OF_RUN * total.sum()))
     chosen = np.array(list(wanted)[:most], dtype=np.int64)
     chosen = chosen[np.lexsort((chosen, -np.round(total[chosen], 9)))]
     binned = bins.summed(table)
