@@ -15,7 +15,8 @@ from incprof.model import FloatArray, IntArray
 
 EXACT = 30
 # Elements that the same candidates cover are one to the program; more kinds of them than this take it too long.
-MOST_KINDS = 2000
+MOST_KINDS = 100
+MOST_NODES = 100
 
 
 def cover(covers: BoolArray, weight: FloatArray, need: int) -> IntArray:
@@ -57,8 +58,9 @@ def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> 
         # All are whole numbers: with others among them HiGHS may write a line to standard output.
         integrality=np.ones(candidates + elements),
         bounds=Bounds(0.0, 1.0),
+        options={"node_limit": MOST_NODES},
     )
-    return None if found.x is None else np.flatnonzero(found.x[:candidates] > 0.5)
+    return None if found.x is None or found.status != 0 else np.flatnonzero(found.x[:candidates] > 0.5)
 
 
 def _greedy(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> IntArray:
