@@ -21,6 +21,7 @@ from incprof.commands._report_ranks import rank_map
 from incprof.commands._sites import located_sites, recorded_sites
 from incprof.commands._sites_cost import TYPICAL
 from incprof.commands._sites_described import described
+from incprof.commands._sites_memory import as_placed
 from incprof.model import Function, IntervalProfile, Run
 from incprof.readers.lines import locate
 from incprof.readers.run import choose_process
@@ -56,7 +57,8 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         refused=answer.refused,
         source=args.source,
         ranks=ranks,
-        beats=None if beats is None else with_phases(beats, result),
+        # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
+        beats=beats and with_phases(beats, as_placed(result, profile, recorded.directory, args)),
         warnings=(*profile.warnings, *result.warnings),
         whole=args.full,
         libs=libs,
