@@ -106,7 +106,8 @@ def _candidates(found: Presence, phase: int) -> IntArray:
 
 def _in_order(covers: BoolArray, chosen: IntArray) -> list[tuple[int, int]]:
     """Return the chosen candidates, the one that covers most first, with the intervals that no one before covers."""
-    left, out = np.ones(len(covers), dtype=np.bool_), []
+    left = np.ones(len(covers), dtype=np.bool_)
+    out: list[tuple[int, int]] = []
     rest = chosen.tolist()
     while rest and len(out) < MOST_SITES:
         gain = covers[np.ix_(left, rest)].sum(axis=0)
