@@ -9,11 +9,11 @@ The number is a limit for the change from A to B: `%` of A, or without `%` in th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from incprof.analysis.beats_compare import METRICS, BeatDiff
+from incprof.analysis.beats_compare import BeatDiff
 from incprof.errors import UsageError
 
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -76,21 +76,29 @@ class Condition:
         return value > self.limit + slack if self.more else value < self.limit - slack
 
 
-def parse(text: str) -> Condition:
+def parse(
+    text: str, units: Mapping[str, Mapping[str, float]] = UNITS, what: str = "HEARTBEAT", such: str = "mean>10%"
+) -> Condition:
     """Return the condition that a text stands for.
+
+    Args:
+        text: as above.
+        units: by metric, what a limit without `%` may be in, and what that is in the metric's own unit.
+        what: what a selector selects, for messages.
+        such: a condition, for messages.
 
     Raises:
         UsageError: it stands for none.
     """
     found = SHAPE.fullmatch(text)
     if found is None:
-        raise UsageError(f"--fail-on {text!r}: expected [HEARTBEAT:]METRIC>LIMIT or <LIMIT, such as 'mean>10%'")
+        raise UsageError(f"--fail-on {text!r}: expected [{what}:]METRIC>LIMIT or <LIMIT, such as {such!r}")
     metric, unit = found["metric"], found["unit"]
-    if metric not in METRICS:
-        raise UsageError(f"--fail-on {text!r}: no metric {metric!r}; there are {', '.join(METRICS)}")
-    scale = 1.0 if unit == "%" else UNITS[metric].get(unit)
+    if metric not in units:
+        raise UsageError(f"--fail-on {text!r}: no metric {metric!r}; there are {', '.join(units)}")
+    scale = 1.0 if unit == "%" else units[metric].get(unit)
     if scale is None:
-        there = ", ".join(["%", *(name or "no unit" for name in UNITS[metric])])
+        there = ", ".join(["%", *(name or "no unit" for name in units[metric])])
         raise UsageError(f"--fail-on {text!r}: the limit of {metric} is a number with one of these: {there}")
     limit = float(found["number"]) * scale
     return Condition(text, found["selector"], metric, found["operator"] == ">", limit, unit == "%")

@@ -6,6 +6,7 @@ import math
 
 from incprof.analysis.beats_compare import BeatDiff
 from incprof.analysis.beats_gates import Condition
+from incprof.analysis.beats_noise import Change
 from incprof.report import beat_words as words
 
 
@@ -23,11 +24,16 @@ def signed(value: float) -> str:
 
 def interval(diff: BeatDiff) -> str:
     """Return the confidence interval of the mean's change."""
-    if diff.ci is None:
+    return interval_of(diff.ci)
+
+
+def interval_of(ci: Change | None) -> str:
+    """Return the confidence interval of a change in percent; `-` for None."""
+    if ci is None:
         return "-"
     # An interval from few intervals with much noise reaches far: ten times as long is as good as any number.
-    low, high = (signed(100 * (end - 1)) if end < 10 else f"x{end:.3g}" for end in (diff.ci.low, diff.ci.high))
-    return f"{low} to {high} %" if diff.ci.high < 10 else f"{low} % to {high}"
+    low, high = (signed(100 * (end - 1)) if end < 10 else f"x{end:.3g}" for end in (ci.low, ci.high))
+    return f"{low} to {high} %" if ci.high < 10 else f"{low} % to {high}"
 
 
 def label(diff: BeatDiff) -> str:

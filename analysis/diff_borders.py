@@ -1,0 +1,102 @@
+"""How long phases were, to parts of an interval: an interval in which one phase became another is shared between them.
+
+Whole intervals make a phase of ten of them uncertain by a tenth of its length or more. The mix of a border interval
+tells how much of it each phase had. n intervals, k phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.features import Features
+from incprof.analysis.visits import SHORT, visits_of
+from incprof.model import FloatArray, IntArray
+
+# An end of a visit this long is compared with its middle.
+CORE = 3
+# How far a share may lie outside 0..1 by chance, in standard errors. Cut closer, all borders would be biased.
+BEYOND = 3.0
+UNIFORM = 1.0 / 12.0
+
+
+@dataclass(frozen=True)
+class Membership:
+    """weight: (n, k + 1) part of each interval in each phase, the last column for none; rows sum to 1.
+
+    variance: (k,) of the seconds in each phase, s^2.
+    """
+
+    weight: FloatArray
+    variance: FloatArray
+
+
+def share_borders(features: Features, labels: IntArray, k: int, dispersion: float, length: FloatArray) -> Membership:
+    """Share the intervals at borders between the phases before and after.
+
+    Args:
+        features: mixes of the intervals.
+        labels: (n,) phases from 0, -1 for none.
+        k: number of phases.
+        dispersion: scatter of the intervals over tick counting.
+        length: (n,) seconds.
+    """
+    n = len(labels)
+    weight, variance = np.zeros((n, k + 1)), np.zeros(k)
+    weight[np.arange(n), np.where(labels >= 0, labels, k)] = 1.0
+    centers = [_center(features, labels == phase) for phase in range(k)]
+    visits = visits_of(labels)
+    for at in range(len(visits.cluster) - 1):
+        one, other = int(visits.cluster[at]), int(visits.cluster[at + 1])
+        gap = np.arange(visits.end[at], visits.first[at + 1])
+        if one == other or len(gap) > SHORT:
+            continue
+        last, first = int(visits.end[at]) - 1, int(visits.first[at + 1])
+        ends = [end for end, visit in ((last, at), (first, at + 1)) if visits.size[visit] >= CORE]
+        window = np.sort(np.concatenate([gap, np.array(ends, dtype=np.int64)])).astype(np.int64)
+        part, error = _part(features, window, centers[one], centers[other], dispersion)
+        # What could not be told is shared evenly where it was in neither, and stays where it was else.
+        known = np.isfinite(part)
+        part = np.where(known, part, np.where(labels[window] < 0, 0.5, labels[window] == other))
+        weight[window] = 0.0
+        weight[window, one] += 1.0 - part
+        weight[window, other] += part
+        border = float((length[window] ** 2 * np.where(known, error**2, UNIFORM)).sum())
+        if not len(window):
+            border = float(UNIFORM * length[first] ** 2)
+        variance[[one, other]] += border
+    return Membership(weight, variance)
+
+
+def _center(features: Features, members: np.ndarray) -> FloatArray | None:
+    """Return the mean mix of a phase; None for one that mostly waits."""
+    busy = members & ~features.idle
+    if busy.sum() * 2 < members.sum() or not busy.any():
+        return None
+    center: FloatArray = features.x[busy].mean(axis=0)
+    return center
+
+
+def _part(
+    features: Features, window: IntArray, start: FloatArray | None, end: FloatArray | None, dispersion: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return how much of each interval belongs to the phase after, and the standard error; nan where nobody knows."""
+    unknown = np.full(len(window), np.nan)
+    if start is None or end is None:
+        return unknown, unknown
+    line = end - start
+    width = float(line @ line)
+    ticks = features.ticks[window]
+    if width <= 0:
+        return unknown, unknown
+    x = features.x[window]
+    part = (x - start) @ line / width
+    # Of a mixture at that place, so that a pure interval is not free of noise by chance.
+    at = np.clip(part, 0.0, 1.0)[:, None]
+    mixed = (1 - at) * start + at * end
+    spread = np.clip(mixed @ line**2 - (mixed @ line) ** 2, 0.0, None) / width**2
+    error = np.sqrt(dispersion * spread / np.maximum(ticks, 1.0))
+    part = np.clip(part, -BEYOND * error, 1.0 + BEYOND * error)
+    seen = (ticks > 0) & ~features.idle[window]
+    return np.where(seen, part, np.nan), error
