@@ -103,6 +103,8 @@ def find_recurrence(
     if not iterations:
         whole, iterations = members, int(in_phase[reference])
     period = float(width_s[whole].sum()) * lanes / iterations
+    if not period > 0:
+        return None
     return Recurrence(reference, every, times, int(in_phase[reference]), period, lead[members], lead[-1], low)
 
 
