@@ -62,6 +62,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         warnings=(*profile.warnings, *result.warnings),
         whole=args.full,
         libs=libs,
+        inlined=never_called(profile),
     )
 
 
@@ -92,6 +93,14 @@ def sites_of(recorded: Run, profile: IntervalProfile, result: PhaseResult, args:
             allow_changed=args.allow_changed, cost=TYPICAL,
         )  # fmt: skip
     return described(result, sites, TYPICAL, args.source)
+
+
+def never_called(profile: IntervalProfile) -> frozenset[int]:
+    """Return the functions that were inlined wherever they ran."""
+    if profile.inlined is None:
+        return frozenset()
+    called = set(profile.paths.function.tolist()) | set(profile.calls.tocoo().coords[1].tolist())
+    return frozenset(profile.inlined.function.tolist()) - called
 
 
 def with_phases(beats: BeatLanes, result: PhaseResult) -> BeatLanes:

@@ -102,6 +102,7 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "joined": parts.timed.tree.joined,
         "paths": parts.quality.reach_main is not None,
         "whole": parts.whole,
+        "inlined": bool(parts.inlined),
         "libs": {"caller": " and in libraries that it called", "drop": ", without libraries"}.get(parts.libs, ""),
     }
 

@@ -96,6 +96,8 @@ def _tree(parts: PageParts) -> dict[str, Any]:
         entry: dict[str, Any] = {"name": "whole run" if frame == ROOT_FRAME else name, "function": frame}
         if full != name:
             entry["full"] = full
+        if frame in parts.inlined:
+            entry["inlined"] = True
         if frame >= 0 and (at := where(parts.functions[frame].file, parts.functions[frame].line)):
             entry["where"] = at
         frames.append(entry)

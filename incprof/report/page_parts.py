@@ -71,7 +71,8 @@ class BeatLanes:
 class PageParts:
     """What there is to say about a run. functions: all of the profile, with their places where they are known.
 
-    libs: how time in libraries is counted. whole: nothing was summed up.
+    libs: how time in libraries is counted. whole: nothing was summed up. inlined: functions, by their columns, that
+    were never called: they have no self time of their own in the profile.
     """
 
     run: RunSummary
@@ -88,3 +89,4 @@ class PageParts:
     warnings: tuple[str, ...]
     whole: bool
     libs: str
+    inlined: frozenset[int] = frozenset()

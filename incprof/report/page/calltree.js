@@ -94,7 +94,7 @@ function treeRow(row, steps) {
   const single = number && PLACES.get(frame.function) === 1;
   const share = el("td", { role: "gridcell", class: "share" }, amount(total[node] / all), percent(all ? total[node] / all : 0));
   const cell = (text) => el("td", { role: "gridcell", class: "number", text });
-  line.append(name, cell(seconds(total[node])), share, cell(seconds(own[node])), cell(callsText(frame.function, calls)), cell(single ? seconds(total[node] / number) : ""));
+  line.append(name, cell(seconds(total[node])), share, cell(seconds(own[node])), cell(callsText(frame, calls)), cell(single ? seconds(total[node] / number) : ""));
   return line;
 }
 

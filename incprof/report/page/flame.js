@@ -41,12 +41,12 @@ function startFlame() {
 function flameLines(node) {
   const { own, total, calls, all } = sums();
   const frame = frameOf(node);
-  const number = callsText(frame.function, calls);
+  const number = callsText(frame, calls);
   return [
     node ? frame.full || frame.name : chosenText(),
     frame.where || "",
     `${seconds(total[node])}, ${percent(total[node] / all)}; ${seconds(own[node])} of it in itself`,
-    number ? `${number} calls` : "",
+    number ? (frame.inlined ? number : `${number} calls`) : "",
   ];
 }
 

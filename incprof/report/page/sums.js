@@ -63,8 +63,10 @@ for (let node = 1; node < NODES; node++) {
   if (what >= 0) PLACES.set(what, (PLACES.get(what) || 0) + 1);
 }
 
-function callsText(what, calls) {
+function callsText(frame, calls) {
+  const what = frame.function;
   if (what < 0) return "";
+  if (frame.inlined) return "inlined";
   const number = calls.get(what) || 0;
   return PLACES.get(what) > 1 && number ? `≤ ${group(number)}` : group(number);
 }
