@@ -10,6 +10,7 @@ import numpy as np
 
 from incprof.analysis.agreement_match import match
 from incprof.analysis.calltree import call_tree
+from incprof.analysis.confidence import with_confidence
 from incprof.analysis.foremost import self_series
 from incprof.analysis.quality import quality
 from incprof.analysis.results import PhaseResult
@@ -38,6 +39,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
     """Analyse a run and collect what its page shows."""
     libs = chosen_libs(args.libs)
     summary, result = analyse(recorded, profile, args)
+    result = with_confidence(profile, result, random_state=args.seed)
     warn(result.warnings)
     timed = over_time(profile, result, libraries=libs != "drop", whole=args.full)
     answer = sites_of(recorded, profile, result, args)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from incprof import __version__
 from incprof.analysis.results import Phase, Step
-from incprof.report.beat_words import seconds
+from incprof.report.beat_words import rate, seconds
 from incprof.report.page_json import embedded, page_data
 from incprof.report.page_names import clean, phase_names, short, where
 from incprof.report.page_parts import PageParts
@@ -72,6 +72,11 @@ def asset(name: str) -> str:
     return files("incprof.report").joinpath("page", *name.split("/")).read_text(encoding="utf-8")
 
 
+def style_policy(style: str) -> str:
+    """Return the content security policy of a page with one inline style and no script."""
+    return f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+
+
 def _hash(text: str) -> str:
     """Return the source expression that allows an inline script or style, and no other."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -86,6 +91,7 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "run": parts.run,
         "facts": facts(parts.run, parts.metadata),
         "lead": _lead(parts, names),
+        "confident": any(phase.confidence is not None for phase in result.phases),
         "phases": [_phase(p, name) for p, name in zip(result.phases, names, strict=True)],
         "steps": [(p.id, name, [_step(s) for s in p.steps]) for p, name in zip(result.phases, names, strict=True)],
         "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
@@ -122,14 +128,13 @@ def _lead(parts: PageParts, names: list[str]) -> str:
 
 def _phase(phase: Phase, name: str) -> dict[str, Any]:
     """Return a row of the table of phases."""
-    confidence = getattr(phase, "confidence", None)
     return {
         "id": phase.id,
         "name": name,
         "time": duration(phase.seconds),
         "share": round(phase.app_pct, 1),
         "intervals": phase.intervals,
-        "confidence": None if confidence is None else percent(confidence),
+        "confidence": percent(phase.confidence),
         "functions": [(short(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
         "sites": [
             f"{short(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
@@ -161,6 +166,19 @@ def _time(value: float) -> str:
     return seconds(value).replace(" us", " \u00b5s")
 
 
+def _cost(row: SiteRow) -> str:
+    """Return how often a heartbeat at a site would beat, and what that would cost; empty where that is not known."""
+    if row.beats_hz is None:
+        return ""
+    about = {"estimated": "about ", "at most": "at most ", "at least": "at least "}.get(row.basis, "")
+    said = [f"{about}{rate(row.beats_hz)} beats per second"]
+    if row.rate_factor > 1:
+        said.append(f"1 of {row.rate_factor} recorded")
+    if row.overhead_pct is not None:
+        said.append(f"{rate(row.overhead_pct)} % overhead")
+    return ", ".join(said)
+
+
 def _site(row: SiteRow) -> dict[str, Any]:
     """Return a site with its lines of source."""
     return {
@@ -170,6 +188,7 @@ def _site(row: SiteRow) -> dict[str, Any]:
         "kind": row.kind,
         "phases": row.phases,
         "phase_pct": row.phase_pct,
+        "cost": _cost(row),
         "where": f"{clean(row.file)}:{row.line}" if row.file is not None else "",
         "note": clean(row.note) if row.note else "",
         "excerpt": row.excerpt,

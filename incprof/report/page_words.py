@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from incprof.analysis.quality import Quality
 from incprof.analysis.results import KScore, PhaseResult, RunSummary
+from incprof.analysis.verdict import verdict
 from incprof.model import Metadata
 from incprof.report.page_names import clean
 from incprof.report.phases_text import duration
@@ -15,6 +16,12 @@ RULES = {
     "silhouette": "the silhouette",
     "elbow": "the elbow of the inertia",
     "user": "--k",
+}
+
+VERDICTS = {
+    "steady": "The run is one steady phase: its intervals differ little more than counting samples explains.",
+    "no_distinct_phases": "The intervals differ, and nothing separates them into groups: there are no distinct phases.",
+    "too_few_intervals": "There are too few intervals to tell phases apart.",
 }
 
 
@@ -65,11 +72,12 @@ def why_k(result: PhaseResult) -> list[str]:
     merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
     if merged > 0 and result.rule != "user":
         out.append(f"{count(merged, 'cluster')} became part of another phase or too small to be one.")
+    if (said := VERDICTS.get(verdict(result))) is not None:
+        out.append(said)
     if any(phase.off_cpu for phase in result.phases):
         out.append("One phase is waiting: intervals with next to no CPU time, found before clustering.")
-    again = getattr(result, "k_again", None)
-    if again is not None:
-        out.append(f"{percent(again)} of the refits on some of the intervals give as many again.")
+    if result.k_again is not None:
+        out.append(f"{percent(result.k_again)} of the refits on some of the intervals give as many again.")
     none = int((result.labels < 0).sum())
     if none:
         what = "lies" if none == 1 else "lie"

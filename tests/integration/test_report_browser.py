@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ from incprof.cli import main
 from incprof.commands._report import gather
 from incprof.model import IntervalProfile, Process, Run
 from incprof.report.page_html import page
+from incprof.verbs import build_parser
 from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.profiles import rows, two_phase_run
@@ -264,10 +264,7 @@ def test_no_symbols(browser, tmp_path):
 
 def written(tmp_path: Path, profile: IntervalProfile) -> Path:
     """The page on a profile that was never on disk."""
-    arguments = argparse.Namespace(
-        libs=None, method="robust", k=None, jobs=1, seed=0, exe=None, full=False, source=None, rank=None,
-        allow_changed=False, all_ranks=True,
-    )  # fmt: skip
+    arguments = build_parser("report").parse_args(["report", str(tmp_path)])
     path = tmp_path / "page.html"
     path.write_text(page(gather(Run(str(tmp_path), "app", (Process(0, None, "none"),)), profile, None, arguments)))
     return path
