@@ -9,6 +9,8 @@ from functools import partial
 import numpy as np
 
 from incprof.analysis.phases import find_phases
+from incprof.analysis.rates import BeatCost
+from incprof.analysis.site_budget import within_budget
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
 from truth.alternatives import ALTERNATIVES, described
@@ -24,13 +26,16 @@ class Answer:
     steps: frozenset[int]
 
 
+# Defaults of the command line.
+COST, BUDGET_PCT = BeatCost(pair_ns=30.0, skipped_ns=3.0), 1.0
+
 Method = Callable[[IntervalProfile], Answer]
 
 
 def of_tool(profile: IntervalProfile, method: str) -> Answer:
-    """Ask incprof itself; where it answers that there is nothing to be said, there are no phases."""
+    """Ask incprof itself, as `incprof phases` does; where it says that there is no answer, there are no phases."""
     try:
-        result = find_phases(profile, method=method)
+        result = within_budget(profile, find_phases(profile, method=method), COST, BUDGET_PCT, move=method == "robust")
     except IncprofError:
         return Answer(0, np.full(profile.n_intervals, -1), frozenset(), frozenset())
     sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)

@@ -29,11 +29,6 @@ def beat_cost(directory: str) -> BeatCost:
     return found
 
 
-def known_cost(directory: str) -> BeatCost:
-    """What a heartbeat costs, as `incprof sites` measured it for this run; else what is typical. Nothing is written."""
-    return _load(Path(directory) / STORE) or TYPICAL
-
-
 def _measured() -> BeatCost | None:
     """The cost in nanoseconds, with as many digits as it is good for."""
     try:

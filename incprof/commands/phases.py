@@ -12,15 +12,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.commands._common import add_run_arguments, exit_status, load, warn
-from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments, located
-from incprof.commands._sites_cost import known_cost
+from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
 from incprof.commands._terminal import text_width, wants_colour
-from incprof.errors import UsageError
 
 if TYPE_CHECKING:
     from incprof.analysis.explain import Explanation
     from incprof.analysis.results import PhaseResult, RunSummary
-    from incprof.model import IntervalProfile, Run
 
 NAME = "phases"
 
@@ -29,9 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_run_arguments(parser)
     add_phase_arguments(parser)
-    parser.add_argument(
-        "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
-    )
     parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
@@ -40,15 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
-    from incprof.analysis.confidence import with_confidence
-
     check_phase_arguments(args)
-    if not 0 < args.overhead <= 100:
-        raise UsageError(f"--overhead {args.overhead:g}: expected a percentage above 0, up to 100")
     recorded, profile = load(args)
     warn(profile.warnings)
     summary, result = analyse(recorded, profile, args)
-    result = _costed(recorded, profile, result, args)
+    from incprof.analysis.confidence import with_confidence
+
     result = with_confidence(profile, result, random_state=args.seed)
     warn(result.warnings)
     why = None
@@ -58,16 +49,6 @@ def run(args: argparse.Namespace) -> int:
         why = explain(profile, result)
     write(summary, result, args, why)
     return exit_status(profile)
-
-
-def _costed(recorded: Run, profile: IntervalProfile, result: PhaseResult, args: argparse.Namespace) -> PhaseResult:
-    """Predict what the heartbeats cost, and keep that within the budget; the paper's sites stay what they are."""
-    from incprof.analysis.site_budget import within_budget
-
-    cost = known_cost(recorded.directory)
-    cheap = within_budget(profile, result, cost, args.overhead, move=result.method == "robust")
-    before, after = ([(s.index, s.kind) for p in r.phases for s in p.sites] for r in (result, cheap))
-    return cheap if before == after else located(recorded, profile, cheap, args.exe)
 
 
 def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace, why: Explanation | None = None) -> None:
