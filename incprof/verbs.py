@@ -17,6 +17,7 @@ VERBS = {
     "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
     "instrument": ("incprof.commands.instrument", "put heartbeats into the source, or take them out"),
     "report": ("incprof.commands.report", "write a page on a recorded run, to look at in a browser"),
+    "diff": ("incprof.commands.diff", "compare two recorded runs: what takes longer, beyond noise"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
     "heartbeats": ("incprof.commands.heartbeats", "say what the heartbeats of a run did"),
     "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),

@@ -1,0 +1,117 @@
+"""Compare two recorded runs: which phases, steps and functions take longer, and is that more than noise.
+
+    incprof diff gmon-old gmon-new
+    incprof diff old1 old2 old3 --against new1 new2 new3      # runs of a side tell what differs from run to run
+    incprof diff gmon-old gmon-new --fail-on 'phase>10%'      # exit 3 if a phase is slower by more than that
+
+Phases are matched by what they do, not by their number. docs/diff.md explains the output, and has a recipe for CI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from incprof.commands._common import LIBS, warn
+from incprof.commands._diff import directories, read_sides
+from incprof.commands._output import check_target
+from incprof.commands._output import write_text as write_file
+from incprof.commands._phases import add_phase_arguments, check_phase_arguments
+from incprof.commands._terminal import text_width, wants_colour
+from incprof.errors import GateError, PartialDataError, UsageError
+
+if TYPE_CHECKING:
+    from incprof.analysis.beats_gates import Condition
+    from incprof.analysis.diff_results import Comparison, Row
+
+NAME = "diff"
+MOST_NOISE = 50.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("runs", nargs="+", metavar="DIR", help="A, the baseline, and B; with --against: runs of A")
+    parser.add_argument("--against", nargs="+", metavar="DIR", help="runs of B, where a side has several")
+    parser.add_argument(
+        "--fail-on", metavar="COND", action="append", default=[],
+        help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'share>5', 'calls>0'; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--noise", type=float, metavar="PCT", help="scatter from run to run, where one run of each (1)")
+    parser.add_argument("--rank", type=int, metavar="R", help="rank to compare (default: the lowest of each run)")
+    parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
+    parser.add_argument("--exe-b", metavar="FILE", help="that of B, if it is another one")
+    parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
+    parser.add_argument("--all", action="store_true", help="every function, not only what changed or takes some time")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.diff/1")
+    form.add_argument("--markdown", action="store_true", help="Markdown, for the summary of a CI job")
+    parser.add_argument("--html", metavar="FILE", help="also write a page to look at in a browser; - is stdout")
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    add_phase_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, compare, print, judge."""
+    from incprof.analysis.diff_gates import broken, parse
+
+    conditions = [parse(text) for text in args.fail_on]
+    _check(args)
+    from incprof.analysis.diff import RUN_NOISE, compare
+
+    sides = read_sides(args)
+    warn(tuple(sides.warnings))
+    noise = RUN_NOISE if args.noise is None else args.noise / 100
+    found = compare(sides.a, sides.b, run_noise=noise)
+    failed = broken(conditions, found)
+    write(found, failed, sides.warnings, args)
+    if failed:
+        from incprof.report.diff_words import broken_line
+
+        sys.stdout.flush()
+        raise GateError("\nincprof: ".join(broken_line(condition, row) for condition, row in failed))
+    return PartialDataError.exit_code if sides.damaged else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what cannot be meant, before anything is read."""
+    check_phase_arguments(args)
+    a, b = directories(args)
+    if args.noise is not None:
+        if not 0 <= args.noise <= MOST_NOISE:
+            raise UsageError(f"--noise {args.noise:g}: expected a percentage from 0 to {MOST_NOISE:g}")
+        if len(a) + len(b) > 2:
+            raise UsageError("--noise is for one run of each: several tell by themselves what it is")
+    if args.html == "-" and (args.json or args.markdown):
+        raise UsageError("--html - and another form would both go to stdout: give the page a file")
+    if args.html is not None:
+        check_target(args.html, force=args.force, binary=False)
+
+
+def write(
+    found: Comparison, failed: list[tuple[Condition, Row]], warnings: list[str], args: argparse.Namespace
+) -> None:
+    """Print the answer in the forms that were asked for."""
+    if args.html is not None:
+        from incprof.report.diff_html import page
+
+        text = page(found, failed, warnings)
+
+        def write_page(out: TextIO) -> None:
+            out.write(text)
+
+        write_file(args.html, write_page)
+        if args.html == "-":
+            return
+    if args.json:
+        from incprof.report.diff_json import write_json
+
+        write_json(found, failed, warnings, sys.stdout)
+    elif args.markdown:
+        from incprof.report.diff_markdown import write_markdown
+
+        write_markdown(found, failed, sys.stdout)
+    else:
+        from incprof.report.diff_text import write_text
+
+        write_text(found, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)

@@ -1,0 +1,145 @@
+"""Two runs side by side for people: both as ribbons, a line for each phase and step, then functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incprof.analysis.diff_results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.ribbon import runs, sign, stretched
+from incprof.report import beat_words as words
+from incprof.report import diff_words as say
+from incprof.report.phase_colours import style
+
+COLOURS = {"slower": "bold red", "faster": "bold green", "new": "bold yellow", "gone": "bold yellow"}
+SHOWN = 20
+FEWEST = 80
+NAME = 12
+
+
+def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool = False, every: bool = False) -> None:
+    """Write the comparison, at most `width` columns wide from 80 on; plain ASCII without `colour` (but for names).
+
+    every: all functions, not only those that changed or take some time.
+    """
+    console = Console(
+        file=out, width=max(width, FEWEST), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
+        markup=False, color_system="256" if colour else None, legacy_windows=False,
+    )  # fmt: skip
+    for letter, sides in (("A", found.a), ("B", found.b)):
+        for side in sides:
+            console.print(f"{letter}  {words.printable(side.path)}: {say.run_line(side)}", soft_wrap=not colour)
+    for note in found.notes:
+        console.print(f"   {words.printable(note)}", soft_wrap=not colour)
+    console.print(Text(say.verdict_line(found), style=COLOURS.get(found.run.verdict, "")), soft_wrap=not colour)
+    console.print(say.phases_line(found), soft_wrap=not colour)
+    console.print()
+    _ribbons(console, found)
+    console.print()
+    console.print(_phases(found, console.width, every=every))
+    odd = _odd(found)
+    if odd:
+        console.print()
+        console.print("\n".join(odd))
+    shown = say.foremost(found, every=every)
+    shown = shown if every else shown[:SHOWN]
+    if shown:
+        console.print()
+        console.print(_functions(shown, console.width))
+    more = len(found.functions) + found.left_out - len(shown)
+    if more:
+        console.print(f"{more} more functions" + ("" if every else ": --all or --json"))
+    console.print()
+    console.print(say.noise_line(found))
+
+
+def _ribbons(console: Console, found: Comparison) -> None:
+    """Print the first run of each side from left to right, on the same scale."""
+    longest = max(side.summary.duration_s for side in (found.a[0], found.b[0]))
+    room = console.width - 3
+    for letter, side in (("A", found.a[0]), ("B", found.b[0])):
+        line = Text(f"{letter}  ")
+        for label, length in runs(stretched(side.labels, _cells(side, longest, room))):
+            line.append(sign(label) * length, style=style(label))
+        console.print(line, soft_wrap=True)
+    end = words.elapsed(longest)
+    console.print("   0 s" + end.rjust(room - 3), soft_wrap=True)
+
+
+def _cells(side: Side, longest: float, room: int) -> int:
+    """Return how long a run's ribbon is."""
+    return max(round(room * side.summary.duration_s / longest), 1) if longest > 0 else room
+
+
+def _table(names: Sequence[str], left: Sequence[str]) -> Table:
+    """Return an empty table."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
+    return table
+
+
+def _phases(found: Comparison, width: int, *, every: bool) -> Table:
+    """Return phases and their steps."""
+    names = ("", "Phase", "A", "B", "Change", "95 % interval", "Verdict", "A %", "B %", "Alike")
+    cells = [
+        (row, _cells_of(row), (say.share(row.a), say.share(row.b), say.alike(row) if isinstance(row, PhaseRow) else ""))
+        for phase in found.phases
+        for row in (phase, *say.steps(phase, every=every))
+    ]
+    room = _room(width, names, [("000", *first, *last) for _, first, last in cells])
+    table = _table(names, ("", "Phase", "Verdict"))
+    for row, first, last in cells:
+        step = row.kind == "step"
+        number = Text("") if step or row.group is None else Text(f" {sign(row.group)} ", style=style(row.group))
+        name = ("  " if step else "") + say.named(row, room - 2 * step)
+        table.add_row(number, name, *first[:4], _verdict(row), *last)
+    if max(found.between) > 0:
+        table.add_row("", "between phases", *(say.seconds(Figure(v, 0, None, ())) for v in found.between))
+    table.add_row("", "whole run", *_cells_of(found.run)[:4], _verdict(found.run))
+    return table
+
+
+def _functions(rows: Sequence[Row], width: int) -> Table:
+    """Return functions."""
+    names = ("Function", "Self A", "Self B", "Change", "95 % interval", "Verdict", "Calls A", "Calls B", "Phase")
+    cells = [
+        (row, _cells_of(row), (say.calls(row.a), say.calls(row.b), "" if row.group is None else sign(row.group)))
+        for row in rows
+    ]
+    room = _room(width, names, [(*first, *last) for _, first, last in cells])
+    table = _table(names, ("Function", "Verdict"))
+    for row, first, last in cells:
+        table.add_row(say.named(row, room), *first[:4], _verdict(row), *last)
+    return table
+
+
+def _cells_of(row: Row) -> tuple[str, ...]:
+    """Return the cells that all rows have."""
+    return say.seconds(row.a), say.seconds(row.b), say.change(row), say.interval(row), say.verdict(row)
+
+
+def _verdict(row: Row) -> Text:
+    """Return a verdict in its colour."""
+    return Text(say.verdict(row), style=COLOURS.get(row.verdict, ""))
+
+
+def _room(width: int, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
+    """Return the columns that are left for names."""
+    heads = ["", *names[2:]] if not names[0] else list(names[1:])
+    widest = [max(len(head), *(len(row[at]) for row in rows)) for at, head in enumerate(heads)] if rows else []
+    return max(width - sum(widest) - 2 * len(widest) - 2, NAME)
+
+
+def _odd(found: Comparison) -> list[str]:
+    """Return what phases belong together where that is not one of each run under the same number."""
+    first = len(found.a)
+    rows = [row for row in found.phases if any(one != (row.group,) for one in row.members)]
+    if not rows:
+        return []
+    said = ", ".join(f"{sign(row.group or 0)} = {say.matched_line(row, first)}" for row in rows)
+    return [f"phases as incprof phases numbers them (A | B): {said}"]
