@@ -1,47 +1,27 @@
-"""Heartbeats as a picture: count per interval and mean duration over the time of the run, as in the paper's figures.
-
-Same input, same bytes (for one version of matplotlib). No window is opened, whatever the environment says.
-"""
+"""Heartbeats as a picture: count per interval and mean duration over the time of the run, as in the paper's figures."""
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from incprof.analysis.beatresults import BeatRun, BeatSummary, FloatArray
 from incprof.analysis.beats_traces import BeatTrace, Trace, foremost, trace
 from incprof.report import beat_words as words
+from incprof.report.plots import COLOURS, GRID, WIDTH_IN, save, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito, Color Universal Design (2008); grey for their yellow, which a white page swallows.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 PALE = 0.4
 THINNEST, THICKER_BY = 1.3, 0.4  # points; where counts are the same, each line shows at the rim of the next
-WIDTH_IN, HEIGHT_IN, DPI = 10.0, 6.0, 150
+HEIGHT_IN = 6.0
 LOG_BEYOND = 30.0  # between the smallest and the largest value, from here on
 NAME_ROOM = 36
 LEGEND_ROOM = 110  # signs in a line of the legend
-STYLE: dict[str, Any] = {
-    "svg.hashsalt": "incprof",
-    "svg.fonttype": "path",
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "path.simplify": False,
-}
-TIME_UNITS = ((3 * 3600.0, 3600.0, "h"), (600.0, 60.0, "min"), (0.0, 1.0, "s"))
 
 
 def write_plot(run: BeatRun, beats: Sequence[BeatSummary], out: BinaryIO, form: str) -> None:
@@ -56,13 +36,7 @@ def write_plot(run: BeatRun, beats: Sequence[BeatSummary], out: BinaryIO, form: 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    import matplotlib.style
-
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure(run, beats).savefig(out, format=form, dpi=DPI, metadata=metadata)
+    save(lambda: figure(run, beats), out, form, **GRID)
 
 
 def figure(run: BeatRun, beats: Sequence[BeatSummary]) -> Figure:
@@ -73,7 +47,7 @@ def figure(run: BeatRun, beats: Sequence[BeatSummary]) -> Figure:
     traces = [trace(beat, run.interval_s) for beat in shown]
     picture = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
     upper, lower = picture.subplots(2, 1, sharex=True)
-    scale, unit = next((scale, unit) for least, scale, unit in TIME_UNITS if run.duration_s >= least)
+    scale, unit = time_unit(run.duration_s)
     for position, (beat, colour) in enumerate(zip(traces, COLOURS, strict=False)):
         width = THINNEST + THICKER_BY * (len(traces) - 1 - position)
         # Those that take less time are thinner, and lie above.

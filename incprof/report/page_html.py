@@ -147,7 +147,7 @@ def _step(step: Step) -> dict[str, Any]:
     """Return a row of the steps of a phase."""
     period = _time(step.period_s) if step.period_s is not None else ""
     if period and step.every is not None and step.every > 1:
-        period += f", every {step.every}th"
+        period += f", in each {step.every}th"
     return {
         "name": short(step.function.name),
         "full": clean(step.function.name),
@@ -167,8 +167,8 @@ def _time(value: float) -> str:
 
 
 def _cost(row: SiteRow) -> str:
-    """Return how often a heartbeat at a site would beat, and what that would cost; empty where that is not known."""
-    if row.beats_hz is None:
+    """Return how often a heartbeat at a site would beat, and what that would cost; empty where that is not known or nothing."""
+    if not row.beats_hz:
         return ""
     about = {"estimated": "about ", "at most": "at most ", "at least": "at least "}.get(row.basis, "")
     said = [f"{about}{rate(row.beats_hz)} beats per second"]

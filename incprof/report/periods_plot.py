@@ -1,39 +1,24 @@
-"""Periods as a picture: each pattern over ten of its instances, as in the paper's Figure 3, and the whole series.
-
-Same input, same bytes (for one version of matplotlib). No window is opened, whatever the environment says.
-"""
+"""Periods as a picture: each pattern over ten of its instances, as in the paper's Figure 3, and the whole series."""
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from incprof.analysis.patterns_results import Pattern, Patterns
 from incprof.model import FloatArray
+from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito, Color Universal Design (2008), without their yellow.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 INSTANCES = 10
 MOST_PATTERNS = 6
 # As many as a page has columns: of longer series, the least and the greatest value of each column.
 COLUMNS = 1000
-WIDTH_IN, ROW_IN, DPI = 10.0, 2.4, 150
-STYLE: dict[str, Any] = {
-    "svg.hashsalt": "incprof",
-    "svg.fonttype": "path",
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "path.simplify": False,
-}
-TIME_UNITS = ((3 * 3600.0, 3600.0, "h"), (600.0, 60.0, "min"), (0.0, 1.0, "s"))
+ROW_IN = 2.4
 
 
 def write_plot(x: FloatArray, name: str, interval_s: float | None, found: Patterns, out: BinaryIO, form: str) -> None:
@@ -42,12 +27,7 @@ def write_plot(x: FloatArray, name: str, interval_s: float | None, found: Patter
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    import matplotlib.style
-
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-    with matplotlib.style.context(["default", STYLE]):
-        figure(x, name, interval_s, found).savefig(out, format=form, dpi=DPI, metadata=metadata)
+    save(lambda: figure(x, name, interval_s, found), out, form)
 
 
 def figure(x: FloatArray, name: str, interval_s: float | None, found: Patterns) -> Figure:
@@ -110,5 +90,5 @@ def _unit(interval_s: float | None, samples: int) -> tuple[float, str]:
     """Return the factor from samples to the unit of an axis, and its label."""
     if interval_s is None:
         return 1.0, "samples"
-    divisor, unit = next((divisor, unit) for least, divisor, unit in TIME_UNITS if interval_s * samples >= least)
+    divisor, unit = time_unit(interval_s * samples)
     return interval_s / divisor, f"Time ({unit})"
