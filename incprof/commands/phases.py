@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 
 from incprof.commands._common import add_run_arguments, exit_status, load, warn
 from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
+from incprof.commands._plot import add_plot_argument, check_plot
+from incprof.commands._plot import write_plot as draw_plot
 from incprof.commands._terminal import text_width, wants_colour
 
 if TYPE_CHECKING:
     from incprof.analysis.explain import Explanation
     from incprof.analysis.results import PhaseResult, RunSummary
+    from incprof.model import IntervalProfile
 
 NAME = "phases"
 
@@ -27,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_phase_arguments(parser)
     parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
+    add_plot_argument(parser, "self time and phases over time")
+    parser.add_argument("--force", action="store_true", help="with --plot: replace FILE if it exists")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
     form.add_argument("--csv", action="store_true", help="one row per interval: interval, end_s, phase, cluster")
@@ -35,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
     check_phase_arguments(args)
+    check_plot(args)
     recorded, profile = load(args)
     warn(profile.warnings)
     summary, result = analyse(recorded, profile, args)
@@ -47,8 +53,22 @@ def run(args: argparse.Namespace) -> int:
         from incprof.analysis.explain import explain
 
         why = explain(profile, result)
+    if args.plot is not None:
+        plot(summary, profile, result, args)
     write(summary, result, args, why)
     return exit_status(profile)
+
+
+def plot(summary: RunSummary, profile: IntervalProfile, result: PhaseResult, args: argparse.Namespace) -> None:
+    """Draw the picture that was asked for."""
+    from incprof.analysis.foremost import self_series
+    from incprof.analysis.timebins import time_bins
+    from incprof.report.phases_plot import write_plot
+
+    bins = time_bins(profile, result.labels)
+    series = self_series(profile, result.labels, bins)
+    names = [profile.functions[int(i)].name for i in series.functions]
+    draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
 
 
 def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace, why: Explanation | None = None) -> None:
