@@ -29,7 +29,7 @@ class Collected:
     """A stream, sorted but not decoded: where the images of its complete intervals lie.
 
     nodes: payloads of node images in file order, and None where some may be missing. lost: intervals without a
-    usable interval image.
+    usable interval image. before_ns: where the last interval before these ends, if they are a part of the stream.
     """
 
     source: Source
@@ -40,6 +40,7 @@ class Collected:
     bad_images: int = 0
     lost: int = 0
     ended: bool = False
+    before_ns: int = 0
     _counters: array[int] = field(default_factory=lambda: array("Q"))
     _places: array[int] = field(default_factory=lambda: array("q"))
 
@@ -51,7 +52,7 @@ class Collected:
     @property
     def end_ns(self) -> int:
         """Where the last complete interval ends, nanoseconds since the start of the run."""
-        return self._counters[1 - COUNTERS] if self._counters else 0
+        return self._counters[1 - COUNTERS] if self._counters else self.before_ns
 
     @property
     def counters(self) -> npt.NDArray[np.uint64]:
@@ -77,27 +78,42 @@ def collect(source: Source) -> Collected:
     """
     found = Collected(source, first_metadata(source), {})
     found.modules = {module.id: module for module in found.metadata.modules}
-    pending: list[Image] = []
-    suspect: int | None = None
-    last = -1
+    sorter = Sorter(found)
     for image in images.walk(source, found.damage):
-        if image.after_hole:
-            suspect = _after_hole(found, image, pending)
-        if image.kind == images.INTERVAL:
-            _commit(found, image, pending, spoiled=image.interval == suspect)
-            pending, suspect, last = [], None, image.interval
-        elif image.kind == images.NODES:
-            pending.append(image)
-            if image.interval > last + 1:
-                found.nodes.append(None)
-            found.nodes.append(source.array_at(image.offset, image.length).copy())
-        elif image.kind in DATA:
-            pending.append(image)
-        else:
-            _take_object(found, image)
-    if found.damage.torn or pending:
+        sorter.take(image)
+    if found.damage.torn or sorter.pending:
         found.lost += 1
     return found
+
+
+class Sorter:
+    """Takes the images of a stream in file order. pending: those of an interval that is not complete yet."""
+
+    def __init__(self, found: Collected):
+        self.found = found
+        self.pending: list[Image] = []
+        self._suspect: int | None = None
+        self._last = -1
+
+    def take(self, image: Image) -> bool:
+        """Take the next image; whether it was the last one of its interval."""
+        found = self.found
+        if image.after_hole:
+            self._suspect = _after_hole(found, image, self.pending)
+        if image.kind == images.INTERVAL:
+            _commit(found, image, self.pending, spoiled=image.interval == self._suspect)
+            self.pending, self._suspect, self._last = [], None, image.interval
+            return True
+        if image.kind == images.NODES:
+            self.pending.append(image)
+            if image.interval > self._last + 1:
+                found.nodes.append(None)
+            found.nodes.append(found.source.array_at(image.offset, image.length).copy())
+        elif image.kind in DATA:
+            self.pending.append(image)
+        else:
+            _take_object(found, image)
+        return False
 
 
 def first_metadata(source: Source) -> Metadata:

@@ -34,9 +34,9 @@ class Damage:
     torn: bool = False
 
 
-def walk(source: Source, damage: Damage) -> Iterator[Image]:
-    """Images in file order. Damaged places are skipped up to the next header and noted in `damage`."""
-    position, hole = 0, False
+def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
+    """Images in file order, from `position` on. Damaged places are skipped up to the next header, and noted."""
+    hole = False
     while position < source.size:
         head = source.bytes_at(position, HEADER.size)
         end = _image_end(source, position, head)

@@ -56,23 +56,39 @@ def decode_nodes(payloads: Sequence[varint.ByteArray | None], limit: int) -> tup
     None among the payloads: some may be missing here. limit: as many nodes as the file could hold. An image says the
     number of its first node, which is the next one, or a higher one where images are missing or damaged.
     """
-    blocks = _decode_blocks([payload for payload in payloads if payload is not None], limit)
-    rows = zip(blocks.first.tolist(), blocks.count.tolist(), blocks.good.tolist(), strict=True)
-    following, hole, bad = 1, False, 0
-    used: list[int] = []
-    index = -1
-    for payload in payloads:
-        if payload is None:
-            hole = True
-            continue
-        index += 1
-        first, count, good = next(rows)
-        if good and (first == following or (hole and following < first <= limit - count)):
-            used.append(index)
-            following, hole = first + count, False
-        else:
-            hole, bad = True, bad + 1
-    return _placed(blocks, used, following, hole), bad
+    decoder = NodeDecoder()
+    nodes, bad = decoder.decode(payloads, limit)
+    root = np.zeros(1, dtype=np.int64)
+    columns = (np.concatenate([root, column]) for column in (nodes.parent, nodes.module, nodes.address))
+    return Nodes(*columns, np.concatenate([[False], nodes.lost]), nodes.more_lost), bad
+
+
+class NodeDecoder:
+    """Decodes the node images of a stream, a few of them after the other. following: number of the next node."""
+
+    def __init__(self) -> None:
+        self.following = 1
+        self._hole = False
+
+    def decode(self, payloads: Sequence[varint.ByteArray | None], limit: int) -> tuple[Nodes, int]:
+        """The nodes of these images, without those before; also how many of the images are damaged."""
+        blocks = _decode_blocks([payload for payload in payloads if payload is not None], limit)
+        rows = zip(blocks.first.tolist(), blocks.count.tolist(), blocks.good.tolist(), strict=True)
+        begin, bad = self.following, 0
+        used: list[int] = []
+        index = -1
+        for payload in payloads:
+            if payload is None:
+                self._hole = True
+                continue
+            index += 1
+            first, count, good = next(rows)
+            if good and (first == self.following or (self._hole and self.following < first <= limit - count)):
+                used.append(index)
+                self.following, self._hole = first + count, False
+            else:
+                self._hole, bad = True, bad + 1
+        return _placed(blocks, used, begin, self.following, self._hole), bad
 
 
 def _decode_blocks(payloads: Sequence[varint.ByteArray], limit: int) -> _Blocks:
@@ -99,15 +115,15 @@ def _decode_blocks(payloads: Sequence[varint.ByteArray], limit: int) -> _Blocks:
     return _Blocks(first, count, start, good, parent, module, address)
 
 
-def _placed(blocks: _Blocks, used: Sequence[int], following: int, hole: bool) -> Nodes:
-    """The trie from the blocks that can be used; what lies between them is lost."""
-    parent, address = np.zeros(following, dtype=np.int64), np.zeros(following, dtype=np.int64)
-    module, lost = np.full(following, BROKEN_MODULE, dtype=np.int64), np.ones(following, dtype=bool)
-    module[0], lost[0] = 0, False
+def _placed(blocks: _Blocks, used: Sequence[int], begin: int, following: int, hole: bool) -> Nodes:
+    """Nodes `begin` to `following` - 1 from the blocks that can be used; what lies between them is lost."""
+    size = following - begin
+    parent, address = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    module, lost = np.full(size, BROKEN_MODULE, dtype=np.int64), np.ones(size, dtype=bool)
     chosen = np.array(used, dtype=np.int64)
     count = blocks.count[chosen]
     within = np.arange(count.sum(), dtype=np.int64) - np.repeat(np.cumsum(count) - count, count)
-    number = np.repeat(blocks.first[chosen], count) + within
+    number = np.repeat(blocks.first[chosen] - begin, count) + within
     row = np.repeat(blocks.start[chosen], count) + within
     parent[number], module[number], address[number] = blocks.parent[row], blocks.module[row], blocks.address[row]
     lost[number] = False

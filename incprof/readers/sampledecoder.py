@@ -41,7 +41,8 @@ class SampleDecoder:
         self._node_limit = node_limit if nodes.more_lost else len(nodes.parent)
         self._rate_hz = found.metadata.rate_hz
         self._start_s, self._end_s = (found.counters[:, i].astype(np.float64) * 1e-9 for i in (0, 1))
-        self._before_s = np.concatenate([[-np.inf], self._end_s])
+        before_s = found.before_ns * 1e-9 if found.before_ns else -np.inf
+        self._before_s = np.concatenate([[before_s], self._end_s])
         self._table = LongTable(np.float64, np.int32, np.int32, np.int8, np.int32, np.int32)
         self.exact: BoolArray = np.zeros(found.n_intervals, dtype=bool)
         self.profiler_ticks: FloatArray = np.zeros(found.n_intervals)

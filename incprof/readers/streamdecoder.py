@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.model import Counters
+from incprof.model import Counters, PathTree
 from incprof.readers.calls import CallTable
 from incprof.readers.collect import Collected
 from incprof.readers.functionspace import FunctionSpace
-from incprof.readers.nodes import NODE_BYTES, decode_nodes
+from incprof.readers.nodes import NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.paths import extended, path_tree
 from incprof.readers.profilebuilder import FloatArray, Parts, SelfTime
 from incprof.readers.sampledecoder import SampleDecoder
@@ -33,12 +33,16 @@ class StreamDecoder:
 
     def decode(self) -> Parts:
         """Everything but the names. Damaged images are left out and counted."""
-        found, rate_hz = self._found, self._found.metadata.rate_hz
-        node_limit = found.source.size // NODE_BYTES
-        nodes, bad = decode_nodes(found.nodes, node_limit)
+        found = self._found
+        nodes, bad = decode_nodes(found.nodes, found.source.size // NODE_BYTES)
         found.nodes.clear()
         found.bad_images += bad
-        paths = path_tree(nodes, self._space)
+        return self.decode_with(nodes, path_tree(nodes, self._space))
+
+    def decode_with(self, nodes: Nodes, paths: PathTree) -> Parts:
+        """The same, when the nodes have been decoded and looked up already."""
+        found, rate_hz = self._found, self._found.metadata.rate_hz
+        node_limit = found.source.size // NODE_BYTES
         samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit)
         self_time: list[SelfTime] = []
         calls = CallTable()
