@@ -6,6 +6,7 @@ and mangled name, because ranks may have them in different order. b bins, k phas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from incprof.analysis.timebins import TimeBins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_BINS = 240
+MOST_ROWS = 512
 # Below this likeness (1 is the same mix, 0 nothing in common) a bin belongs to no phase.
 ALIKE = 0.5
 # A bin with less CPU time than this part of its length is waiting, where a phase is that.
@@ -44,7 +46,7 @@ class RankRow:
     """A rank over time. label: (b,) its phase in each bin, -1 for none, -2 where it has no interval.
 
     busy: (b,) CPU time of its functions over the bin's length. cpu_s, off_cpu_s: of the whole run. wall_s: its length.
-    damaged: a part of its file was left out.
+    damaged: a part of its file was left out. last: the last rank, where the row is several.
     """
 
     rank: int
@@ -54,6 +56,7 @@ class RankRow:
     off_cpu_s: float
     wall_s: float
     damaged: bool = False
+    last: int | None = None
 
 
 def phase_mixes(profile: IntervalProfile, result: PhaseResult, bins: TimeBins) -> PhaseMixes:
@@ -122,3 +125,31 @@ def agreement(row: RankRow, reference: RankRow) -> float | None:
     """Return the part of the bins in which two ranks are in the same phase; None where they share none, 0..1."""
     both = (row.label >= 0) & (reference.label >= 0)
     return float((row.label == reference.label)[both].mean()) if both.any() else None
+
+
+def grouped(rows: Sequence[RankRow], most: int = MOST_ROWS) -> list[RankRow]:
+    """Put neighbouring ranks together until there are at most `most` rows.
+
+    A row has the label that most of its ranks have, the mean of their use of the CPU and the sum of their times.
+    """
+    size = -(-len(rows) // most)
+    if size <= 1:
+        return list(rows)
+    return [_together(rows[i : i + size]) for i in range(0, len(rows), size)]
+
+
+def _together(rows: Sequence[RankRow]) -> RankRow:
+    """Make one row of several; where as many ranks are in one phase as in another, it is the lower one's."""
+    labels = np.array([row.label for row in rows])
+    values = np.unique(labels)
+    count = np.array([(labels == value).sum(axis=0) for value in values])
+    return RankRow(
+        rank=rows[0].rank,
+        label=values[count.argmax(axis=0)],
+        busy=np.mean([row.busy for row in rows], axis=0),
+        cpu_s=sum(row.cpu_s for row in rows),
+        off_cpu_s=sum(row.off_cpu_s for row in rows),
+        wall_s=max(row.wall_s for row in rows),
+        damaged=any(row.damaged for row in rows),
+        last=rows[-1].rank,
+    )

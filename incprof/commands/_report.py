@@ -30,7 +30,7 @@ from incprof.report.page_parts import BeatLanes, PageParts, Timed
 from incprof.report.sites_rows import SitesAnswer
 
 # What the tables by time and phase may take of a page.
-MOST_BYTES = 3_000_000
+MOST_BYTES = 2_200_000
 # A function is looked up in the source from this share of the run on.
 LOOKED_UP = 0.005
 
@@ -46,7 +46,14 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
     ranks = None
     if args.all_ranks:
         ranks = rank_map(
-            recorded, profile, result, libs=libs, exe=args.exe, inlined=args.method != "paper", jobs=args.jobs
+            recorded,
+            profile,
+            result,
+            libs=libs,
+            exe=args.exe,
+            inlined=args.method != "paper",
+            jobs=args.jobs,
+            whole=args.full,
         )
     return PageParts(
         run=summary,

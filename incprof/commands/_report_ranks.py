@@ -26,11 +26,12 @@ def rank_map(
     exe: str | None,
     inlined: bool,
     jobs: int,
+    whole: bool = False,
 ) -> RankMap | None:
-    """Read all ranks and give their time to the phases; None where there is one rank only."""
+    """Read all ranks and give their time to the phases; None where there is one rank only. whole: a row for each."""
     if len(recorded.ranks) < 2:
         return None
-    from incprof.analysis.rankmap import MOST_BINS, agreement, own_row, phase_mixes
+    from incprof.analysis.rankmap import MOST_BINS, agreement, grouped, own_row, phase_mixes
     from incprof.analysis.timebins import time_bins
     from incprof.report.page_parts import RankMap
 
@@ -45,9 +46,10 @@ def rank_map(
             unread.append(rank)
         else:
             rows[rank] = row
-    ordered = tuple(rows[rank] for rank in sorted(rows))
+    found = [rows[rank] for rank in sorted(rows)]
+    ordered = tuple(found if whole else grouped(found))
     agreements = tuple(agreement(row, own) for row in ordered)
-    return RankMap(ordered, agreements, bins.start_s, bins.end_s, own.rank, tuple(unread))
+    return RankMap(ordered, agreements, bins.start_s, bins.end_s, own.rank, len(found), tuple(unread))
 
 
 def _read(work: Callable[[int], RankRow | None], ranks: list[int], jobs: int) -> list[RankRow | None]:

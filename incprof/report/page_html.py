@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -21,6 +23,7 @@ from incprof.report.page_words import count, data_quality, facts, percent, why_k
 from incprof.report.phases_text import duration
 from incprof.report.sites_rows import SiteRow
 
+MOST_WARNINGS = 20
 # In the order in which they need each other.
 STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
 SCRIPTS = (
@@ -102,7 +105,7 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),
-        "warnings": [clean(line, 400) for line in parts.warnings],
+        "warnings": _warnings(parts.warnings),
         "ranks": parts.ranks,
         "beats": parts.beats,
         "joined": parts.timed.tree.joined,
@@ -111,6 +114,13 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "inlined": bool(parts.inlined),
         "libs": {"caller": " and in libraries that it called", "drop": ", without libraries"}.get(parts.libs, ""),
     }
+
+
+def _warnings(lines: Sequence[str]) -> list[str]:
+    """Return the first warnings, and how many there are besides."""
+    shown = [clean(line, 400) for line in lines[:MOST_WARNINGS]]
+    left = len(lines) - len(shown)
+    return [*shown, f"and {left} more"] if left else shown
 
 
 def _lead(parts: PageParts, names: list[str]) -> str:
@@ -167,7 +177,7 @@ def _time(value: float) -> str:
 
 
 def _cost(row: SiteRow) -> str:
-    """Return how often a heartbeat at a site would beat, and what that would cost; empty where that is not known or nothing."""
+    """Return how often a heartbeat at a site would beat, and what that would cost; empty where nothing is known."""
     if not row.beats_hz:
         return ""
     about = {"estimated": "about ", "at most": "at most ", "at least": "at least "}.get(row.basis, "")
@@ -191,5 +201,5 @@ def _site(row: SiteRow) -> dict[str, Any]:
         "cost": _cost(row),
         "where": f"{clean(row.file)}:{row.line}" if row.file is not None else "",
         "note": clean(row.note) if row.note else "",
-        "excerpt": row.excerpt,
+        "excerpt": [replace(line, text=clean(line.text)) for line in row.excerpt],
     }

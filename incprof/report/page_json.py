@@ -127,7 +127,7 @@ def _ranks(found: RankMap) -> dict[str, Any]:
         "unread": list(found.unread),
         "rows": [
             {
-                "rank": row.rank,
+                "rank": row.rank if row.last is None else f"{row.rank}-{row.last}",
                 "label": row.label.tolist(),
                 "busy": np.rint(100 * row.busy).astype(np.int64).tolist(),
                 "agreement": rounded(agreement),

@@ -19,7 +19,7 @@ from incprof.analysis.results import Phase
 from incprof.model import Function, Metadata
 from incprof.report.phases_text import without_parameters
 
-LONGEST = 300
+LONGEST = 240
 # What compilers add to the names of copies of functions.
 COPY = re.compile(r"(\.(isra|constprop|part|lto_priv)(\.\d+)*| \[clone [^\]]*\])+$")
 MARKERS = {

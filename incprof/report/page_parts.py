@@ -35,9 +35,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class RankMap:
-    """Ranks as rows, in order. start_s, end_s: (b,) their bins. reference: the rank in which phases were found.
+    """Ranks as rows, in order. start_s, end_s: (b,) their bins.
 
-    agreement: for each row, the part of its bins that are in the same phase as the reference's.
+    reference: the rank in which phases were found. agreement: for each row, the part of its bins
+    that are in the same phase as the reference's. ranks: how many there are; a row may be several.
     unread: ranks whose files could not be read.
     """
 
@@ -46,6 +47,7 @@ class RankMap:
     start_s: FloatArray
     end_s: FloatArray
     reference: int
+    ranks: int
     unread: tuple[int, ...] = ()
 
 

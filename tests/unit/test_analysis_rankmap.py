@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from incprof.analysis.phases import find_phases
 from incprof.analysis.quality import quality
-from incprof.analysis.rankmap import agreement, own_row, phase_mixes, rank_row
+from incprof.analysis.rankmap import agreement, grouped, own_row, phase_mixes, rank_row
 from incprof.analysis.timebins import time_bins
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows
@@ -46,6 +49,17 @@ def test_ranks_that_tick_apart_leave_no_holes():
     first, last = np.flatnonzero(inside >= 0)[[0, -1]]
     assert (inside[first : last + 1] >= 0).all()
     assert last - first > 70
+
+
+def test_many_ranks_share_rows():
+    mixes, own = mixes_of(rows(*["a=90"] * 5, *["b=90"] * 5))
+    late = rank_row(rows(*["a=90"] * 7, *["b=90"] * 3), mixes)
+    ranks = [replace(late if i in (4, 5, 9) else own, rank=i) for i in range(10)]
+    assert grouped(ranks, 10) == ranks
+    found = grouped(ranks, 4)
+    assert [(row.rank, row.last) for row in found] == [(0, 2), (3, 5), (6, 8), (9, 9)]
+    assert [row.label.tolist().index(1) for row in found] == [5, 7, 5, 7]
+    assert sum(row.cpu_s for row in found) == pytest.approx(90)
 
 
 def test_quality_counts_what_was_lost_and_where_paths_begin(tmp_path):
