@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from incprof.model import FloatArray, Function, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from incprof.analysis.tables import ResultTable
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,16 @@ class PhaseResult:
     warnings: tuple[str, ...] = ()
     k_again: float | None = None
     beats_pct: float | None = None
+
+    def to_pandas(self, table: ResultTable = "phases") -> pd.DataFrame:
+        """The phases, labels, functions, sites, steps or scores as a table; docs/python.md has the columns.
+
+        Raises:
+            ValueError: there is no table of that name.
+        """
+        from incprof.analysis.tables import result_table
+
+        return result_table(self, table)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def stack_series(profile: IntervalProfile, keep: BoolArray | None = None, *, lib
     """Return the samples of the intervals in `keep` (n,), all by default. Samples in the profiler are left out.
 
     libraries: whether to keep samples that were taken in a library.
-    A profile without samples (gmon files) gives a stack of one frame for each function and interval.
+    A profile without samples (gmon files) gives a stack of one frame for each function and interval, one behind the
+    other from the interval's start on.
     """
     keep = np.ones(profile.n_intervals, dtype=np.bool_) if keep is None else keep
     if not len(profile.samples.time_s):
@@ -73,14 +74,18 @@ def _flat_series(profile: IntervalProfile, keep: BoolArray) -> StackSeries:
     use = keep[row] & (table.data > 0)
     row, column, seconds = row[use], column[use], table.data[use]
     order = np.lexsort((column, row))
-    used, index = np.unique(column[order], return_inverse=True)
+    row, column, seconds = row[order], column[order], seconds[order]
+    used, index = np.unique(column, return_inverse=True)
+    done = np.cumsum(seconds)
+    # What was done before the first one of the same interval.
+    earlier = (done - seconds)[np.searchsorted(row, row, side="left")] if len(row) else done
     frames = _function_frames(profile)
     return StackSeries(
         tuple((frames[c],) for c in used.tolist()),
         index.ravel().astype(np.int64),
         np.zeros(len(order), dtype=np.int64),
-        seconds[order] * profile.metadata.rate_hz,
-        profile.start_s[row[order]],
+        seconds * profile.metadata.rate_hz,
+        profile.start_s[row] + done - earlier,
     )
 
 

@@ -255,7 +255,11 @@ class IntervalProfile:
         return csr_array((np.concatenate(values), coords), shape=(n, p))
 
     def to_pandas(self) -> pd.DataFrame:
-        """Long table of the non-zero entries: interval, end_s, function, module, self_s, calls."""
+        """Long table of the non-zero entries, by interval and function.
+
+        Columns: interval (from 0), start_s, end_s (seconds since the start of the run), function, module, self_s
+        (seconds), calls.
+        """
         import pandas as pd
 
         both = (abs(self.self_s) + abs(self.calls)).tocoo()
@@ -265,6 +269,7 @@ class IntervalProfile:
         return pd.DataFrame(
             {
                 "interval": row,
+                "start_s": self.start_s[row],
                 "end_s": self.end_s[row],
                 "function": [self.functions[c].name for c in col],
                 "module": [self.functions[c].module for c in col],

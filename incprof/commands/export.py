@@ -1,9 +1,12 @@
 """Write a recorded run in another tool's format.
 
     incprof export gmon-app --format gprof -o gmon.out       # then: gprof ./app gmon.out
-    incprof export gmon-app --format csv > profile.csv        # interval, end_s, function, module, self_s, calls
+    incprof export gmon-app --format csv > profile.csv        # a row per interval and function
+    incprof export gmon-app --format parquet --table samples -o samples.parquet
     incprof export gmon-app --format folded | flamegraph.pl > flames.svg
     incprof export gmon-app --format speedscope -o app.speedscope.json
+    incprof export gmon-app --format trace --heartbeats ekg-app -o app.trace.json     # Perfetto, chrome://tracing
+    incprof export gmon-app --format hatchet -o app.hatchet.json
 
 docs/export.md describes the formats.
 """
@@ -11,17 +14,32 @@ docs/export.md describes the formats.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from typing import TYPE_CHECKING, TextIO
 
 from incprof.commands._common import add_run_arguments, chosen_libs, exit_status, load, warn
 from incprof.commands._output import check_target, write_bytes, write_text
-from incprof.errors import NoDataError, UsageError
+from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
+from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from incprof.analysis.results import PhaseResult
     from incprof.model import BoolArray, IntervalProfile, Run
 
 NAME = "export"
-FORMATS = ("gprof", "csv", "folded", "speedscope")
+FORMATS = ("gprof", "csv", "parquet", "folded", "speedscope", "trace", "hatchet")
+BINARY = ("gprof", "parquet")
+# The tables of incprof.analysis.tables, which would take long to import for the help.
+TABLES = ("profile", "intervals", "samples", "phases", "labels", "functions", "sites", "steps", "scores")
+# What else an option goes with.
+ONLY = {
+    "phase": ("folded", "speedscope", "hatchet"),
+    "table": ("csv", "parquet"),
+    "heartbeats": ("trace",),
+    "all_ranks": ("trace",),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,25 +48,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, required=True, help="what to write")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write (default: -, stdout)")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--phase", type=int, metavar="N", help="only the intervals of this phase (folded, speedscope)")
+    parser.add_argument("--table", choices=TABLES, help="which table (csv, parquet; default: profile)")
+    parser.add_argument("--phase", type=int, metavar="N", help="only this phase (folded, speedscope, hatchet)")
+    parser.add_argument("--heartbeats", metavar="EKG-DIR", help="their rates and durations as well (trace)")
+    parser.add_argument("--all-ranks", action="store_true", help="each rank as a process (trace)")
+    add_phase_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read one profile and write it."""
-    if args.phase is not None and args.format not in ("folded", "speedscope"):
-        raise UsageError(f"--phase goes with folded and speedscope, not with {args.format}")
-    check_target(args.output, force=args.force, binary=args.format == "gprof")
+    """Read one profile, or all, and write it."""
+    check_phase_arguments(args)
+    for name, formats in ONLY.items():
+        if getattr(args, name) not in (None, False) and args.format not in formats:
+            raise UsageError(f"--{name.replace('_', '-')} goes with {', '.join(formats)}, not with {args.format}")
+    if args.all_ranks and args.rank is not None:
+        raise UsageError("--rank and --all-ranks exclude each other")
+    if args.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise IncprofError("--format parquet needs pyarrow: pip install 'incprof[parquet]', or take --format csv")
+    check_target(args.output, force=args.force, binary=args.format in BINARY)
     recorded, profile = load(args)
     warn(profile.warnings)
+    damaged = write(recorded, profile, args)
+    return PartialDataError.exit_code if damaged else exit_status(profile)
+
+
+def write(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> bool:
+    """Write the format that was asked for; say whether something beside the profile was damaged."""
     if args.format == "gprof":
         write_gprof(recorded, args)
-    elif args.format == "csv":
-        from incprof.report.profile_csv import write_profile_csv
+    elif args.format in ("csv", "parquet"):
+        write_table(recorded, profile, args)
+    elif args.format == "hatchet":
+        write_tree(recorded, profile, args)
+    elif args.format == "trace":
+        from incprof.commands._export_trace import export_trace
 
-        write_text(args.output, lambda out: write_profile_csv(profile, out))
+        return export_trace(recorded, profile, phases_of(recorded, profile, args), args)
     else:
         write_stacks(recorded, profile, args)
-    return exit_status(profile)
+    return False
 
 
 def write_gprof(recorded: Run, args: argparse.Namespace) -> None:
@@ -61,13 +99,54 @@ def write_gprof(recorded: Run, args: argparse.Namespace) -> None:
     write_bytes(args.output, lambda out: write_gmon(totals, out))
 
 
+def write_table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
+    """Write one table."""
+    if args.format == "csv" and args.table in (None, "profile"):
+        from incprof.report.profile_csv import write_profile_csv
+
+        write_text(args.output, lambda out: write_profile_csv(profile, out))
+        return
+    from incprof.report.tables_files import write_csv, write_parquet
+
+    rows = table(recorded, profile, args)
+    if args.format == "csv":
+        write_text(args.output, lambda out: write_csv(rows, out))
+    else:
+        write_bytes(args.output, lambda out: write_parquet(rows, out))
+
+
+def table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> pd.DataFrame:
+    """Return the table that was asked for."""
+    from incprof.analysis.tables import intervals_table, samples_table
+
+    if args.table in (None, "profile"):
+        return profile.to_pandas()
+    if args.table == "samples":
+        return samples_table(profile, libraries=chosen_libs(args.libs) != "drop")
+    result = phases_of(recorded, profile, args)
+    return intervals_table(profile, result) if args.table == "intervals" else result.to_pandas(args.table)
+
+
+def write_tree(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
+    """Write the tree of call stacks, with the time of each phase."""
+    from incprof.analysis.stack_tree import stack_tree
+    from incprof.report.hatchet_json import write_hatchet
+
+    result = phases_of(recorded, profile, args)
+    keep = None if args.phase is None else intervals_of(result, args.phase)
+    tree = stack_tree(profile, result.labels, result.k, keep, libraries=chosen_libs(args.libs) != "drop")
+    if not tree.frames:
+        raise NoDataError(f"{args.directory}: no samples to export")
+    write_text(args.output, lambda out: write_hatchet(tree, out))
+
+
 def write_stacks(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
     """Write the samples as stacks, in one of the two formats for that."""
     from incprof.analysis.stacks import stack_series
     from incprof.report.folded import write_folded
     from incprof.report.speedscope import write_speedscope
 
-    keep = None if args.phase is None else intervals_of(profile, args.phase)
+    keep = None if args.phase is None else intervals_of(phases_of(recorded, profile, args), args.phase)
     series = stack_series(profile, keep, libraries=chosen_libs(args.libs) != "drop")
     if not len(series.stack):
         raise NoDataError(f"{args.directory}: no samples to export")
@@ -81,11 +160,19 @@ def write_stacks(recorded: Run, profile: IntervalProfile, args: argparse.Namespa
     write_text(args.output, write)
 
 
-def intervals_of(profile: IntervalProfile, phase: int) -> BoolArray:
-    """Mark the intervals of a phase, as `incprof phases` numbers them."""
-    from incprof.analysis.phases import find_phases
+def phases_of(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> PhaseResult:
+    """Find the phases, as `incprof phases` numbers them."""
+    _, result = analyse(recorded, profile, args)
+    warn(result.warnings)
+    return result
 
-    result = find_phases(profile)
+
+def intervals_of(result: PhaseResult, phase: int) -> BoolArray:
+    """Mark the intervals of a phase, (n,).
+
+    Raises:
+        UsageError: there is no such phase.
+    """
     if not 0 <= phase < result.k:
         raise UsageError(f"--phase {phase}: the run has phases 0 to {result.k - 1}")
     mask: BoolArray = result.labels == phase

@@ -59,7 +59,7 @@ def test_csv(run, capsys):
     assert [(row["interval"], row["self_s"]) for row in solve] == [("0", "0.980000"), ("1", "0.990000")]
     last = next(row for row in rows if row["interval"] == "3" and row["function"] == "write_out")
     assert last == {
-        "interval": "3", "end_s": "4.000000", "function": "write_out", "module": last["module"],
+        "interval": "3", "start_s": "3.000000", "end_s": "4.000000", "function": "write_out", "module": last["module"],
         "self_s": "0.980000", "calls": "5",
     }  # fmt: skip
 
@@ -96,7 +96,7 @@ def test_gprof(run, tmp_path, capsys):
     assert data[20] == 0
 
 
-@pytest.mark.parametrize("form", ["gprof", "csv", "folded", "speedscope"])
+@pytest.mark.parametrize("form", ["gprof", "csv", "parquet", "folded", "speedscope", "trace", "hatchet"])
 def test_same_bytes_every_time_and_in_files(run, tmp_path, capsysbinary, form):
     assert main(["export", str(run), "--format", form, "-o", str(tmp_path / "a")]) == 0
     assert main(["export", str(run), "--format", form]) == 0

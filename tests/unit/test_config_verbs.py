@@ -40,7 +40,7 @@ def test_the_nearer_file_wins_and_the_command_line_wins_over_both(project, tmp_p
 def test_an_option_that_must_be_given_may_come_from_a_file(project, tmp_path, capsys):
     project('[export]\nformat = "csv"\n')
     assert main(["export", str(two_phase_run(tmp_path / "run"))]) == 0
-    assert capsys.readouterr().out.startswith("interval,end_s,function")
+    assert capsys.readouterr().out.startswith("interval,start_s,end_s,function")
 
 
 def test_lists_are_options_given_several_times(project):
