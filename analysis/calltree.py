@@ -18,9 +18,9 @@ from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, FloatArray
 # Frames that are no function of the program: those of libraries come after them, by module id.
 ROOT_FRAME, OTHER_FRAME, ELIDED_FRAME, BROKEN_FRAME, UNKNOWN_FRAME, LIBRARY_FRAME = -1, -2, -3, -4, -5, -10
 
-# A node stays if it has this part of the run, or of a phase; and of those no more than so many.
+# A node stays if it has this part of the run, or of a phase, or there are few; and no more than so many.
 OF_RUN, OF_PHASE = 0.0005, 0.005
-MOST_NODES = 3000
+LEAST_NODES, MOST_NODES = 200, 3000
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,14 @@ def _kept(parent: IntArray, label: IntArray, node: IntArray, ticks: FloatArray, 
     run = total.sum(axis=0) / max(float(total[:, 0].sum()), 1.0)
     # Neither grows from a node to its children.
     worth = np.maximum(run / OF_RUN, part.max(axis=0) / OF_PHASE)
-    keep: BoolArray = run > 0 if whole else worth >= 1
-    if not whole and keep.sum() > MOST_NODES:
+    if whole:
+        keep: BoolArray = run > 0
+    else:
+        # As many as are large, at least so many and at most so many: callers are no smaller and come first.
+        number = min(max(int((worth >= 1).sum()), LEAST_NODES), MOST_NODES)
         keep = np.zeros(size, dtype=np.bool_)
-        keep[np.lexsort((np.arange(size), -worth))[:MOST_NODES]] = True
+        keep[np.lexsort((np.arange(size), -worth))[:number]] = True
+        keep &= run > 0
     keep[0] = True
     return keep
 

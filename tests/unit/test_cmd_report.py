@@ -221,15 +221,16 @@ def test_errors_are_one_line(run, tmp_path, capsys):
 
 
 def test_all_intervals_and_paths_on_request(tmp_path, capsys):
-    writer = StreamWriter(["main", "solve", "tiny"])
+    names = [f"f{i}" for i in range(250)]
+    writer = StreamWriter(["main", "solve", *names])
     for i in range(1500):
-        tiny = [Sample("main;solve;tiny")] if i == 700 else []
+        tiny = [Sample(f"main;solve;{names[i]}")] if i < 250 else []
         writer.interval([Sample("main;solve", weight=20), *tiny])
     writer.end()
     run = writer.save(tmp_path / "run")
     data = data_of(report(capsys, run, "-o", "-")[1])
     assert len(data["time"]["end"]) == 1000
-    assert data["tree"]["joined"] == 1
+    assert data["tree"]["joined"] == 250 - (200 - 3)
     data = data_of(report(capsys, run, "-o", "-", "--full")[1])
     assert len(data["time"]["end"]) == 1500
     assert data["tree"]["joined"] == 0
