@@ -59,8 +59,8 @@ def decode_nodes(payloads: Sequence[varint.ByteArray | None], limit: int) -> tup
     decoder = NodeDecoder()
     nodes, bad = decoder.decode(payloads, limit)
     root = np.zeros(1, dtype=np.int64)
-    columns = (np.concatenate([root, column]) for column in (nodes.parent, nodes.module, nodes.address))
-    return Nodes(*columns, np.concatenate([[False], nodes.lost]), nodes.more_lost), bad
+    parent, module, address = (np.concatenate([root, column]) for column in (nodes.parent, nodes.module, nodes.address))
+    return Nodes(parent, module, address, np.concatenate([[False], nodes.lost]), nodes.more_lost), bad
 
 
 class NodeDecoder:

@@ -37,7 +37,7 @@ def open_run(directory: str | os.PathLike[str], *, exe: str | None = None) -> Ru
         what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
         raise NoDataError(f"{root}: {what}")
     names = sorted(entry.name for entry in root.iterdir())
-    processes = _streams(root, names) or _series(root, names)
+    processes = streams(root, names) or _series(root, names)
     if not processes:
         raise NoDataError(f"{root}: no profile in it: record one with incprof record -o {root} -- PROGRAM")
     processes.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
@@ -102,13 +102,13 @@ def _listed(numbers: Iterable[int], limit: int = 16) -> str:
     return ", ".join(shown[:limit] + ["..."] * (len(shown) > limit)) or "none"
 
 
-def _streams(root: Path, names: list[str]) -> list[Process]:
+def streams(directory: str | os.PathLike[str], names: list[str]) -> list[Process]:
     """Processes recorded as streams."""
     found: list[Process] = []
     for name in names:
         if match := STREAM.fullmatch(name):
             pid = int(match[2]) if match[2] else None
-            found.append(Process(int(match[1]), pid, str(root / name), primary=pid is None))
+            found.append(Process(int(match[1]), pid, str(Path(directory) / name), primary=pid is None))
     return _with_primaries(found)
 
 

@@ -1,0 +1,230 @@
+"""Streams that grow while they are read: in the end, the same as a file that is read at once."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incprof.errors import NoDataError
+from incprof.readers import follow, open_run, read_profile
+from incprof.readers.follow_run import RunFollower
+from tests.unit.streamwriter import LIBRARY, MODULES, PROFILER, UNKNOWN, Sample, StreamWriter, image, module
+
+
+def written(intervals: int = 9) -> StreamWriter:
+    """A stream with paths that come later, library time, calls, and a library that is loaded on the way."""
+    writer = StreamWriter(["main", "solve", "io", "leaf"])
+    paths = ["main;solve", "main;io", "main;solve;leaf"]
+    for i in range(intervals):
+        samples = [Sample(paths[i % 3], weight=50 + i), Sample(paths[(i + i // 4) % 3]), Sample("main", LIBRARY)]
+        samples += [Sample("main", PROFILER), Sample("", UNKNOWN)]
+        if i == 4:
+            late = [module(9, "/lib/late.so", None, app=True)]
+            writer.data += image(MODULES, json.dumps(late).encode(), interval=i)
+        if i > 4:
+            samples.append(Sample(((0, writer.address("main")), (9, 0x2000 + 16 * i))))
+        arcs = {("main", "solve"): i, ("", "main"): 2, ("solve", "leaf"): 3 * i + 1}
+        writer.interval(samples[i % 2 :], arcs=arcs if i % 3 else {})
+    writer.end()
+    return writer
+
+
+def content(profile):
+    """All numbers of a profile."""
+    tables = [profile.paths, profile.samples, profile.counters]
+    arrays = [getattr(table, name) for table in tables for name in table.__dataclass_fields__]
+    arrays += [profile.start_s, profile.end_s, profile.self_s.toarray(), profile.calls.toarray()]
+    return [array.tolist() for array in arrays], profile.functions
+
+
+def seconds(profile):
+    """Seconds of self time by interval's end and function."""
+    rows = profile.self_s.toarray().tolist()
+    return {
+        (end, profile.functions[i].name): value
+        for end, row in zip(profile.end_s.tolist(), rows, strict=True)
+        for i, value in enumerate(row)
+        if value
+    }
+
+
+def follower(directory, keep=10_000, **options):
+    run = RunFollower(str(directory), **options)
+    run.scan()
+    [(_, found)] = run.processes
+    found.keep = keep
+    return found
+
+
+def look_on(found):
+    """What a file has now: the profiles of what is new."""
+    profiles = []
+    while True:
+        look = found.look()
+        profiles += [look.profile] if look.profile else []
+        if not look.more:
+            return profiles
+
+
+DATA = written().data
+
+
+@settings(max_examples=60, deadline=None)
+@given(cuts=st.lists(st.integers(0, len(DATA)), max_size=12), most=st.sampled_from([1, 2, 1024]))
+def test_cut_anywhere_it_ends_as_the_whole_file(tmp_path_factory, cuts, most):
+    root = tmp_path_factory.mktemp("run")
+    writer = written()
+    whole = read_profile(open_run(writer.save(root / "whole")), arcs=False)
+    directory = writer.save(root / "growing")
+    path = directory / "rank-00000.gmon"
+    path.write_bytes(b"")
+    found, parts = follower(directory), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(follow, "MOST_INTERVALS", most)
+        for cut in [*sorted(cuts), len(DATA)]:
+            with path.open("r+b") as raw:
+                raw.write(DATA[:cut])
+            parts += look_on(found)
+    assert content(found.window()) == content(whole)
+    assert found.ended
+    assert (found.n_intervals, found.first_kept, found.holes) == (whole.n_intervals, 0, 0)
+    together = {}
+    for part in parts:
+        together |= seconds(part)
+    assert together == pytest.approx(seconds(whole))
+    assert sum(part.n_intervals for part in parts) == whole.n_intervals
+
+
+def test_byte_by_byte_an_interval_comes_with_its_last_byte(tmp_path):
+    writer = StreamWriter()
+    begin = len(writer.data)
+    ends = [len(writer.data) for _ in range(3) if writer.interval([Sample("main;solve", weight=9)])]
+    directory = writer.save(tmp_path / "run")
+    path, data = directory / "rank-00000.gmon", writer.data
+    path.write_bytes(b"")
+    found, seen = follower(directory), []
+    with path.open("ab", buffering=0) as raw:
+        for at in range(len(data)):
+            raw.write(data[at : at + 1])
+            if look_on(found):
+                seen.append(at + 1)
+            assert (found.metadata is not None) == (at + 1 >= begin)
+    assert seen == ends
+    assert not found.ended
+
+
+def test_a_look_without_news_does_not_read(tmp_path, monkeypatch):
+    found = follower(written().save(tmp_path / "run"))
+    assert look_on(found)
+    monkeypatch.setattr(os, "pread", None)
+    assert found.look() == follow.Look()
+
+
+def test_only_what_was_appended_is_read_again(tmp_path, monkeypatch):
+    writer = StreamWriter()
+    for _ in range(3000):
+        writer.interval([Sample("main;solve", weight=9), Sample("main;io", weight=1 + _ % 7)])
+    directory = writer.save(tmp_path / "run")
+    found = follower(directory, keep=0)
+    look_on(found)
+    read = []
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, n, at: read.append(len(data := pread(fd, n, at))) or data)
+    added = writer.interval([Sample("main;solve")])
+    with (directory / "rank-00000.gmon").open("ab") as raw:
+        raw.write(added)
+    assert len(look_on(found)) == 1
+    assert sum(read) <= follow.KNOWN_BYTES + 4 * len(added)
+
+
+@pytest.mark.parametrize("how", ["truncated", "renamed", "rewritten longer"])
+def test_another_recording_under_the_same_name_is_started_over(tmp_path, how):
+    directory = written().save(tmp_path / "run")
+    path = directory / "rank-00000.gmon"
+    found = follower(directory)
+    look_on(found)
+    other = StreamWriter(["main", "other"], pid=4712)
+    for _ in range(40 if how == "rewritten longer" else 2):
+        other.interval([Sample("main;other", weight=30)])
+    if how == "renamed":
+        (directory / "new").write_bytes(other.data)
+        (directory / "new").rename(path)
+    else:
+        path.write_bytes(other.data)
+    look = found.look()
+    assert look.restarted
+    assert found.n_intervals == look.profile.n_intervals == (40 if how == "rewritten longer" else 2)
+    assert found.metadata.raw["pid"] == 4712
+    assert not found.ended
+
+
+def test_a_window_keeps_the_last_intervals(tmp_path, monkeypatch):
+    monkeypatch.setattr(follow, "MOST_INTERVALS", 2)
+    directory = written(9).save(tmp_path / "run")
+    whole = read_profile(open_run(directory), arcs=False)
+    found = follower(directory, keep=3)
+    look_on(found)
+    window = found.window()
+    assert found.first_kept + window.n_intervals == 9
+    assert 3 <= window.n_intervals <= 4
+    assert window.end_s.tolist() == whole.end_s[found.first_kept :].tolist()
+    assert seconds(window).items() <= seconds(whole).items()
+
+
+def test_a_hole_costs_what_it_costs_a_reader_of_the_whole(tmp_path):
+    writer = StreamWriter()
+    writer.interval([Sample("main;solve", weight=5)])
+    writer.interval([Sample("main;io", weight=6)])
+    before = len(writer.data)
+    writer.interval([Sample("main;io", weight=7)])
+    after = len(writer.data)
+    writer.interval([Sample("main;solve", weight=8)])
+    writer.interval([Sample("main;solve", weight=9)])
+    writer.data = writer.data[: before + 30] + b"\xff" * 40 + writer.data[after - 20 :]
+    directory = writer.save(tmp_path / "run")
+    whole = read_profile(open_run(directory), arcs=False)
+    found = follower(directory)
+    parts = look_on(found)
+    assert parts
+    assert found.holes == 1
+    assert content(found.window()) == content(whole)
+
+
+def test_what_is_no_stream_is_told(tmp_path):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    run = RunFollower(str(directory))
+    run.scan()
+    assert run.processes == []
+    (directory / "rank-00000.gmon").write_bytes(b"hello, this is text")
+    run.scan()
+    with pytest.raises(NoDataError, match="not an incprof stream"):
+        run.processes[0][1].look()
+    (directory / "rank-00000.gmon").write_bytes(b"gmon\x01" + bytes(15))
+    with pytest.raises(NoDataError, match=r"classic gmon\.out"):
+        run.processes[0][1].look()
+    with pytest.raises(NoDataError, match="rank-00000"):
+        RunFollower(str(directory / "rank-00000.gmon")).scan()
+
+
+def test_gmon_files_cannot_be_followed(tmp_path):
+    (tmp_path / "gmon-0.0").write_bytes(b"x")
+    with pytest.raises(NoDataError, match="INCPROF_FORMAT=stream"):
+        RunFollower(str(tmp_path)).scan()
+
+
+def test_ranks_and_children_come_later(tmp_path):
+    run = RunFollower(str(tmp_path / "run"))
+    run.scan()
+    assert run.processes == []
+    for rank, name in ((1, None), (0, None), (1, "rank-00001.99.gmon")):
+        writer = StreamWriter(rank=rank)
+        writer.interval([Sample("main", weight=3)])
+        writer.save(tmp_path / "run", name)
+        run.scan()
+    assert [(p.rank, p.pid) for p, _ in run.processes] == [(0, None), (1, None), (1, 99)]
+    only = RunFollower(str(tmp_path / "run"), rank=1)
+    only.scan()
+    assert [p.rank for p, _ in only.processes] == [1, 1]
