@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,14 +13,12 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
-from incprof.analysis.results import Phase, Step
-from incprof.report.beat_words import rate, seconds
 from incprof.report.page_json import embedded, page_data
-from incprof.report.page_names import clean, phase_names, short, where
+from incprof.report.page_names import clean, phase_names, short
 from incprof.report.page_parts import PageParts
+from incprof.report.page_rows import phase_row, site_row, step_row
 from incprof.report.page_words import count, data_quality, facts, percent, why_k
 from incprof.report.phases_text import duration
-from incprof.report.sites_rows import SiteRow
 
 MOST_WARNINGS = 20
 # In the order in which they need each other.
@@ -95,10 +92,10 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "facts": facts(parts.run, parts.metadata),
         "lead": _lead(parts, names),
         "confident": any(phase.confidence is not None for phase in result.phases),
-        "phases": [_phase(p, name) for p, name in zip(result.phases, names, strict=True)],
-        "steps": [(p.id, name, [_step(s) for s in p.steps]) for p, name in zip(result.phases, names, strict=True)],
+        "phases": [phase_row(p, name) for p, name in zip(result.phases, names, strict=True)],
+        "steps": [(p.id, name, [step_row(s) for s in p.steps]) for p, name in zip(result.phases, names, strict=True)],
         "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
-        "sites": [_site(row) for row in parts.sites],
+        "sites": [site_row(row) for row in parts.sites],
         "refused": parts.refused,
         "source": parts.source,
         "why": why_k(result),
@@ -134,72 +131,3 @@ def _lead(parts: PageParts, names: list[str]) -> str:
     said = ", ".join(f"{name} {phase.app_pct:.0f} %" for phase, name in order[:4])
     more = f" and {len(order) - 4} more" if len(order) > 4 else ""
     return f"{count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."
-
-
-def _phase(phase: Phase, name: str) -> dict[str, Any]:
-    """Return a row of the table of phases."""
-    return {
-        "id": phase.id,
-        "name": name,
-        "time": duration(phase.seconds),
-        "share": round(phase.app_pct, 1),
-        "intervals": phase.intervals,
-        "confidence": percent(phase.confidence),
-        "functions": [(short(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
-        "sites": [
-            f"{short(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
-            for s in phase.sites
-        ],
-    }
-
-
-def _step(step: Step) -> dict[str, Any]:
-    """Return a row of the steps of a phase."""
-    period = _time(step.period_s) if step.period_s is not None else ""
-    if period and step.every is not None and step.every > 1:
-        period += f", in each {step.every}th"
-    return {
-        "name": short(step.function.name),
-        "full": clean(step.function.name),
-        "kind": step.kind,
-        "order": step.order,
-        "share": round(100 * step.share, 1),
-        "calls": step.calls,
-        "mean": _time(step.mean_s) if step.calls else "",
-        "period": period,
-        "where": where(step.file, step.line),
-    }
-
-
-def _time(value: float) -> str:
-    """Return seconds with a unit, as the page's scripts write it."""
-    return seconds(value).replace(" us", " \u00b5s")
-
-
-def _cost(row: SiteRow) -> str:
-    """Return how often a heartbeat at a site would beat, and what that would cost; empty where nothing is known."""
-    if not row.beats_hz:
-        return ""
-    about = {"estimated": "about ", "at most": "at most ", "at least": "at least "}.get(row.basis, "")
-    said = [f"{about}{rate(row.beats_hz)} beats per second"]
-    if row.rate_factor > 1:
-        said.append(f"1 of {row.rate_factor} recorded")
-    if row.overhead_pct is not None:
-        said.append(f"{rate(row.overhead_pct)} % overhead")
-    return ", ".join(said)
-
-
-def _site(row: SiteRow) -> dict[str, Any]:
-    """Return a site with its lines of source."""
-    return {
-        "heartbeat": row.heartbeat,
-        "name": short(row.function),
-        "full": clean(row.function),
-        "kind": row.kind,
-        "phases": row.phases,
-        "phase_pct": row.phase_pct,
-        "cost": _cost(row),
-        "where": f"{clean(row.file)}:{row.line}" if row.file is not None else "",
-        "note": clean(row.note) if row.note else "",
-        "excerpt": [replace(line, text=clean(line.text)) for line in row.excerpt],
-    }
