@@ -20,22 +20,25 @@ RUN_NOISE = 0.01
 Recorded = tuple[str, RunSummary, IntervalProfile, PhaseResult]
 
 
-def compare(a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float = RUN_NOISE) -> Comparison:
+def compare(
+    a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float = RUN_NOISE, cpu: bool = False
+) -> Comparison:
     """Compare side b with side a, the baseline.
 
     Args:
         a: path, summary, profile and phases of each run of a side.
         b: likewise.
         run_noise: relative standard deviation from run to run, assumed where each side has one run.
+        cpu: phases and the run are measured by CPU time, not wall time.
 
     Raises:
-        NoDataError: a run has no interval with a length.
+        NoDataError: a run took no time.
     """
     both = (*a, *b)
-    names, runs = measure([run[2] for run in both], [run[3] for run in both])
+    names, runs = measure([run[2] for run in both], [run[3] for run in both], cpu=cpu)
     for (path, *_), run in zip(both, runs, strict=True):
         if not run.duration_s > 0:
-            raise NoDataError(f"{path}: its intervals have no length: nothing to compare")
+            raise NoDataError(f"{path}: it took no time: nothing to compare")
     groups = align(runs)
     table = Table(names, runs, groups, len(a), run_noise)
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
@@ -44,7 +47,7 @@ def compare(a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float = 
         for (path, summary, profile, _), label in zip(both, labels, strict=True)
     ]
     functions, left_out = table.functions()
-    rest = [float((run.wall * run.members.weight[:, -1]).sum()) for run in runs]
+    rest = [float((run.clock_s * run.members.weight[:, -1]).sum()) for run in runs]
     return Comparison(
         a=tuple(sides[: len(a)]),
         b=tuple(sides[len(a) :]),
@@ -54,6 +57,7 @@ def compare(a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float = 
         functions=functions,
         left_out=left_out,
         run_noise=run_noise if len(both) == 2 else None,
+        clock="cpu" if cpu else "wall",
         notes=notes(sides, runs, len(a)),
     )
 

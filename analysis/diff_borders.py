@@ -40,7 +40,7 @@ def share_borders(features: Features, labels: IntArray, k: int, dispersion: floa
         labels: (n,) phases from 0, -1 for none.
         k: number of phases.
         dispersion: scatter of the intervals over tick counting.
-        length: (n,) seconds.
+        length: (n,) seconds that are shared.
     """
     n = len(labels)
     weight, variance = np.zeros((n, k + 1)), np.zeros(k)

@@ -58,7 +58,7 @@ def portrait(run: Measured, phases: Sequence[int]) -> Portrait:
     members = run.intervals(phases)
     chosen = [run.result.phases[p] for p in phases]
     functions = [s.index for phase in chosen for s in phase.sites] + [s.index for p in chosen for s in p.steps]
-    wall = run.wall[members]
+    wall = np.maximum(run.profile.end_s - run.profile.start_s, 0.0)[members]
     when = (run.profile.start_s[members] + run.profile.end_s[members]) / 2
     total = float(wall.sum())
     end = float(run.profile.end_s[-1])

@@ -24,7 +24,8 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 class Measured:
     """A run with phases.
 
-    place: (f,) the common number of each of its own functions. wall: (n,) seconds. self_s, calls: sparse (n, m).
+    place: (f,) the common number of each of its own functions. clock_s: (n,) wall or CPU seconds, whichever phases are
+    compared by. self_s, calls: sparse (n, m).
     stack_s: sparse (n, m), CPU time with a function on the stack; None without call paths. members: whose intervals
     are in which phase. tick_s: CPU seconds that a sample stands for.
     """
@@ -32,7 +33,7 @@ class Measured:
     profile: IntervalProfile
     result: PhaseResult
     place: IntArray
-    wall: FloatArray
+    clock_s: FloatArray
     self_s: csr_array
     calls: csr_array
     stack_s: csr_array | None
@@ -41,8 +42,8 @@ class Measured:
 
     @property
     def duration_s(self) -> float:
-        """Wall time of all intervals."""
-        return float(self.wall.sum())
+        """Time of all intervals."""
+        return float(self.clock_s.sum())
 
     @property
     def time_s(self) -> csr_array:
@@ -59,37 +60,64 @@ class Measured:
 
     def weight(self, phases: Sequence[int]) -> FloatArray:
         """Return which part of each interval is in some phases, (n,); -1 stands for none."""
-        columns = self.members.weight[:, list(phases)]
-        total: FloatArray = columns.sum(axis=1) if len(phases) else np.zeros(len(self.wall))
+        total: FloatArray = self.members.weight[:, list(phases)].sum(axis=1)
         return total
+
+    def within(self, values: FloatArray, phases: Sequence[int]) -> FloatArray:
+        """Return what of a function's time or calls belongs to some phases, (n,).
+
+        In an interval that several phases share, a function goes to them as it goes to them elsewhere.
+        """
+        weight = np.maximum(self.members.weight, 0.0)
+        pure, k = self.result.labels, self.result.k
+        inside = np.bincount(pure + 1, weights=values, minlength=k + 1)
+        often = np.bincount(pure + 1, minlength=k + 1)
+        usual = np.append(inside[1:], inside[0]) / np.maximum(np.append(often[1:], often[0]), 1)
+        shared = np.flatnonzero(weight.max(axis=1) < 1.0)
+        part = weight[shared] * usual
+        nowhere = part.sum(axis=1) <= 0
+        part[nowhere] = weight[shared][nowhere]
+        part /= np.maximum(part.sum(axis=1), 1e-300)[:, None]
+        mine: FloatArray = values * weight[:, list(phases)].sum(axis=1)
+        mine[shared] = values[shared] * part[:, list(phases)].sum(axis=1)
+        return mine
 
 
 def measure(
-    profiles: Sequence[IntervalProfile], results: Sequence[PhaseResult]
+    profiles: Sequence[IntervalProfile], results: Sequence[PhaseResult], *, cpu: bool = False
 ) -> tuple[tuple[str, ...], list[Measured]]:
-    """Return the names of m functions, and the runs."""
+    """Return the names of m functions, and the runs. cpu: phases are measured by CPU time, not wall time."""
     names, places = same_functions(profiles)
-    found = [_measured(*run, len(names)) for run in zip(profiles, results, places, strict=True)]
+    found = [_measured(*run, len(names), cpu) for run in zip(profiles, results, places, strict=True)]
     return names, found
 
 
-def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m: int) -> Measured:
+def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m: int, cpu: bool) -> Measured:
     """Measure one run."""
     f = len(place)
     move = csr_array((np.ones(f), (np.arange(f), place)), shape=(f, m))
-    wall = np.maximum(profile.end_s - profile.start_s, 0.0)
+    clock_s = cpu_seconds(profile) if cpu else np.maximum(profile.end_s - profile.start_s, 0.0)
     features = build_features(profile, share=True)
     return Measured(
         profile=profile,
         result=result,
         place=place,
-        wall=wall,
+        clock_s=clock_s,
         self_s=csr_array(csr_array(profile.self_s) @ move),
         calls=csr_array(csr_array(profile.calls, dtype=np.float64) @ move),
         stack_s=_stack_seconds(profile, move),
-        members=share_borders(features, result.labels, result.k, result.dispersion, wall),
+        members=share_borders(features, result.labels, result.k, result.dispersion, clock_s),
         tick_s=1.0 / profile.metadata.rate_hz,
     )
+
+
+def cpu_seconds(profile: IntervalProfile) -> FloatArray:
+    """Return the CPU time of each interval without the profiler's own, (n,): as counted, else by samples."""
+    counters = profile.counters
+    own = counters.profiler_s + counters.collector_s + counters.handler_s
+    if counters.cpu_s.sum() > 0:
+        return np.maximum(counters.cpu_s - own, 0.0)
+    return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
 
 
 def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | None:

@@ -10,11 +10,13 @@ import numpy as np
 
 from incprof.analysis.agreement_match import CLONE
 from incprof.analysis.diff_match import Group
-from incprof.analysis.diff_measure import Measured
+from incprof.analysis.diff_measure import Measured, cpu_seconds
 from incprof.analysis.diff_results import Side
 
 # Runs whose functions have less of their time in common are hardly runs of the same program.
 HARDLY = 0.5
+# Runs of which one has the processor so much less of the time are not alike.
+BUSY_APART = 0.1
 
 
 def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[str]:
@@ -67,6 +69,10 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
     differ("interval in s", [f"{s.interval_s:g}" for s in summaries])
     differ("samples per second", [f"{s.rate_hz:g}" for s in summaries])
     differ("call paths", ["yes" if run.stack_s is not None else "none" for run in runs])
+    busy = [_busy(run) for run in runs]
+    a, b = float(np.mean(busy[:first])), float(np.mean(busy[first:]))
+    if abs(a - b) > BUSY_APART * max(a, b):
+        lines.append(f"CPU seconds per second: {a:.2f} in A, {b:.2f} in B: something else ran, or one of them waited")
     common = _in_common(runs, first)
     if common < HARDLY:
         lines.append(f"the runs have {100 * common:.0f} % of their time in functions that both have: the same program?")
@@ -74,6 +80,12 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
     if len(builds) == 1 and None not in builds:
         lines.append("all runs are of the same build")
     return tuple(lines)
+
+
+def _busy(run: Measured) -> float:
+    """Return the CPU time of a run over its wall time."""
+    wall = float(np.maximum(run.profile.end_s - run.profile.start_s, 0.0).sum())
+    return float(cpu_seconds(run.profile).sum()) / wall if wall > 0 else 0.0
 
 
 def _in_common(runs: Sequence[Measured], first: int) -> float:

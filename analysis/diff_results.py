@@ -15,9 +15,9 @@ LEVEL = 0.95
 class Figure:
     """What one side has of something; means where it has several runs.
 
-    seconds: wall time of a run or a phase, CPU time of a step (with all that it calls) or a function (its own). share:
-    part of the run (phase, function) or of its phase (step), 0..1. calls: None where nothing is called. runs: seconds
-    of each run.
+    seconds: of a run or a phase (Comparison.clock says which), CPU time of a step (with all that it calls) or a
+    function (its own). share: part of the run (phase, function) or of its phase (step), 0..1. calls: None where nothing
+    is called. runs: seconds of each run.
     """
 
     seconds: float
@@ -98,6 +98,7 @@ class Comparison:
     run: the whole run. phases: in order of time; a group is a place among them. between: seconds in no phase.
     functions: those that take some time, largest change first. left_out: how many more there are.
     run_noise: the relative scatter from run to run that was assumed; None where several runs show it.
+    clock: what phases and the run are measured by, `wall` or `cpu` time.
     notes: how the runs differ as such.
     """
 
@@ -109,6 +110,7 @@ class Comparison:
     functions: tuple[Row, ...]
     left_out: int
     run_noise: float | None
+    clock: str = "wall"
     notes: tuple[str, ...] = ()
 
     @property

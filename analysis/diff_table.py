@@ -111,7 +111,10 @@ class Table:
         ):
             return []
         tables = [run.time_s for run in self.runs]
-        base = [float(run.self_s[run.intervals(p)].sum()) for run, p in zip(self.runs, members, strict=True)]
+        base = [
+            float((np.asarray(run.self_s.sum(axis=1)).ravel() * np.maximum(run.weight(p), 0.0)).sum())
+            for run, p in zip(self.runs, members, strict=True)
+        ]
         rows = []
         for function in sorted(known):
             found = self.estimates.function(tables, function, group)
@@ -125,9 +128,9 @@ class Table:
         out = []
         for at, run in enumerate(self.runs):
             calls = run.column(run.calls, function)
-            out.append(
-                float(calls.sum() if group is None else calls[run.intervals(self.groups[group].members[at])].sum())
-            )
+            if group is not None:
+                calls = run.within(calls, self.groups[group].members[at])
+            out.append(float(calls.sum()))
         return out
 
     def _changed_most(self, function: int) -> int | None:
@@ -135,7 +138,7 @@ class Table:
         spent = [run.column(run.self_s, function) for run in self.runs]
         differs = []
         for group in self.groups:
-            each = [float(s[r.intervals(p)].sum()) for s, r, p in zip(spent, self.runs, group.members, strict=True)]
+            each = [float(r.within(s, p).sum()) for s, r, p in zip(spent, self.runs, group.members, strict=True)]
             differs.append(abs(np.mean(each[self.first :]) - np.mean(each[: self.first])))
         return int(np.argmax(differs)) if max(differs, default=0.0) > 0 else None
 

@@ -38,6 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'share>5', 'calls>0'; may be repeated",
     )  # fmt: skip
     parser.add_argument("--noise", type=float, metavar="PCT", help="scatter from run to run, where one run of each (1)")
+    parser.add_argument(
+        "--time", choices=("wall", "cpu"), default="wall",
+        help="what phases and the run are measured by (wall); cpu where other programs share the machine",
+    )  # fmt: skip
     parser.add_argument("--rank", type=int, metavar="R", help="rank to compare (default: the lowest of each run)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     parser.add_argument("--exe-b", metavar="FILE", help="that of B, if it is another one")
@@ -62,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     sides = read_sides(args)
     warn(tuple(sides.warnings))
     noise = RUN_NOISE if args.noise is None else args.noise / 100
-    found = compare(sides.a, sides.b, run_noise=noise)
+    found = compare(sides.a, sides.b, run_noise=noise, cpu=args.time == "cpu")
     failed = broken(conditions, found)
     write(found, failed, sides.warnings, args)
     if failed:

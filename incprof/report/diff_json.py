@@ -24,6 +24,7 @@ def write_json(
         "a": [_side(side) for side in found.a],
         "b": [_side(side) for side in found.b],
         "level": LEVEL,
+        "time": found.clock,
         "run_noise": rounded(found.run_noise),
         "notes": list(found.notes),
         "warnings": list(warnings),

@@ -83,8 +83,10 @@ def run_line(side: Side) -> str:
 def verdict_line(found: Comparison) -> str:
     """Return the comparison in one sentence."""
     row = found.run
-    what = {"slower": "takes longer", "faster": "takes less time"}.get(row.verdict, "takes as long, within noise")
-    return f"B {what}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
+    cpu = " CPU" * (found.clock == "cpu")
+    what = {"slower": f"takes more{cpu} time", "faster": f"takes less{cpu} time"}
+    said = what.get(row.verdict, f"takes as much{cpu} time, within noise")
+    return f"B {said}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
 
 
 def phases_line(found: Comparison) -> str:
@@ -107,9 +109,9 @@ def matched_line(row: PhaseRow, first: int) -> str:
 def noise_line(found: Comparison) -> str:
     """Return what the intervals know of."""
     if found.run_noise is None:
-        return f"Intervals are from the scatter of {len(found.a)} runs of A and {len(found.b)} of B."
+        return f"{time_line(found)} Intervals are from the scatter of {len(found.a)} runs of A and {len(found.b)} of B."
     return (
-        f"One run of each: from run to run {100 * found.run_noise:g} % is assumed (--noise); "
+        f"{time_line(found)} One run of each: from run to run {100 * found.run_noise:g} % is assumed (--noise); "
         "give several of each to measure it."
     )
 
@@ -117,6 +119,11 @@ def noise_line(found: Comparison) -> str:
 def steps(row: PhaseRow, *, every: bool) -> list[Row]:
     """Return the steps of a phase to be shown: those that changed, and those that take some time."""
     return [s for s in row.steps if every or s.verdict != "same" or max(s.a.share, s.b.share) >= WORTH_STEP]
+
+
+def time_line(found: Comparison) -> str:
+    """Return what phases are measured by."""
+    return "Phases by wall time." if found.clock == "wall" else "Phases by CPU time."
 
 
 def foremost(found: Comparison, *, every: bool) -> list[Row]:
