@@ -5,12 +5,17 @@ A chain is a call path without its call sites. p path nodes, q chains, n interva
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
+from incprof.model import LIBRARY, PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
+
+# Run-time libraries of OpenMP, whose barriers spin.
+RUNTIME = re.compile(r"lib(gomp|i?omp5?)\b.*\.so")
 
 
 @dataclass(frozen=True)
@@ -160,15 +165,25 @@ def entries(profile: IntervalProfile, chains: Chains) -> csr_array:
     return csr_array(gather @ (inside - inside * before))
 
 
-def chain_ticks(profile: IntervalProfile, chains: Chains) -> csr_array:
-    """Return the ticks that end in each chain, sparse (n, q).
+def working(profile: IntervalProfile) -> BoolArray:
+    """Mark the samples of work, (s,): not the profiler's, and no thread that spins until the others are done.
 
-    Left out are those of the profiler, and those without a function of the program on the stack: threads of libraries
-    that wait for work.
+    How long threads spin depends on who else wants the processors, and says nothing about what the program does.
+    """
+    samples = profile.samples
+    spinning = [module.id for module in profile.metadata.modules if RUNTIME.match(os.path.basename(module.path))]
+    work: BoolArray = (samples.kind != PROFILER) & ~((samples.kind == LIBRARY) & np.isin(samples.library, spinning))
+    return work
+
+
+def chain_ticks(profile: IntervalProfile, chains: Chains) -> csr_array:
+    """Return the ticks of work that end in each chain, sparse (n, q).
+
+    Left out are also those without a function of the program on the stack: threads of libraries that wait for work.
     """
     samples = profile.samples
     chain = chains.of_node[samples.node]
-    use = (samples.kind != PROFILER) & (chain > 0)
+    use = working(profile) & (chain > 0)
     place = (profile.interval_of_samples()[use], chain[use])
     shape = (profile.n_intervals, len(chains.parent))
     return csr_array((samples.weight[use].astype(np.float64), place), shape=shape)

@@ -34,7 +34,7 @@ def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
     chains, move = fold_recursion(plain)
     ticks = csr_array(chain_ticks(profile, plain) @ move)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if told < KNOWN * float(profile.self_s.sum()) * profile.metadata.rate_hz:
+    if not told > KNOWN * float(ticks.sum()):
         return None
     ticks, unseen = filled_by_calls(profile, chains, ticks)
     inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains, fold_library, merge_call_sites
+from incprof.analysis.chains import Chains, fold_library, merge_call_sites, working
 from incprof.analysis.results import Step
 from incprof.analysis.step_times import Driven, with_times
-from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
+from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # The driver is the deepest function on the way from the start that holds this part of the phase.
 MOST = 0.8
@@ -33,7 +33,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
     chains = fold_library(profile, merge_call_sites(profile))
     samples = profile.samples
     # Threads of libraries that wait for work have no function of the program.
-    nobody = (samples.kind == PROFILER) | (chains.of_node[samples.node] == 0)
+    nobody = ~working(profile) | (chains.of_node[samples.node] == 0)
     label = np.where(nobody, -1, labels[profile.interval_of_samples()])
     out = []
     for phase in range(phases):

@@ -38,7 +38,7 @@ def chosen_libs(flag: str | None) -> Libs:
 
 
 def load(args: argparse.Namespace, *, nameless: bool = False) -> tuple[Run, IntervalProfile]:
-    """Read the profile that the arguments mean, without arcs, with progress on a terminal.
+    """Read the profile that the arguments mean, with progress on a terminal.
 
     Inlined functions are looked up, unless the paper's method is asked for: it knows none. nameless: a program without
     symbols is one nameless function, and no error.
@@ -48,7 +48,7 @@ def load(args: argparse.Namespace, *, nameless: bool = False) -> tuple[Run, Inte
     with progress("reading") as report:
         inlined = getattr(args, "method", "robust") != "paper"
         profile = read_profile(
-            run, rank=args.rank, libs=libs, exe=args.exe, arcs=False, inlined=inlined, nameless=nameless,
+            run, rank=args.rank, libs=libs, exe=args.exe, inlined=inlined, nameless=nameless,
             progress=report,
         )  # fmt: skip
     return run, profile

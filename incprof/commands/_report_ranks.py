@@ -74,7 +74,7 @@ def _row(recorded: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | 
     from incprof.readers import read_profile
 
     try:
-        profile = read_profile(recorded, rank=rank, libs=libs, exe=exe, arcs=False, inlined=inlined, nameless=True)
+        profile = read_profile(recorded, rank=rank, libs=libs, exe=exe, inlined=inlined, nameless=True)
     except IncprofError:
         return None
     return rank_row(profile, mixes)

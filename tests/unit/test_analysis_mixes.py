@@ -1,14 +1,17 @@
 """Intervals as mixes of call chains, and those in which the program waits as what it called."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from incprof.analysis.features import build_features
 from incprof.analysis.mixes import chain_mixes
 from incprof.analysis.phases import find_phases
+from incprof.model import LIBRARY
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows
-from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.streamwriter import LIBM_ID, Sample, StreamWriter
 
 FUNCTIONS = ["main", "solve", "build", "dot", "push", "save"]
 
@@ -78,3 +81,18 @@ def test_without_call_paths_functions_are_the_columns():
     profile = rows("a=90 b=10", "a=40 b=60")
     assert chain_mixes(profile) is None
     assert np.allclose(build_features(profile, share=True).x, [[0.9, 0.1], [0.4, 0.6]])
+
+
+@pytest.mark.parametrize(
+    ("library", "left"),
+    [("libgomp.so.1.0.0", {}), ("libiomp5.so", {}), ("libomp.so.5", {}), ("libompute.so", {"main": 60.0})],
+)
+def test_spinning_at_a_barrier_is_no_work(tmp_path, library, left):
+    writer = StreamWriter(FUNCTIONS)
+    for _ in range(3):
+        writer.interval([Sample("main;solve", weight=40), Sample("main", LIBRARY, weight=60)])
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    modules = tuple(replace(m, path=library) if m.id == LIBM_ID else m for m in profile.metadata.modules)
+    profile = replace(profile, metadata=replace(profile.metadata, modules=modules))
+    assert mix(profile) == [{"solve": 40.0, **left}] * 3
