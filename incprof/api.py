@@ -1,0 +1,121 @@
+"""Recorded runs in Python, for notebooks and scripts (docs/python.md).
+
+import incprof
+run = incprof.open("gmon-app")
+run.profile().to_pandas()
+run.phases().to_pandas("sites")
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from incprof.analysis.results import PhaseResult
+    from incprof.analysis.tables import Table
+    from incprof.model import IntervalProfile, Run
+
+Libs = Literal["caller", "separate", "drop"]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run directory that was opened. run: what is in it. exe: the program, if it is not where it was recorded."""
+
+    run: Run
+    exe: str | None = None
+
+    @property
+    def app(self) -> str:
+        """Name of the program."""
+        return self.run.app
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The recorded ranks, ascending."""
+        return self.run.ranks
+
+    def profile(self, rank: int | None = None, *, libs: Libs = "caller") -> IntervalProfile:
+        """Read the profile of a rank, the lowest unless given.
+
+        Args:
+            rank: which.
+            libs: time in libraries is their callers', their own ("separate"), or left out ("drop").
+
+        Raises:
+            incprof.errors.NoDataError: there is nothing usable in the file.
+            incprof.errors.UsageError: there is no such rank.
+        """
+        from incprof.readers import read_profile
+
+        return read_profile(self.run, rank=rank, libs=libs, exe=self.exe, arcs=False, inlined=True)
+
+    def phases(
+        self,
+        profile: IntervalProfile | None = None,
+        *,
+        method: Literal["robust", "paper"] = "robust",
+        k: int | None = None,
+        seed: int = 0,
+    ) -> PhaseResult:
+        """Find the phases of a profile, that of the lowest rank unless given, with file and line of their sites.
+
+        Args:
+            profile: what `profile` returned.
+            method: as in docs/phases-algorithm.md.
+            k: number of phases; chosen by the method unless given.
+            seed: of k-means. Same profile and seed, same phases.
+
+        Raises:
+            incprof.errors.IncprofError: as `profile`, or there is nothing to find phases in.
+        """
+        from incprof.analysis.phases import find_phases
+        from incprof.commands._phases import located
+
+        # Clustering takes one thread; scikit-learn would count cores, which prints a traceback where there is no /sys.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        profile = self.profile() if profile is None else profile
+        result = find_phases(profile, method=method, k=k, random_state=seed)
+        return located(self.run, profile, result, self.exe)
+
+    def to_pandas(self, table: Table = "profile", *, rank: int | None = None) -> pd.DataFrame:
+        """Return a table of a rank, the lowest unless given; docs/python.md has their names and columns.
+
+        Raises:
+            ValueError: there is no table of that name.
+            incprof.errors.IncprofError: as `profile` and `phases`.
+        """
+        from incprof.analysis.tables import OF_RESULT, TABLES, intervals_table, samples_table
+
+        if table not in TABLES:
+            raise ValueError(f"no table {table!r}: there are {', '.join(TABLES)}")
+        profile = self.profile(rank)
+        if table == "profile":
+            return profile.to_pandas()
+        if table == "samples":
+            return samples_table(profile)
+        result = self.phases(profile)
+        if table == "intervals":
+            return intervals_table(profile, result)
+        assert table in OF_RESULT
+        return result.to_pandas(table)
+
+
+def open(directory: str | os.PathLike[str], *, exe: str | None = None) -> Recording:
+    """Open a run directory. Nothing but its list of files is read.
+
+    Args:
+        directory: of a recorded run, or of gmon.out files that glibc's own runtime wrote.
+        exe: the program, if it is not where it was recorded; needed for glibc's files.
+
+    Raises:
+        incprof.errors.NoDataError: there is no directory, or nothing in it.
+        incprof.errors.UsageError: `exe` is missing.
+    """
+    from incprof.readers import open_run
+
+    return Recording(open_run(directory, exe=exe), exe)

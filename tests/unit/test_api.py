@@ -1,0 +1,114 @@
+"""`import incprof` in a notebook."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import incprof
+from incprof.analysis.tables import TABLES
+from incprof.errors import NoDataError, UsageError
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return incprof.open(two_phase_run(tmp_path_factory.mktemp("api") / "run", ranks=(0, 2)))
+
+
+@pytest.fixture
+def empty(tmp_path):
+    writer = StreamWriter()
+    writer.interval([])
+    writer.end()
+    return incprof.open(writer.save(tmp_path / "run"))
+
+
+def test_the_import_brings_nothing_heavy():
+    code = "import sys, incprof; print([m for m in ('numpy', 'pandas', 'incprof.api') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        incprof.nothing  # noqa: B018
+
+
+def test_a_run_is_opened(run, tmp_path):
+    assert (run.app, run.ranks) == ("app", (0, 2))
+    assert run.profile(2).metadata.rank == 2
+    with pytest.raises(NoDataError, match="no such directory"):
+        incprof.open(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="rank"):
+        run.profile(1)
+
+
+def test_the_profile_as_a_table(run):
+    profile = run.profile()
+    rows = profile.to_pandas()
+    assert list(rows) == ["interval", "start_s", "end_s", "function", "module", "self_s", "calls"]
+    assert rows.self_s.sum() == pytest.approx(profile.self_s.sum())
+    assert rows.calls.sum() == profile.calls.sum()
+    assert (rows.end_s - rows.start_s).tolist() == pytest.approx([1.0] * len(rows))
+    pd.testing.assert_frame_equal(rows, run.to_pandas())
+
+
+def test_intervals_with_their_phases(run):
+    rows, profile = run.to_pandas("intervals"), run.profile()
+    assert rows.phase.tolist() == [0] * 10 + [1] * 10
+    assert rows.self_s.sum() == pytest.approx(profile.self_s.sum())
+    assert rows.calls.tolist() == [0] * 10 + [5] * 10
+    assert (rows.lost.sum(), rows.threads.max()) == (0, 1)
+
+
+def test_samples_with_their_stacks(run):
+    rows = run.to_pandas("samples")
+    assert rows.cpu_s.sum() == pytest.approx(run.profile().samples.weight.sum() / 100)
+    assert rows.time_s.is_monotonic_increasing
+    by_stack = rows.groupby("stack", observed=True).cpu_s.sum().round(2).to_dict()
+    assert by_stack["main;solve;[libm.so.6]"] == 1.0
+    assert by_stack["main"] == 0.4
+    assert set(rows[rows.interval == 0].function) == {"solve", "main", "[libm.so.6]"}
+
+
+def test_a_semicolon_in_a_name_is_no_separator(tmp_path):
+    writer = StreamWriter(["main", "operator;", "own"])
+    writer.interval([Sample(((0, writer.address("main")), (0, writer.address("operator;")))), Sample("own", PROFILER)])
+    writer.end()
+    rows = incprof.open(writer.save(tmp_path / "run")).to_pandas("samples")
+    assert rows["stack"].tolist() == ["main;operator:"]
+    assert rows.function.tolist() == ["operator;"]
+
+
+def test_phases_as_tables(run):
+    result = run.phases()
+    phases, sites = result.to_pandas(), result.to_pandas("sites")
+    assert phases.phase.tolist() == [0, 1]
+    assert phases.site.tolist() == sites.groupby("phase").function.first().tolist() == ["solve", "write_out"]
+    assert phases.intervals.sum() == len(result.to_pandas("labels")) == 20
+    assert phases.seconds.tolist() == pytest.approx([10, 10])
+    functions = result.to_pandas("functions")
+    assert np.all(functions.groupby("phase").share.sum() <= 1 + 1e-9)
+    assert result.to_pandas("scores").k.tolist() == [score.k for score in result.scores]
+
+
+@pytest.mark.parametrize("table", ["profile", "samples"])
+def test_tables_without_rows_have_the_same_columns(run, empty, table):
+    rows = empty.to_pandas(table)
+    assert (len(rows), list(rows)) == (0, list(run.to_pandas(table)))
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in ("profile", "samples")])
+def test_there_are_no_phases_without_samples(run, empty, table):
+    assert len(run.to_pandas(table).columns) > 3
+    with pytest.raises(NoDataError, match="no samples in 1 intervals"):
+        empty.to_pandas(table)
+
+
+def test_unknown_tables_are_refused(run):
+    with pytest.raises(ValueError, match="no table 'nothing': there are profile, intervals"):
+        run.to_pandas("nothing")
+    with pytest.raises(ValueError, match="no table 'profile': there are phases"):
+        run.phases().to_pandas("profile")
