@@ -33,7 +33,7 @@ class LogMean:
 
     value: float
     error: float
-    dof: int
+    dof: float
     intervals: int
 
 

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.beats_noise import Change, LogMean, change, log_mean
+from incprof.analysis.beats_noise import MIN_INTERVALS, Change, LogMean, change, log_mean
 from incprof.model import FloatArray
 
 SURE = 10_000  # degrees of freedom of what is known by counting
+# From so many intervals on their slow variation tells the error. Of fewer it says little: of 95 % intervals for the
+# difference of two runs of 8 intervals, both ways cover 98 % (neighbours correlated by 0.6: 96 and 93 %), but these are
+# half as wide.
+MANY = 60
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,32 @@ def observed(counts: FloatArray, seconds: FloatArray) -> Estimate | None:
         counts: what there was of something known in each interval (calls, wall seconds, visits), above 0, (n,).
         seconds: (n,).
     """
-    found = log_mean(counts, seconds)
-    if found is None:
+    n, total = len(counts), float(seconds.sum())
+    if n >= MANY:
+        found = log_mean(counts, seconds)
+        return None if found is None else Estimate(total, (found.error * total) ** 2, found.dof)
+    if n < MIN_INTERVALS or total <= 0:
         return None
-    total = float(seconds.sum())
-    return Estimate(total, (found.error * total) ** 2, found.dof)
+    variance, dof = _of_few(seconds - total / float(counts.sum()) * counts)
+    return Estimate(total, variance, dof)
+
+
+def _of_few(z: FloatArray) -> tuple[float, float]:
+    """Return the variance of a sum, and its degrees of freedom, from the correlation of neighbours.
+
+    So many correlated values are worth fewer independent ones. The correlation that is seen is too small on average,
+    by (1 + 4 r) / n (Kendall 1954; Zwiers and von Storch, J. Climate 8, 1995); below 0 it is not believed.
+    """
+    n = len(z)
+    z = z - z.mean()
+    squares = float(z @ z)
+    if squares <= 0:
+        return 0.0, float(n - 1)
+    r = float(z[1:] @ z[:-1]) / squares
+    r = min(max(r + (1 + 4 * r) / n, 0.0), 0.9)
+    worth = max(n * (1 - r) / (1 + r), 2.0)
+    variance = squares / max(n - n / worth, 1.0)
+    return variance / worth * n**2, max(worth - 1, 1.0)
 
 
 def counted(seconds: float, tick_s: float, dispersion: float) -> Estimate:
@@ -87,11 +112,12 @@ def _means(a: Sequence[Estimate], b: Sequence[Estimate], run_noise: float) -> tu
         else:
             # Not less than what each run by itself is uncertain by: few runs may agree by chance.
             error = np.sqrt(squares / (runs - 2) / len(values))
-            dof = runs - 2
+            # Each side has its part of them, so that both together have runs - 2 again.
+            dof = (runs - 2) * (runs - len(values)) / runs
             sampling = np.sqrt(within.variance) / within.seconds
             if sampling > error:
                 error, dof = sampling, max(within.dof, dof)
-        out.append(LogMean(float(np.log(values.mean())), float(error), max(int(dof), 1), len(values)))
+        out.append(LogMean(float(np.log(values.mean())), float(error), dof, len(values)))
     return out[0], out[1]
 
 

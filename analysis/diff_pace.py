@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.beats_noise import MIN_INTERVALS, log_mean
+from incprof.analysis.beats_noise import MIN_INTERVALS
 from incprof.analysis.diff_estimates import Estimate, observed
 from incprof.model import FloatArray
 
@@ -54,10 +54,10 @@ def _paired(
     one, other = _in_blocks(calls_a, seconds_a, blocks), _in_blocks(calls_b, seconds_b, blocks)
     if not (one > 0).all():
         return None
-    found = log_mean(one, other)
+    found = observed(one, other)
     if found is None:
         return None
-    half, dof = found.error**2 / 2, found.dof / 2  # of two halves: the whole has found.dof again
+    half, dof = found.variance / found.seconds**2 / 2, found.dof / 2  # of two halves: the whole has found.dof again
     totals = float(seconds_a.sum()), float(seconds_b.sum())
     return Estimate(totals[0], half * totals[0] ** 2, dof), Estimate(totals[1], half * totals[1] ** 2, dof)
 
