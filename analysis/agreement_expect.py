@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.analysis.agreement_results import BoolArray
+from incprof.analysis.chains import Chains, merge_call_sites
 from incprof.model import PROFILER, FloatArray, IntervalProfile
 
 
@@ -24,23 +25,23 @@ def expected_share(profile: IntervalProfile, groups: Sequence[Sequence[int]]) ->
     if not len(profile.samples.node):
         inside = [np.asarray(profile.self_s[:, list(group)].sum(axis=1)).ravel() for group in groups]
         return np.stack([*inside], axis=1) / length[:, None] if inside else np.zeros((len(length), 0))
+    chains = merge_call_sites(profile)
     use = profile.samples.kind != PROFILER
     row = profile.interval_of_samples()[use]
-    node = profile.samples.node[use].astype(np.int64)
+    chain = chains.of_node[profile.samples.node[use]]
     seconds = profile.samples.weight[use] / profile.metadata.rate_hz
-    below = _below(profile, groups)
+    below = _below(chains, groups)
     result = np.zeros((len(length), len(groups)))
     for column in range(len(groups)):
-        hit = below[node, column]
+        hit = below[chain, column]
         result[:, column] = np.bincount(row[hit], weights=seconds[hit], minlength=len(length)) / length
     return result
 
 
-def _below(profile: IntervalProfile, groups: Sequence[Sequence[int]]) -> BoolArray:
-    """Say which path nodes are, or lie below, a function of a group: shape (p, g)."""
-    function, above = profile.paths.function, profile.paths.parent.astype(np.int64)
-    found = np.stack([np.isin(function, list(group)) for group in groups], axis=1)
-    above = np.maximum(above, 0)
+def _below(chains: Chains, groups: Sequence[Sequence[int]]) -> BoolArray:
+    """Say which chains have a function of a group on their stack: shape (q, g)."""
+    found = np.stack([np.isin(chains.function, list(group)) for group in groups], axis=1)
+    above = chains.parent
     found[0] = False
     while above.any():  # twice as far up each time
         found |= found[above]
