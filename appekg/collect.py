@@ -43,6 +43,12 @@ class Collector:
         """Return the intervals that were kept, dtype INTERVAL, shape (n,)."""
         return np.concatenate([np.zeros(0, dtype=INTERVAL), *self._kept])
 
+    def drained(self) -> tuple[Rows, Rows]:
+        """Return the rows and intervals that were kept, and forget them: of a file that grows, the next ones follow."""
+        rows, intervals = self._into.rows(), self.intervals()
+        self._into, self._kept, self._kept_count = Growing(), [], 0
+        return rows, intervals
+
     def take(self, rows: Rows, counts: NDArray[np.int64], slots: NDArray[np.int64], intervals: Rows) -> set[int]:
         """Add intervals, unless two rows of one of them have the same thread and id.
 

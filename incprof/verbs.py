@@ -16,6 +16,7 @@ VERBS = {
     "phases": ("incprof.commands.phases", "find the phases of a recorded run"),
     "sites": ("incprof.commands.sites", "say where in the source each phase lives"),
     "instrument": ("incprof.commands.instrument", "put heartbeats into the source, or take them out"),
+    "top": ("incprof.commands.top", "watch a running job: its phase, functions and heartbeats now"),
     "report": ("incprof.commands.report", "write a page on a recorded run, to look at in a browser"),
     "diff": ("incprof.commands.diff", "compare two recorded runs: what takes longer, beyond noise"),
     "export": ("incprof.commands.export", "write a recorded run in another tool's format"),

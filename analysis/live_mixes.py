@@ -1,0 +1,99 @@
+"""What each interval of a running job is made of, under function numbers that stay while the job goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.features import shares
+from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
+
+
+class FunctionNumbers:
+    """Numbers functions from 0 in the order in which they are first seen, in whichever process."""
+
+    def __init__(self) -> None:
+        self.functions: list[Function] = []
+        self._known: dict[tuple[str, str, int], int] = {}
+
+    def of(self, functions: Sequence[Function]) -> IntArray:
+        """Return the number of each function, shape (f,); new ones get the next."""
+        found = []
+        for function in functions:
+            key = (function.module, function.mangled, function.address)
+            if key not in self._known:
+                self._known[key] = len(self.functions)
+                self.functions.append(function)
+            found.append(self._known[key])
+        return np.array(found, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """One interval. end_s: since the start of the process. ticks: samples' weight behind it. self_s: their seconds.
+
+    columns, shares: (m,) 2 i for the part of the interval in function i and below it, 2 i + 1 for that in its own code.
+    """
+
+    start_s: float
+    end_s: float
+    ticks: float
+    self_s: float
+    columns: IntArray
+    shares: FloatArray
+
+    def own(self) -> tuple[IntArray, FloatArray]:
+        """Return functions, and seconds in their own code, both (o,)."""
+        mine = self.columns % 2 == 1
+        return self.columns[mine] // 2, self.shares[mine] * self.self_s
+
+    def inclusive(self, function: int) -> float:
+        """Return the part of the interval in a function and below it."""
+        return float(self.shares[self.columns == 2 * function].sum())
+
+
+def mixes(profile: IntervalProfile, numbers: FunctionNumbers) -> list[Mix]:
+    """Return the mix of each interval of a profile, (n,)."""
+    number = numbers.of(profile.functions)
+    own = csr_array(shares(profile.self_s))
+    below = _inclusive_shares(profile)
+    seconds = np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
+    out = []
+    for i in range(profile.n_intervals):
+        mine = slice(own.indptr[i], own.indptr[i + 1])
+        under = slice(below.indptr[i], below.indptr[i + 1])
+        # Without call paths, code that is running is all that is known of the stack.
+        stack, part = (below, under) if under.stop > under.start else (own, mine)
+        columns = np.concatenate([2 * number[stack.indices[part]], 2 * number[own.indices[mine]] + 1])
+        parts = np.concatenate([stack.data[part], own.data[mine]])
+        ticks = float(seconds[i]) * profile.metadata.rate_hz
+        out.append(Mix(float(profile.start_s[i]), float(profile.end_s[i]), ticks, float(seconds[i]), columns, parts))
+    return out
+
+
+def _inclusive_shares(profile: IntervalProfile) -> csr_array:
+    """Part of each interval's samples that have a function on their stack: sparse (n, f)."""
+    n, f, tree = profile.n_intervals, len(profile.functions), profile.paths
+    use = profile.samples.kind != PROFILER
+    p = len(tree.parent)
+    key = profile.interval_of_samples()[use] * p + profile.samples.node[use]
+    distinct, place = np.unique(key, return_inverse=True)
+    ticks = np.bincount(place, weights=profile.samples.weight[use], minlength=len(distinct))
+    total = np.bincount(distinct // p, weights=ticks, minlength=n)
+    node, pair = distinct % p, np.arange(len(distinct))
+    found = [np.empty(0, dtype=np.int64)]
+    while len(node):
+        function = tree.function[node].astype(np.int64)
+        found.append((pair * f + function)[function >= 0])
+        up = node > 0
+        pair, node = pair[up], tree.parent[node[up]]
+    # A function that calls itself is on a stack once.
+    once = np.unique(np.concatenate(found))
+    pair, function = (once // f, once % f) if f else (once, once)
+    interval = distinct[pair] // p
+    matrix = csr_array((ticks[pair] / total[interval], (interval, function)), shape=(n, f))
+    matrix.sum_duplicates()
+    return matrix

@@ -1,0 +1,215 @@
+"""How `incprof top` shows what it watches: on a screen of its own, as lines, or once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from incprof.commands._common import warn
+from incprof.commands._terminal import text_width, wants_colour
+from incprof.commands._top_beats import BeatsWatch, found_beside
+from incprof.commands._top_terminal import Waiting, waiting
+from incprof.errors import NoDataError
+from incprof.report.phases_text import duration
+from incprof.report.top_json import as_dict
+from incprof.report.top_parts import BeatLine
+from incprof.report.top_text import frame, log_line
+
+if TYPE_CHECKING:
+    from incprof.analysis.live_results import LiveView
+    from incprof.commands._top_watch import Watch
+
+# Without a terminal nobody sees that nothing comes.
+WAIT_S = 60.0
+# Looking and showing take at most this part of the time: with many ranks, a look comes less often.
+SHARE = 0.1
+# A job whose intervals do not come any more, for so many of them, is said to be silent.
+SILENT = 3.0
+# Heartbeats may begin later than the recording.
+BESIDE_EVERY_S = 5.0
+
+
+class Session:
+    """A watch and the heartbeats beside it, as the arguments want them."""
+
+    def __init__(self, watch: Watch, args: argparse.Namespace):
+        self.watch, self.args = watch, args
+        self.beats: list[BeatLine] = []
+        self.view: LiveView | None = None
+        self._beats = BeatsWatch(args.heartbeats, args.rank) if args.heartbeats is not None else None
+        self._began, self._beside, self._told = time.monotonic(), -BESIDE_EVERY_S, 0
+        self.took_s = 0.0
+
+    def look(self) -> None:
+        """Take what has come.
+
+        Raises:
+            NoDataError: there is nothing, and it is time to say so.
+        """
+        begin = time.monotonic()
+        self.watch.look()
+        self.view = self.watch.view()
+        if self.view is not None:
+            self._look_at_beats(self.view)
+        elif begin - self._began >= self.wait_s:
+            waited = f" in {self.wait_s:g} s" if self.wait_s else ""
+            raise NoDataError(
+                f"{self.args.directory}: no complete interval of a recording{waited}: --wait S waits longer"
+            )
+        self.took_s = time.monotonic() - begin
+
+    @property
+    def wait_s(self) -> float:
+        """How long to wait for a job that has not begun."""
+        if self.args.wait is not None:
+            return float(self.args.wait)
+        return 0.0 if self.args.once else float("inf") if sys.stdout.isatty() else WAIT_S
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait for the next look."""
+        return max(float(self.args.every) - self.took_s, self.took_s * (1 / SHARE - 1), 0.01)
+
+    def _look_at_beats(self, view: LiveView) -> None:
+        """Take what heartbeats have come."""
+        if self._beats is None and time.monotonic() - self._beside >= BESIDE_EVERY_S:
+            self._beside = time.monotonic()
+            folder = found_beside(self.args.directory, view.front.metadata)
+            self._beats = BeatsWatch(folder, self.args.rank) if folder is not None else None
+        self.beats = self._beats.look() if self._beats is not None else []
+
+    def note(self) -> str:
+        """Return how the job stands, empty if it runs."""
+        if self.watch.ended:
+            return "killed" if self.watch.killed else "ended"
+        silent = self.watch.silent_s
+        limit = SILENT * self.view.front.metadata.interval_s if self.view else 0.0
+        return f"nothing new for {duration(round(silent))}" if silent > max(limit, 2.0) else ""
+
+    def warn(self) -> None:
+        """Say on stderr what cannot be followed, once."""
+        warn(tuple(self.watch.warnings[self._told :]))
+        self._told = len(self.watch.warnings)
+
+    def hint(self) -> str:
+        """Return what to do next."""
+        how = "was killed" if self.watch.killed else "has ended"
+        return f"the job {how}: incprof phases {self.args.directory}"
+
+
+def once(watch: Watch, args: argparse.Namespace) -> int:
+    """Print one frame."""
+    session = Session(watch, args)
+    with waiting(keys=False) as clock:
+        session.look()
+        while session.view is None:
+            clock.wait(session.pause_s)
+            session.look()
+    if watch.fit(last=True):
+        session.view = watch.view()
+    session.warn()
+    _print(session, sys.stdout)
+    return 0
+
+
+def plain(watch: Watch, args: argparse.Namespace) -> int:
+    """Print a line for each look that finds something, until the job has ended."""
+    session = Session(watch, args)
+    with waiting(keys=False) as clock:
+        _say_if_absent(session)
+        while True:
+            session.look()
+            session.warn()
+            ended = watch.ended
+            if watch.fit(last=ended):
+                session.view = watch.view()
+            if session.view is not None and (watch.news or ended):
+                line = log_line(session.view, session.beats)
+                if args.json:
+                    found = as_dict(session.view, session.beats, ended=ended, killed=watch.killed)
+                    line = json.dumps(found, ensure_ascii=False, allow_nan=False)
+                print(line, flush=True)
+            if ended:
+                break
+            clock.wait(session.pause_s)
+    print(f"incprof: {session.hint()}", file=sys.stderr)
+    return 0
+
+
+def _say_if_absent(session: Session) -> None:
+    """Look, and say that there is nothing yet, so that the wait has a reason."""
+    session.look()
+    if session.view is None:
+        print(f"incprof: waiting for {session.args.directory}", file=sys.stderr)
+
+
+def screen(watch: Watch, args: argparse.Namespace) -> int:
+    """Draw until the job has ended or somebody presses q; the last frame stays."""
+    session = Session(watch, args)
+    console = _console(sys.stdout, None)
+    with (
+        waiting(keys=True) as clock,
+        Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live,
+    ):
+        _draw_on(session, live, clock)
+    session.warn()
+    if session.view is not None:
+        _print(session, sys.stdout)
+    if watch.ended:
+        print(session.hint())
+    return 0
+
+
+def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
+    """Draw again and again. Phases are looked for after a frame has been drawn, for that takes a moment."""
+    following = 0.0
+    while True:
+        if time.monotonic() >= following:
+            session.look()
+            following = time.monotonic() + session.pause_s
+        ended = session.watch.ended
+        _draw(session, live)
+        if session.watch.fit(last=ended):
+            session.view = session.watch.view()
+            _draw(session, live)
+        if ended or clock.quit:
+            return
+        clock.wait(following - time.monotonic())
+
+
+def _draw(session: Session, live: Live) -> None:
+    """Draw a frame that fills the screen as it is now."""
+    columns, rows = shutil.get_terminal_size((80, 24))
+    live.update(Group(*_lines(session, columns, max(rows, 6))), refresh=True)
+
+
+def _lines(session: Session, width: int, height: int | None) -> list[Text]:
+    """Return the frame; before the first interval, what is waited for."""
+    if session.view is None:
+        return [Text(f"waiting for {session.args.directory}"), Text("Ctrl-C or q leaves", style="dim")]
+    return frame(session.view, session.beats, width=width, height=height, note=session.note())
+
+
+def _print(session: Session, out: TextIO) -> None:
+    """Print a frame to stay, as long as it wants to be on a terminal of any height."""
+    width = max(text_width(), 40)
+    console = _console(out, width)
+    for line in _lines(session, width, None if session.args.once else 24):
+        console.print(line, soft_wrap=True)
+
+
+def _console(out: TextIO, width: int | None) -> Console:
+    """Return what draws, with colours where they are wanted."""
+    colour = wants_colour()
+    return Console(
+        file=out, width=width, no_color=not colour, highlight=False, emoji=False, markup=False, legacy_windows=False,
+        color_system=("256" if colour else None),
+    )  # fmt: skip

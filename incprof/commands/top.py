@@ -1,0 +1,63 @@
+"""Watch a running job: its phase, its hottest functions and its heartbeats now.
+
+    incprof top gmon-app                    # q or Ctrl-C leaves; ends by itself when the job does
+    incprof top gmon-app --plain            # a line for each look, for logs
+    incprof top gmon-app --once             # one frame
+
+The run directory is only read. docs/top.md explains the screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from contextlib import suppress
+
+from incprof.commands._common import LIBS, chosen_libs
+from incprof.errors import UsageError
+
+NAME = "top"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("directory", metavar="DIR", help="run directory; it need not exist yet")
+    parser.add_argument("--rank", type=int, metavar="R", help="only this rank (default: all, a row each)")
+    parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
+    parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
+    parser.add_argument(
+        "--heartbeats", metavar="EKG-DIR", help="heartbeats to show (default: the job's, if beside DIR)"
+    )
+    parser.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds between looks (1)")
+    parser.add_argument(
+        "--wait", type=float, metavar="S", help="for a job that has not begun (for ever; 60 without a terminal)"
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--once", action="store_true", help="print one frame and end")
+    form.add_argument("--plain", action="store_true", help="print a line for each look (default without a terminal)")
+    form.add_argument("--json", action="store_true", help="print an object for each look, schema incprof.top/1")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Watch until the job has ended."""
+    if not 0.05 <= args.every <= 3600:
+        raise UsageError(f"--every {args.every:g}: expected seconds from 0.05 to 3600")
+    if args.wait is not None and not 0 <= args.wait < math.inf:
+        raise UsageError(f"--wait {args.wait:g}: expected seconds from 0 on")
+    if args.rank is not None and args.rank < 0:
+        raise UsageError(f"--rank {args.rank}: expected a number from 0")
+    libs = chosen_libs(args.libs)
+    from incprof.commands._top_show import once, plain, screen
+    from incprof.commands._top_watch import Watch
+
+    # The job comes first, also where the two share a processor.
+    with suppress(OSError):
+        os.nice(10)
+    watch = Watch(args.directory, rank=args.rank, libs=libs, exe=args.exe)
+    if args.once:
+        return once(watch, args)
+    if args.plain or args.json or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return plain(watch, args)
+    return screen(watch, args)
