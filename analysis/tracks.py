@@ -20,6 +20,7 @@ class Curve:
     """A figure over time. start_s: (m,) from when each value holds, until the next; it ends at end_s. values: (m,)."""
 
     name: str
+    unit: str
     start_s: FloatArray
     values: FloatArray
     end_s: float
@@ -56,14 +57,14 @@ def profile_curves(profile: IntervalProfile, most: int = MOST) -> list[Curve]:
     start, end = profile.start_s[edges], np.append(profile.start_s[edges[1:]], profile.end_s[-1])
     counters = profile.counters
     amounts = {
-        "CPUs used": np.maximum(counters.cpu_s - counters.collector_s, 0.0),
-        "threads waiting": profile.off_cpu_s,
-        "calls /s": np.asarray(profile.calls.sum(axis=1), dtype=np.float64).ravel(),
-        "samples lost /s": counters.lost.astype(np.float64),
+        ("CPUs", "used"): np.maximum(counters.cpu_s - counters.collector_s, 0.0),
+        ("threads", "waiting"): profile.off_cpu_s,
+        ("calls", "per s"): np.asarray(profile.calls.sum(axis=1), dtype=np.float64).ravel(),
+        ("samples lost", "per s"): counters.lost.astype(np.float64),
     }
     length = np.maximum(end - start, 1e-9)
     return [
-        Curve(name, start, np.add.reduceat(amount, edges) / length, float(end[-1]))
+        Curve(*name, start, np.add.reduceat(amount, edges) / length, float(end[-1]))
         for name, amount in amounts.items()
         if len(amount) == n and amount.any()
     ]
@@ -91,8 +92,8 @@ def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int
     name = beat.name or f"id {beat.id}"
     rate = (number + pulses) * beat.rate_factor / np.maximum(end - begin, 1e-9)
     last = float(end[-1]) + offset_s
-    curves = [Curve(f"heartbeat {beat.id} {name} /s", begin + offset_s, rate, last)]
+    curves = [Curve(f"heartbeat {beat.id} {name} rate", "per s", begin + offset_s, rate, last)]
     if number.any():
         mean = np.divide(1e3 * seconds, number, out=np.zeros(len(edges)), where=number > 0)
-        curves.append(Curve(f"heartbeat {beat.id} {name} mean ms", begin + offset_s, mean, last))
+        curves.append(Curve(f"heartbeat {beat.id} {name} mean", "ms", begin + offset_s, mean, last))
     return curves

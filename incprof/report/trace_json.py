@@ -40,7 +40,8 @@ class RankTracks:
 
 def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *, about: Mapping[str, object]) -> None:
     """Write one JSON object, rank by rank. result: of the rank that the phases are of. about: facts on the trace."""
-    out.write('{"displayTimeUnit":"ms","otherData":')
+    # No displayTimeUnit: Perfetto takes it for the unit of the times.
+    out.write('{"otherData":')
     out.write(_json(about))
     out.write(',"traceEvents":[')
     described = [_phase_fields(result, place, name) for place, name in enumerate(phase_names(result.phases))]
@@ -106,7 +107,7 @@ def _counts(curve: Curve, process: int) -> Iterator[Event]:
     values = [round(value, 4) for value in curve.values.tolist()]
     for start, value in zip([*curve.start_s.tolist(), curve.end_s], [*values, 0.0], strict=True):
         if value != before:
-            yield {"name": name, "ph": "C", "ts": _us(start), "pid": process, "args": {"value": value}}
+            yield {"name": name, "ph": "C", "ts": _us(start), "pid": process, "args": {curve.unit: value}}
         before = value
 
 
