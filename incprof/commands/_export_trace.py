@@ -17,7 +17,7 @@ from incprof.commands._agreement import load_beats, offset_s
 from incprof.commands._beats import summaries
 from incprof.commands._common import chosen_libs, progress, warn
 from incprof.commands._output import write_text
-from incprof.errors import IncprofError, UsageError
+from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.report.trace_json import RankTracks, write_trace
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Gatherer:
     def __init__(self, recorded: Run, result: PhaseResult, mixes: PhaseMixes, args: argparse.Namespace, ranks: int):
         self.recorded, self.result, self.mixes, self.args = recorded, result, mixes, args
         self.most = max(MOST_SLICES // ranks, 100), max(MOST // ranks, 100)
-        self.damaged = False
+        self.damaged = self.beaten = False
 
     def own(self, profile: IntervalProfile) -> RankTracks:
         """Return the tracks of the rank that the phases are of."""
@@ -75,10 +75,12 @@ class Gatherer:
         """Return the curves of the rank's heartbeats, from where they lie in time, else from the start on."""
         try:
             beaten = load_beats(self.args.heartbeats, profile)
-        except UsageError:
-            if profile.metadata.rank in self.recorded.ranks[1:]:  # a rank without heartbeats is no mistake
+        except (NoDataError, UsageError) as error:
+            # Where all ranks are wanted, one without heartbeats is no mistake; a directory without any is.
+            if self.args.all_ranks and (isinstance(error, UsageError) or self.beaten):
                 return []
             raise
+        self.beaten = True
         warn(beaten.found.warnings)
         self.damaged |= beaten.found.damaged
         process, rows = beaten.process, beaten.found.rows

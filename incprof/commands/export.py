@@ -59,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     """Read one profile, or all, and write it."""
     check_phase_arguments(args)
     for name, formats in ONLY.items():
-        if getattr(args, name) not in (None, False) and args.format not in formats:
+        given = getattr(args, name)
+        if given is not None and given is not False and args.format not in formats:
             raise UsageError(f"--{name.replace('_', '-')} goes with {', '.join(formats)}, not with {args.format}")
     if args.all_ranks and args.rank is not None:
         raise UsageError("--rank and --all-ranks exclude each other")
