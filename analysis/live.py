@@ -6,10 +6,12 @@ intervals of the others are laid beside them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from incprof.analysis.live_identity import identities
-from incprof.analysis.live_mixes import FunctionNumbers
+from incprof.analysis.live_mixes import FunctionNumbers, Mix
 from incprof.analysis.live_model import BETWEEN, NOTHING_KNOWN, PhaseModel, fit_model, with_retired
 from incprof.analysis.live_results import LivePhase, LiveView
 from incprof.analysis.live_track import Track
@@ -83,29 +85,35 @@ class LiveRun:
         track = self._tracks.get(lead.path)
         return track is not None and track.n > self.fitted
 
-    def refit(self, lead: Process, found: PhaseResult, rate_ticks: float) -> None:
-        """Take the phases that were found in the lead's last intervals, as many as `found` has.
+    def refit(self, lead: Process, found: PhaseResult, end: int, expected_ticks: float) -> None:
+        """Take the phases that were found in the lead's intervals before `end`, as many as `found` has.
 
-        rate_ticks: ticks of an interval of one busy thread.
+        Those that have come since belong to the nearest of these phases. expected_ticks: of an interval of one busy
+        thread.
         """
         track = self._tracks[lead.path]
-        n = len(found.labels)
-        rows = list(track.rows)[-n:]
-        after = found.labels[n - len(rows) :].astype(np.int64)
-        before = track.labels[track.n - len(rows) :]
+        later = track.n - end
+        rows = list(track.rows)
+        rows, since = rows[: len(rows) - later][-len(found.labels) :], rows[len(rows) - later :]
+        after = found.labels[len(found.labels) - len(rows) :].astype(np.int64)
+        before = track.labels[end - len(rows) : end]
         ids = identities(before, after, rows, self.model, self._following)
-        labels = np.where(after >= 0, np.append(ids, BETWEEN)[after], BETWEEN)
+        labels = np.append(ids, BETWEEN)[np.maximum(after, -1)]
         self._following = max(self._following, int(ids.max(initial=-1)) + 1)
         off_cpu = next((int(ids[phase.id]) for phase in found.phases if phase.off_cpu and phase.id < len(ids)), None)
-        track.relabel(labels)
-        self.fitted = track.n
-        alive = frozenset(np.unique(track.labels).tolist())
-        model = fit_model(rows, labels, off_cpu, rate_ticks, found.dispersion)
+        model = fit_model(rows, labels, off_cpu, expected_ticks, found.dispersion)
+        alive = frozenset([*track.labels[: end - len(rows)].tolist(), *labels.tolist()])
         self.model = with_retired(model, self.model, alive)
+        self.fitted = end
+        track.relabel(np.concatenate([labels, self._labels(since)]))
         self._describe(track.labels, found, ids, alive)
         for other in self._tracks.values():
             if other is not track and other.rows:
-                other.relabel(np.array([self.model.label(row) for row in other.rows], dtype=np.int64))
+                other.relabel(self._labels(other.rows))
+
+    def _labels(self, rows: Iterable[Mix]) -> IntArray:
+        """Return what phase each interval is in, by the model."""
+        return np.array([self.model.label(row) for row in rows], dtype=np.int64)
 
     def _describe(self, labels: IntArray, found: PhaseResult, ids: IntArray, alive: frozenset[int]) -> None:
         """Keep what was found of each phase, and of those that were not seen lately what was found before."""

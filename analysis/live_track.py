@@ -153,7 +153,7 @@ class Track:
         last = self.rows[-1]
         shares = [(last.inclusive(number), -i) for i, number in enumerate(self._numbers.of(steps).tolist())]
         share, place = max(shares, default=(0.0, 0))
-        return (steps[-place], share) if share > 0 else None
+        return (steps[-place], min(round(share, 9), 1.0)) if share > 0 else None
 
 
 def _pid(metadata: Metadata) -> int | None:

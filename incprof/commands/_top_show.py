@@ -113,7 +113,7 @@ def once(watch: Watch, args: argparse.Namespace) -> int:
         while session.view is None:
             clock.wait(session.pause_s)
             session.look()
-    if watch.fit(last=True):
+    if watch.fit_now():
         session.view = watch.view()
     session.warn()
     _print(session, sys.stdout)
@@ -124,12 +124,13 @@ def plain(watch: Watch, args: argparse.Namespace) -> int:
     """Print a line for each look that finds something, until the job has ended."""
     session = Session(watch, args)
     with waiting(keys=False) as clock:
-        _say_if_absent(session)
+        session.look()
+        if session.view is None:
+            print(f"incprof: waiting for {args.directory}", file=sys.stderr)
         while True:
-            session.look()
             session.warn()
             ended = watch.ended
-            if watch.fit(last=ended):
+            if watch.fit_now() if ended else watch.fit():
                 session.view = watch.view()
             if session.view is not None and (watch.news or ended):
                 line = log_line(session.view, session.beats)
@@ -140,15 +141,9 @@ def plain(watch: Watch, args: argparse.Namespace) -> int:
             if ended:
                 break
             clock.wait(session.pause_s)
+            session.look()
     print(f"incprof: {session.hint()}", file=sys.stderr)
     return 0
-
-
-def _say_if_absent(session: Session) -> None:
-    """Look, and say that there is nothing yet, so that the wait has a reason."""
-    session.look()
-    if session.view is None:
-        print(f"incprof: waiting for {session.args.directory}", file=sys.stderr)
 
 
 def screen(watch: Watch, args: argparse.Namespace) -> int:
@@ -169,17 +164,16 @@ def screen(watch: Watch, args: argparse.Namespace) -> int:
 
 
 def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
-    """Draw again and again. Phases are looked for after a frame has been drawn, for that takes a moment."""
+    """Draw again and again."""
     following = 0.0
     while True:
         if time.monotonic() >= following:
             session.look()
             following = time.monotonic() + session.pause_s
         ended = session.watch.ended
-        _draw(session, live)
-        if session.watch.fit(last=ended):
+        if session.watch.fit_now() if ended else session.watch.fit():
             session.view = session.watch.view()
-            _draw(session, live)
+        _draw(session, live)
         if ended or clock.quit:
             return
         clock.wait(following - time.monotonic())

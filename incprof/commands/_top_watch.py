@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ from incprof.readers.follow_run import RunFollower
 
 if TYPE_CHECKING:
     from incprof.analysis.live_results import LiveView
+    from incprof.analysis.results import PhaseResult
     from incprof.commands._common import Libs
-    from incprof.model import Process
+    from incprof.model import IntervalProfile, Process
     from incprof.readers.follow import Follower
 
 # Phases are found in the last so many intervals.
@@ -22,6 +24,35 @@ WINDOW = 3600
 FIT_SHARE = 0.05
 # A process of this machine that is gone, and whose file has not grown for so many intervals, was killed.
 SILENT_INTERVALS, SILENT_S = 3.0, 2.0
+
+
+class Fitting(threading.Thread):
+    """Finds phases while the screen goes on. found: None where there are no samples yet. problem: what went wrong.
+
+    end: number of intervals up to the window's end. restarts: how often the file had been replaced when it began.
+    """
+
+    def __init__(self, lead: Process, window: IntervalProfile, end: int, restarts: int):
+        super().__init__(daemon=True)
+        self.lead, self.window, self.end, self.restarts = lead, window, end, restarts
+        self.found: PhaseResult | None = None
+        self.problem: Exception | None = None
+        self.took_s = 0.0
+
+    def run(self) -> None:
+        """Find them."""
+        begin = time.monotonic()
+        # Clustering takes one thread. Else scikit-learn would count cores.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        try:
+            from incprof.analysis.phases import find_phases
+
+            self.found = find_phases(self.window)
+        except NoDataError:
+            self.found = None
+        except Exception as error:  # told where the thread is waited for
+            self.problem = error
+        self.took_s = time.monotonic() - begin
 
 
 class Watch:
@@ -40,6 +71,7 @@ class Watch:
         self._over: set[str] = set()
         self._bad: set[str] = set()
         self._fit_again = 0.0
+        self._fitting: Fitting | None = None
 
     @property
     def lead(self) -> Process | None:
@@ -59,7 +91,7 @@ class Watch:
         return bool(usable) and all(path in self._over for path in usable)
 
     def look(self) -> None:
-        """Take what has come. The lead is brought up to date first: the others' intervals belong to its phases.
+        """Take what has come. The lead is brought up to date first.
 
         Raises:
             NoDataError: the directory or the only stream in it cannot be used.
@@ -72,8 +104,6 @@ class Watch:
         for process, follower in self._run.processes:
             if process.path not in self._bad:
                 self._follow(process, follower, lead=process is lead)
-                if process is lead and self._live.fitted == 0:
-                    self.fit()
         if self._bad and self.lead is None:
             raise NoDataError(self.warnings[-1])
 
@@ -110,28 +140,49 @@ class Watch:
         pid = raw.get("pid")
         return raw.get("host") == os.uname().nodename and isinstance(pid, int) and not os.path.exists(f"/proc/{pid}")
 
-    def fit(self, *, last: bool = False) -> bool:
-        """Find phases again if it is time, or if it is the `last` chance; whether they were found."""
+    def fit(self) -> bool:
+        """Find phases again beside everything else, if it is time; whether new ones have been found since."""
+        if self._fitting is not None and self._fitting.is_alive():
+            return False
+        if self._fitting is not None:
+            done, self._fitting = self._fitting, None
+            self._fit_again = time.monotonic() + done.took_s / FIT_SHARE
+            return self._taken(done)
         lead = self.lead
-        if lead is None or not (self._live.behind(lead) if last else self._live.due(lead)):
-            return False
-        if not last and time.monotonic() < self._fit_again:
-            return False
-        follower = next(f for process, f in self._run.processes if process is lead)
-        window, start = follower.window(), time.monotonic()
-        if window is None:
-            return False
-        # Clustering takes one thread. Else scikit-learn would count cores.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-        from incprof.analysis.phases import find_phases
+        if lead is not None and time.monotonic() >= self._fit_again and self._live.due(lead):
+            self._fitting = self._started(lead)
+        return False
 
-        try:
-            found = find_phases(window)
-        except NoDataError:  # no samples yet
+    def fit_now(self) -> bool:
+        """Find phases in what there is; whether there was something new to find them in."""
+        lead, self._fitting = self.lead, None
+        if lead is None or not self._live.behind(lead):
             return False
-        finally:
-            self._fit_again = time.monotonic() + (time.monotonic() - start) / FIT_SHARE
-        self._live.refit(lead, found, window.metadata.interval_s * window.metadata.rate_hz)
+        fitting = self._started(lead)
+        # Not for ever at once: signals are looked at in between.
+        while fitting is not None and fitting.is_alive():
+            fitting.join(0.1)
+        return fitting is not None and self._taken(fitting)
+
+    def _started(self, lead: Process) -> Fitting | None:
+        """Start to find phases in what there is of the lead."""
+        follower = next(f for process, f in self._run.processes if process is lead)
+        window = follower.window()
+        if window is None:
+            return None
+        fitting = Fitting(lead, window, follower.n_intervals, follower.restarts)
+        fitting.start()
+        return fitting
+
+    def _taken(self, done: Fitting) -> bool:
+        """Take what was found, unless the recording has been replaced meanwhile."""
+        if done.problem is not None:
+            raise done.problem
+        follower = next((f for process, f in self._run.processes if process.path == done.lead.path), None)
+        if done.found is None or follower is None or follower.restarts != done.restarts:
+            return False
+        data = done.window.metadata
+        self._live.refit(done.lead, done.found, done.end, data.interval_s * data.rate_hz)
         return True
 
     def view(self) -> LiveView | None:

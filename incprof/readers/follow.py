@@ -44,7 +44,7 @@ class Follower:
     """Follows one stream. It is opened for reading at each look, and never written to or locked.
 
     metadata: None until it has been read. ended: its last image is there. n_intervals: complete ones so far. holes:
-    damaged places that were skipped. first_kept: the first interval of `window`.
+    damaged places that were skipped. first_kept: the first interval of `window`. restarts: how often it was replaced.
 
     load: symbols of a module. keep: about so many of the last intervals stay for `window`, none if 0.
     """
@@ -52,11 +52,13 @@ class Follower:
     def __init__(self, path: str, load: Callable[[Module], SymbolTable], *, libs: Libs = "caller", keep: int = 0):
         self.path = path
         self.keep = keep
+        self.restarts = -1
         self._load, self._libs = load, libs
         self._start_over()
 
     def _start_over(self) -> None:
         self.metadata: Metadata | None = None
+        self.restarts += 1
         self.ended = False
         self.n_intervals = self.first_kept = self.holes = 0
         self._position = self._end_ns = 0

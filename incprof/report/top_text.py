@@ -112,9 +112,10 @@ def _phases(view: LiveView, width: int) -> list[Text]:
     total = max(view.front.intervals, 1)
     lines = [Text(f"Phase  {'Run':>5}  Main site", style="bold")]
     for phase in sorted(view.phases, key=lambda phase: (-phase.intervals, phase.id)):
-        line = Text(f" {label_sign(phase.id)} ", style=label_style(phase.id))
-        line.append(f"    {percent(phase.intervals / total):>5}  ", style="default")
-        line.append(shorten(printable(site_words(phase)), width - 15), style="default")
+        line = Text()
+        line.append(f" {label_sign(phase.id)} ", style=label_style(phase.id))
+        line.append(f"    {percent(phase.intervals / total):>5}  ")
+        line.append(shorten(printable(site_words(phase)), width - 15))
         lines.append(line)
     return lines
 
