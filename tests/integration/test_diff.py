@@ -1,0 +1,111 @@
+"""Real programs, recorded and compared: one that was made slower fails, the same one passes.
+
+By CPU time: who else uses the machine while tests run, nobody knows. The slowdown is twofold for the same reason.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STAGES = Path(__file__).parent / "diff_fixtures" / "stages.c"
+SCRIPT = ROOT / "examples" / "diff-ci.sh"
+
+
+def diff(*words):
+    command = [sys.executable, "-m", "incprof", "diff", *map(str, words), "--time", "cpu"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def stages(build, tmp_path):
+    def make(name, percent):
+        return build(STAGES, flags=f"-O2 -g -DSOLVE_PERCENT={percent}", output=name)
+
+    return make
+
+
+def environment(**more):
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, **more}
+
+
+@pytest.mark.slow
+def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path):
+    program, slow = stages("stages", 100), stages("slow", 200)
+    summary, page = tmp_path / "summary.md", tmp_path / "page.html"
+    # A third: what else runs takes the caches, too.
+    env = environment(
+        RUNS="2", INTERVAL="0.1", RATE="250", GATES="phase>35% run>35%", SUMMARY=str(summary), PAGE=str(page)
+    )
+
+    def job(which):
+        return subprocess.run(
+            [SCRIPT, "baseline", which], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+
+    first = job(program)
+    assert (first.returncode, first.stdout) == (0, "baseline recorded in baseline\n")
+    assert sorted(path.name for path in (tmp_path / "baseline").iterdir()) == ["1", "2"]
+    again = job(program)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert summary.read_text() == again.stdout
+    assert "Compared: " in again.stdout
+    slower = job(slow)
+    assert slower.returncode == 3, slower.stdout + slower.stderr
+    failed = [line for line in slower.stderr.splitlines() if "fails 'phase>35%'" in line]
+    assert len(failed) == 1
+    assert "phase solve" in failed[0]
+    assert summary.read_text() == again.stdout + slower.stdout
+    assert "phase solve" in page.read_text()
+    # One run of each tells as much here.
+    other = tmp_path / "other"
+    subprocess.run(
+        [sys.executable, "-m", "incprof", "record", "-i", "0.1", "-r", "250", "-o", other, "--", slow], check=True
+    )
+    found = diff(tmp_path / "baseline" / "1", other, "--json", "--fail-on", "phase>35%")
+    assert found.returncode == 3, found.stderr
+    answer = json.loads(found.stdout)
+    verdicts = {phase["name"]: phase for phase in answer["phases"]}
+    assert sorted(verdicts) == ["fill", "solve", "verify"]
+    assert verdicts["solve"]["verdict"] == "slower"
+    # The same calls, each of them twice as long.
+    functions = {f["name"]: f for f in answer["functions"]}
+    calls = {name: (f["a"]["calls"], f["b"]["calls"]) for name, f in functions.items() if name in verdicts}
+    assert calls == {"fill": (320, 320), "solve": (220, 220), "verify": (260, 260)}
+    assert 1.4 < functions["solve"]["b"]["seconds"] / functions["solve"]["a"]["seconds"] < 2.8
+
+
+def test_the_script_says_what_it_wants():
+    found = subprocess.run([SCRIPT], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == "usage: diff-ci.sh BASELINE PROGRAM [ARGS...]\n"
+
+
+@pytest.mark.slow
+def test_a_directory_of_gmon_files_against_a_stream(record_stages, tmp_path):
+    stream, files = record_stages("stream"), record_stages("gmon")
+    found = diff(stream, files, "--json")
+    assert found.returncode == 0, found.stderr
+    answer = json.loads(found.stdout)
+    assert "call paths: yes in A, none in B" in answer["notes"]
+    solve = next(f for f in answer["functions"] if f["name"] == "solve")
+    assert solve["a"]["calls"] == solve["b"]["calls"] == 220
+    assert sum(phase["likeness"] is not None for phase in answer["phases"]) >= 2
+
+
+@pytest.fixture
+def record_stages(stages, tmp_path):
+    program = stages("both", 100)
+
+    def make(form):
+        target = tmp_path / form
+        words = ["record", "-i", "0.1", "-r", "250", "--format", form, "-o", target, "--", program]
+        subprocess.run([sys.executable, "-m", "incprof", *map(str, words)], check=True)
+        return target
+
+    return make
