@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -112,3 +114,11 @@ def test_unknown_tables_are_refused(run):
         run.to_pandas("nothing")
     with pytest.raises(ValueError, match="no table 'profile': there are phases"):
         run.phases().to_pandas("profile")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_is_documented(run, table):
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    (row,) = re.findall(rf"^\| `{table}` \| [^|]* \| (.*) \|$", page, re.MULTILINE)
+    for column in run.to_pandas(table):
+        assert f"`{column}`" in row
