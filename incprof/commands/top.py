@@ -19,6 +19,7 @@ from incprof.commands._common import LIBS, chosen_libs
 from incprof.errors import UsageError
 
 NAME = "top"
+NICE = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     # The job comes first, also where the two share a processor.
     with suppress(OSError):
-        os.nice(10)
+        os.nice(max(NICE - os.nice(0), 0))
     watch = Watch(args.directory, rank=args.rank, libs=libs, exe=args.exe)
     if args.once:
         return once(watch, args)
