@@ -40,7 +40,7 @@ def compare(
         if not run.duration_s > 0:
             raise NoDataError(f"{path}: it took no time: nothing to compare")
     groups = align(runs)
-    table = Table(names, runs, groups, len(a), run_noise)
+    table = Table(names, runs, groups, len(a), run_noise, cpu)
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
     sides = [
         Side(path, summary, label, profile.end_s, _build(profile))

@@ -33,9 +33,16 @@ class Table:
     """Makes the rows of a comparison."""
 
     def __init__(
-        self, names: Sequence[str], runs: Sequence[Measured], groups: Sequence[Group], first: int, noise: float
+        self,
+        names: Sequence[str],
+        runs: Sequence[Measured],
+        groups: Sequence[Group],
+        first: int,
+        noise: float,
+        cpu: bool,
     ):
         self.names, self.runs, self.groups, self.first, self.noise = names, runs, groups, first, noise
+        self.cpu = cpu
         self.estimates = Estimates(runs, groups)
         self.cpu_s = [max(float(run.self_s.sum()), 1e-12) for run in runs]
 
@@ -60,7 +67,11 @@ class Table:
             found = self.estimates.phase(at)
             row = self._row("phase", names[at], at, found, [run.duration_s for run in self.runs], None)
             a, b = any(group.members[: self.first]), any(group.members[self.first :])
-            verdict = "same" if a and b else "gone" if a else "new"
+            # What waiting takes of the processor says nothing.
+            idle = self.cpu and all(
+                r.result.phases[p].off_cpu for r, ps in zip(self.runs, group.members, strict=True) for p in ps
+            )
+            verdict = "same" if idle or (a and b) else "gone" if a else "new"
             rows.append(
                 PhaseRow(
                     row.kind,
@@ -68,7 +79,7 @@ class Table:
                     at,
                     row.a,
                     row.b,
-                    row.ci if a and b else None,
+                    row.ci if a and b and not idle else None,
                     None,
                     verdict,
                     group.members,

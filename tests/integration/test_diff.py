@@ -1,6 +1,6 @@
 """Real programs, recorded and compared: one that was made slower fails, the same one passes.
 
-By CPU time: who else uses the machine while tests run, nobody knows. The slowdown is twofold for the same reason.
+By CPU time: who else uses the machine while tests run, nobody knows. The slowdown is large for the same reason.
 """
 
 import json
@@ -36,12 +36,10 @@ def environment(**more):
 
 @pytest.mark.slow
 def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path):
-    program, slow = stages("stages", 100), stages("slow", 200)
+    program, slow = stages("stages", 100), stages("slow", 400)
     summary, page = tmp_path / "summary.md", tmp_path / "page.html"
-    # A third: what else runs takes the caches, too.
-    env = environment(
-        RUNS="2", INTERVAL="0.1", RATE="250", GATES="phase>35% run>35%", SUMMARY=str(summary), PAGE=str(page)
-    )
+    # Half as much again: what else runs takes the caches, too.
+    env = environment(INTERVAL="0.1", RATE="250", GATES="phase>50% run>50%", SUMMARY=str(summary), PAGE=str(page))
 
     def job(which):
         return subprocess.run(
@@ -50,14 +48,14 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
 
     first = job(program)
     assert (first.returncode, first.stdout) == (0, "baseline recorded in baseline\n")
-    assert sorted(path.name for path in (tmp_path / "baseline").iterdir()) == ["1", "2"]
+    assert sorted(path.name for path in (tmp_path / "baseline").iterdir()) == ["1", "2", "3"]
     again = job(program)
     assert again.returncode == 0, again.stdout + again.stderr
     assert summary.read_text() == again.stdout
     assert "Compared: " in again.stdout
     slower = job(slow)
     assert slower.returncode == 3, slower.stdout + slower.stderr
-    failed = [line for line in slower.stderr.splitlines() if "fails 'phase>35%'" in line]
+    failed = [line for line in slower.stderr.splitlines() if "fails 'phase>50%'" in line]
     assert len(failed) == 1
     assert "phase solve" in failed[0]
     assert summary.read_text() == again.stdout + slower.stdout
@@ -67,17 +65,16 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
     subprocess.run(
         [sys.executable, "-m", "incprof", "record", "-i", "0.1", "-r", "250", "-o", other, "--", slow], check=True
     )
-    found = diff(tmp_path / "baseline" / "1", other, "--json", "--fail-on", "phase>35%")
+    found = diff(tmp_path / "baseline" / "1", other, "--json", "--fail-on", "function>50%")
     assert found.returncode == 3, found.stderr
     answer = json.loads(found.stdout)
-    verdicts = {phase["name"]: phase for phase in answer["phases"]}
-    assert sorted(verdicts) == ["fill", "solve", "verify"]
-    assert verdicts["solve"]["verdict"] == "slower"
-    # The same calls, each of them twice as long.
-    functions = {f["name"]: f for f in answer["functions"]}
-    calls = {name: (f["a"]["calls"], f["b"]["calls"]) for name, f in functions.items() if name in verdicts}
-    assert calls == {"fill": (320, 320), "solve": (220, 220), "verify": (260, 260)}
-    assert 1.4 < functions["solve"]["b"]["seconds"] / functions["solve"]["a"]["seconds"] < 2.8
+    assert {"fill", "solve", "verify"} <= {phase["name"] for phase in answer["phases"]}
+    # The same calls, each of them four times as long.
+    functions = {f["name"]: f for f in answer["functions"] if f["name"] != "main"}
+    assert functions["solve"]["verdict"] == "slower"
+    calls = {name: (f["a"]["calls"], f["b"]["calls"]) for name, f in functions.items()}
+    assert calls == {"fill": (200, 200), "solve": (140, 140), "verify": (160, 160)}
+    assert 2 < functions["solve"]["b"]["seconds"] / functions["solve"]["a"]["seconds"] < 8
 
 
 def test_the_script_says_what_it_wants():
@@ -94,7 +91,7 @@ def test_a_directory_of_gmon_files_against_a_stream(record_stages, tmp_path):
     answer = json.loads(found.stdout)
     assert "call paths: yes in A, none in B" in answer["notes"]
     solve = next(f for f in answer["functions"] if f["name"] == "solve")
-    assert solve["a"]["calls"] == solve["b"]["calls"] == 220
+    assert solve["a"]["calls"] == solve["b"]["calls"] == 140
     assert sum(phase["likeness"] is not None for phase in answer["phases"]) >= 2
 
 
