@@ -89,11 +89,11 @@ def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int
     sums = np.zeros(m)
     sums[series.at] = series.sums_s
     number, pulses, seconds = (np.add.reduceat(column, edges) for column in (series.count, series.pulses, sums))
-    name = beat.name or f"id {beat.id}"
+    name = f"heartbeat {beat.id} {beat.name or ''}".rstrip()
     rate = (number + pulses) * beat.rate_factor / np.maximum(end - begin, 1e-9)
     last = float(end[-1]) + offset_s
-    curves = [Curve(f"heartbeat {beat.id} {name} rate", "per s", begin + offset_s, rate, last)]
+    curves = [Curve(f"{name} rate", "per s", begin + offset_s, rate, last)]
     if number.any():
         mean = np.divide(1e3 * seconds, number, out=np.zeros(len(edges)), where=number > 0)
-        curves.append(Curve(f"heartbeat {beat.id} {name} mean", "ms", begin + offset_s, mean, last))
+        curves.append(Curve(f"{name} mean", "ms", begin + offset_s, mean, last))
     return curves

@@ -22,8 +22,9 @@ from incprof.analysis.tracks import stretches
 from incprof.cli import main
 from incprof.readers import open_run, read_profile
 from tests.unit.ekgfiles import simple_run
+from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run
-from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
+from tests.unit.streamwriter import BASE, LIBRARY, PROFILER, STEP, Sample, StreamWriter, blocks
 
 # Names as ELF files have them: anything but NUL.
 NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1, max_size=30)
@@ -269,6 +270,30 @@ def test_runs_without_samples_are_refused_in_one_line(tmp_path, capsys, form):
     assert main(["export", str(run), "--format", form, "-o", str(tmp_path / "out")]) == 4
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_directories_of_gmon_files(tmp_path):
+    """They have no samples and no paths: functions of an interval stand one behind the other."""
+    exe, run, ticks = tmp_path / "app", tmp_path / "run", {"solve": 0, "io": 0}
+    symbols = [Symbol(name, BASE + STEP * i) for i, name in enumerate(ticks)]
+    write_elf(exe, symbols, build_id="ab" * 20, text=(BASE, BASE + 2 * STEP))
+    run.mkdir()
+    for i in range(8):
+        ticks["solve" if i < 4 else "io"] += 80
+        ticks["io"] += 15
+        data = blocks({BASE + STEP * place + 16: count for place, count in enumerate(ticks.values())})
+        (run / f"gmon-{i}").write_bytes(b"gmon\x01\0\0\0" + bytes(12) + data)
+    slices = [e for e in json.loads(exported(run, "trace", "--exe", exe))["traceEvents"] if e.get("cat") == "samples"]
+    shown = [(e["name"], e["ts"], e["dur"], e["tdur"]) for e in slices]
+    assert shown[:2] == [("solve", 0, 800_000, 800_000), ("io", 800_000, 150_000, 150_000)]
+    assert sum(tdur for name, _, _, tdur in shown if name == "solve") == 3_200_000
+    assert sum(tdur for name, _, _, tdur in shown if name == "io") == 4_400_000
+    assert all(ts // 10**6 == (ts + dur - 1) // 10**6 for _, ts, dur, _ in shown if dur < 10**6)
+    roots = json.loads(exported(run, "hatchet", "--exe", exe))
+    assert {r["frame"]["name"]: r["metrics"]["time (inc)"] for r in roots} == pytest.approx({"solve": 3.2, "io": 4.4})
+    rows = list(csv.DictReader(io.StringIO(exported(run, "csv", "--table", "samples", "--exe", exe))))
+    assert sum(float(row["cpu_s"]) for row in rows) == pytest.approx(7.6)
+    assert main(["export", str(run), "--format", "trace", "-o", str(tmp_path / "out")]) == 2  # no --exe
 
 
 @pytest.mark.parametrize("form", ["csv", "trace", "hatchet", "speedscope"])
