@@ -1,8 +1,8 @@
 """Runs of a made-up program whose phases take times that are known, for comparisons.
 
-    program = [Work("fill", 400, 0.02, {"fill": 1.0}), Work("solve", 300, 0.05, {"solve": 0.7, "dot": 0.3})]
-    a = simulate(program, seed=1)
-    b = simulate(slower(program, "solve", 1.3), seed=2)
+program = [Work("fill", 400, 0.02, {"fill": 1.0}), Work("solve", 300, 0.05, {"solve": 0.7, "dot": 0.3})]
+a = simulate(program, seed=1)
+b = simulate(slower(program, "solve", 1.3), seed=2)
 """
 
 from __future__ import annotations
