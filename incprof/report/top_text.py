@@ -32,7 +32,12 @@ def frame(view: LiveView, beats: Sequence[BeatLine], *, width: int, height: int 
     sections = [_phases(view, width), _functions(view, width), _beats(beats, width), _processes(view, width)]
     sections = [section for section in sections if len(section) > 1]
     room = None if height is None else height - len(lines)
+    if room is not None:
+        sections = sections[: max(room // 2, 0)]
+    wide = room is None or sum(map(len, sections)) + len(sections) <= room
     for section, lent in zip(sections, _rooms([len(s) for s in sections], room), strict=True):
+        if wide and section is not sections[0]:
+            lines.append(Text())
         lines += _cut(section, lent)
     for line in lines:
         line.truncate(width)
@@ -165,7 +170,7 @@ def _rooms(wanted: Sequence[int], room: int | None) -> list[int]:
     if room is None or sum(wanted) <= room:
         return list(wanted)
     rooms = [0] * len(wanted)
-    for least in (FEWEST, max(wanted)):
+    for least in (FEWEST, max(wanted, default=0)):
         for _ in range(least):
             for i, want in enumerate(wanted):
                 if rooms[i] < min(want, least) and sum(rooms) < room:
