@@ -153,6 +153,11 @@ class PhaseResult:
 
         return result_table(self, table)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the phases, and below them their sites."""
+        phases, sites = (self.to_pandas(table).to_html(index=False, na_rep="") for table in ("phases", "sites"))
+        return f"<p>{self.k} phase{'s' * (self.k != 1)} (method {self.method})</p>{phases}<p>Sites</p>{sites}"
+
 
 @dataclass(frozen=True)
 class RunSummary:

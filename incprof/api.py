@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from incprof.model import IntervalProfile, Run
 
 Libs = Literal["caller", "separate", "drop"]
+# What the heartbeats of all sites may cost, as incprof phases has it by default.
+OVERHEAD_PCT = 1.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Recording:
         """
         from incprof.readers import read_profile
 
-        return read_profile(self.run, rank=rank, libs=libs, exe=self.exe, arcs=False, inlined=True)
+        return read_profile(self.run, rank=rank, libs=libs, exe=self.exe, inlined=True)
 
     def phases(
         self,
@@ -62,7 +64,7 @@ class Recording:
         k: int | None = None,
         seed: int = 0,
     ) -> PhaseResult:
-        """Find the phases of a profile, that of the lowest rank unless given, with file and line of their sites.
+        """Find the phases of a profile, that of the lowest rank unless given, as `incprof phases` does.
 
         Args:
             profile: what `profile` returned.
@@ -73,14 +75,18 @@ class Recording:
         Raises:
             incprof.errors.IncprofError: as `profile`, or there is nothing to find phases in.
         """
+        from incprof.analysis.confidence import with_confidence
         from incprof.analysis.phases import find_phases
+        from incprof.analysis.site_budget import within_budget
         from incprof.commands._phases import located
+        from incprof.commands._sites_cost import TYPICAL
 
         # Clustering takes one thread; scikit-learn would count cores, which prints a traceback where there is no /sys.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         profile = self.profile() if profile is None else profile
         result = find_phases(profile, method=method, k=k, random_state=seed)
-        return located(self.run, profile, result, self.exe)
+        result = within_budget(profile, result, TYPICAL, OVERHEAD_PCT, move=method == "robust")
+        return located(self.run, profile, with_confidence(profile, result, random_state=seed), self.exe)
 
     def to_pandas(self, table: Table = "profile", *, rank: int | None = None) -> pd.DataFrame:
         """Return a table of a rank, the lowest unless given; docs/python.md has their names and columns.

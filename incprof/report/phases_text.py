@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TextIO
 
 from rich.console import Console
@@ -40,6 +41,16 @@ def write_text(
 
     budget_pct: what the heartbeats may cost, if somebody asked.
     """
+    with StringIO() as text:
+        _write(run, result, text, width, colour, budget_pct)
+        # Tables and folded lines are filled up with blanks.
+        out.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
+
+
+def _write(
+    run: RunSummary, result: PhaseResult, out: TextIO, width: int, colour: bool, budget_pct: float | None
+) -> None:
+    """Write the answer as it is laid out."""
     console = Console(
         file=out, width=max(width, 40), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
         markup=False, color_system="256" if colour else None, legacy_windows=False,

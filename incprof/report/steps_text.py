@@ -54,7 +54,7 @@ def _line(step: Step, width: int, shorten: Shorten) -> str:
 def how_often(step: Step) -> str:
     """Return ", every 8th", ", 2 times", or nothing where a step comes once in each iteration."""
     if step.period_s is None:
-        return f", {step.calls} calls"
+        return f", {step.calls} call{'s' * (step.calls != 1)}"
     if step.every is None or step.times is None:
         return ""
     if step.every > 1:

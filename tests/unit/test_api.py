@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import incprof
 from incprof.analysis.tables import TABLES
+from incprof.cli import main
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
@@ -122,3 +125,24 @@ def test_every_column_is_documented(run, table):
     (row,) = re.findall(rf"^\| `{table}` \| [^|]* \| (.*) \|$", page, re.MULTILINE)
     for column in run.to_pandas(table):
         assert f"`{column}`" in row
+
+
+def test_the_answer_is_that_of_the_command_line(run, capsys):
+    assert main(["phases", run.run.directory, "--json"]) == 0
+    told, found = json.loads(capsys.readouterr().out), run.phases()
+    sure = [phase["confidence"] for phase in told["phases"]]
+    assert sure == pytest.approx([phase.confidence for phase in found.phases], abs=1e-3)
+    assert [[s["function"] for s in p["sites"]] for p in told["phases"]] == [
+        [site.function.name for site in phase.sites] for phase in found.phases
+    ]
+
+
+def test_a_notebook_shows_phases_and_sites(run):
+    result = run.phases()
+    first = result.phases[0]
+    site = replace(first.sites[0], function=replace(first.sites[0].function, name="<script>alert(1)</script>"))
+    result = replace(result, phases=(replace(first, sites=(site,)), *result.phases[1:]))
+    shown = result._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert shown.count("<table") == 2
