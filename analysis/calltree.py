@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.chains import merge_call_sites
-from incprof.analysis.features import BoolArray
 from incprof.analysis.timecells import Cells, Entries, entries
-from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, FloatArray, IntArray, IntervalProfile
+from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
 
 # Frames that are no function of the program: those of libraries come after them, by module id.
 ROOT_FRAME, OTHER_FRAME, ELIDED_FRAME, BROKEN_FRAME, UNKNOWN_FRAME, LIBRARY_FRAME = -1, -2, -3, -4, -5, -10

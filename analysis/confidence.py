@@ -15,13 +15,13 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from incprof.analysis.choose_k import sufficient
-from incprof.analysis.features import BoolArray, Features, build_features
+from incprof.analysis.features import Features, build_features
 from incprof.analysis.judge import judge
 from incprof.analysis.kmeans import MAX_K, Fit, make_fit
 from incprof.analysis.noise import sampling_noise
 from incprof.analysis.results import PhaseResult
 from incprof.analysis.separation import evenly
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 REFITS = 20
 # In a long run, so many intervals say what there is to say of all.

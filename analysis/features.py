@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.mixes import chain_mixes
-from incprof.model import BoolArray as BoolArray
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 # An interval with less than this part of a usual interval's ticks says nothing about functions.
 IDLE_FRACTION = 0.03

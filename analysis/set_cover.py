@@ -10,8 +10,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, eye_array
 
-from incprof.analysis.features import BoolArray
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 EXACT = 30
 # Elements that the same candidates cover are one to the program; more kinds of them than this take it too long.

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.features import BoolArray
 from incprof.analysis.separation import evenly
 from incprof.analysis.set_cover import cover
 from incprof.analysis.sites import COVERAGE, NONE, Activity, Choice
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 # A function that other phases have alike weighs so many times as much as one that is specific: it is the last resort.
 UNSPECIFIC = 20.0

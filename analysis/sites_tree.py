@@ -14,9 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.chains import Chains, chain_ticks, entries, fold_library, merge_call_sites
-from incprof.analysis.features import BoolArray
 from incprof.analysis.sites import NONE
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 # A function is specific to a phase when this part of its share in all phases is the one in this phase.
 SPECIFIC = 0.8
