@@ -93,7 +93,17 @@ def test_k_and_method(tmp_path, capsys):
     assert json.loads(answer(capsys, run, "--json", "--method", "paper")[1])["method"] == "paper"
 
 
-@pytest.mark.parametrize("args", [("--k", "17"), ("--k", "9", "--method", "paper"), ("--k", "0"), ("--jobs", "0"), ("--seed", "-1"), ("--method", "x")])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--k", "17"),
+        ("--k", "9", "--method", "paper"),
+        ("--k", "0"),
+        ("--jobs", "0"),
+        ("--seed", "-1"),
+        ("--method", "x"),
+    ],
+)
 def test_wrong_arguments(tmp_path, capsys, args):
     status, out, err = answer(capsys, two_phase_run(tmp_path / "run"), *args)
     assert (status, out) == (2, "")
