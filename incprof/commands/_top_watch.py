@@ -24,6 +24,8 @@ WINDOW = 3600
 FIT_SHARE = 0.05
 # A process of this machine that is gone, and whose file has not grown for so many intervals, was killed.
 SILENT_INTERVALS, SILENT_S = 3.0, 2.0
+# How long leaving may take.
+PATIENCE_S = 2.0
 
 
 class Fitting(threading.Thread):
@@ -184,6 +186,11 @@ class Watch:
         data = done.window.metadata
         self._live.refit(done.lead, done.found, done.end, data.interval_s * data.rate_hz)
         return True
+
+    def close(self) -> None:
+        """Let a search for phases come to its end, as a rule: Python does not like to leave while one is in C."""
+        if self._fitting is not None:
+            self._fitting.join(PATIENCE_S)
 
     def view(self) -> LiveView | None:
         """Return what there is to see; None before the first interval."""

@@ -57,8 +57,9 @@ def run(args: argparse.Namespace) -> int:
     with suppress(OSError):
         os.nice(max(NICE - os.nice(0), 0))
     watch = Watch(args.directory, rank=args.rank, libs=libs, exe=args.exe)
-    if args.once:
-        return once(watch, args)
-    if args.plain or args.json or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
-        return plain(watch, args)
-    return screen(watch, args)
+    lines = args.plain or args.json or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb"
+    show = once if args.once else plain if lines else screen
+    try:
+        return show(watch, args)
+    finally:
+        watch.close()

@@ -112,13 +112,14 @@ def test_heartbeats_beside_the_run_are_found(build, ekg, tmp_path):
 class Terminal:
     """`incprof top` with a terminal of its own."""
 
-    def __init__(self, *words, rows=24, columns=80):
+    def __init__(self, *words, rows=24, columns=80, **more):
         self.master, self.slave = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.slave)
         self.shown = b""
         environment = {**clean_environment(), "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
+        environment.update(more)
         self.process = subprocess.Popen(
             [*TOP, *map(str, words)], stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment,
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
@@ -212,7 +213,11 @@ def test_a_new_size_is_drawn_at_once(running):
     assert terminal.left() == 0
 
 
-def test_without_colour_no_colour_is_used(running, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")
-    done = subprocess.run([*TOP, running, "--once"], capture_output=True, text=True, check=True)
-    assert "\x1b" not in done.stdout
+@pytest.mark.parametrize("plain", [False, True])
+def test_colours_are_used_unless_they_are_not_wanted(running, plain):
+    terminal = Terminal(running, **({"NO_COLOR": "1"} if plain else {}))
+    terminal.until(rb"Self time by function")
+    terminal.until(rb"Main site")
+    os.write(terminal.master, b"q")
+    assert terminal.left() == 0
+    assert (b"48;5;" not in terminal.shown) == plain
