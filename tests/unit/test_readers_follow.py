@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incprof.analysis.live import LiveRun
 from incprof.errors import NoDataError
+from incprof.model import Process
 from incprof.readers import follow, open_run, read_profile
 from incprof.readers.follow_run import RunFollower
 from tests.unit.streamwriter import LIBRARY, MODULES, PROFILER, UNKNOWN, Sample, StreamWriter, image, module
@@ -228,3 +230,30 @@ def test_ranks_and_children_come_later(tmp_path):
     only = RunFollower(str(tmp_path / "run"), rank=1)
     only.scan()
     assert [p.rank for p, _ in only.processes] == [1, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    places=st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(0, len(DATA)), max_size=4),
+)
+def test_damage_is_skipped_or_refused(tmp_path_factory, places, cuts):
+    root = tmp_path_factory.mktemp("run")
+    data = bytearray(DATA)
+    for at, value in places:
+        data[at] = value
+    directory = written().save(root / "growing")
+    path = directory / "rank-00000.gmon"
+    found, live = follower(directory), LiveRun(100)
+    process = Process(0, None, str(path))
+    seen = 0
+    for cut in [*sorted(cuts), len(data)]:
+        path.write_bytes(bytes(data[:cut]))
+        try:
+            for profile in look_on(found):
+                seen += profile.n_intervals
+                live.add(process, profile, lead=True)
+        except NoDataError:
+            return
+    view = live.view(process)
+    assert seen == found.n_intervals == (view.front.intervals if view else 0) <= 9
