@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incprof.analysis.live import LiveRun
@@ -26,24 +27,30 @@ FIT_SHARE = 0.05
 SILENT_INTERVALS, SILENT_S = 3.0, 2.0
 # How long leaving may take.
 PATIENCE_S = 2.0
+# The least of claims to a processor: on Linux, a thread has its own.
+LEAST = 19
 
 
 class Fitting(threading.Thread):
     """Finds phases while the screen goes on. found: None where there are no samples yet. problem: what went wrong.
 
-    end: number of intervals up to the window's end. restarts: how often the file had been replaced when it began.
+    nice: of this thread. end: number of intervals up to the window's end. restarts: how often the file had been
+    replaced when it began.
     """
 
-    def __init__(self, lead: Process, window: IntervalProfile, end: int, restarts: int):
+    def __init__(self, lead: Process, window: IntervalProfile, end: int, restarts: int, *, nice: int):
         super().__init__(daemon=True)
         self.lead, self.window, self.end, self.restarts = lead, window, end, restarts
         self.found: PhaseResult | None = None
         self.problem: Exception | None = None
         self.took_s = 0.0
+        self._nice = max(nice, os.nice(0))
 
     def run(self) -> None:
         """Find them."""
         begin = time.monotonic()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self.native_id or 0, self._nice)
         # Clustering takes one thread. Else scikit-learn would count cores.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         try:
@@ -160,19 +167,20 @@ class Watch:
         lead, self._fitting = self.lead, None
         if lead is None or not self._live.behind(lead):
             return False
-        fitting = self._started(lead)
+        fitting = self._started(lead, at_once=True)
         # Not for ever at once: signals are looked at in between.
         while fitting is not None and fitting.is_alive():
             fitting.join(0.1)
         return fitting is not None and self._taken(fitting)
 
-    def _started(self, lead: Process) -> Fitting | None:
+    def _started(self, lead: Process, *, at_once: bool = False) -> Fitting | None:
         """Start to find phases in what there is of the lead."""
         follower = next(f for process, f in self._run.processes if process is lead)
         window = follower.window()
         if window is None:
             return None
-        fitting = Fitting(lead, window, follower.n_intervals, follower.restarts)
+        # Somebody waits for the last one.
+        fitting = Fitting(lead, window, follower.n_intervals, follower.restarts, nice=0 if at_once else LEAST)
         fitting.start()
         return fitting
 

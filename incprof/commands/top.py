@@ -50,12 +50,12 @@ def run(args: argparse.Namespace) -> int:
     if args.rank is not None and args.rank < 0:
         raise UsageError(f"--rank {args.rank}: expected a number from 0")
     libs = chosen_libs(args.libs)
+    # The job comes first where the two share a processor, before what follows is loaded.
+    with suppress(OSError):
+        os.nice(max(NICE - os.nice(0), 0))
     from incprof.commands._top_show import once, plain, screen
     from incprof.commands._top_watch import Watch
 
-    # The job comes first, also where the two share a processor.
-    with suppress(OSError):
-        os.nice(max(NICE - os.nice(0), 0))
     watch = Watch(args.directory, rank=args.rank, libs=libs, exe=args.exe)
     lines = args.plain or args.json or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb"
     show = once if args.once else plain if lines else screen
