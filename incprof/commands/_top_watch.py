@@ -26,7 +26,7 @@ FIT_SHARE = 0.05
 # A process of this machine that is gone, and whose file has not grown for so many intervals, was killed.
 SILENT_INTERVALS, SILENT_S = 3.0, 2.0
 # How long leaving may take.
-PATIENCE_S = 2.0
+PATIENCE_S = 1.0
 # The least of claims to a processor: on Linux, a thread has its own.
 LEAST = 19
 
@@ -164,6 +164,8 @@ class Watch:
 
     def fit_now(self) -> bool:
         """Find phases in what there is; whether there was something new to find them in."""
+        while self._fitting is not None and self._fitting.is_alive():
+            self._fitting.join(0.1)
         lead, self._fitting = self.lead, None
         if lead is None or not self._live.behind(lead):
             return False
@@ -195,10 +197,11 @@ class Watch:
         self._live.refit(done.lead, done.found, done.end, data.interval_s * data.rate_hz)
         return True
 
-    def close(self) -> None:
-        """Let a search for phases come to its end, as a rule: Python does not like to leave while one is in C."""
+    def close(self) -> bool:
+        """Wait a moment for a search for phases, and say whether none is left: Python must not end during one."""
         if self._fitting is not None:
             self._fitting.join(PATIENCE_S)
+        return self._fitting is None or not self._fitting.is_alive()
 
     def view(self) -> LiveView | None:
         """Return what there is to see; None before the first interval."""

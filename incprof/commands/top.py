@@ -14,9 +14,13 @@ import math
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from incprof.commands._common import LIBS, chosen_libs
 from incprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from incprof.commands._top_watch import Watch
 
 NAME = "top"
 NICE = 10
@@ -60,6 +64,20 @@ def run(args: argparse.Namespace) -> int:
     lines = args.plain or args.json or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb"
     show = once if args.once else plain if lines else screen
     try:
-        return show(watch, args)
-    finally:
-        watch.close()
+        status = show(watch, args)
+    except KeyboardInterrupt:
+        _leave(watch, 130)
+        raise
+    except SystemExit as stop:  # a signal
+        _leave(watch, stop.code if isinstance(stop.code, int) else 1)
+        raise
+    _leave(watch, status)
+    return status
+
+
+def _leave(watch: Watch, status: int) -> None:
+    """End at once where a thread is busy in C code that cannot be waited for; else leave that to the caller."""
+    if not watch.close():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
