@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from incprof.analysis.bad_input import refuse
 from incprof.analysis.choose_k import STRAY, misfits, sufficient
@@ -155,10 +156,9 @@ def _cluster_robust(
     busy = np.flatnonzero(~features.idle)
     x, ticks = features.x[busy], features.ticks[busy]
     dispersion = overdispersion(x, ticks)
-    x, ticks = pooled(x, ticks, dispersion)
     border = transitions(x, ticks, dispersion)
     keep = busy[~border]
-    x, ticks = x[~border], ticks[~border]
+    x, ticks = pooled(x[~border], ticks[~border], dispersion)
 
     def noise(fit: Fit) -> FloatArray:
         return dispersion * sampling_noise(fit.centers[fit.labels], ticks)
@@ -174,15 +174,17 @@ def _cluster_robust(
     labels = np.where(stray, -1, fit.labels)
     merged = labels
     if k is None:
-        merged = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]))
+        merged = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]), chooser.calls(keep))
     return _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
 
 
-def _one_phase_each(x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]]) -> IntArray:
+def _one_phase_each(
+    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None
+) -> IntArray:
     """Join and take apart clusters until each of them is a phase: what one rule does may show the next what to do."""
     while True:
         count = int(labels.max(initial=-1)) + 1
-        labels = merge_clusters(x, join_interruptions(without_mixtures(x, labels)), sites)
+        labels = merge_clusters(x, join_interruptions(x, without_mixtures(x, labels)), sites, calls)
         if int(labels.max(initial=-1)) + 1 in (count, 0):
             return labels if _distinct(x, labels) else np.minimum(labels, 0)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from incprof.analysis.features import Features
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites_cover import presence, sites_by_cover
 from incprof.analysis.sites_tree import by_phase, call_tree, sites_of_phase
-from incprof.analysis.waits import who_was_called
+from incprof.analysis.waits import usual_time, who_was_called
 from incprof.model import IntArray, IntervalProfile
 
 
@@ -73,6 +74,10 @@ class SiteChooser:
             return [[] if p == off_cpu else self._by_self_time(members[p], excluded) for p in range(k)]
         found = presence(self._profile, self._act, labels, k)
         return [[] if p == off_cpu else sites_by_cover(self._act, found, members[p], p, excluded) for p in range(k)]
+
+    def calls(self, intervals: IntArray) -> csr_array | None:
+        """Return what is called in some intervals (m,), sparse (m, f), see usual_time; None without call paths."""
+        return None if self._tree is None else csr_array(usual_time(self._profile)[intervals])
 
     def _by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
         """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""

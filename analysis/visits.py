@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.kmeans import by_first_appearance
+from incprof.analysis.merge import overlap
 from incprof.model import BoolArray, FloatArray, IntArray
 
 # A phase has visits longer than this; what is shorter is a border or a step.
@@ -19,6 +20,8 @@ SHORT = 2
 NEARLY_ALL = 0.8
 # Of the way from one phase to the next: nearer to an end is that end.
 NEAR_END = 0.2
+# An interval that is interrupted has at least this much of the phase around it.
+MIXED = 0.2
 # A mixture lies on the line between its two phases: this much of their squared distance may be off it.
 OFF_LINE = 0.05
 # On the way from one phase to the next, time and place go together.
@@ -102,10 +105,11 @@ def _on_the_way(x: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray
     return np.asarray(along, dtype=np.float64)
 
 
-def join_interruptions(labels: IntArray) -> IntArray:
-    """Join a cluster to the phase that it always interrupts for no more than an interval: it is a step of that phase.
+def join_interruptions(x: FloatArray, labels: IntArray) -> IntArray:
+    """Join a cluster to the phase that it always interrupts for less than an interval: it is a step of that phase.
 
     Args:
+        x: (n, d) shares.
         labels: (n,) clusters 0..k-1, -1 for none.
 
     Returns:
@@ -113,13 +117,13 @@ def join_interruptions(labels: IntArray) -> IntArray:
     """
     labels = by_first_appearance(labels)
     while True:
-        pair = _an_interruption(labels)
+        pair = _an_interruption(x, labels)
         if pair is None:
             return labels
         labels = by_first_appearance(np.where(labels == pair[0], pair[1], labels))
 
 
-def _an_interruption(labels: IntArray) -> tuple[int, int] | None:
+def _an_interruption(x: FloatArray, labels: IntArray) -> tuple[int, int] | None:
     """Return the smallest cluster that only interrupts another one, and that one; None if there is none."""
     visits, count = visits_of(labels), np.bincount(labels[labels >= 0])
     for cluster in np.argsort(count, kind="stable").tolist():
@@ -130,7 +134,10 @@ def _an_interruption(labels: IntArray) -> tuple[int, int] | None:
         around = visits.cluster[inner - 1]
         same = around == visits.cluster[inner + 1]
         host = np.bincount(around[same], minlength=len(count))
-        if host.max(initial=0) >= NEARLY_ALL * len(inner):
+        if host.max(initial=0) < NEARLY_ALL * len(inner):
+            continue
+        # What fills whole intervals is a phase, though a short one.
+        if overlap(x[labels == cluster], x[labels == host.argmax()]) >= MIXED:
             return cluster, int(host.argmax())
     return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from incprof.analysis.chains import Chains
+from incprof.analysis.chains import Chains, chain_ticks, merge_call_sites
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 # An interval is filled up to this part of the ticks of a thread that never waits.
@@ -58,6 +58,15 @@ def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
     outside = (caller < 0) | ~np.isin(interval * size[1] + caller, called)
     place = (interval[outside], callee[outside])
     return csr_array((count[outside], place), shape=size)
+
+
+def usual_time(profile: IntervalProfile) -> csr_array:
+    """Return the calls from functions that were running already, by the time that one of them takes: sparse (n, f)."""
+    chains = merge_call_sites(profile)
+    entered = entered_calls(profile, np.ones(profile.n_intervals, dtype=np.bool_))
+    seen = np.asarray(_mix_below(chains, chain_ticks(profile, chains), len(profile.functions)).sum(axis=1)).ravel()
+    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    return csr_array(entered * (seen / np.maximum(calls, 1.0))[None, :])
 
 
 def who_was_called(profile: IntervalProfile, members: IntArray) -> list[tuple[int, float]]:

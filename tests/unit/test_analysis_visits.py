@@ -68,13 +68,22 @@ def test_what_is_off_the_line_is_a_phase():
     ],
 )
 def test_interruptions_are_steps_of_the_phase_around(before, after):
-    assert shown(join_interruptions(labels(before))) == after
+    found = labels(before)
+    half = 0.5 * np.eye(4)[np.maximum(found, 0)] + 0.5 * np.eye(4)[3]
+    assert shown(join_interruptions(half, found)) == after
+
+
+def test_what_fills_its_intervals_is_a_phase():
+    found = labels("000100001000110000")
+    pure, mixed = np.eye(2)[found], 0.7 * np.eye(2)[found] + [0.3, 0.0]
+    assert shown(join_interruptions(pure, found)) == shown(found)
+    assert shown(join_interruptions(mixed, found)) == "0" * 18
 
 
 @given(st.text("012.", max_size=40))
 def test_clusters_are_only_joined(text):
     old = labels(text)
-    new = join_interruptions(old)
+    new = join_interruptions(np.ones((len(old), 2)), old)
     assert np.array_equal(old < 0, new < 0)
     for cluster in set(old[old >= 0].tolist()):
         assert len(set(new[old == cluster].tolist())) == 1
