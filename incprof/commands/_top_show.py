@@ -35,6 +35,8 @@ SHARE = 0.1
 SILENT = 3.0
 # Heartbeats may begin later than the recording.
 BESIDE_EVERY_S = 5.0
+# How often to see whether phases have been found.
+FITTED_S = 0.25
 
 
 class Session:
@@ -176,7 +178,9 @@ def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
         _draw(session, live)
         if ended or clock.quit:
             return
-        clock.wait(following - time.monotonic())
+        # New phases are shown when they are there, however rarely the job is looked at.
+        pause = following - time.monotonic()
+        clock.wait(min(pause, FITTED_S) if session.watch.fitting else pause)
 
 
 def _draw(session: Session, live: Live) -> None:

@@ -149,6 +149,11 @@ class Watch:
         pid = raw.get("pid")
         return raw.get("host") == os.uname().nodename and isinstance(pid, int) and not os.path.exists(f"/proc/{pid}")
 
+    @property
+    def fitting(self) -> bool:
+        """Whether phases are being found, or were and have not been taken."""
+        return self._fitting is not None
+
     def fit(self) -> bool:
         """Find phases again beside everything else, if it is time; whether new ones have been found since."""
         if self._fitting is not None and self._fitting.is_alive():

@@ -18,6 +18,8 @@ from incprof.report.phase_colours import style
 COLOURS = {"slower": "bold red", "faster": "bold green", "new": "bold yellow", "gone": "bold yellow"}
 SHOWN = 20
 FEWEST = 80
+# Below this width the last three columns of a table are left out.
+WIDE = 96
 NAME = 12
 
 
@@ -86,8 +88,10 @@ def _table(names: Sequence[str], left: Sequence[str]) -> Table:
 def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     """Return phases and their steps."""
     names = ("", "Phase", "A", "B", "Change", "95 % interval", "Verdict", "A %", "B %", "Alike")
+    keep = 3 if width >= WIDE else 0
+    names = names[: 7 + keep]
     cells = [
-        (row, _cells_of(row), (say.share(row.a), say.share(row.b), say.alike(row) if isinstance(row, PhaseRow) else ""))
+        (row, _cells_of(row), _shares(row)[:keep])
         for phase in found.phases
         for row in (phase, *say.steps(phase, every=every))
     ]
@@ -107,15 +111,20 @@ def _phases(found: Comparison, width: int, *, every: bool) -> Table:
 def _functions(rows: Sequence[Row], width: int) -> Table:
     """Return functions."""
     names = ("Function", "Self A", "Self B", "Change", "95 % interval", "Verdict", "Calls A", "Calls B", "Phase")
-    cells = [
-        (row, _cells_of(row), (say.calls(row.a), say.calls(row.b), "" if row.group is None else sign(row.group)))
-        for row in rows
-    ]
+    keep = 3 if width >= WIDE else 0
+    names = names[: 6 + keep]
+    calls = [(say.calls(row.a), say.calls(row.b), "" if row.group is None else sign(row.group)) for row in rows]
+    cells = [(row, _cells_of(row), last[:keep]) for row, last in zip(rows, calls, strict=True)]
     room = _room(width, names, [(*first, *last) for _, first, last in cells])
     table = _table(names, ("Function", "Verdict"))
     for row, first, last in cells:
         table.add_row(say.named(row, room), *first[:4], _verdict(row), *last)
     return table
+
+
+def _shares(row: Row) -> tuple[str, ...]:
+    """Return the cells of phases and steps that a narrow terminal has no room for."""
+    return say.share(row.a), say.share(row.b), say.alike(row) if isinstance(row, PhaseRow) else ""
 
 
 def _cells_of(row: Row) -> tuple[str, ...]:

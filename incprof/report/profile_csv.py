@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
-    """Write what IntervalProfile.to_pandas has, without building it; without rows in which both numbers are 0."""
+    """Write what IntervalProfile.to_pandas has, without building it; without rows in which both numbers are 0.
+
+    A carriage return in a name is escaped: the csv module leaves it bare, where readers see the end of a line.
+    """
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["interval", "start_s", "end_s", "function", "module", "self_s", "calls"])
     times = profile.start_s.tolist(), profile.end_s.tolist()
@@ -25,7 +28,8 @@ def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
         for index in sorted(own.keys() | calls.keys()):
             function = profile.functions[index]
             numbers = f"{own.get(index, 0.0):.6f}", int(calls.get(index, 0))
-            writer.writerow([interval, f"{start:.6f}", f"{end:.6f}", function.name, function.module, *numbers])
+            name, module = (text.replace("\r", r"\r") for text in (function.name, function.module))
+            writer.writerow([interval, f"{start:.6f}", f"{end:.6f}", name, module, *numbers])
 
 
 def _rows(matrix: csr_array) -> list[dict[int, float]]:

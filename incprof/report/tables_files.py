@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
 
 def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
-    """Write the rows under a line of names; what is not known is empty."""
+    """Write the rows under a line of names; what is not known is empty, and carriage returns are escaped."""
+    text = rows.select_dtypes(["object", "str", "category"]).columns
+    rows = rows.assign(**{c: rows[c].astype("object").str.replace("\r", r"\r", regex=False) for c in text})
     rows.round(9).to_csv(out, index=False, lineterminator="\n")
 
 

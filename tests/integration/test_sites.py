@@ -308,7 +308,7 @@ def test_names_by_hand(stages, templates, capsys):
         assert (out, err.count("\n")) == ("", 1)
         return err
 
-    assert "did you mean cloned_stage?" in error(stages, "--site", "clond_stage")
+    assert "did you mean cloned_stage" in error(stages, "--site", "clond_stage")
     assert "needs --source" in error_without_source(stages, capsys)
     assert templates.site(capsys, "Field::relax") == templates.site(capsys, "numeric::Field::relax")
     both = stages.ask(capsys, "--site", "step", "--site", "step:body", "--site", "swarm:body")

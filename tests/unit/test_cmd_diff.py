@@ -38,7 +38,8 @@ def runs(tmp_path):
     return record(tmp_path / "old"), record(tmp_path / "new", solve=40)
 
 
-def test_the_table(runs, capsys):
+def test_the_table(runs, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     status, out, err = answer(capsys, *runs)
     assert (status, err) == (0, "")
     lines = out.splitlines()

@@ -144,6 +144,7 @@ def test_a_body_that_is_refused(source: str, reason: str) -> None:
         ("jmp_buf b; setjmp(b); while (a) { g(); }", "setjmp"),
         ("while (a) { while (({ if (a) break; 1; })) g(); }", "unclear"),
         ("while (a) { goto nowhere; }", "not in sight"),
+        ("while (a) { for (;;)\n#ifdef A\nif (a) g();\n#else\nif (a) break;\n#endif\n}", "splits the loop in line 2"),
     ],
 )
 def test_a_loop_that_is_refused(body: str, reason: str) -> None:

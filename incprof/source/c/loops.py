@@ -12,6 +12,7 @@ from incprof.source.c.view import View
 from incprof.source.model import Loop
 
 _CASE = re.compile(rb"\b(?:case|default)\b")
+SPLIT = "a directive splits its header or its body, which has no braces"
 _JUMP_IN = re.compile(rb"\b(?:case|default)\b|[;{}:]\s*[A-Za-z_]\w*\s*:(?!:)")
 _PRAGMA = re.compile(rb"\s*#\s*pragma\s+(omp|acc)\b(.*)", re.S)
 _PERFECT = re.compile(rb"\b(?:collapse|ordered|tile|sizes)\s*\(([^)]*)\)")
@@ -85,9 +86,9 @@ def _without_braces(each: FoundLoop, view: View) -> str | None:
     if node.has_error:
         return "inside of what cannot be read"
     if view.text.directive_between(node.start_byte, body.end_byte):
-        return "a directive splits its header or its body, which has no braces"
+        return SPLIT
     if view.text.context(node.start_byte) != view.text.context(body.end_byte - 1):
-        return "a directive splits its header or its body, which has no braces"
+        return SPLIT
     if not view.code[body.start_byte : body.end_byte].strip():
         return "has no body"
     if body.type == "expression_statement":

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from incprof.source.c.exits import SETJMP, Exits, Span, find_exits, first_name, unseen
+from incprof.source.c.loops import SPLIT
 from incprof.source.c.macros import WORD, leaving_macros, leaving_macros_of, macros_of
 from incprof.source.c.open import Open, block_of, opened, value_of, ways_out
 from incprof.source.c.result import result_declaration
-from incprof.source.model import Beat, SourceFile
+from incprof.source.model import Beat, SourceFile, SourceFunction
 
 INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include\b", re.M)
+SHORT_CUTS = ("break_statement", "continue_statement")
 NO_MACROS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
@@ -36,7 +38,9 @@ def calls_refusal(file: SourceFile, beat: Beat, macros: Mapping[bytes, bytes] = 
         return "what is in it cannot be read"
     reason = _hidden(place, found, file.data, known, leaving)
     if reason is None and place.loop:
-        reason = _loop_refusal(place, found, file.data, (block.start_byte, block.end_byte))
+        reason = _loop_refusal(place, found, file.data, (block.start_byte, block.end_byte)) or _split(
+            function, place, found
+        )
     if reason is None and any(value_of(way.node) is not None for way in ways_out(place, found)):
         declared = result_declaration(function.node, file.data, known)
         return declared if isinstance(declared, str) else None
@@ -94,6 +98,19 @@ def _loop_refusal(place: Open, found: Exits, data: bytes, block_span: Span) -> s
     for case, switch in found.cases:
         if place.holds(case) and (switch is None or not place.holds(switch)):
             return f"the case in line {_line(data, case)} jumps into it"
+    return None
+
+
+def _split(function: SourceFunction, place: Open, found: Exits) -> str | None:
+    """Say what is unclear where a loop inside of a loop has another body in each branch of an #if."""
+    ways = [way.node for way in found.exits if way.node.type in SHORT_CUTS and place.holds(way.node.start_byte)]
+    for inner in function.loops:
+        if inner.refusal != SPLIT or not place.holds(inner.node.start_byte):
+            continue
+        after = [way for way in ways if way.start_byte > inner.node.start_byte]
+        if after:
+            line = after[0].start_point.row + 1
+            return f"a directive splits the loop in line {inner.line}: what line {line} leaves is unclear"
     return None
 
 
