@@ -87,7 +87,7 @@ def _table(names: Sequence[str], left: Sequence[str]) -> Table:
 
 def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     """Return phases and their steps."""
-    names = ("", "Phase", "A", "B", "Change", "95 % interval", "Verdict", "A %", "B %", "Alike")
+    names: tuple[str, ...] = ("", "Phase", "A", "B", "Change", "95 % interval", "Verdict", "A %", "B %", "Alike")
     keep = 3 if width >= WIDE else 0
     names = names[: 7 + keep]
     cells = [
@@ -110,7 +110,17 @@ def _phases(found: Comparison, width: int, *, every: bool) -> Table:
 
 def _functions(rows: Sequence[Row], width: int) -> Table:
     """Return functions."""
-    names = ("Function", "Self A", "Self B", "Change", "95 % interval", "Verdict", "Calls A", "Calls B", "Phase")
+    names: tuple[str, ...] = (
+        "Function",
+        "Self A",
+        "Self B",
+        "Change",
+        "95 % interval",
+        "Verdict",
+        "Calls A",
+        "Calls B",
+        "Phase",
+    )
     keep = 3 if width >= WIDE else 0
     names = names[: 6 + keep]
     calls = [(say.calls(row.a), say.calls(row.b), "" if row.group is None else sign(row.group)) for row in rows]
