@@ -25,7 +25,7 @@ from incprof.analysis.noise import overdispersion, sampling_noise, transitions
 from incprof.analysis.results import PhaseResult
 from incprof.analysis.segments import pooled
 from incprof.analysis.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette
-from incprof.analysis.site_choice import SiteChooser
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.visits import fill_gaps, join_interruptions, without_mixtures
 from incprof.errors import UsageError
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.beatresults import BeatSummary
-from incprof.analysis.beats_traces import begins
+from incprof.analysis.beats.results import BeatSummary
+from incprof.analysis.beats.traces import begins
 from incprof.analysis.timebins import time_bins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

@@ -15,7 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from incprof.analysis.dpd_values import FloatArray, detect
+from incprof.analysis.dpd.values import FloatArray, detect
 
 N, RUNS = 3000, 8
 T = np.arange(N)

@@ -18,7 +18,7 @@ from benchmarks.measure import Result
 from benchmarks.periods_detection import TROUBLE, detection, found_of, random_series
 from incprof.analysis import dtw
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile
+from incprof.analysis.patterns.synthetic import SHAPES, Truth, profile
 
 PEERS = ("dtaidistance", "tslearn", "aeon")
 HERTZ, MINUTES = 200, (1, 3, 5, 10, 15, 30, 45)

@@ -9,8 +9,8 @@ from scipy.signal import lfilter
 
 from benchmarks.measure import Result
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_results import Patterns
-from incprof.analysis.patterns_synthetic import SHAPES, Part, Truth, profile, stretch
+from incprof.analysis.patterns.results import Patterns
+from incprof.analysis.patterns.synthetic import SHAPES, Part, Truth, profile, stretch
 
 SAMPLES, SEEDS = 60_000, 10
 PARTS: dict[str, tuple[Part, ...]] = {

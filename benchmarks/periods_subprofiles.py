@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from incprof.analysis import dtw
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_average import wgss
-from incprof.analysis.patterns_nodes import turned
-from incprof.analysis.patterns_synthetic import SHAPES, Truth, profile
+from incprof.analysis.patterns.average import wgss
+from incprof.analysis.patterns.nodes import turned
+from incprof.analysis.patterns.synthetic import SHAPES, Truth, profile
 
 HERTZ, MINUTES, OFFSETS, SEED = 200, (1, 3, 5, 10, 15, 30, 45), 11, 7
 COLOUR, REFERENCE = "#D55E00", "#0072B2"

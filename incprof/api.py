@@ -77,7 +77,7 @@ class Recording:
         """
         from incprof.analysis.confidence import with_confidence
         from incprof.analysis.phases import find_phases
-        from incprof.analysis.site_budget import within_budget
+        from incprof.analysis.sites.budget import within_budget
         from incprof.commands._phases import located
         from incprof.commands._sites_cost import TYPICAL
 

@@ -13,7 +13,7 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_score
 
 from incprof.analysis.features import build_features, interval_seconds
-from incprof.analysis.site_choice import SiteChooser
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

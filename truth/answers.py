@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.analysis.phases import find_phases
 from incprof.analysis.rates import BeatCost
-from incprof.analysis.site_budget import within_budget
+from incprof.analysis.sites.budget import within_budget
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
 from truth.alternatives import ALTERNATIVES, described

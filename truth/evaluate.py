@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.scores import LabelScores, k_is_right, score_labels
-from incprof.analysis.scores_sites import Matches, SiteScores, call_graph, score_sites, score_steps
+from incprof.analysis.scores.sites import Matches, SiteScores, call_graph, score_sites, score_steps
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
 from truth.names import as_in_truth

@@ -9,7 +9,7 @@ from operator import add
 
 import numpy as np
 
-from incprof.analysis.scores_sites import Matches
+from incprof.analysis.scores.sites import Matches
 from truth.evaluate import Outcome
 
 NOTHING = Matches(0, 0, 0, 0)

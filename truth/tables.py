@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from incprof.analysis.scores_sites import Matches
+from incprof.analysis.scores.sites import Matches
 from truth.evaluate import Outcome
 from truth.summary import Spread, Summary, summarise
 from truth.truths import Truth

@@ -9,7 +9,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 
 if TYPE_CHECKING:
     from appekg.model import Heartbeats, Process
-    from incprof.analysis.agreement_results import Beats, Overhead
+    from incprof.analysis.agreement.results import Beats, Overhead
     from incprof.analysis.results import PhaseResult
     from incprof.model import IntervalProfile
 
@@ -78,8 +78,8 @@ def beats_of(beaten: Beaten, result: PhaseResult) -> Beats:
     """Lay the rows of the heartbeats that belong to phases out by heartbeat and interval, all threads together."""
     import numpy as np
 
-    from incprof.analysis.agreement_match import match
-    from incprof.analysis.agreement_results import Beats
+    from incprof.analysis.agreement.match import match
+    from incprof.analysis.agreement.results import Beats
 
     known, process = beaten.found.beats, beaten.process
     ids = sorted(known)
@@ -119,9 +119,9 @@ def overhead_of(beaten: Beaten, profile: IntervalProfile, result: PhaseResult, b
     """
     import numpy as np
 
-    from incprof.analysis.agreement_match import match
-    from incprof.analysis.agreement_overhead import pairs, predicted_pct
-    from incprof.analysis.agreement_results import Overhead
+    from incprof.analysis.agreement.match import match
+    from incprof.analysis.agreement.overhead import pairs, predicted_pct
+    from incprof.analysis.agreement.results import Overhead
 
     process, rows = beaten.process, beaten.found.rows
     if process.cost is None:

@@ -13,7 +13,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 
 if TYPE_CHECKING:
     from appekg.model import Beat, Heartbeats
-    from incprof.analysis.beatresults import BeatRun, BeatSummary
+    from incprof.analysis.beats.results import BeatRun, BeatSummary
 
 LARGEST_RANGE = 1_000_000
 COUNTERS = ("dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows")
@@ -113,8 +113,8 @@ def matches(beat: Beat | BeatSummary, part: frozenset[int] | str) -> bool:
 
 def summaries(found: Heartbeats) -> list[BeatSummary]:
     """Sum up each heartbeat, by id."""
-    from incprof.analysis.beatgrid import Span
     from incprof.analysis.beats import summarise
+    from incprof.analysis.beats.grid import Span
 
     earliest = min((process.start_unix_s for process in found.processes), default=0.0)
     spans = [
@@ -129,7 +129,7 @@ def run_of(found: Heartbeats) -> BeatRun:
     """Return what there is to say about the run as a whole."""
     import numpy as np
 
-    from incprof.analysis.beatresults import BeatRun
+    from incprof.analysis.beats.results import BeatRun
 
     some = [process for process in found.processes if len(process.intervals)]
     earliest = min((process.start_unix_s for process in found.processes), default=0.0)

@@ -11,7 +11,7 @@ from incprof.commands._common import warn
 from incprof.errors import GateError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.beats_match import Pair
+    from incprof.analysis.beats.match import Pair
 
 
 SINGLE = ("csv", "parquet", "sqlite", "plot", "history", "keep")
@@ -51,9 +51,9 @@ def run_compare(args: argparse.Namespace, width: int) -> int:
         UsageError: a condition makes no sense, or --id means nothing in either run.
         NoDataError: one of the runs has nothing to compare.
     """
-    from incprof.analysis.beats_compare import compare, differences
-    from incprof.analysis.beats_gates import broken, parse
-    from incprof.analysis.beats_match import match
+    from incprof.analysis.beats.compare import compare, differences
+    from incprof.analysis.beats.gates import broken, parse
+    from incprof.analysis.beats.match import match
     from incprof.report.beats_compare_json import write_json
     from incprof.report.beats_compare_text import write_text
     from incprof.report.beats_compare_words import broken_line

@@ -15,9 +15,9 @@ from incprof.errors import GateError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from appekg.model import Heartbeats
-    from incprof.analysis.beatresults import BeatSummary
-    from incprof.analysis.beats_history import Key
-    from incprof.analysis.beats_stretches import Slow
+    from incprof.analysis.beats.history import Key
+    from incprof.analysis.beats.results import BeatSummary
+    from incprof.analysis.beats.stretches import Slow
 
 POOR = "poor"
 LARGEST = 2**63 - 1
@@ -57,8 +57,8 @@ def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Name
         GateError: it is poor, and --fail-on poor was given.
         IncprofError: the history cannot be used.
     """
-    from incprof.analysis.beats_history import judge
-    from incprof.analysis.beats_verdict import History
+    from incprof.analysis.beats.history import judge
+    from incprof.analysis.beats.verdict import History
     from incprof.report.beats_history_json import write_json
     from incprof.report.beats_history_text import write_text
     from incprof.report.beats_history_words import poor_line
@@ -145,7 +145,7 @@ def threads_at_once(found: Heartbeats) -> int:
 
 def beat_row(beat: BeatSummary) -> BeatRow:
     """Return what is kept of a heartbeat."""
-    from incprof.analysis.beats_stretches import quantiles
+    from incprof.analysis.beats.stretches import quantiles
 
     spread = [None if math.isnan(value) else value for value in quantiles(beat.series).tolist()]
     return BeatRow(
@@ -156,7 +156,7 @@ def beat_row(beat: BeatSummary) -> BeatRow:
 
 def facts(rows: Sequence[BeatRow]) -> dict[Key, tuple[int, Mapping[str, float]]]:
     """Return the figures of a run that are judged; what makes no sense in a file that others can write is left out."""
-    from incprof.analysis.beats_history import keys
+    from incprof.analysis.beats.history import keys
 
     sane = [row for row in rows if isinstance(row.id, int) and isinstance(row.name, str | None)]
     found: dict[Key, tuple[int, Mapping[str, float]]] = {}
@@ -175,8 +175,8 @@ def positive(value: object) -> float | None:
 
 def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow, list[BeatRow]]]) -> list[Slow]:
     """Return when each heartbeat was slow, from the past runs with intervals of this length."""
-    from incprof.analysis.beats_history import MIN_PAST, keys
-    from incprof.analysis.beats_stretches import limit, slow_stretches
+    from incprof.analysis.beats.history import MIN_PAST, keys
+    from incprof.analysis.beats.stretches import limit, slow_stretches
 
     limits: dict[Key, list[float]] = {}
     for run, rows in past:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.patterns_results import PatternOptions
+    from incprof.analysis.patterns.results import PatternOptions
 
 MOST_THREADS = 1024
 
@@ -50,7 +50,7 @@ def options_of(args: argparse.Namespace) -> PatternOptions:
     """
     from dataclasses import fields
 
-    from incprof.analysis.patterns_results import PatternOptions
+    from incprof.analysis.patterns.results import PatternOptions
 
     given = {field.name: getattr(args, field.name, None) for field in fields(PatternOptions)}
     for name in ("medoid_sample", "shuffles", "seed"):

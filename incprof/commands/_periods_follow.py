@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from incprof.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.patterns_results import PatternOptions, Patterns
-    from incprof.analysis.patterns_stream import PatternStream
+    from incprof.analysis.patterns.results import PatternOptions, Patterns
+    from incprof.analysis.patterns.stream import PatternStream
     from incprof.readers.series import Wanted
 
 # Rows that are taken at once.
@@ -44,7 +44,7 @@ def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) ->
 
     An interrupt (Ctrl-C) is an end like any other.
     """
-    from incprof.analysis.patterns_stream import PatternStream
+    from incprof.analysis.patterns.stream import PatternStream
     from incprof.readers.series_growing import growing_lines, opened
     from incprof.readers.series_rows import Rows
 

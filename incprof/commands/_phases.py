@@ -47,7 +47,7 @@ def analyse(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -
     """Find the phases, and sites whose heartbeats cost no more than they may; look up where these are in the source."""
     from incprof.analysis.describe import summarise
     from incprof.analysis.phases import find_phases
-    from incprof.analysis.site_budget import within_budget
+    from incprof.analysis.sites.budget import within_budget
 
     # Clustering takes one thread. Else scikit-learn would count cores, and print a traceback where there is no /sys.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

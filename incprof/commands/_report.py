@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.agreement_match import match
+from incprof.analysis.agreement.match import match
 from incprof.analysis.calltree import call_tree
 from incprof.analysis.confidence import with_confidence
 from incprof.analysis.foremost import self_series

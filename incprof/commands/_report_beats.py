@@ -26,7 +26,7 @@ def beat_lanes(directory: str, profile: IntervalProfile) -> tuple[BeatLanes, boo
         NoDataError: there are none.
         UsageError: that rank has none.
     """
-    from incprof.analysis.beats_traces import foremost, trace
+    from incprof.analysis.beats.traces import foremost, trace
     from incprof.report.page_parts import BeatLanes
 
     beaten = load_beats(directory, profile)

@@ -24,7 +24,7 @@ from incprof.report.top_parts import BeatLine
 from incprof.report.top_text import frame, log_line
 
 if TYPE_CHECKING:
-    from incprof.analysis.live_results import LiveView
+    from incprof.analysis.live.results import LiveView
     from incprof.commands._top_watch import Watch
 
 # Without a terminal nobody sees that nothing comes.

@@ -13,7 +13,7 @@ from incprof.errors import NoDataError
 from incprof.readers.follow_run import RunFollower
 
 if TYPE_CHECKING:
-    from incprof.analysis.live_results import LiveView
+    from incprof.analysis.live.results import LiveView
     from incprof.analysis.results import PhaseResult
     from incprof.commands._common import Libs
     from incprof.model import IntervalProfile, Process

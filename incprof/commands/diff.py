@@ -22,8 +22,8 @@ from incprof.commands._terminal import text_width, wants_colour
 from incprof.errors import GateError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.beats_gates import Condition
-    from incprof.analysis.diff_results import Comparison, Row
+    from incprof.analysis.beats.gates import Condition
+    from incprof.analysis.diff.results import Comparison, Row
 
 NAME = "diff"
 MOST_NOISE = 50.0
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, print, judge."""
-    from incprof.analysis.diff_gates import broken, parse
+    from incprof.analysis.diff.gates import broken, parse
 
     conditions = [parse(text) for text in args.fail_on]
     _check(args)

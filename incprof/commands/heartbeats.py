@@ -29,7 +29,7 @@ from incprof.errors import PartialDataError
 
 if TYPE_CHECKING:
     from appekg.model import Heartbeats
-    from incprof.analysis.beatresults import BeatSummary
+    from incprof.analysis.beats.results import BeatSummary
 
 NAME = "heartbeats"
 

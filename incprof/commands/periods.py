@@ -28,7 +28,7 @@ from incprof.commands._terminal import text_width, wants_colour
 from incprof.errors import IncprofError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.patterns_results import PatternOptions, Patterns
+    from incprof.analysis.patterns.results import PatternOptions, Patterns
     from incprof.readers.series import Series
 
 NAME = "periods"
@@ -102,7 +102,7 @@ def analysed(series: Series, options: PatternOptions) -> Patterns:
 
 def write(series: Series, found: Patterns, others: list[tuple[str, Patterns]], args: argparse.Namespace) -> None:
     """Print the answer in the form that was asked for."""
-    from incprof.analysis.patterns_nodes import agreements
+    from incprof.analysis.patterns.nodes import agreements
 
     every = [found, *(result for _, result in others)]
     pairs = agreements(every) if others else []

@@ -23,7 +23,7 @@ from incprof.commands._terminal import text_width, wants_colour
 from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.agreement_results import Agreement
+    from incprof.analysis.agreement.results import Agreement
     from incprof.model import IntervalProfile
 
 NAME = "validate"

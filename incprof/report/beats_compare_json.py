@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beatresults import BeatRun, BeatSummary
-from incprof.analysis.beats_compare import LEVEL, BeatDiff
-from incprof.analysis.beats_gates import Condition
+from incprof.analysis.beats.compare import LEVEL, BeatDiff
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.beats.results import BeatRun, BeatSummary
 from incprof.report.beats_compare_words import broken_line
 
 SCHEMA = "incprof.heartbeats-diff/1"

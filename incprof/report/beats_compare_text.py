@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beatresults import BeatRun
-from incprof.analysis.beats_compare import BeatDiff
+from incprof.analysis.beats.compare import BeatDiff
+from incprof.analysis.beats.results import BeatRun
 from incprof.report import beat_words as words
 from incprof.report.beats_compare_words import interval, label, percent
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from incprof.analysis.beats_compare import BeatDiff
-from incprof.analysis.beats_gates import Condition
-from incprof.analysis.beats_noise import Change
+from incprof.analysis.beats.compare import BeatDiff
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.beats.noise import Change
 from incprof.report import beat_words as words
 
 

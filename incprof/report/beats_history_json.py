@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats_history import ALARM, MIN_PAST, Judgement
-from incprof.analysis.beats_stretches import Slow
-from incprof.analysis.beats_verdict import History
+from incprof.analysis.beats.history import ALARM, MIN_PAST, Judgement
+from incprof.analysis.beats.stretches import Slow
+from incprof.analysis.beats.verdict import History
 from incprof.report.beats_history_words import poor_line
 
 SCHEMA = "incprof.heartbeats-history/1"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats_history import MIN_PAST, Judgement
-from incprof.analysis.beats_stretches import Slow
-from incprof.analysis.beats_verdict import History
+from incprof.analysis.beats.history import MIN_PAST, Judgement
+from incprof.analysis.beats.stretches import Slow
+from incprof.analysis.beats.verdict import History
 from incprof.report import beat_words as words
 from incprof.report.beats_history_words import change, figure, label, p_text, when
 

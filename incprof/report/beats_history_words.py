@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from incprof.analysis.beats_history import Judgement
+from incprof.analysis.beats.history import Judgement
 from incprof.report import beat_words as words
 
 

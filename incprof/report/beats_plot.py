@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from incprof.analysis.beatresults import BeatRun, BeatSummary, FloatArray
-from incprof.analysis.beats_traces import BeatTrace, Trace, foremost, trace
+from incprof.analysis.beats.results import BeatRun, BeatSummary, FloatArray
+from incprof.analysis.beats.traces import BeatTrace, Trace, foremost, trace
 from incprof.report import beat_words as words
 from incprof.report.plots import COLOURS, GRID, WIDTH_IN, save, time_unit
 

@@ -9,8 +9,8 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
-from incprof.analysis.beats_gates import Condition
-from incprof.analysis.diff_results import Comparison, PhaseRow, Row, Side
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff.results import Comparison, PhaseRow, Row, Side
 from incprof.analysis.ribbon import cells, runs
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats_gates import Condition
-from incprof.analysis.diff_results import LEVEL, Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff.results import LEVEL, Comparison, Figure, PhaseRow, Row, Side
 from incprof.report.diff_words import broken_line, rounded
 from incprof.report.run_json import run_json
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats_gates import Condition
-from incprof.analysis.diff_results import Comparison, Row
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff.results import Comparison, Row
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say
 

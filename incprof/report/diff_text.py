@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.diff_results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
 from incprof.analysis.ribbon import runs, sign, stretched
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from incprof.analysis.beats_gates import Condition
-from incprof.analysis.diff_results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
 from incprof.report import beat_words as words
 from incprof.report.beats_compare_words import signed
 from incprof.report.page_names import short

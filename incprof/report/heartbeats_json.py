@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beatresults import BeatRun, BeatSeries, BeatSummary
+from incprof.analysis.beats.results import BeatRun, BeatSeries, BeatSummary
 
 SCHEMA = "incprof.heartbeats/1"
 SECONDS = 12

@@ -8,7 +8,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from incprof.analysis.beatresults import BeatRun, BeatSummary
+from incprof.analysis.beats.results import BeatRun, BeatSummary
 from incprof.report import beat_words as words
 
 SHOWN = 40

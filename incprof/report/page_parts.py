@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incprof.analysis.beatresults import BeatSummary
-from incprof.analysis.beats_traces import BeatTrace
+from incprof.analysis.beats.results import BeatSummary
+from incprof.analysis.beats.traces import BeatTrace
 from incprof.analysis.calltree import CallTree
 from incprof.analysis.foremost import SelfSeries
 from incprof.analysis.quality import Quality

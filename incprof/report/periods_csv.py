@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import TextIO
 
-from incprof.analysis.patterns_results import Patterns
+from incprof.analysis.patterns.results import Patterns
 
 
 def write_csv(found: Patterns, out: TextIO) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from incprof.analysis.patterns_nodes import Agreement
-from incprof.analysis.patterns_results import Pattern, Patterns
+from incprof.analysis.patterns.nodes import Agreement
+from incprof.analysis.patterns.results import Pattern, Patterns
 
 SCHEMA = "incprof.periods/1"
 DIGITS = 9

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from incprof.analysis.patterns_results import Pattern, Patterns
+from incprof.analysis.patterns.results import Pattern, Patterns
 from incprof.model import FloatArray
 from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.patterns_nodes import Agreement
-from incprof.analysis.patterns_results import SMALLEST_WINDOW, Pattern, Patterns
+from incprof.analysis.patterns.nodes import Agreement
+from incprof.analysis.patterns.results import SMALLEST_WINDOW, Pattern, Patterns
 from incprof.analysis.ribbon import runs, sign, stretched
 from incprof.model import IntArray
 from incprof.report.beat_words import sparkline

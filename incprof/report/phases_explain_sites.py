@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from incprof.analysis.site_evidence import CalleeEvidence, CallerEvidence, SiteEvidence
-from incprof.analysis.sites_tree import MOST, SHORTEST_S, SPECIFIC
+from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
+from incprof.analysis.sites.tree import MOST, SHORTEST_S, SPECIFIC
 from incprof.report.phases_text import count, percent, shorten
 
 NAME_ROOM = 32

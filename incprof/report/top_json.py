@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from incprof.analysis.live_model import NEW
-from incprof.analysis.live_results import LivePhase, LiveProcess, LiveView
+from incprof.analysis.live.model import NEW
+from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
 from incprof.report.top_parts import BeatLine, main_site
 
 TOP = 20

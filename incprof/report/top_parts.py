@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incprof.analysis.live_model import NEW
-from incprof.analysis.live_results import LivePhase, LiveProcess, LiveView
+from incprof.analysis.live.model import NEW
+from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
 from incprof.analysis.ribbon import sign
 from incprof.report.phase_colours import style
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from incprof.analysis.live_results import LiveView
+from incprof.analysis.live.results import LiveView
 from incprof.analysis.ribbon import runs, stretched
 from incprof.model import IntArray
 from incprof.report.beat_words import fitted, padded, printable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TextIO
 
-from incprof.analysis.agreement_results import Agreement, Alignment, Beats, Overhead, PhaseAgreement, Timeline
+from incprof.analysis.agreement.results import Agreement, Alignment, Beats, Overhead, PhaseAgreement, Timeline
 from incprof.analysis.results import RunSummary
 from incprof.report.run_json import rounded, run_json
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.agreement_results import UNSEEN, Agreement, Beats, Overhead, PhaseAgreement
+from incprof.analysis.agreement.results import UNSEEN, Agreement, Beats, Overhead, PhaseAgreement
 from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.analysis.ribbon import cells, runs, sign
 from incprof.report.beat_words import elapsed, percent, printable, rate, seconds

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.agreement import agree
-from incprof.analysis.agreement_results import SILENT, UNSEEN
+from incprof.analysis.agreement.results import SILENT, UNSEEN
 from incprof.errors import NoDataError
 from tests.unit.stories import beaten, bodies, recorded, table
 

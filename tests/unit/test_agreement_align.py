@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.agreement import agree
-from incprof.analysis.agreement_align import by_clock, cut
-from incprof.analysis.agreement_warp import FREE, NEAR, PENALTY, warp_path
+from incprof.analysis.agreement.align import by_clock, cut
+from incprof.analysis.agreement.warp import FREE, NEAR, PENALTY, warp_path
 from tests.unit.stories import beaten, bodies, recorded
 
 SITES, HEARTBEATS = bodies(4)

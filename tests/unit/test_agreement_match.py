@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.agreement_expect import expected_share
-from incprof.analysis.agreement_match import components, match
+from incprof.analysis.agreement.expect import expected_share
+from incprof.analysis.agreement.match import components, match
 from incprof.analysis.results import Phase, Site
 from incprof.model import Function
 from incprof.readers import open_run, read_profile

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from incprof.analysis.beatresults import BeatRun
-from incprof.analysis.beats_compare import METRICS, compare, differences
-from incprof.analysis.beats_match import match
+from incprof.analysis.beats.compare import METRICS, compare, differences
+from incprof.analysis.beats.match import match
+from incprof.analysis.beats.results import BeatRun
 from tests.unit.beatmaker import beat
 
 RUN = BeatRun("app", 1, 1, 1, 40, 1.0, 0.0, 40.0, True, {})

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.beats_compare import METRICS, compare
-from incprof.analysis.beats_gates import UNITS, broken, parse
-from incprof.analysis.beats_match import match
+from incprof.analysis.beats.compare import METRICS, compare
+from incprof.analysis.beats.gates import UNITS, broken, parse
+from incprof.analysis.beats.match import match
 from incprof.errors import UsageError
 from tests.unit.beatmaker import beat
 

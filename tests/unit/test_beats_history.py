@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incprof.analysis.beats_history import ALARM, MIN_PAST, figures, judge, keys, p_of
+from incprof.analysis.beats.history import ALARM, MIN_PAST, figures, judge, keys, p_of
 from tests.unit.beatmaker import beat
 
 NOISE = 0.05

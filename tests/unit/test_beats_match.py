@@ -1,4 +1,4 @@
-from incprof.analysis.beats_match import match
+from incprof.analysis.beats.match import match
 from tests.unit.beatmaker import beat
 
 

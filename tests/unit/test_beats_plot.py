@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from incprof.analysis.beatresults import BeatRun
+from incprof.analysis.beats.results import BeatRun
 from incprof.cli import main
 from incprof.report.beats_plot import COLOURS, PALE, figure, steps, write_plot
 from tests.unit.beatmaker import beat

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.beats_traces import begins, foremost, trace
+from incprof.analysis.beats.traces import begins, foremost, trace
 from tests.unit.beatmaker import beat
 
 NONE = float("nan")

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from incprof.analysis.patterns_synthetic import SHAPES, profile
+from incprof.analysis.patterns.synthetic import SHAPES, profile
 from incprof.cli import main
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.profiles import two_phase_run

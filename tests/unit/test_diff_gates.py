@@ -1,8 +1,8 @@
 import pytest
 
-from incprof.analysis.beats_noise import Change
-from incprof.analysis.diff_gates import broken, parse
-from incprof.analysis.diff_results import Comparison, Figure, PhaseRow, Row
+from incprof.analysis.beats.noise import Change
+from incprof.analysis.diff.gates import broken, parse
+from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row
 from incprof.errors import UsageError
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incprof.analysis.dpd import Dpd, Rule, detect
-from incprof.analysis.dpd_reference import DpdReference
-from incprof.analysis.dpd_results import LOOPS, Loops
+from incprof.analysis.dpd.reference import DpdReference
+from incprof.analysis.dpd.results import LOOPS, Loops
 from incprof.errors import UsageError
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive
 

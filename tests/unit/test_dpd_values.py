@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.dpd_values import DpdValues, FloatArray, detect
-from incprof.analysis.dpd_values_reference import DpdValuesReference
+from incprof.analysis.dpd.values import DpdValues, FloatArray, detect
+from incprof.analysis.dpd.values_reference import DpdValuesReference
 from incprof.errors import UsageError
 
 N = 3000

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.live import FIRST_FIT, LiveRun
-from incprof.analysis.live_model import BETWEEN, NEW
+from incprof.analysis.live.model import BETWEEN, NEW
 from incprof.analysis.phases import find_phases
 from incprof.readers import follow
 from incprof.readers.follow_run import RunFollower

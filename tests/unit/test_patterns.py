@@ -5,8 +5,8 @@ import pytest
 from scipy.signal import lfilter
 
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_results import PatternOptions
-from incprof.analysis.patterns_synthetic import SHAPES, Part, profile, stretch
+from incprof.analysis.patterns.results import PatternOptions
+from incprof.analysis.patterns.synthetic import SHAPES, Part, profile, stretch
 
 
 def letters(text):

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis import dtw, patterns_cluster
-from incprof.analysis.patterns_cluster import Heights, clusters, cut_of
-from incprof.analysis.patterns_results import PatternOptions
+from incprof.analysis import dtw
+from incprof.analysis.patterns import cluster as patterns_cluster
+from incprof.analysis.patterns.cluster import Heights, clusters, cut_of
+from incprof.analysis.patterns.results import PatternOptions
 
 
 def families(draw, shapes, members, noise, length=24):

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from incprof.analysis._native import ffi, native
 from incprof.analysis.dtw import doubles
-from incprof.analysis.patterns_groups import length_groups
-from incprof.analysis.patterns_plain import base_period, carriers, lags
-from incprof.analysis.patterns_results import PatternOptions
-from incprof.analysis.patterns_scan import lags_fft, noise_level, scan
-from incprof.analysis.patterns_tune import tune, window_grid
+from incprof.analysis.patterns.groups import length_groups
+from incprof.analysis.patterns.plain import base_period, carriers, lags
+from incprof.analysis.patterns.results import PatternOptions
+from incprof.analysis.patterns.scan import lags_fft, noise_level, scan
+from incprof.analysis.patterns.tune import tune, window_grid
 
 
 def wave(samples, period, noise, seed=0):

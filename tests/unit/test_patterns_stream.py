@@ -5,10 +5,10 @@ import pytest
 
 from incprof.analysis.dtw import plain
 from incprof.analysis.patterns import find_patterns
-from incprof.analysis.patterns_nodes import agreements, mean_step, turned
-from incprof.analysis.patterns_results import PatternOptions
-from incprof.analysis.patterns_stream import FIRST, PatternStream
-from incprof.analysis.patterns_synthetic import SHAPES, instance, profile, shape
+from incprof.analysis.patterns.nodes import agreements, mean_step, turned
+from incprof.analysis.patterns.results import PatternOptions
+from incprof.analysis.patterns.stream import FIRST, PatternStream
+from incprof.analysis.patterns.synthetic import SHAPES, instance, profile, shape
 
 
 def test_a_stream_comes_to_what_the_whole_series_says():

@@ -12,7 +12,7 @@ from incprof.analysis.confidence import with_confidence
 from incprof.analysis.explain import explain
 from incprof.analysis.phases import find_phases
 from incprof.analysis.rates import BeatCost
-from incprof.analysis.site_budget import within_budget
+from incprof.analysis.sites.budget import within_budget
 from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError
 from incprof.report.phases_explain import write_explanation

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.scores_sites import Matches, call_graph, distances_from, match, score_sites, score_steps
+from incprof.analysis.scores.sites import Matches, call_graph, distances_from, match, score_sites, score_steps
 from tests.unit.profiles import rows
 from truth.cases import make_case
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from incprof.analysis import set_cover
-from incprof.analysis.set_cover import cover
+from incprof.analysis.sites import set_cover
+from incprof.analysis.sites.set_cover import cover
 
 
 @st.composite

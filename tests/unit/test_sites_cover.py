@@ -5,7 +5,7 @@ import pytest
 
 from incprof.analysis.phases import find_phases
 from incprof.analysis.rates import BeatCost
-from incprof.analysis.site_budget import within_budget
+from incprof.analysis.sites.budget import within_budget
 from tests.unit.profiles import rows
 
 COST = BeatCost(pair_ns=30.0, skipped_ns=3.0)

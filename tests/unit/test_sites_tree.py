@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from incprof.analysis.chains import Chains
-from incprof.analysis.sites_tree import (
+from incprof.analysis.sites.tree import (
     HALF,
     MIN_SHARE,
     MOST,

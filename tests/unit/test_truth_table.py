@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.scores_sites import Matches
+from incprof.analysis.scores.sites import Matches
 from tests.unit.profiles import rows
 from truth.__main__ import main
 from truth.answers import METHODS, Answer

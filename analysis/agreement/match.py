@@ -1,0 +1,100 @@
+"""Which heartbeats stand for which sites: by name, `function:kind`, else by id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from incprof.analysis.agreement.results import Matched
+from incprof.analysis.results import Phase, Site
+
+Key = tuple[int, str]
+Sites = dict[Key, Site]
+KINDS = ("body", "loop")
+NAME_BYTES = 119  # the library cuts longer ones
+CLONE = re.compile(r"( \[clone [^\]]*\]|\.(isra|constprop|part|cold|lto_priv|_omp_fn)(\.\d+)*)+$")
+LAMBDA = re.compile(r"\{lambda[^{}]*\}")
+# Operators whose signs are brackets elsewhere; they are moved out of the way.
+OPERATOR = re.compile(r"\boperator(\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?)")
+HIDDEN = 0xE000
+
+
+def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | None]) -> Matched:
+    """Find the heartbeats of each phase. One that several phases have as a site belongs to each of them.
+
+    A name need not be qualified as fully on one side as on the other: `solve:body` is `ns::Mesh::solve(int):body`
+    unless another site's name fits better. Whether a function is instrumented as a body or in a loop may hang on a few
+    samples: where no heartbeat has a site's kind, one with the other kind stands for it.
+    """
+    sites: Sites = {(s.index, s.kind): s for phase in phases for s in phase.sites}
+    stands_for = [_sites_of(number, name, sites) for number, name in zip(ids, names, strict=True)]
+    seen = set[Key]().union(*stands_for)
+    rest = {key: site for key, site in sites.items() if key not in seen}
+    for place, name in enumerate(names):
+        if name is not None and not stands_for[place]:
+            stands_for[place] = _sites_of(ids[place], _other_kind(name), rest)
+    of_phase, missing = [], []
+    seen = set[Key]().union(*stands_for)
+    for phase in phases:
+        own = {(site.index, site.kind) for site in phase.sites}
+        of_phase.append(tuple(place for place, found in enumerate(stands_for) if found & own))
+        left = [site for site in phase.sites if (site.index, site.kind) not in seen]
+        missing.append(tuple(f"{site.function.name}:{site.kind}" for site in left))
+    functions = tuple(tuple(sorted({index for index, _ in found})) for found in stands_for)
+    kinds = [name.rpartition(":")[2] if name is not None else None for name in names]
+    loops = tuple(
+        kind == "loop" if kind in KINDS else any(other == "loop" for _, other in found)
+        for kind, found in zip(kinds, stands_for, strict=True)
+    )
+    return Matched(tuple(of_phase), functions, loops, tuple(missing))
+
+
+def _other_kind(name: str) -> str:
+    """Return the name of the same function's other kind of site; a name without a kind as it is."""
+    function, _, kind = name.rpartition(":")
+    return f"{function}:{KINDS[1 - KINDS.index(kind)]}" if kind in KINDS else name
+
+
+def _sites_of(number: int, name: str | None, sites: Sites) -> set[Key]:
+    """Return the sites that a heartbeat stands for."""
+    if name is None:
+        return {key for key, site in sites.items() if site.heartbeat == number}
+    function, _, kind = name.rpartition(":")
+    fits = {
+        key: fit
+        for key, site in sites.items()
+        if site.kind == kind and (fit := _fit(function, site.function.name, site.function.mangled)) > 0
+    }
+    best = max(fits.values(), default=0)
+    if not best and len(name.encode()) >= NAME_BYTES - 3:  # cut, in the middle of a character perhaps
+        return {key for key, site in sites.items() if f"{site.function.name}:{site.kind}".startswith(name)}
+    return {key for key, fit in fits.items() if fit == best}
+
+
+def _fit(given: str, name: str, mangled: str) -> int:
+    """Return how well two names fit, 0 for not at all: the same, or the same components at the end."""
+    if given in (name, mangled):
+        return 1_000_000
+    one, other = components(given), components(name)
+    common = min(len(one), len(other))
+    return common if common and one[-common:] == other[-common:] else 0
+
+
+@cache
+def components(name: str) -> tuple[str, ...]:
+    """Return the parts of a qualified name: no return type, parameters, template arguments, or marks of clones."""
+    plain = LAMBDA.sub("lambda", CLONE.sub("", name)).replace("(anonymous namespace)", "").removesuffix(" const")
+    plain = OPERATOR.sub(lambda found: "operator" + "".join(chr(HIDDEN + ord(c)) for c in found[1]), plain)
+    kept, depth = [], 0
+    for char in plain:
+        depth += char in "(<["
+        if depth == 0:
+            kept.append(char)
+        depth = max(depth - (char in ")>]"), 0)
+    parts = "".join(kept).strip().split("::")
+    parts = [part if "operator" in part else part.rpartition(" ")[2] for part in parts]
+    found = tuple(
+        "".join(chr(ord(c) - HIDDEN) if HIDDEN <= ord(c) < HIDDEN + 128 else c for c in part) for part in parts if part
+    )
+    return found[:-1] if found[-2:] == ("lambda", "operator()") else found

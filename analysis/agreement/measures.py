@@ -1,0 +1,128 @@
+"""Figures of a comparison: confusion, chance, and what the heartbeats of each phase did."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.agreement.results import SILENT, Beats, Matched, PhaseAgreement, Pieces, Timeline
+from incprof.analysis.results import PhaseResult
+from incprof.model import FloatArray, IntArray
+
+
+def confusion(timeline: Timeline, phases: int) -> FloatArray:
+    """Return seconds by recorded phase and by what the heartbeats say, (k, k + 1); the last column is SILENT."""
+    table = np.zeros((phases, phases + 1))
+    use = timeline.compared
+    column = np.where(timeline.named[use] == SILENT, phases, timeline.named[use])
+    np.add.at(table, (timeline.label[use], column), timeline.seconds[use])
+    return table
+
+
+def by_class(table: FloatArray, classes: IntArray) -> FloatArray:
+    """Add up phases of one class, (c, c + 1); phases without a class (-1) are in no comparison."""
+    count = int(classes.max(initial=-1)) + 1
+    small = np.zeros((count, count + 1))
+    for phase, number in enumerate(classes.tolist()):
+        if number >= 0:
+            np.add.at(small[number], np.append(np.where(classes >= 0, classes, count), count), table[phase])
+    return small
+
+
+def kappa(table: FloatArray, classes: IntArray) -> float | None:
+    """Return Cohen's kappa; None where one phase was recorded, and the same is named, for all of the time.
+
+    Args:
+        table: of `confusion`.
+        classes: (k,) the class of each phase.
+    """
+    small = by_class(table, classes)
+    total = small.sum()
+    recorded, named = small.sum(axis=1) / total, small.sum(axis=0)[:-1] / total
+    if (recorded > 0).sum() < 2:
+        return None
+    chance = float((recorded * named).sum())
+    reached = float(np.trace(small[:, :-1]) / total)
+    return (reached - chance) / (1 - chance)
+
+
+def balanced(table: FloatArray, classes: IntArray) -> float:
+    """Return the mean over the recorded phases (classes) of the share of their time that is named right."""
+    small = by_class(table, classes)
+    seconds = small.sum(axis=1)
+    some = seconds > 0
+    return float((np.diag(small[:, :-1])[some] / seconds[some]).mean())
+
+
+def phase_measures(
+    result: PhaseResult, beats: Beats, matched: Matched, pieces: Pieces, table: FloatArray, classes: IntArray
+) -> tuple[PhaseAgreement, ...]:
+    """Look at each phase through its heartbeats; table is that of `confusion`, classes (k,) those of `kappa`."""
+    label = np.where(pieces.recorded >= 0, result.labels[pieces.recorded], -1)
+    owners = _owners(matched, len(beats.ids))
+    parts = _parts(beats, pieces, label, len(result.phases))
+    found = []
+    for place, phase in enumerate(result.phases):
+        own = list(matched.of_phase[place])
+        mine = (label == place) & (pieces.beats >= 0)
+        row = table[place]
+        alike = np.flatnonzero(classes == classes[place]) if classes[place] >= 0 else np.array([place])
+        spill_beats, spill_busy = (
+            _spill(values[own] @ parts, owners[own]) for values in (beats.executed, beats.busy_s)
+        )
+        took = float(pieces.beat_seconds[mine].sum())
+        within = parts[:, place]
+        ended = float((beats.recorded[own] @ within).sum())
+        found.append(
+            PhaseAgreement(
+                id=phase.id,
+                seconds=phase.seconds,
+                heartbeats=tuple(beats.ids[h] for h in own),
+                missing=matched.missing[place],
+                same_as=result.phases[int(alike[0])].id,
+                recall=float(row[:-1][alike].sum() / row.sum()) if row.sum() > 0 else None,
+                coverage=_mean(beats.present[own].max(axis=0).astype(np.float64), pieces, mine) if own else None,
+                busy=_mean(_most_busy(beats, own), pieces, mine) if own else None,
+                spill_beats=spill_beats,
+                spill_busy=spill_busy,
+                rate_hz=float((beats.executed[own] @ within).sum()) / took if own and took > 0 else None,
+                mean_s=float((beats.sum_s[own] @ within).sum()) / ended if ended > 0 else None,
+            )
+        )
+    return tuple(found)
+
+
+def _owners(matched: Matched, heartbeats: int) -> FloatArray:
+    """Say which heartbeat belongs to which phase: 1 or 0, (h, k)."""
+    table = np.zeros((heartbeats, len(matched.of_phase)))
+    for phase, own in enumerate(matched.of_phase):
+        table[list(own), phase] = 1.0
+    return table
+
+
+def _parts(beats: Beats, pieces: Pieces, label: IntArray, phases: int) -> FloatArray:
+    """Return how much of each interval of heartbeats lies in each phase, (m, k)."""
+    parts = np.zeros((len(beats.end_s), phases))
+    use = (pieces.beats >= 0) & (label >= 0)
+    where = pieces.beats[use]
+    length = np.maximum(beats.length_s[where], 1e-9)
+    np.add.at(parts, (where, label[use]), pieces.beat_seconds[use] / length)
+    return parts
+
+
+def _spill(amount: FloatArray, owners: FloatArray) -> float | None:
+    """Return the part of what heartbeats did, (h, k), that lies in phases that are not theirs; transitions aside."""
+    total = float(amount.sum())
+    return min(max(float((amount * (1 - owners)).sum()) / total, 0.0), 1.0) if total > 0 else None
+
+
+def _most_busy(beats: Beats, own: list[int]) -> FloatArray:
+    """Return the share of each interval that passed in beats of the busiest of some heartbeats, (m,)."""
+    share = beats.busy_s[own].max(axis=0, initial=0.0) / np.maximum(beats.length_s, 1e-9)
+    within: FloatArray = np.minimum(share, 1.0)
+    return within
+
+
+def _mean(values: FloatArray, pieces: Pieces, mine: IntArray) -> float | None:
+    """Return the mean over some pieces (p,) of what is known of intervals of heartbeats (m,)."""
+    seconds = pieces.seconds[mine]
+    return float(np.average(values[pieces.beats[mine]], weights=seconds)) if seconds.sum() > 0 else None

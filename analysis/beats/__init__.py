@@ -1,0 +1,155 @@
+"""Heartbeats summed up: per id over the whole run, and per id over time.
+
+Everything is computed from rows of (process, interval, thread, id), which hold what the beats of that interval come to.
+docs/heartbeats.md defines the figures for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incprof.analysis.beats.grid import Grid, Span
+from incprof.analysis.beats.results import BeatSeries, BeatSummary
+
+FloatArray = NDArray[np.float64]
+P_RANGE = (0.05, 0.95)
+
+
+def summarise(
+    rows: NDArray[np.void],
+    spans: Sequence[Span],
+    known: Mapping[int, tuple[str | None, int]],
+    *,
+    interval_s: float = 1.0,
+) -> list[BeatSummary]:
+    """Sum up the heartbeats of each id.
+
+    Args:
+        rows: Structured array, shape (n,), with the integer fields `process` (position in `spans`), `interval`
+            (position in that span's intervals), `thread`, `id`, `count`, `pulses`, `sum_ns`, `min_ns`, `max_ns`,
+            `open`, `open_ns`, `busy_ns` (time that passed in beats within the interval), and the float `sumsq_ns2`.
+        spans: The processes.
+        known: Name (or None) and rate factor of ids. An id without rows has a summary too; one that is not here has
+            neither a name nor a rate factor above 1.
+        interval_s: Length that an interval was meant to have: the step of the time grid of several processes.
+
+    Returns:
+        The summaries, by id.
+    """
+    grid = Grid(spans, interval_s)
+    order = np.argsort(rows["id"], kind="stable")
+    ids, begins = np.unique(rows["id"][order], return_index=True)
+    own = dict(zip(ids.tolist(), np.split(order, begins[1:]), strict=True)) if len(ids) else {}
+    nothing = order[:0]
+    return [
+        _summary(number, *known.get(number, (None, 1)), rows[own.get(number, nothing)], grid)
+        for number in sorted(own.keys() | known.keys())
+    ]
+
+
+def _summary(number: int, name: str | None, factor: int, rows: NDArray[np.void], grid: Grid) -> BeatSummary:
+    """Sum up the rows of one id, shape (n,)."""
+    count, pulses = float(rows["count"].sum(dtype=np.float64)), float(rows["pulses"].sum(dtype=np.float64))
+    ended = rows[rows["count"] > 0]
+    low, high = p_range(ended)
+    last = rows[grid.is_last(rows)]
+    busy = rows["busy_ns"] / 1e9
+    rank = grid.rank_index[rows["process"]]
+    thread = _places(_places(rows["thread"]) + rows["process"].astype(np.int64) * (len(rows) + 1))
+    wall = grid.wall_s
+    return BeatSummary(
+        id=number,
+        name=name,
+        count=int(count),
+        pulses=int(pulses),
+        mean_s=float(ended["sum_ns"].sum(dtype=np.float64)) / count / 1e9 if count else None,
+        min_s=float(ended["min_ns"].min()) / 1e9 if count else None,
+        max_s=float(ended["max_ns"].max()) / 1e9 if count else None,
+        std_s=deviation(ended),
+        p5_s=low,
+        p95_s=high,
+        rate_hz=(count or pulses) / wall if wall else 0.0,
+        busy_pct=100 * factor * float(busy.sum()) / wall if wall else 0.0,
+        rate_factor=factor,
+        open=int(last["open"].sum(dtype=np.float64)),
+        open_s=float(last["open_ns"].max(initial=0)) / 1e9,
+        ranks=len(np.unique(rank)),
+        threads=int(thread.max(initial=-1)) + 1,
+        imbalance_ranks=imbalance(sums(rank, busy, grid.ranks)),
+        imbalance_threads=imbalance(sums(thread, busy)),
+        series=_series(rows, factor, grid),
+    )
+
+
+def _places(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the place of each value among those that occur, shape (n,)."""
+    places: NDArray[np.int64] = np.unique(values, return_inverse=True)[1]
+    return places
+
+
+def sums(place: NDArray[np.int64], values: FloatArray, size: int = 0) -> FloatArray:
+    """Return the sum of the values at each place, shape (size,) at least."""
+    return np.bincount(place, weights=values, minlength=size).astype(np.float64)
+
+
+def whole(values: FloatArray) -> NDArray[np.int64]:
+    """Return values as integers: what is larger than any becomes the largest."""
+    return np.minimum(values, 2.0**63 - 1024).astype(np.int64)
+
+
+def deviation(ended: NDArray[np.void]) -> float | None:
+    """Return the standard deviation of all beats in rows that have some: of the population, not of a sample.
+
+    The variance within a row comes from its sums, where nearly equal numbers are subtracted; it is kept within what
+    minimum and maximum allow. The variance between the rows is added from their means, which loses nothing.
+    """
+    if not len(ended):
+        return None
+    n, total = ended["count"].astype(np.float64), ended["sum_ns"].astype(np.longdouble)
+    within = (ended["sumsq_ns2"] - total * total / n).astype(np.float64)
+    width = ended["max_ns"].astype(np.float64) - ended["min_ns"]
+    within = np.clip(within, 0, n * width**2 / 4)
+    mean = (total / n).astype(np.float64)
+    overall = float(np.average(mean, weights=n))
+    return float(np.sqrt((within.sum() + (n * (mean - overall) ** 2).sum()) / n.sum())) / 1e9
+
+
+def p_range(ended: NDArray[np.void]) -> tuple[float | None, float | None]:
+    """Return the means of rows below which 5 % and 95 % of the beats lie, when each beat counts as its row's mean."""
+    if not len(ended):
+        return None, None
+    mean = ended["sum_ns"] / ended["count"]
+    order = np.argsort(mean, kind="stable")
+    share = np.cumsum(ended["count"][order].astype(np.float64))
+    at = np.searchsorted(share, np.array(P_RANGE) * share[-1] * (1 - 1e-12))
+    low, high = mean[order][np.minimum(at, len(mean) - 1)] / 1e9
+    return float(low), float(high)
+
+
+def imbalance(busy: FloatArray) -> float | None:
+    """Return how much longer the busiest is than the mean: max / mean - 1, or None where nothing took time."""
+    return float(busy.max() / busy.mean() - 1) if busy.sum() > 0 else None
+
+
+def _series(rows: NDArray[np.void], factor: int, grid: Grid) -> BeatSeries:
+    """Return what happened in each cell of the grid."""
+    cell = grid.cell(rows)
+    at, place = np.unique(cell, return_inverse=True)
+
+    def total(name: str) -> FloatArray:
+        return sums(place, rows[name].astype(np.float64), at.size)
+
+    wall = grid.cell_wall_s[at]
+    busy = total("busy_ns") / 1e9
+    return BeatSeries(
+        end_s=grid.end_s,
+        at=at,
+        counts=whole(total("count")),
+        pulse_counts=whole(total("pulses")),
+        sums_s=total("sum_ns") / 1e9,
+        busy_pcts=100 * factor * np.divide(busy, wall, out=np.zeros(at.size), where=wall > 0),
+        opens=whole(total("open")),
+    )

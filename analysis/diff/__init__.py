@@ -1,0 +1,76 @@
+"""Two runs of a program side by side, or several of each: what takes longer, and whether that is more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.analysis.diff.match import Group, align
+from incprof.analysis.diff.measure import Measured, measure
+from incprof.analysis.diff.naming import notes
+from incprof.analysis.diff.results import Comparison, Side
+from incprof.analysis.diff.table import Table
+from incprof.analysis.results import PhaseResult, RunSummary
+from incprof.errors import NoDataError
+from incprof.model import IntArray, IntervalProfile
+
+RUN_NOISE = 0.01
+
+Recorded = tuple[str, RunSummary, IntervalProfile, PhaseResult]
+
+
+def compare(
+    a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float = RUN_NOISE, cpu: bool = False
+) -> Comparison:
+    """Compare side b with side a, the baseline.
+
+    Args:
+        a: path, summary, profile and phases of each run of a side.
+        b: likewise.
+        run_noise: relative standard deviation from run to run, assumed where each side has one run.
+        cpu: phases and the run are measured by CPU time, not wall time.
+
+    Raises:
+        NoDataError: a run took no time.
+    """
+    both = (*a, *b)
+    names, runs = measure([run[2] for run in both], [run[3] for run in both], cpu=cpu)
+    for (path, *_), run in zip(both, runs, strict=True):
+        if not run.duration_s > 0:
+            raise NoDataError(f"{path}: it took no time: nothing to compare")
+    groups = align(runs)
+    table = Table(names, runs, groups, len(a), run_noise, cpu)
+    labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
+    sides = [
+        Side(path, summary, label, profile.end_s, _build(profile))
+        for (path, summary, profile, _), label in zip(both, labels, strict=True)
+    ]
+    functions, left_out = table.functions()
+    rest = [float((run.clock_s * run.members.weight[:, -1]).sum()) for run in runs]
+    return Comparison(
+        a=tuple(sides[: len(a)]),
+        b=tuple(sides[len(a) :]),
+        run=table.run(),
+        phases=table.phases(),
+        between=(float(np.mean(rest[: len(a)])), float(np.mean(rest[len(a) :]))),
+        functions=functions,
+        left_out=left_out,
+        run_noise=run_noise if len(both) == 2 else None,
+        clock="cpu" if cpu else "wall",
+        notes=notes(sides, runs, len(a)),
+    )
+
+
+def _group_labels(run: Measured, groups: Sequence[Group], at: int) -> IntArray:
+    """Return the group of each interval of a run, (n,)."""
+    group_of = np.full(run.result.k + 1, -1, dtype=np.int64)
+    for number, group in enumerate(groups):
+        group_of[list(group.members[at])] = number
+    return group_of[run.result.labels]
+
+
+def _build(profile: IntervalProfile) -> str | None:
+    """Return the build-id of the program, if it is known."""
+    found = profile.metadata.raw.get("build_id")
+    return found if isinstance(found, str) and found else None

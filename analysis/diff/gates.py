@@ -1,0 +1,106 @@
+"""Conditions on how a run may differ from its baseline: the grammar of beats_gates, about phases, steps and functions.
+
+    condition = [ name ":" ] metric ( ">" | "<" ) number [ unit ]
+
+`phase>10%` is broken by a phase that is slower by more than 10 % and beyond noise; `solve:phase>0.5s` by half a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from incprof.analysis.agreement.match import components
+from incprof.analysis.beats.gates import TIMES, Condition
+from incprof.analysis.beats.gates import parse as parse_with
+from incprof.analysis.diff.results import Comparison, PhaseRow, Row
+from incprof.errors import UsageError
+
+UNITS: dict[str, dict[str, float]] = {
+    **dict.fromkeys(("run", "phase", "step", "function"), TIMES),
+    "share": {"": 1.0, "points": 1.0},
+    "calls": {"": 1.0},
+}
+# Of a share: the normal quantile of the interval at LEVEL.
+NORMAL = 1.959964
+# A change that is the limit but for rounding is not beyond it.
+ROUNDING = 1e-9
+LONGEST = 2000
+
+
+def parse(text: str) -> Condition:
+    """Return the condition that a text stands for.
+
+    Raises:
+        UsageError: it stands for none, or for one that would fail or pass whatever happens.
+    """
+    found = parse_with(text, UNITS, "NAME", "phase>10%")
+    if found.limit < 0 if found.more else found.limit > 0:
+        raise UsageError(f"--fail-on {text!r}: the limit of > is 0 or more, that of < is 0 or less")
+    if found.selector is not None and found.metric == "run":
+        raise UsageError(f"--fail-on {text!r}: there is one run: leave out {found.selector!r}")
+    return found
+
+
+def broken(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Condition, Row]]:
+    """Return each condition that does not hold, with each row that breaks it.
+
+    Raises:
+        UsageError: a condition names something that neither side has: it could never fail.
+    """
+    out = []
+    for condition in conditions:
+        rows = _rows(condition.metric, found)
+        meant = [row for row in rows if condition.selector is None or _means(condition.selector, row.name)]
+        if not meant and condition.selector is not None:
+            what = {"share": "phase", "calls": "function"}.get(condition.metric, condition.metric)
+            raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
+        out += [(condition, row) for row in meant if _breaks(condition, row)]
+    return out
+
+
+def _rows(metric: str, found: Comparison) -> list[Row]:
+    """Return what a metric is about."""
+    if metric == "run":
+        return [found.run]
+    if metric == "step":
+        return [step for phase in found.phases for step in phase.steps]
+    return list(found.functions) if metric in ("function", "calls") else list(found.phases)
+
+
+def _means(selector: str, name: str) -> bool:
+    """Tell whether a name, a pattern, or a name without parameters and qualification means a row."""
+    if name == selector or fnmatchcase(name, selector):
+        return True
+    one, other = components(selector[:LONGEST]), components(name[:LONGEST])
+    return bool(one) and one == other[-len(one) :]
+
+
+def _breaks(condition: Condition, row: Row) -> bool:
+    """Tell whether a row breaks a condition that is about it."""
+    if row.verdict == "gone" and condition.selector is not None:
+        return True  # whoever asks for it by name wants to know
+    value = change(condition, row)
+    if value is None:
+        return False
+    slack = ROUNDING * max(abs(condition.limit), 1.0 if condition.relative else 1e-3)
+    if not (value > condition.limit + slack if condition.more else value < condition.limit - slack):
+        return False
+    if condition.metric == "calls":
+        return True
+    if condition.metric == "share":
+        return isinstance(row, PhaseRow) and abs(row.b.share - row.a.share) > NORMAL * row.share_error
+    return row.verdict in (("slower", "new") if condition.more else ("faster", "gone"))
+
+
+def change(condition: Condition, row: Row) -> float | None:
+    """Return by how much a row changed, in the terms of a condition; None where it has no baseline."""
+    if condition.metric == "share":
+        a, b = 100 * row.a.share, 100 * row.b.share
+    elif condition.metric == "calls":
+        a, b = row.a.calls or 0.0, row.b.calls or 0.0
+    else:
+        a, b = row.a.seconds, row.b.seconds
+    if not condition.relative:
+        return b - a
+    return 100 * (b - a) / a if a > 0 else None

@@ -1,0 +1,162 @@
+"""Which phase of one run is which of another: by what they are made of, not by their numbers.
+
+A phase is likened to another by the functions that it spends its time in, by the functions on its stack, and by its
+sites and steps; when in the run it comes decides only between equals. A phase that the other run has in two parts is
+compared with both together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from incprof.analysis.diff.measure import Measured
+from incprof.model import FloatArray
+
+# What each kind of likeness counts.
+MIX, STACK, MARKS = 0.5, 0.3, 0.2
+# Below this, phases are not the same. Above the other, they are parts of one.
+ALIKE = 0.5
+ONE = 0.9
+TIE = 0.01
+
+# The phases of each run in a group.
+Members = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """What a phase, or several, looks like. mix, stack: (m,) parts of its time; marks: functions of sites and steps.
+
+    stack is None without call paths. middle: when in the run it is, 0..1. weight: its seconds.
+    """
+
+    mix: FloatArray
+    stack: FloatArray | None
+    marks: frozenset[int]
+    middle: float
+    weight: float
+    off_cpu: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is one phase in all runs. members: the phases of each run, as many entries as runs; may be empty.
+
+    likeness: of the parts of two runs (the least, with several runs), None where only one run has it.
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    likeness: float | None
+
+
+def portrait(run: Measured, phases: Sequence[int]) -> Portrait:
+    """Describe some phases of a run as if they were one."""
+    members = run.intervals(phases)
+    chosen = [run.result.phases[p] for p in phases]
+    functions = [s.index for phase in chosen for s in phase.sites] + [s.index for p in chosen for s in p.steps]
+    wall = np.maximum(run.profile.end_s - run.profile.start_s, 0.0)[members]
+    when = (run.profile.start_s[members] + run.profile.end_s[members]) / 2
+    total = float(wall.sum())
+    end = float(run.profile.end_s[-1])
+    return Portrait(
+        mix=_parts(run.self_s[members].sum(axis=0)),
+        stack=None if run.stack_s is None else _parts(run.stack_s[members].sum(axis=0), run.self_s[members].sum()),
+        marks=frozenset(run.place[functions].tolist()),
+        middle=float((when * wall).sum() / (total * end)) if total > 0 and end > 0 else 0.0,
+        weight=total,
+        off_cpu=all(phase.off_cpu for phase in chosen),
+    )
+
+
+def _parts(values: FloatArray, total: float | None = None) -> FloatArray:
+    """Return values divided by a total, by default their sum."""
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    whole = float(flat.sum()) if total is None else float(total)
+    return flat / whole if whole > 0 else np.zeros_like(flat)
+
+
+def likeness(a: Portrait, b: Portrait) -> float:
+    """Return how alike two phases are: 0 nothing in common, 1 the same. Symmetric."""
+    if a.off_cpu or b.off_cpu:
+        return float(a.off_cpu and b.off_cpu)
+    # Bhattacharyya's coefficient: a function that became twice as slow leaves most of it.
+    parts = [(MIX, float(np.sqrt(a.mix * b.mix).sum()))]
+    if a.stack is not None and b.stack is not None:
+        most = float(np.maximum(a.stack, b.stack).sum())
+        parts.append((STACK, float(np.minimum(a.stack, b.stack).sum()) / most if most > 0 else 0.0))
+    if a.marks and b.marks:
+        parts.append((MARKS, len(a.marks & b.marks) / len(a.marks | b.marks)))
+    return min(sum(w * value for w, value in parts) / sum(w for w, _ in parts), 1.0)
+
+
+def align(runs: Sequence[Measured]) -> list[Group]:
+    """Return the phases that the runs have in common, and those that only some have; in order of time."""
+    groups: list[Members] = [((phase,),) for phase in range(runs[0].result.k)]
+    for number in range(1, len(runs)):
+        groups = _with_run(runs, groups, number)
+    found = [Group(members, _least_likeness(runs, members)) for members in groups]
+    return sorted(found, key=lambda group: _when(runs, group))
+
+
+def _when(runs: Sequence[Measured], group: Group) -> tuple[float, tuple[tuple[int, ...], ...]]:
+    """Return where a group comes in the runs, for sorting."""
+    known = [portrait(run, phases).middle for run, phases in zip(runs, group.members, strict=True) if phases]
+    return round(float(np.mean(known)), 9), group.members
+
+
+def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> list[Members]:
+    """Return the groups with the phases of one more run."""
+    new = runs[number]
+    old = [[portrait(runs[at], phases) for at, phases in enumerate(members) if phases] for members in groups]
+    mine = [portrait(new, (phase,)) for phase in range(new.result.k)]
+    alike = np.array([[_mean_likeness(those, one) for one in mine] for those in old]).reshape(len(old), len(mine))
+    away = np.array([[abs(np.mean([p.middle for p in those]) - one.middle) for one in mine] for those in old])
+    score = np.where(alike >= ALIKE, 1.0 + alike - TIE * away.reshape(alike.shape), 0.0)
+    row, column = linear_sum_assignment(-score)
+    of_phase = {int(c): int(r) for r, c in zip(row, column, strict=True) if score[r, c] > 0}
+    partner = {r: c for c, r in of_phase.items()}
+    joined: dict[int, list[int]] = {r: [c] for r, c in partner.items()}
+    # Parts of a phase that the other side has in one piece.
+    for phase in range(len(mine)):
+        if phase not in of_phase and partner:
+            best = max(partner, key=lambda r: (alike[r, phase], -r))
+            if alike[best, phase] >= ONE:
+                joined[best].append(phase)
+    host: dict[int, int] = {}
+    for group in range(len(groups)):
+        if group not in partner and of_phase:
+            best = max(of_phase, key=lambda c: (alike[group, c], -c))
+            if alike[group, best] >= ONE:
+                host[group] = of_phase[best]
+    return _merged(groups, joined, host, len(mine), number)
+
+
+def _merged(
+    groups: list[Members], joined: dict[int, list[int]], host: dict[int, int], k: int, number: int
+) -> list[Members]:
+    """Put groups into their hosts, add the phases of a run, and give a group of their own to those without."""
+    out: list[Members] = []
+    for group, members in enumerate(groups):
+        if group in host:
+            continue
+        guests = [groups[g] for g, h in sorted(host.items()) if h == group]
+        whole = tuple(tuple(sorted(sum((m[at] for m in [members, *guests]), ()))) for at in range(number))
+        out.append((*whole, tuple(sorted(joined.get(group, ())))))
+    taken = {phase for those in joined.values() for phase in those}
+    return out + [((),) * number + ((phase,),) for phase in range(k) if phase not in taken]
+
+
+def _mean_likeness(those: Sequence[Portrait], one: Portrait) -> float:
+    """Return how alike a phase is to those of a group."""
+    return float(np.mean([likeness(p, one) for p in those]))
+
+
+def _least_likeness(runs: Sequence[Measured], members: Members) -> float | None:
+    """Return how alike the parts of a group are at least; None for a single one."""
+    parts = [portrait(run, phases) for run, phases in zip(runs, members, strict=True) if phases]
+    pairs = [likeness(a, b) for at, a in enumerate(parts) for b in parts[at + 1 :]]
+    return min(pairs) if pairs else None

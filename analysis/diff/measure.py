@@ -1,0 +1,137 @@
+"""A run, measured so that it can be compared: seconds and calls of functions under common numbers, and its phases.
+
+n intervals, m functions of all compared runs, k phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.chains import chain_ticks, fold_recursion, merge_call_sites
+from incprof.analysis.diff.borders import Membership, share_borders
+from incprof.analysis.diff.names import same_functions
+from incprof.analysis.features import build_features
+from incprof.analysis.mixes import KNOWN
+from incprof.analysis.results import PhaseResult
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run with phases.
+
+    place: (f,) the common number of each of its own functions. clock_s: (n,) wall or CPU seconds, whichever phases are
+    compared by. self_s, calls: sparse (n, m).
+    stack_s: sparse (n, m), CPU time with a function on the stack; None without call paths. members: whose intervals
+    are in which phase. tick_s: CPU seconds that a sample stands for.
+    """
+
+    profile: IntervalProfile
+    result: PhaseResult
+    place: IntArray
+    clock_s: FloatArray
+    self_s: csr_array
+    calls: csr_array
+    stack_s: csr_array | None
+    members: Membership
+    tick_s: float
+
+    @property
+    def duration_s(self) -> float:
+        """Time of all intervals."""
+        return float(self.clock_s.sum())
+
+    @property
+    def time_s(self) -> csr_array:
+        """Inclusive time where it is known, else self time: sparse (n, m)."""
+        return self.self_s if self.stack_s is None else self.stack_s
+
+    def intervals(self, phases: Sequence[int]) -> IntArray:
+        """Return the intervals of some phases, ascending."""
+        return np.flatnonzero(np.isin(self.result.labels, np.array(phases, dtype=np.int64)))
+
+    def column(self, table: csr_array, function: int) -> FloatArray:
+        """Return a column of one of the tables, (n,)."""
+        return np.asarray(table[:, [function]].toarray(), dtype=np.float64).ravel()
+
+    def weight(self, phases: Sequence[int]) -> FloatArray:
+        """Return which part of each interval is in some phases, (n,); -1 stands for none."""
+        total: FloatArray = self.members.weight[:, list(phases)].sum(axis=1)
+        return total
+
+    def within(self, values: FloatArray, phases: Sequence[int]) -> FloatArray:
+        """Return what of a function's time or calls belongs to some phases, (n,).
+
+        In an interval that several phases share, a function goes to them as it goes to them elsewhere.
+        """
+        weight = np.maximum(self.members.weight, 0.0)
+        pure, k = self.result.labels, self.result.k
+        inside = np.bincount(pure + 1, weights=values, minlength=k + 1)
+        often = np.bincount(pure + 1, minlength=k + 1)
+        usual = np.append(inside[1:], inside[0]) / np.maximum(np.append(often[1:], often[0]), 1)
+        shared = np.flatnonzero(weight.max(axis=1) < 1.0)
+        part = weight[shared] * usual
+        nowhere = part.sum(axis=1) <= 0
+        part[nowhere] = weight[shared][nowhere]
+        part /= np.maximum(part.sum(axis=1), 1e-300)[:, None]
+        mine: FloatArray = values * weight[:, list(phases)].sum(axis=1)
+        mine[shared] = values[shared] * part[:, list(phases)].sum(axis=1)
+        return mine
+
+
+def measure(
+    profiles: Sequence[IntervalProfile], results: Sequence[PhaseResult], *, cpu: bool = False
+) -> tuple[tuple[str, ...], list[Measured]]:
+    """Return the names of m functions, and the runs. cpu: phases are measured by CPU time, not wall time."""
+    names, places = same_functions(profiles)
+    found = [_measured(*run, len(names), cpu) for run in zip(profiles, results, places, strict=True)]
+    return names, found
+
+
+def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m: int, cpu: bool) -> Measured:
+    """Measure one run."""
+    f = len(place)
+    move = csr_array((np.ones(f), (np.arange(f), place)), shape=(f, m))
+    clock_s = cpu_seconds(profile) if cpu else np.maximum(profile.end_s - profile.start_s, 0.0)
+    features = build_features(profile, share=True)
+    return Measured(
+        profile=profile,
+        result=result,
+        place=place,
+        clock_s=clock_s,
+        self_s=csr_array(csr_array(profile.self_s) @ move),
+        calls=csr_array(csr_array(profile.calls, dtype=np.float64) @ move),
+        stack_s=_stack_seconds(profile, move),
+        members=share_borders(features, result.labels, result.k, result.dispersion, clock_s),
+        tick_s=1.0 / profile.metadata.rate_hz,
+    )
+
+
+def cpu_seconds(profile: IntervalProfile) -> FloatArray:
+    """Return the CPU time of each interval without the profiler's own, (n,): as counted, else by samples."""
+    counters = profile.counters
+    own = counters.profiler_s + counters.collector_s + counters.handler_s
+    if counters.cpu_s.sum() > 0:
+        return np.maximum(counters.cpu_s - own, 0.0)
+    return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
+
+
+def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | None:
+    """Return the CPU time with each function on the stack, sparse (n, m); None where call paths do not tell."""
+    if not len(profile.samples.time_s):
+        return None
+    chains, _ = fold_recursion(merge_call_sites(profile))
+    ticks = chain_ticks(profile, chains)
+    told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
+    if told < KNOWN * float(profile.self_s.sum()) * profile.metadata.rate_hz:
+        return None
+    named = np.flatnonzero(chains.function >= 0)
+    shape = (len(chains.parent), move.shape[0])
+    own = csr_array((np.ones(len(named)), (named, chains.function[named])), shape=shape)
+    above = csr_array(chains.ancestors() @ csr_array(own @ move))
+    above.data = np.minimum(above.data, 1.0)
+    return csr_array(ticks @ above) / profile.metadata.rate_hz

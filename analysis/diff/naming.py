@@ -1,0 +1,97 @@
+"""What phases of several runs are called, and how the runs differ as such."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.analysis.agreement.match import CLONE
+from incprof.analysis.diff.match import Group
+from incprof.analysis.diff.measure import Measured, cpu_seconds
+from incprof.analysis.diff.results import Side
+
+# Runs whose functions have less of their time in common are hardly runs of the same program.
+HARDLY = 0.5
+# Runs of which one has the processor so much less of the time are not alike.
+BUSY_APART = 0.1
+
+
+def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[str]:
+    """Return a name for each phase: the function of its main site, else its largest one; no name comes twice."""
+    found = [_main(runs, group) for group in groups]
+    often = Counter(name for name, _ in found)
+    names = [f"{name} ({kind})" if often[name] > 1 and kind else name for name, kind in found]
+    seen: Counter[str] = Counter()
+    for at, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[at] = f"{name} #{seen[name]}"
+    return names
+
+
+def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str]:
+    """Return what a phase is known by, and the kind of its main site."""
+    chosen = [run.result.phases[p] for run, phases in zip(runs, group.members, strict=True) for p in phases]
+    if chosen and all(phase.off_cpu for phase in chosen):
+        return "waiting", ""
+    for phase in chosen:
+        if phase.sites:
+            return CLONE.sub("", phase.sites[0].function.name), phase.sites[0].kind
+    for phase in chosen:
+        if phase.functions:
+            return CLONE.sub("", phase.functions[0].function.name), ""
+    return "idle", ""
+
+
+def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[str, ...]:
+    """Return what is not alike in the runs as such, a line each: it may be why they differ.
+
+    Args:
+        sides: the runs, those of A first.
+        runs: the same, measured.
+        first: number of runs of A.
+    """
+    lines = []
+
+    def differ(what: str, values: Sequence[object]) -> None:
+        a, b = (list(dict.fromkeys(map(str, part))) for part in (values[:first], values[first:]))
+        if a != b:
+            lines.append(f"{what}: {', '.join(a)} in A, {', '.join(b)} in B")
+
+    summaries = [side.summary for side in sides]
+    differ("program", [s.app for s in summaries])
+    differ("ranks", [s.ranks for s in summaries])
+    differ("rank", [s.rank for s in summaries])
+    differ("host", [run.profile.metadata.raw.get("host") or "unknown" for run in runs])
+    differ("interval in s", [f"{s.interval_s:g}" for s in summaries])
+    differ("samples per second", [f"{s.rate_hz:g}" for s in summaries])
+    differ("call paths", ["yes" if run.stack_s is not None else "none" for run in runs])
+    busy = [_busy(run) for run in runs]
+    a, b = float(np.mean(busy[:first])), float(np.mean(busy[first:]))
+    if abs(a - b) > BUSY_APART * max(a, b):
+        lines.append(f"CPU seconds per second: {a:.2f} in A, {b:.2f} in B: something else ran, or one of them waited")
+    common = _in_common(runs, first)
+    if common < HARDLY:
+        lines.append(f"the runs have {100 * common:.0f} % of their time in functions that both have: the same program?")
+    builds = {side.build for side in sides}
+    if len(builds) == 1 and None not in builds:
+        lines.append("all runs are of the same build")
+    return tuple(lines)
+
+
+def _busy(run: Measured) -> float:
+    """Return the CPU time of a run over its wall time."""
+    wall = float(np.maximum(run.profile.end_s - run.profile.start_s, 0.0).sum())
+    return float(cpu_seconds(run.profile).sum()) / wall if wall > 0 else 0.0
+
+
+def _in_common(runs: Sequence[Measured], first: int) -> float:
+    """Return the part of the time that is in functions that both sides have, of the side that has less of it."""
+    total = [np.asarray(run.self_s.sum(axis=0)).ravel() for run in runs]
+    a, b = np.sum(total[:first], axis=0), np.sum(total[first:], axis=0)
+    both = (a > 0) & (b > 0)
+    parts = [float(side[both].sum() / side.sum()) for side in (a, b) if side.sum() > 0]
+    return min(parts, default=math.nan)

@@ -1,0 +1,202 @@
+"""The rows of a comparison: the run, its phases with their steps, its functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from incprof.analysis.beats.noise import adjusted
+from incprof.analysis.diff.estimates import Estimate, compared
+from incprof.analysis.diff.match import Group
+from incprof.analysis.diff.measure import Measured
+from incprof.analysis.diff.naming import name_groups
+from incprof.analysis.diff.results import Figure, PhaseRow, Row
+from incprof.analysis.diff.rows import Estimates
+from incprof.model import FloatArray
+
+FALSE_SHARE = 0.05  # of the rows that are called slower or faster
+# Functions with less of both runs than this are left out, and those after so many.
+LEAST = 0.002
+MOST = 200
+MOST_STEPS = 8
+# Fewer samples than this may well be none by chance.
+SOME_TICKS = 10.0
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+class Table:
+    """Makes the rows of a comparison."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        runs: Sequence[Measured],
+        groups: Sequence[Group],
+        first: int,
+        noise: float,
+        cpu: bool,
+    ):
+        self.names, self.runs, self.groups, self.first, self.noise = names, runs, groups, first, noise
+        self.cpu = cpu
+        self.estimates = Estimates(runs, groups)
+        self.cpu_s = [max(float(run.self_s.sum()), 1e-12) for run in runs]
+
+    def run(self) -> Row:
+        """Return the row of the whole run: as uncertain as its phases are, but for the borders between them."""
+        found = []
+        for at, run in enumerate(self.runs):
+            total = Estimate(run.duration_s)
+            for group in range(len(self.groups)):
+                one = self.estimates.phase(group)[at]
+                border = float(run.members.variance[list(self.groups[group].members[at])].sum())
+                total = total.uncertain_by(max(one.variance - border, 0.0), one.dof)
+            found.append(total)
+        row = self._row("run", "whole run", None, found, [run.duration_s for run in self.runs], None)
+        return _judged([row])[0]
+
+    def phases(self) -> tuple[PhaseRow, ...]:
+        """Return the rows of the phases, with their steps."""
+        names = name_groups(self.runs, self.groups)
+        rows = []
+        for at, group in enumerate(self.groups):
+            found = self.estimates.phase(at)
+            row = self._row("phase", names[at], at, found, [run.duration_s for run in self.runs], None)
+            a, b = any(group.members[: self.first]), any(group.members[self.first :])
+            # What waiting takes of the processor says nothing.
+            idle = self.cpu and all(
+                r.result.phases[p].off_cpu for r, ps in zip(self.runs, group.members, strict=True) for p in ps
+            )
+            verdict = "same" if idle or (a and b) else "gone" if a else "new"
+            rows.append(
+                PhaseRow(
+                    row.kind,
+                    row.name,
+                    at,
+                    row.a,
+                    row.b,
+                    row.ci if a and b and not idle else None,
+                    None,
+                    verdict,
+                    group.members,
+                    group.likeness,
+                    self._share_error(found),
+                )
+            )
+        rows = _judged(rows)
+        steps = _judged([step for at in range(len(rows)) for step in self._steps(at)])
+        return tuple(replace(row, steps=tuple(s for s in steps if s.group == row.group)) for row in rows)
+
+    def functions(self) -> tuple[tuple[Row, ...], int]:
+        """Return the rows of functions, largest change first, and how many more there are."""
+        total = np.stack([np.asarray(run.self_s.sum(axis=0)).ravel() for run in self.runs])
+        share = (total / np.array(self.cpu_s)[:, None]).max(axis=0)
+        large = np.flatnonzero(share >= LEAST)
+        large = large[np.lexsort((large, -share[large]))][:MOST]
+        tables = [run.self_s for run in self.runs]
+        rows = []
+        for function in large.tolist():
+            found = self.estimates.function(tables, function)
+            where = self._changed_most(function)
+            row = self._row("function", self.names[function], where, found, self.cpu_s, self._calls(function, None))
+            rows.append(self._without_one_side(row))
+        rows = _judged(rows)
+        rows.sort(key=lambda row: (row.verdict == "same", -round(abs(row.change_s), 9), row.name))
+        return tuple(rows), int((share > 0).sum()) - len(rows)
+
+    def _steps(self, group: int) -> list[Row]:
+        """Return the steps of a phase: those of any run, measured in all."""
+        members = self.groups[group].members
+        known = {
+            int(run.place[step.index]): 0
+            for run, phases in zip(self.runs, members, strict=True)
+            for phase in phases
+            for step in run.result.phases[phase].steps
+        }
+        if any(run.stack_s is None for run in self.runs) or not all(
+            (any(members[: self.first]), any(members[self.first :]))
+        ):
+            return []
+        tables = [run.time_s for run in self.runs]
+        base = [
+            float((np.asarray(run.self_s.sum(axis=1)).ravel() * np.maximum(run.weight(p), 0.0)).sum())
+            for run, p in zip(self.runs, members, strict=True)
+        ]
+        rows = []
+        for function in sorted(known):
+            found = self.estimates.function(tables, function, group)
+            row = self._row("step", self.names[function], group, found, base, self._calls(function, group))
+            rows.append(self._without_one_side(row))
+        rows.sort(key=lambda row: (-round(max(row.a.share, row.b.share), 9), row.name))
+        return rows[:MOST_STEPS]
+
+    def _calls(self, function: int, group: int | None) -> list[float]:
+        """Return the calls of a function in each run."""
+        out = []
+        for at, run in enumerate(self.runs):
+            calls = run.column(run.calls, function)
+            if group is not None:
+                calls = run.within(calls, self.groups[group].members[at])
+            out.append(float(calls.sum()))
+        return out
+
+    def _changed_most(self, function: int) -> int | None:
+        """Return the phase in which a function's time differs most."""
+        spent = [run.column(run.self_s, function) for run in self.runs]
+        differs = []
+        for group in self.groups:
+            each = [float(r.within(s, p).sum()) for s, r, p in zip(spent, self.runs, group.members, strict=True)]
+            differs.append(abs(np.mean(each[self.first :]) - np.mean(each[: self.first])))
+        return int(np.argmax(differs)) if max(differs, default=0.0) > 0 else None
+
+    def _row(
+        self, kind: str, name: str, group: int | None, found: list[Estimate], whole: Sequence[float],
+        calls: list[float] | None,
+    ) -> Row:  # fmt: skip
+        """Return a row that is not judged yet."""
+        cut = self.first
+        a, b = (
+            _figure([e.seconds for e in found[part]], whole[part], calls[part] if calls is not None else None)
+            for part in (slice(0, cut), slice(cut, None))
+        )
+        return Row(kind, name, group, a, b, compared(found[:cut], found[cut:], self.noise))
+
+    def _without_one_side(self, row: Row) -> Row:
+        """Return a row that says so if only one side has it."""
+        tick = max(run.tick_s for run in self.runs)
+        if row.ci is None and max(row.a.seconds, row.b.seconds) > SOME_TICKS * tick:
+            return replace(row, verdict="gone" if row.a.seconds > 0 else "new")
+        return row
+
+    def _share_error(self, found: Sequence[Estimate]) -> float:
+        """Return the standard error of the difference of a phase's shares of the run."""
+        seconds, whole = np.array([e.seconds for e in found]), np.array([run.duration_s for run in self.runs])
+        share, cut = np.clip(seconds / whole, 0.0, 1.0), self.first
+        if len(found) > 2:
+            squares = sum(float(((part - part.mean()) ** 2).sum()) for part in (share[:cut], share[cut:]))
+            return math.sqrt(squares / (len(found) - 2) * (1 / cut + 1 / (len(found) - cut)))
+        relative = np.array([e.variance for e in found]) / np.maximum(seconds, 1e-12) ** 2 + self.noise**2
+        return math.sqrt(float(((share * (1 - share)) ** 2 * relative).sum()))
+
+
+def _figure(seconds: Sequence[float], whole: Sequence[float], calls: Sequence[float] | None) -> Figure:
+    """Return what a side has; the mean of its runs."""
+    shares: FloatArray = np.array([s / w if w > 0 else 0.0 for s, w in zip(seconds, whole, strict=True)])
+    return Figure(
+        float(np.mean(seconds)), float(shares.mean()), None if calls is None else float(np.mean(calls)), tuple(seconds)
+    )
+
+
+def _judged(rows: Sequence[AnyRow]) -> list[AnyRow]:
+    """Say of rows of a kind which of them changed by more than noise explains, in view of their number."""
+    out = list(rows)
+    asked = [at for at, row in enumerate(rows) if row.ci is not None]
+    for at, p in zip(asked, adjusted([row.ci.p_value for row in rows if row.ci is not None]), strict=True):
+        row = rows[at]
+        verdict = "same" if p > FALSE_SHARE else "slower" if row.change_s > 0 else "faster"
+        out[at] = replace(row, p_adjusted=p, verdict=verdict)
+    return out

@@ -1,0 +1,210 @@
+"""Why these phases: the numbers behind the choice of k, what was joined and left out, and how phases differ.
+
+All is computed again from the profile and the answer. n intervals, d columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from incprof.analysis.choose_k import MISFIT_SHARE, NOISE_SLACK
+from incprof.analysis.explain.sites import explain_sites
+from incprof.analysis.features import Features, build_features
+from incprof.analysis.merge import NO_GAP, SAME_TIME, overlap, separation
+from incprof.analysis.results import KScore, Phase, PhaseResult
+from incprof.analysis.sites.evidence import SiteEvidence
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+MOST_DIFFERENCES = 3
+# A function that differs by less between two phases is not what tells them apart.
+LEAST_DIFFERENCE = 0.02
+
+Reason = Literal["no gap", "same sites", "interrupts"]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two clusters that are one phase. gap: Ashman's D, None where infinite. overlap: time in the same functions, 0..1.
+
+    reason: there is no gap between them; they have the same sites and times; or the one only interrupts the other.
+    """
+
+    phase: int
+    clusters: tuple[int, int]
+    gap: float | None
+    overlap: float
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Intervals without a phase: nearly no samples; a mixture at a border; clustered, but like no phase."""
+
+    idle: int
+    borders: int
+    strays: int
+
+
+@dataclass(frozen=True)
+class RunEvidence:
+    """Why so many phases.
+
+    less, chosen, more: scores of k - 1, k and k + 1 clusters; one: of one. None where there was no such fit.
+    most_noise, most_misfits: limits of what counts as explained.
+    """
+
+    one: KScore | None
+    less: KScore | None
+    chosen: KScore | None
+    more: KScore | None
+    most_noise: float
+    most_misfits: int
+    joined: tuple[Joined, ...]
+    left_out: LeftOut
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A function that two phases spend different parts of their time in: `here` and `there`, 0..1."""
+
+    function: str
+    here: float
+    there: float
+
+
+@dataclass(frozen=True)
+class PhaseEvidence:
+    """What a phase is like.
+
+    nearest: the phase most like it, None where there is none. gap: Ashman's D between them, None where infinite.
+    differences: what tells them apart, largest first. typical, odd: the intervals nearest to the phase's middle and
+    farthest from it. odd_times: how many times the usual distance the latter is away; None when there is no distance.
+    """
+
+    id: int
+    nearest: int | None
+    gap: float | None
+    differences: tuple[Difference, ...]
+    typical: int
+    odd: int
+    odd_times: float | None
+
+
+def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
+    """Collect why a result has so many phases. features: of the same profile and method."""
+    by_k = {score.k: score for score in result.scores}
+    clustered = int((result.clusters >= 0).sum())
+    none = result.labels < 0
+    return RunEvidence(
+        one=by_k.get(1),
+        less=by_k.get(result.k_clusters - 1),
+        chosen=by_k.get(result.k_clusters),
+        more=by_k.get(result.k_clusters + 1),
+        most_noise=NOISE_SLACK,
+        most_misfits=max(2, int(np.ceil(MISFIT_SHARE * clustered))),
+        joined=tuple(join for phase in result.phases for join in _joined(features.x, result, phase)),
+        left_out=LeftOut(
+            idle=int((none & features.idle).sum()),
+            borders=int((none & ~features.idle & (result.clusters < 0)).sum()),
+            strays=int((none & ~features.idle & (result.clusters >= 0)).sum()),
+        ),
+    )
+
+
+def _joined(x: FloatArray, result: PhaseResult, phase: Phase) -> list[Joined]:
+    """Return the pairs of a phase's clusters that came together, each cluster with the one it is most like."""
+    rows = {c: x[(result.labels == phase.id) & (result.clusters == c)] for c in phase.clusters}
+    pairs = [(separation(rows[a], rows[b]), a, b) for a, b in combinations(phase.clusters, 2)]
+    found, known = [], set(phase.clusters[:1])
+    while len(known) < len(phase.clusters):
+        gap, a, b = min(pair for pair in pairs if (pair[1] in known) != (pair[2] in known))
+        known |= {a, b}
+        same = overlap(rows[a], rows[b])
+        reason: Reason = "no gap" if gap < NO_GAP else "same sites" if same >= SAME_TIME else "interrupts"
+        found.append(Joined(phase.id, (a, b), finite(gap), same, reason))
+    return found
+
+
+def explain_phases(profile: IntervalProfile, features: Features, result: PhaseResult) -> tuple[PhaseEvidence, ...]:
+    """Say what each phase is like, and which one is most like it."""
+    members = [np.flatnonzero(result.labels == phase.id) for phase in result.phases]
+    centers = np.stack([features.x[m].mean(axis=0) for m in members])
+    alive = [phase.id for phase in result.phases if not phase.off_cpu]
+    return tuple(
+        _explain_phase(profile, features, members, centers, phase.id, [a for a in alive if a != phase.id])
+        if not phase.off_cpu
+        else _waiting(features, members[phase.id], phase.id)
+        for phase in result.phases
+    )
+
+
+def _explain_phase(
+    profile: IntervalProfile,
+    features: Features,
+    members: list[IntArray],
+    centers: FloatArray,
+    phase: int,
+    others: list[int],
+) -> PhaseEvidence:
+    """Say what one phase is like."""
+    x = features.x[members[phase]]
+    distance = np.sqrt(((x - centers[phase]) ** 2).sum(axis=1))
+    order = np.argsort(np.round(distance, 12), kind="stable")
+    usual = float(np.median(distance))
+    typical, odd = int(members[phase][order[0]]), int(members[phase][order[-1]])
+    times = float(distance[order[-1]]) / usual if usual > 0 else None
+    if not others:
+        return PhaseEvidence(phase, None, None, (), typical, odd, times)
+    nearest = min(others, key=lambda other: (round(float(((centers[other] - centers[phase]) ** 2).sum()), 12), other))
+    gap = finite(separation(x, features.x[members[nearest]]))
+    apart = _differences(profile, features, centers[phase], centers[nearest])
+    return PhaseEvidence(phase, nearest, gap, apart, typical, odd, times)
+
+
+def _waiting(features: Features, members: IntArray, phase: int) -> PhaseEvidence:
+    """Describe a phase of waiting: by its samples, since it has no functions."""
+    order = np.argsort(features.ticks[members], kind="stable")
+    return PhaseEvidence(phase, None, None, (), int(members[order[0]]), int(members[order[-1]]), None)
+
+
+def _differences(
+    profile: IntervalProfile, features: Features, here: FloatArray, there: FloatArray
+) -> tuple[Difference, ...]:
+    """Return the functions whose part differs most; chains of calls that end in the same function are one."""
+    both: dict[int, tuple[float, float]] = {}
+    for column, a, b in zip(features.columns.tolist(), here.tolist(), there.tolist(), strict=True):
+        before = both.get(column, (0.0, 0.0))
+        both[column] = (before[0] + a, before[1] + b)
+    order = sorted(both, key=lambda column: (-round(abs(both[column][0] - both[column][1]), 9), column))
+    return tuple(
+        Difference(profile.functions[column].name if column >= 0 else "[outside]", *both[column])
+        for column in order[:MOST_DIFFERENCES]
+        if abs(both[column][0] - both[column][1]) >= LEAST_DIFFERENCE
+    )
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON can hold, None for infinity."""
+    return float(value) if np.isfinite(value) and value < 1e6 else None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the run has these phases, what they are like, and for each phase why it has these sites."""
+
+    run: RunEvidence
+    phases: tuple[PhaseEvidence, ...]
+    sites: tuple[tuple[SiteEvidence, ...], ...]
+
+
+def explain(profile: IntervalProfile, result: PhaseResult) -> Explanation:
+    """Explain a result of find_phases for the same profile."""
+    features = build_features(profile, share=result.method == "robust")
+    if result.method == "paper":  # seconds become parts of an interval; all else is the same at any scale
+        features = replace(features, x=features.x / profile.metadata.interval_s)
+    phases = explain_phases(profile, features, result)
+    return Explanation(explain_run(features, result), phases, explain_sites(profile, features, result))

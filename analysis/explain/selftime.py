@@ -1,0 +1,75 @@
+"""Why these sites, where there are no call paths: who is there in the intervals of a phase, and who would be next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from incprof.analysis.features import Features
+from incprof.analysis.results import Phase, PhaseResult, Site
+from incprof.analysis.sites import Choice, activity, choose_sites
+from incprof.analysis.sites.cover import presence, sites_by_cover
+from incprof.analysis.sites.evidence import RunnerUp, SiteEvidence
+from incprof.model import IntArray, IntervalProfile
+
+
+class SelfTimeExplainer:
+    """Explains sites that were chosen by Algorithm 1 (method "paper"), or as the cheapest cover."""
+
+    def __init__(self, profile: IntervalProfile, features: Features, result: PhaseResult):
+        self._profile, self._x, self._result = profile, features.x, result
+        self._act = activity(profile, literal=result.method == "paper")
+        self._found = None if self._act.literal else presence(profile, self._act, result.labels, result.k)
+        self._there = csc_array(self._act.active if self._found is None else self._found.there)
+        self._calls = csc_array(self._act.calls)
+        self._own = csc_array(profile.self_s)
+
+    def site(self, phase: Phase, site: Site) -> SiteEvidence:
+        """Say why a phase has a site."""
+        members = np.flatnonzero(self._result.labels == phase.id)
+        there = _rows(self._there, site.index)
+        of_phase = self._result.labels[there]
+        part = np.array([(of_phase == p.id).sum() / max(p.intervals, 1) for p in self._result.phases])
+        here = there[of_phase == phase.id]
+        calls = float(self._calls[:, [site.index]].sum())
+        return SiteEvidence(
+            heartbeat=site.heartbeat,
+            function=site.function.name,
+            kind=site.kind,
+            share=float(part[phase.id]),
+            specific=float(part[phase.id] / max(part.sum(), 1e-12)),
+            intervals=len(members),
+            present=len(here),
+            called=len(np.intersect1d(here, _rows(self._calls, site.index))),
+            call_s=float(self._own[:, [site.index]].sum()) / calls if calls > 0 else None,
+            caller=None,
+            callee=None,
+            runner_up=self._runner_up(phase, site, members),
+            from_paths=False,
+        )
+
+    def _runner_up(self, phase: Phase, site: Site, members: IntArray) -> RunnerUp | None:
+        """Return the first site that would be chosen instead of one, and is none now; None when nothing would."""
+        known = {(other.index, other.kind) for other in phase.sites}
+        for choice in self._choose(phase.id, members, {(site.index, site.kind)}):
+            if (choice.function, choice.kind) not in known:
+                part = choice.covered / max(len(members), 1)
+                return RunnerUp(self._profile.functions[choice.function].name, choice.kind, part)
+        return None
+
+    def _choose(self, phase: int, members: IntArray, excluded: Set[tuple[int, str]]) -> Sequence[Choice]:
+        """Choose a phase's sites again, without some."""
+        if self._found is not None:
+            return sites_by_cover(self._act, self._found, members, phase, excluded)
+        x = self._x[members]
+        distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
+        return choose_sites(self._act, members, distance, excluded=excluded)
+
+
+def _rows(matrix: csc_array, column: int) -> IntArray:
+    """Return the intervals in which a column is not zero, ascending."""
+    part = slice(matrix.indptr[column], matrix.indptr[column + 1])
+    rows: IntArray = np.sort(matrix.indices[part][matrix.data[part] > 0])
+    return rows

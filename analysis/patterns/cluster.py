@@ -1,0 +1,190 @@
+"""Clusters of instances under DTW with single linkage, with and without the full matrix of distances.
+
+Both ways cut the same tree at the same height. All merges up to `floor` are made: that is what one instance differs
+from the next one of its region. None beyond `ceiling` is: it is a step of the alignment, on the mean, of so much of the
+range of values. Between the two the tree is cut at its largest relative gap, if that is a gap at all. Clusters are
+then the connected components of the pairs within the cut, and a pair whose components are one already, or whose lower
+bound lies beyond the ceiling, need not be measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+
+from incprof.analysis import dtw
+from incprof.analysis.dtw import Pack
+from incprof.analysis.patterns.results import PatternOptions
+from incprof.model import FloatArray, IntArray
+
+# Mean step of DTW, as a share of the range of values, within which instances are the same (the paper's 1 %).
+SAME = 0.01
+# A little more than one instance usually differs from the next is no difference, however little they scatter.
+MORE = 1.25
+CHUNK = 4096
+# What is too much is left out, so that no series takes hours: merges of components beyond the largest so many, and of
+# two large components the pairs beyond so many, spread evenly. Up to here the result is exact.
+MOST_PARTS = 128
+MOST_SIDE, MOST_PAIRS = 2048, 1 << 22
+
+
+@dataclass(frozen=True)
+class Heights:
+    """Between which distances the tree may be cut."""
+
+    floor: float
+    ceiling: float
+
+
+def clusters(packed: Pack, follows: IntArray, options: PatternOptions) -> IntArray:
+    """Return the cluster of each instance, numbered in order of their first instances, shape (q,).
+
+    Args:
+        packed: q instances.
+        follows: (c, 2) pairs of instances of which the second follows the first.
+        options: gap, ceiling, exact, threads.
+    """
+    near = dtw.distances(packed, follows[:, 0], follows[:, 1], threads=options.threads)
+    heights = heights_of(packed, near, options)
+    if len(packed) < 2:
+        return np.zeros(len(packed), dtype=np.int64)
+    if options.exact:
+        return exact_clusters(packed, heights, options)
+    forest = Forest(len(packed))
+    for (first, second), distance in zip(follows.tolist(), near.tolist(), strict=True):
+        if distance <= heights.floor:
+            forest.join(first, second)
+    return fast_clusters(packed, forest, heights, options)
+
+
+def heights_of(packed: Pack, near: FloatArray, options: PatternOptions) -> Heights:
+    """Return floor and ceiling, from the distances of instances that follow each other."""
+    inside = np.concatenate([packed[index] for index in range(len(packed))]) if len(packed) else np.zeros(1)
+    low, high = np.quantile(inside, [0.01, 0.99])
+    if not high > low:
+        low, high = inside.min(), inside.max()
+    whole = float(high - low) * float(np.median(packed.length)) if len(packed) else 0.0
+    usual = float(np.median(near)) if len(near) else 0.0
+    scatter = 1.4826 * float(np.median(np.abs(near - usual))) if len(near) else 0.0
+    floor = max(usual + 3 * scatter, MORE * usual, SAME * whole)
+    return Heights(floor, max(options.ceiling * whole, floor))
+
+
+def cut_of(merges: FloatArray, heights: Heights, gap: float) -> float:
+    """Return the height of the last merge that is made; merges: heights of all merges, in any order."""
+    between = np.sort(merges[(merges > heights.floor) & (merges <= heights.ceiling)])
+    if not len(between):
+        return heights.floor
+    steps = np.concatenate([[heights.floor], between])
+    ratios = np.divide(between, steps[:-1], out=np.full(len(between), np.inf), where=steps[:-1] > 0)
+    largest = int(ratios.argmax())
+    return float(steps[largest]) if ratios[largest] >= gap else float(between[-1])
+
+
+def exact_clusters(packed: Pack, heights: Heights, options: PatternOptions) -> IntArray:
+    """Cut the dendrogram of all distances."""
+    tree = linkage(dtw.matrix(packed, threads=options.threads), method="single")
+    return numbered(fcluster(tree, cut_of(tree[:, 2], heights, options.gap), criterion="distance"))
+
+
+def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: PatternOptions) -> IntArray:
+    """Do the same with the merges that matter: those between components within the floor, up to the ceiling."""
+    _join_by_middles(packed, forest, heights.floor, options)
+    parts = _largest_first(forest)[:MOST_PARTS]
+    merges: list[tuple[float, int, int]] = []
+    for one in range(len(parts)):
+        for other in range(one + 1, len(parts)):
+            least = _least(packed, parts[one], parts[other], heights.ceiling, options)
+            if least <= heights.ceiling:
+                merges.append((least, one, other))
+    tree = Forest(len(parts))
+    made = [merge for merge in sorted(merges) if tree.join(merge[1], merge[2])]
+    cut = cut_of(np.array([height for height, _, _ in made]), heights, options.gap)
+    for height, one, other in made:
+        if height <= cut:
+            forest.join(int(parts[one][0]), int(parts[other][0]))
+    return numbered(np.array([forest.root(index) for index in range(len(packed))]))
+
+
+def _largest_first(forest: Forest) -> list[IntArray]:
+    """Return the components, those of equal size in order of time."""
+    return sorted(forest.components(), key=lambda part: (-len(part), part[0]))
+
+
+def _join_by_middles(packed: Pack, forest: Forest, floor: float, options: PatternOptions) -> None:
+    """Join components whose middle instances lie within the floor: the largest left with all others, until none is."""
+    parts = _largest_first(forest)
+    for _ in range(MOST_PARTS):
+        if len(parts) < 2:
+            break
+        middle = np.array([part[len(part) // 2] for part in parts])
+        left, right = np.full(len(parts) - 1, middle[0]), middle[1:]
+        close = dtw.distances(packed, left, right, limit=floor, threads=options.threads) <= floor
+        for member in right[close].tolist():
+            forest.join(int(middle[0]), member)
+        parts = [part for part, joined in zip(parts[1:], close.tolist(), strict=True) if not joined]
+
+
+def _least(packed: Pack, one: IntArray, other: IntArray, ceiling: float, options: PatternOptions) -> float:
+    """Return the least distance between two components, or inf if that is beyond the ceiling."""
+    one, other = _at_most(one, MOST_PAIRS // min(len(other), MOST_SIDE)), _at_most(other, MOST_SIDE)
+    left, right = np.repeat(one, len(other)), np.tile(other, len(one))
+    bound = dtw.bounds(packed, left, right)
+    order = np.argsort(bound, kind="stable")
+    least, found = ceiling, np.inf
+    at, size = 0, 64
+    while at < len(order):
+        chosen = order[at : at + size]
+        chosen = chosen[bound[chosen] <= least]
+        if not len(chosen):
+            break
+        distances = dtw.distances(packed, left[chosen], right[chosen], limit=least, threads=options.threads)
+        found = min(found, float(distances.min()))
+        least = min(least, found)
+        at, size = at + size, min(size * 4, CHUNK)
+    return found if found <= ceiling else np.inf
+
+
+def _at_most(members: IntArray, most: int) -> IntArray:
+    """Return the members, or so many of them, spread evenly."""
+    if len(members) <= most:
+        return members
+    return members[np.linspace(0, len(members) - 1, most).round().astype(np.int64)]
+
+
+class Forest:
+    """Disjoint sets of 0 .. n-1, of which the least member is the root."""
+
+    def __init__(self, size: int):
+        self.parent = list(range(size))
+
+    def root(self, index: int) -> int:
+        """Return the least member of the set that holds `index`."""
+        parent = self.parent
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    def join(self, one: int, other: int) -> bool:
+        """Make two sets one; False if they were."""
+        first, second = self.root(one), self.root(other)
+        self.parent[max(first, second)] = min(first, second)
+        return first != second
+
+    def components(self) -> list[IntArray]:
+        """Return the members of each set, in order of their least."""
+        roots = np.array([self.root(index) for index in range(len(self.parent))], dtype=np.int64)
+        order = np.argsort(roots, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(roots[order])) + 1) if len(order) else []
+
+
+def numbered(labels: IntArray) -> IntArray:
+    """Number labels in order of their first appearance."""
+    _, first, of = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    numbers: IntArray = rank[of]
+    return numbers

@@ -1,0 +1,96 @@
+"""Detection: a window slides over the series; where its right half equals its shifted copy, the shift is a period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import fft
+
+from incprof.analysis._native import ffi, native
+from incprof.analysis.dtw import doubles
+from incprof.analysis.patterns.plain import Limit, base_period, carriers, is_close, lags
+from incprof.analysis.patterns.results import PatternOptions
+from incprof.model import FloatArray, IntArray
+
+# From here on the Fourier transform is faster than the definition.
+BY_FFT = 1024
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The instances that a window of L found, in order: where each begins and how long it is, both (q,)."""
+
+    window: int
+    starts: IntArray
+    periods: IntArray
+
+
+def noise_level(x: FloatArray) -> float:
+    """Return the standard deviation of white noise in x, from its second differences; 0 for fewer than 3 samples."""
+    if len(x) < 3:
+        return 0.0
+    second = np.abs(x[2:] - 2 * x[1:-1] + x[:-2])
+    return float(1.4826 * np.median(second) / np.sqrt(6))
+
+
+def scan(x: FloatArray, window: int, options: PatternOptions, noise: float) -> Scan:
+    """Slide a window of 2 * `window` samples over x (contiguous float64).
+
+    A periodic window gives floor(L / period) instances, of which those count that are close by themselves.
+    """
+    closeness = ffi.new("struct incprof_closeness *", (noise, options.theta or 0.0, options.depth, options.shortest))
+    slide = options.slide or max(window // 2, 1)
+    if options.exact or (window >= BY_FFT and options.metric == "l2"):
+        return _scan_here(x, window, slide, options, noise, closeness)
+    most = len(x) // options.shortest + 1
+    starts, periods = np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
+    found = native().incprof_scan(
+        doubles(x), len(x), window, slide, int(options.metric == "l1"), closeness,
+        ffi.from_buffer("int64_t[]", starts), ffi.from_buffer("int64_t[]", periods),
+    )  # fmt: skip
+    if found < 0:
+        raise MemoryError("no memory for the sliding window")
+    return Scan(window, starts[:found].copy(), periods[:found].copy())
+
+
+def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, noise: float, closeness: Any) -> Scan:
+    """Return the same with the distances of each window by the definition, or by FFT."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at + 2 * window <= len(x):
+        inside = x[at : at + 2 * window]
+        if options.exact:
+            f = lags(inside, options.metric)
+            period, limit = base_period(f, carriers(inside[window:]), noise, options)
+        else:
+            period, limit = _base_period(lags_fft(inside), inside[window:], closeness)
+        for start in range(at + window, at + window + window // period * period, period) if period else ():
+            if is_close(x, start, period, window, limit, options.metric):
+                found.append((start, period))
+        at += window // period * period if period else slide
+    starts, periods = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return Scan(window, np.ascontiguousarray(starts), np.ascontiguousarray(periods))
+
+
+def _base_period(f: FloatArray, right: FloatArray, closeness: Any) -> tuple[int, Limit]:
+    """Return the base period of a window, 0 for none, and what was close, by the Euclidean distance."""
+    limit = ffi.new("struct incprof_limit *")
+    spread = native().incprof_carriers(doubles(right), len(right))
+    period = native().incprof_base_period(doubles(f), len(f), spread, 0, closeness, doubles(np.empty(len(f))), limit)
+    return int(period), Limit(limit.distance, limit.share)
+
+
+def lags_fft(inside: FloatArray) -> FloatArray:
+    """Return the same for the Euclidean distance in O(L log L): |a - b|^2 = |a|^2 + |b|^2 - 2 ab."""
+    half = len(inside) // 2
+    centred = inside - inside.mean()
+    size = fft.next_fast_len(2 * half, real=True)
+    whole = fft.rfft(centred, size)
+    right = fft.rfft(centred[half:], size)
+    products = fft.irfft(whole * np.conj(right), size)[:half][::-1]
+    energy = np.concatenate([[0.0], np.cumsum(centred * centred)])
+    shifted = (energy[half : 2 * half] - energy[:half])[::-1]
+    own = energy[2 * half] - energy[half]
+    return np.asarray(np.sqrt(np.maximum(own + shifted - 2 * products, 0.0)))

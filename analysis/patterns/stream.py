@@ -1,0 +1,121 @@
+"""Patterns of a series that is still being written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from incprof.analysis import dtw
+from incprof.analysis.patterns import find_patterns, regions_of
+from incprof.analysis.patterns.average import fast_step
+from incprof.analysis.patterns.results import Pattern, PatternOptions, Patterns
+from incprof.model import FloatArray, IntArray
+
+# The first search, and how much longer the series has to be for the next one: so all searches together take a few
+# times what the last one takes.
+FIRST, GROWTH = 1024, 1.5
+# Ten minutes at 5 ms, from which the paper found patterns to stand for the whole run.
+MEMORY = 120_000
+
+
+class PatternStream:
+    """Finds patterns as samples arrive.
+
+    Everything is searched anew whenever the series has become half as long again, up to the last `memory` samples.
+    Between searches, and only for what is new, instances of the known patterns are followed on from the last one, and
+    each joins the average of its pattern. Owns a copy of the samples it remembers.
+    """
+
+    def __init__(self, options: PatternOptions | None = None, *, memory: int = MEMORY):
+        self.options = options or PatternOptions()
+        self.memory = memory
+        self.result = Patterns(0, 0, (), 0.0, 0.0, 0.0, 0.0, 0.0, (), self.options)
+        self.samples = 0
+        self._kept: FloatArray = np.zeros(0)
+        self._next_search = FIRST
+        self._seen = 0
+
+    def feed(self, values: FloatArray) -> bool:
+        """Take new samples, shape (n,), finite; say whether `result` has changed.
+
+        Raises:
+            ValueError: a value is not finite; nothing of `values` has been taken.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError("expected finite values in one dimension")
+        self._kept = np.concatenate([self._kept, values])[-self.memory :]
+        self.samples += len(values)
+        if self.samples >= self._next_search:
+            self.search()
+            return True
+        return self._follow_all()
+
+    def search(self) -> Patterns:
+        """Search everything that is remembered, now. Positions in the result count from the first sample of all."""
+        found = find_patterns(self._kept, self.options)
+        first = self.samples - len(self._kept)
+        moved = tuple(_moved(pattern, first) for pattern in found.patterns)
+        self.result = replace(found, samples=self.samples, patterns=moved)
+        self._next_search = max(int(GROWTH * self.samples), FIRST)
+        if self.samples >= self.memory:
+            self._next_search = self.samples + self.memory // 2
+        self._seen = max((int(pattern.instances[-1, 1]) for pattern in moved), default=self.samples)
+        return self.result
+
+    def _follow_all(self) -> bool:
+        """Add the instances that have been completed since, where a pattern goes on; say whether there are any."""
+        patterns = list(self.result.patterns)
+        changed = False
+        for number, pattern in enumerate(patterns):
+            following = self._following(pattern)
+            if len(following):
+                patterns[number] = self._joined(pattern, following)
+                self._seen = int(following[-1, 1])
+                changed = True
+        shared = tuple(self._shared(pattern) for pattern in patterns)
+        self.result = replace(self.result, samples=self.samples, patterns=shared)
+        return changed
+
+    def _following(self, pattern: Pattern) -> IntArray:
+        """Return the instances of a pattern that follow its last one, if that is where the series was left, (q, 2)."""
+        first, start = self.samples - len(self._kept), int(pattern.instances[-1, 1])
+        room = (self.samples - start) // pattern.length
+        if start != self._seen or start < first or room < 1:
+            return np.zeros((0, 2), dtype=np.int64)
+        starts = start + pattern.length * np.arange(room)
+        pieces = (self._kept[at - first : at - first + pattern.length] for at in starts.tolist())
+        packed = dtw.pack([pattern.values, *pieces])
+        zeros = np.zeros(room, dtype=np.int64)
+        distances = dtw.distances(packed, zeros, np.arange(1, room + 1), squared=True, threads=self.options.threads)
+        like = distances <= _usual_distance(pattern)
+        count = room if like.all() else int(like.argmin())
+        return np.column_stack([starts, starts + pattern.length])[:count]
+
+    def _joined(self, pattern: Pattern, following: IntArray) -> Pattern:
+        """Return a pattern with more instances in its average, its regions and its WGSS."""
+        packed = dtw.slices(self._kept, following - (self.samples - len(self._kept)))
+        refined, distances = fast_step(packed, pattern.values, self.options.threads)
+        weight = len(following) / (len(pattern.instances) + len(following))
+        values = pattern.values + weight * (refined - pattern.values)
+        instances = np.concatenate([pattern.instances, following])
+        total = pattern.wgss + float(distances.sum())
+        return replace(pattern, values=values, instances=instances, regions=regions_of(instances)[0], wgss=total)
+
+    def _shared(self, pattern: Pattern) -> Pattern:
+        """Return a pattern with its share of what has arrived by now."""
+        covered = float((pattern.instances[:, 1] - pattern.instances[:, 0]).sum())
+        remembered = min(self.samples, self.memory)
+        return replace(pattern, share=min(covered / remembered, 1.0))
+
+
+def _usual_distance(pattern: Pattern) -> float:
+    """Return the DTW2 up to which a piece is an instance: a few times what instances have on the mean."""
+    spread = float(((pattern.values - pattern.values.mean()) ** 2).sum())
+    return min(4 * pattern.wgss_per_instance + 1e-9 * spread, 0.25 * spread + pattern.wgss_per_instance)
+
+
+def _moved(pattern: Pattern, by: int) -> Pattern:
+    """Return a pattern whose positions count from elsewhere."""
+    return replace(pattern, instances=pattern.instances + by, regions=pattern.regions + by)

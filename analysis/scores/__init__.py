@@ -1,0 +1,103 @@
+"""How well the phases that were found agree with the true ones, interval by interval.
+
+Labels are phase ids from 0; -1 is a transition in the truth, and an unassigned interval in an answer. The numbers of
+the phases do not matter, only which intervals share one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, v_measure_score
+
+from incprof.analysis.scores.boundaries import boundary_f1, hausdorff
+from incprof.model import IntArray
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """Scores of the labels of a run; 1 is perfect, hausdorff (in intervals) excepted.
+
+    ari, ami, v_measure: over the intervals that are one phase in truth; unassigned ones count as a group of their own.
+    coverage: part of those intervals that has a phase. transitions: part of the others that was handled well, None
+    where there are none. boundary_f1: changes of phase found within one interval. hausdorff: the worst distance of a
+    change, true or found, to the nearest of the other kind; None where one side has none.
+    """
+
+    ari: float
+    ami: float
+    v_measure: float
+    coverage: float
+    transitions: float | None
+    boundary_f1: float
+    hausdorff: float | None
+
+
+def score_labels(truth: IntArray, found: IntArray) -> LabelScores:
+    """Compare labels, both of shape (n,).
+
+    Raises:
+        ValueError: their lengths differ.
+    """
+    if len(truth) != len(found):
+        raise ValueError(f"{len(truth)} true labels, {len(found)} found ones")
+    return LabelScores(
+        adjusted_rand(truth, found),
+        adjusted_mutual_information(truth, found),
+        v_measure(truth, found),
+        coverage(truth, found),
+        transition_score(truth, found),
+        boundary_f1(truth, found),
+        hausdorff(truth, found),
+    )
+
+
+def adjusted_rand(truth: IntArray, found: IntArray) -> float:
+    """Return the adjusted Rand index over the intervals that the truth assigns (labels >= 0); 1 where it assigns none.
+
+    In a run of one phase this is 1 or 0: any interval that is not in the same phase as the others is as bad as many.
+    """
+    keep = truth >= 0
+    return float(adjusted_rand_score(truth[keep], found[keep]))
+
+
+def adjusted_mutual_information(truth: IntArray, found: IntArray) -> float:
+    """Return the adjusted mutual information over the intervals that the truth assigns (labels >= 0)."""
+    keep = truth >= 0
+    return float(adjusted_mutual_info_score(truth[keep], found[keep]))
+
+
+def v_measure(truth: IntArray, found: IntArray) -> float:
+    """Return the harmonic mean of homogeneity and completeness over the intervals that the truth assigns."""
+    keep = truth >= 0
+    return float(v_measure_score(truth[keep], found[keep]))
+
+
+def coverage(truth: IntArray, found: IntArray) -> float:
+    """Return the part of the intervals with a true phase that were given one; 1 where there are none."""
+    keep = truth >= 0
+    return float((found[keep] >= 0).mean()) if keep.any() else 1.0
+
+
+def transition_score(truth: IntArray, found: IntArray) -> float | None:
+    """Return the part of the true transitions that founded no phase of their own; None where there are none.
+
+    Such an interval is left unassigned, or has the label of the nearest interval before or after it that is one phase
+    in truth: either is a fair answer.
+    """
+    n = len(truth)
+    pure = truth >= 0
+    if pure.all():
+        return None
+    position = np.arange(n)
+    before = np.maximum.accumulate(np.where(pure, position, -1))
+    after = np.minimum.accumulate(np.where(pure, position, n)[::-1])[::-1]
+    padded = np.append(found, -1)  # position -1 and position n: nothing there, hence unassigned
+    good = (found < 0) | (found == padded[before]) | (found == padded[after])
+    return float(good[~pure].mean())
+
+
+def k_is_right(found: int, allowed: tuple[int, ...]) -> bool:
+    """Tell whether a number of phases is among those that are right for a run."""
+    return found in allowed

@@ -1,0 +1,86 @@
+"""The sites of all phases: from the tree of calls where the recording has one, else by Algorithm 1 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.features import Features
+from incprof.analysis.sites import NONE, Choice, activity, choose_sites
+from incprof.analysis.sites.cover import presence, sites_by_cover
+from incprof.analysis.sites.tree import by_phase, call_tree, sites_of_phase
+from incprof.analysis.waits import usual_time, who_was_called
+from incprof.model import IntArray, IntervalProfile
+
+
+class SiteChooser:
+    """Chooses sites of a profile.
+
+    literal: as the paper does. Otherwise by the tree of calls, and without call paths (gmon directories) by the paper's
+    algorithm with the repairs that it needs.
+    """
+
+    def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool):
+        self._profile, self._x = profile, features.x
+        self._act = activity(profile, literal=literal)
+        self._tree = call_tree(profile) if features.by_path else None
+
+    def of_all(
+        self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE
+    ) -> Sequence[Sequence[Choice]]:
+        """Choose the sites of every phase; waiting has none.
+
+        Args:
+            labels: (n,) phase ids from 0, -1 for none.
+            off_cpu: the phase in which the program waits, if there is one.
+            excluded: (function, kind) of sites that cannot be had.
+        """
+        k = int(labels.max(initial=-1)) + 1
+        if self._tree is None:
+            return self._without_paths(labels, k, off_cpu, excluded)
+        busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
+        found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
+        chosen = [
+            [
+                Choice(site.function, site.kind, site.share * int(intervals[p]))
+                for site in sites_of_phase(found, p, excluded)
+            ]
+            for p in range(k)
+        ]
+        # A phase without a tick waits, and is known by its calls.
+        silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
+        for p in silent:
+            called = who_was_called(self._profile, np.flatnonzero(labels == p))
+            body = [(f, part) for f, part in called if (f, "body") not in excluded]
+            chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
+        return chosen
+
+    def alone(self, members: IntArray) -> frozenset[int]:
+        """Return the functions of the sites that some intervals (ascending) would get without any others."""
+        if self._tree is None:
+            return frozenset(choice.function for choice in self._by_self_time(members))
+        labels = np.full(len(self._x), -1, dtype=np.int64)
+        labels[members] = 0
+        return frozenset(site.function for site in sites_of_phase(by_phase(self._tree, labels, 1), 0))
+
+    def _without_paths(
+        self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
+    ) -> Sequence[Sequence[Choice]]:
+        """Choose the sites of every phase literally as the paper does, or by the cheapest cover."""
+        members = [np.flatnonzero(labels == p) for p in range(k)]
+        if self._act.literal:
+            return [[] if p == off_cpu else self._by_self_time(members[p], excluded) for p in range(k)]
+        found = presence(self._profile, self._act, labels, k)
+        return [[] if p == off_cpu else sites_by_cover(self._act, found, members[p], p, excluded) for p in range(k)]
+
+    def calls(self, intervals: IntArray) -> csr_array | None:
+        """Return what is called in some intervals (m,), sparse (m, f), see usual_time; None without call paths."""
+        return None if self._tree is None else csr_array(usual_time(self._profile)[intervals])
+
+    def _by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
+        """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""
+        x = self._x[members]
+        distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
+        return choose_sites(self._act, members, distance, excluded=excluded)

@@ -1,0 +1,52 @@
+"""Where in the iteration a step comes that is called in each m-th iteration only, from the samples around it.
+
+What was sampled last before the rare step, and first after it, tells between which two of the others it comes. m steps
+in their order, r visits of the rare step.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.steps.order import STRAY, SURE, WEIGHT
+from incprof.model import FloatArray, IntArray
+
+
+def place_of(
+    share: FloatArray, before: IntArray, lag_before: FloatArray, after: IntArray, lag_after: FloatArray
+) -> int | None:
+    """Return how many of the m steps come before the rare one (1 to m), None where the samples do not tell.
+
+    share: (m,) part of an iteration that each step takes, in their order. before, after: (r,) the steps sampled around
+    each visit, as places in the order; -1 for none of these. lag_before, lag_after: (r,) time to the neighbouring
+    sample inside the rare step, in iterations.
+    """
+    part = share / share.sum()
+    edges = np.concatenate([[0.0], np.cumsum(part)])
+    seen = np.zeros(len(part))
+    for place in range(len(part)):
+        border = edges[place + 1]
+        seen[place] = _side(part, edges, border, before, lag_before, -1) + _side(
+            part, edges, border, after, lag_after, 1
+        )
+    probability = np.exp(WEIGHT * (seen - seen.max()))
+    best = int(np.argmax(probability))
+    return best + 1 if probability[best] >= SURE * probability.sum() else None
+
+
+def _side(part: FloatArray, edges: FloatArray, border: float, steps: IntArray, lag: FloatArray, sign: int) -> float:
+    """Return the log likelihood of the neighbours on one side, if the rare step is at this border of an iteration.
+
+    A neighbour lies anywhere within its lag of the border: the rest of it is spent in the rare step.
+    """
+    total = 0.0
+    for step, reach in zip(steps.tolist(), np.minimum(lag, 1.0).tolist(), strict=True):
+        if step < 0 or reach <= 0:
+            continue
+        low, high = (border - reach, border) if sign < 0 else (border, border + reach)
+        # The iteration before and the one after follow without a gap.
+        common = sum(
+            max(0.0, min(high, edges[step + 1] + turn) - max(low, edges[step] + turn)) for turn in (-1.0, 0.0, 1.0)
+        )
+        total += float(np.log((1 - STRAY) * common / reach + STRAY * part[step]))
+    return total

@@ -1,0 +1,135 @@
+"""The samples of a phase as a story of its steps: which step each was in, on the threads that run the driver.
+
+c chains, m steps, s samples of the phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.chains import Chains
+from incprof.analysis.steps.order import Pairs
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+# A thread runs the driver if it has this part of the samples that the busiest one has below it.
+BUSY = 0.1
+# Iterations that the length of one is taken from, on each side.
+AROUND = 16
+# Ticks that a sample may come late without the thread having waited.
+LATE = 0.6
+
+
+@dataclass(frozen=True)
+class Story:
+    """Samples in order of thread and time, all shape (s,).
+
+    step: from 0, or -1 for none. stretch: it differs where thread or stretch of the phase do. interval: in which.
+    """
+
+    step: IntArray
+    time_s: FloatArray
+    weight: IntArray
+    stretch: IntArray
+    interval: IntArray
+
+
+def step_of_chains(chains: Chains, steps: Sequence[int]) -> IntArray:
+    """Return for each chain the step that it belongs to, shape (c,), -1 for none. steps: chains, none below another."""
+    of_chain = np.full(len(chains.parent), -1, dtype=np.int64)
+    of_chain[list(steps)] = np.arange(len(steps))
+    parent, out = chains.parent.tolist(), of_chain.tolist()
+    for chain in range(1, len(out)):
+        if out[chain] < 0:
+            out[chain] = out[parent[chain]]
+    return np.array(out, dtype=np.int64)
+
+
+def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray) -> IntArray:
+    """Return the threads that run the driver's loop: the first one if it does, else all that do.
+
+    Workers of a parallel region have its caller's path, down from main: they help with a step. Threads with loops of
+    their own do not have the program's first thread among them.
+
+    use: samples of the phase. step: (s,) that of each.
+    """
+    inside = step >= 0
+    thread, weight = profile.samples.thread[use][inside], profile.samples.weight[use][inside]
+    number, place = np.unique(thread, return_inverse=True)
+    if not len(number):
+        return number
+    ticks = np.bincount(place, weights=weight)
+    busy = number[ticks >= BUSY * ticks.max()]
+    return np.asarray(busy[:1] if busy[0] == 0 else busy, dtype=np.int64)
+
+
+def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: IntArray) -> Story:
+    """Return the samples of some threads. use, step: see driving_threads; `use` is ascending."""
+    samples = profile.samples
+    mine = np.isin(samples.thread[use], threads)
+    use, step = use[mine], step[mine]
+    order = np.lexsort((use, samples.thread[use]))
+    use, step = use[order], step[order]
+    interval = profile.interval_of_samples()[use]
+    new = (np.diff(samples.thread[use], prepend=-1) != 0) | (np.diff(interval, prepend=0) > 1)
+    return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval)
+
+
+def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int) -> Pairs:
+    """Return neighbouring samples, their distance in iterations.
+
+    All is reckoned in CPU time: a thread that has to wait for its processor does not go on in its iteration.
+
+    Args:
+        story: samples.
+        calls: (n,) iterations that began in each interval, of all lanes.
+        rate_hz: ticks per second of CPU time.
+        lanes: threads that run the loop.
+    """
+    busy = np.bincount(story.interval, weights=story.weight, minlength=len(calls)) / rate_hz
+    # Of intervals of other phases nothing is known here.
+    length, error = _iteration_s(busy / lanes, np.where(busy > 0, calls, 0) / lanes)
+    together = (np.diff(story.stretch) == 0) & (story.step[:-1] >= 0) & (story.step[1:] >= 0)
+    at = np.flatnonzero(together)
+    wall, used = np.diff(story.time_s)[at], story.weight[at + 1] / rate_hz
+    # Ticks come late by up to one of the kernel's, which the clock on the wall knows better, if the thread was running.
+    ran = np.abs(wall - used) <= LATE / rate_hz
+    near = story.interval[at]
+    lag, late = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, LATE / 2 / rate_hz) / length[near]
+    known = np.isfinite(lag) & (length[near] > 0)
+    error = lag * error[near] + late
+    return Pairs(story.step[at][known], story.step[at + 1][known], lag[known], error[known])
+
+
+def visits_of(story: Story, step: int) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Return what was sampled around each visit of a step: the step before, seconds to it, the step after, and seconds.
+
+    A step is -1 where there is no sample beside the visit.
+    """
+    inside = story.step == step
+    first = np.flatnonzero(inside & ~np.concatenate([[False], inside[:-1]]))
+    last = np.flatnonzero(inside & ~np.concatenate([inside[1:], [False]]))
+    back, ahead = np.maximum(first - 1, 0), np.minimum(last + 1, len(inside) - 1)
+    has_back = (back < first) & (story.stretch[back] == story.stretch[first])
+    has_ahead = (ahead > last) & (story.stretch[ahead] == story.stretch[last])
+    before = np.where(has_back, story.step[back], -1)
+    after = np.where(has_ahead, story.step[ahead], -1)
+    gap_before, gap_after = story.time_s[first] - story.time_s[back], story.time_s[ahead] - story.time_s[last]
+    return before, gap_before, after, gap_after
+
+
+def _iteration_s(busy_s: FloatArray, calls: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the length of an iteration near each interval, (n,), and its relative error; infinite where unknown."""
+    n = len(calls)
+    total, time = np.concatenate([[0.0], np.cumsum(calls)]), np.concatenate([[0.0], np.cumsum(busy_s)])
+    low = np.maximum(np.searchsorted(total, total[:-1] - AROUND, side="right") - 1, 0)
+    high = np.minimum(np.searchsorted(total, total[1:] + AROUND, side="left"), n)
+    count = total[high] - total[low]
+    length = np.where(count > 0, (time[high] - time[low]) / np.maximum(count, 1), np.inf)
+    here = busy_s / np.maximum(calls, 1e-9)
+    # Counts are whole; and where the loop stands still for a while, its neighbours tell little of it.
+    ratio = here / np.where(length > 0, length, np.inf)
+    drift = np.where(calls > 0, np.abs(ratio - 1) - 1 / np.maximum(calls, 1), 1.0)
+    return length, 1 / np.maximum(count, 1) + np.clip(drift, 0.0, 1.0)
