@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import time
@@ -185,8 +186,17 @@ def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
 
 def _draw(session: Session, live: Live) -> None:
     """Draw a frame that fills the screen as it is now."""
-    columns, rows = shutil.get_terminal_size((80, 24))
+    columns, rows = _size()
     live.update(Group(*_lines(session, columns, max(rows, 6))), refresh=True)
+
+
+def _size() -> tuple[int, int]:
+    """Return the columns and rows of the screen now: an exported COLUMNS is what it had when the shell said so."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        size = shutil.get_terminal_size((80, 24))
+    return size.columns, size.lines
 
 
 def _lines(session: Session, width: int, height: int | None) -> list[Text]:
@@ -207,7 +217,8 @@ def _print(session: Session, out: TextIO) -> None:
 def _console(out: TextIO, width: int | None) -> Console:
     """Return what draws, with colours where they are wanted."""
     colour = wants_colour()
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     return Console(
-        file=out, width=width, no_color=not colour, highlight=False, emoji=False, markup=False, legacy_windows=False,
-        color_system=("256" if colour else None),
+        _environ=environment, file=out, width=width, no_color=not colour, highlight=False, emoji=False, markup=False,
+        legacy_windows=False, color_system=("256" if colour else None),
     )  # fmt: skip

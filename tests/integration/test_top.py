@@ -203,7 +203,8 @@ def test_the_screen_is_restored_when_it_fails(tmp_path):
 
 
 def test_a_new_size_is_drawn_at_once(running):
-    terminal = Terminal(running, "--every", "3600")
+    # A size in the environment is that of the shell's screen when it was exported.
+    terminal = Terminal(running, "--every", "3600", COLUMNS="80", LINES="24")
     terminal.until(rb"Self time by function")
     terminal.resize(60, 200)
     terminal.process.send_signal(signal.SIGWINCH)
