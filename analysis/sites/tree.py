@@ -27,6 +27,8 @@ MOST = 0.6
 SHORTEST_S = 10e-6
 # Sites that hold less than this of the phase do not stand for it.
 HALF = 0.5
+# One that does not tell the phase well, but holds this much of it, stands for it alone.
+NEARLY_ALL = 0.9
 # A function whose part in a phase is hardly more than its part in the others says nothing about the phase.
 TELLING = 1.2
 # A function that several others call may have less than MIN_SHARE below each of them.
@@ -143,7 +145,9 @@ def sites_of_phase(found: PhaseTree, phase: int, excluded: Set[tuple[int, str]] 
         share[key] = share.get(key, 0.0) + site.share
     large = [TreeSite(*key, part) for key, part in share.items() if part >= MIN_SHARE]
     if sum(site.share for site in large) < HALF:
-        large += walk.least_bad({site.function for site in large})
+        stand_in = walk.least_bad({site.function for site in large})
+        # What holds nearly all of the phase holds the small ones too, which are too small to tell it.
+        large = stand_in if stand_in and stand_in[0].share >= NEARLY_ALL else large + stand_in
     return sorted(large, key=lambda site: (-round(site.share, 9), site.function))
 
 
