@@ -313,7 +313,9 @@ PIECES = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join), st.booleans(), st.booleans())
 def test_what_goes_into_any_text_comes_out_again(text: str, cpp: bool, bom: bool) -> None:
-    data = strip_c((b"\xef\xbb\xbf" if bom else b"") + text.encode("latin-1"))
+    data = (b"\xef\xbb\xbf" if bom else b"") + text.encode("latin-1")
+    while (less := strip_c(data)) != data:  # what is left of nonsense may look like ours
+        data = less
     file = parse_c("x", data, cpp=cpp)
     beats = everywhere(file)
     has_main = any(function.is_main for function in file.functions)
