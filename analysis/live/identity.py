@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from incprof.analysis.live.mixes import Mix
 from incprof.analysis.live.model import PhaseModel
@@ -23,6 +22,8 @@ def identities(before: IntArray, after: IntArray, rows: list[Mix], model: PhaseM
         model: the phases so far; one that has no interval here may be back.
         following: the next id that nobody has had.
     """
+    from scipy.optimize import linear_sum_assignment  # here: a live view begins without it, beside somebody's job
+
     k = int(after.max(initial=-1)) + 1
     old = np.unique(before[before >= 0])
     common = np.array([[np.count_nonzero((before == i) & (after == j)) for j in range(k)] for i in old.tolist()])
