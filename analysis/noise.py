@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.model import BoolArray, FloatArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 MAX_LAG = 8
 ENOUGH_TICKS = 50.0
@@ -83,6 +83,20 @@ def overdispersion(x: FloatArray, ticks: FloatArray) -> float:
         expected = (noise[lag:] + noise[:-lag]) * np.minimum(scale[lag:], scale[:-lag])
         best = min(best, float(np.quantile(distance / expected, 0.25)))
     return max(best, 1.0) if np.isfinite(best) else 1.0
+
+
+def usual_scatter(x: FloatArray, labels: IntArray, ticks: FloatArray) -> float | None:
+    """Return how many times as far as tick counting explains an interval usually is from the mean of its phase.
+
+    The median, which a step that comes rarely does not move. labels: (n,), -1 is no phase. None where there is none.
+    """
+    known = labels >= 0
+    if not known.any():
+        return None
+    values, phase = np.unique(labels[known], return_inverse=True)
+    centers = np.stack([x[labels == value].mean(axis=0) for value in values.tolist()])[phase]
+    expected = sampling_noise(centers, ticks[known]) * chi2_quantile(effective_dimensions(centers), 0.0)
+    return float(np.median(((x[known] - centers) ** 2).sum(axis=1) / expected))
 
 
 def transitions(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, limit: float = 0.2) -> BoolArray:

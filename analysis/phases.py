@@ -21,7 +21,7 @@ from incprof.analysis.features import Features, build_features
 from incprof.analysis.judge import Judgement, judge
 from incprof.analysis.kmeans import MAX_K, MOST_K, Fit, by_first_appearance, fit_range
 from incprof.analysis.merge import merge_clusters
-from incprof.analysis.noise import overdispersion, sampling_noise, transitions
+from incprof.analysis.noise import overdispersion, sampling_noise, transitions, usual_scatter
 from incprof.analysis.results import PhaseResult
 from incprof.analysis.segments import pooled
 from incprof.analysis.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette
@@ -50,6 +50,7 @@ class _Clustering:
     judgement: Judgement
     dispersion: float
     off_cpu: int | None
+    scatter: float | None = None
 
 
 def find_phases(
@@ -94,6 +95,7 @@ def find_phases(
         phases=phases,
         dispersion=found.dispersion,
         features=len(features.columns),
+        scatter=found.scatter,
         warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
     )
 
@@ -175,7 +177,8 @@ def _cluster_robust(
     merged = labels
     if k is None:
         merged = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]), chooser.calls(keep))
-    return _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
+    found = _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
+    return replace(found, scatter=usual_scatter(x, merged, ticks))
 
 
 def _one_phase_each(

@@ -123,6 +123,7 @@ class PhaseResult:
     choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified, cluster ids are
     before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
+    scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
     beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
     """
@@ -140,6 +141,7 @@ class PhaseResult:
     dispersion: float
     features: int
     warnings: tuple[str, ...] = ()
+    scatter: float | None = None
     k_again: float | None = None
     beats_pct: float | None = None
 

@@ -14,12 +14,6 @@ ENOUGH = 4
 Verdict = Literal["phases", "steady", "no_distinct_phases", "too_few_intervals", "asked"]
 
 
-def scatter(result: PhaseResult) -> float | None:
-    """Return the scatter of intervals around their clusters over what counting ticks explains; None where unknown."""
-    ratio = next((score.noise_ratio for score in result.scores if score.k == result.k_clusters), None)
-    return None if ratio is None else result.dispersion * ratio
-
-
 def verdict(result: PhaseResult) -> Verdict:
     """Say what kind of answer this is.
 
@@ -32,5 +26,4 @@ def verdict(result: PhaseResult) -> Verdict:
         return "asked"
     if len(result.labels) < ENOUGH:
         return "too_few_intervals"
-    found = scatter(result)
-    return "no_distinct_phases" if found is not None and found > STEADY else "steady"
+    return "no_distinct_phases" if result.scatter is not None and result.scatter > STEADY else "steady"

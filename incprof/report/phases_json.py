@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from incprof.analysis.results import KScore, Phase, PhaseResult, RunSummary
-from incprof.analysis.verdict import scatter, verdict
+from incprof.analysis.verdict import verdict
 from incprof.report.run_json import rounded, run_json
 
 SCHEMA = "incprof.phases/1"
@@ -34,7 +34,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "rule": result.rule,
         "votes": result.votes,
         "verdict": verdict(result),
-        "scatter": rounded(scatter(result)),
+        "scatter": rounded(result.scatter),
         "k_again": rounded(result.k_again),
         "beats_pct": rounded(result.beats_pct),
         "dispersion": rounded(result.dispersion),

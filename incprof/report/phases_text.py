@@ -11,7 +11,7 @@ from rich.text import Text
 
 from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.ribbon import runs, sign, stretched
-from incprof.analysis.verdict import scatter, verdict
+from incprof.analysis.verdict import verdict
 from incprof.model import IntArray
 from incprof.report.phase_colours import style
 from incprof.report.steps_text import step_lines
@@ -109,7 +109,7 @@ def _verdict(run: RunSummary, result: PhaseResult) -> str:
 
 def _one_phase(result: PhaseResult) -> str | None:
     """Return what the answer of one phase means; None where there are several, or one was asked for."""
-    times = scatter(result)
+    times = result.scatter
     differ = "differ no more than" if times is None or times < 1.3 else f"differ {times:.2g} times as much as"
     return {
         "steady": f"one steady phase: its intervals {differ} counting samples explains",

@@ -4,7 +4,7 @@ import pytest
 from incprof.analysis.confidence import with_confidence
 from incprof.analysis.phases import find_phases
 from incprof.analysis.synthetic import make_profile
-from incprof.analysis.verdict import scatter, verdict
+from incprof.analysis.verdict import verdict
 from tests.unit.profiles import noisy, rows
 
 A, B = {"solve": 0.9, "dot": 0.1}, {"write": 1.0}
@@ -62,9 +62,25 @@ def test_one_steady_phase_and_none_at_all_are_told_apart():
     shares = rng.dirichlet(np.full(20, 0.4), size=150)
     nothing = find_phases(make_profile(np.stack([rng.multinomial(100, p) for p in shares]) / 100))
     assert (steady.k, verdict(steady)) == (1, "steady")
-    assert scatter(steady) < 1.5
+    assert steady.scatter < 1.5
     assert (nothing.k, verdict(nothing)) == (1, "no_distinct_phases")
-    assert scatter(nothing) > 4
+    assert nothing.scatter > 4
+
+
+@pytest.mark.parametrize("functions", [3, 6, 12])
+def test_a_mix_that_wanders_is_not_called_steady(functions):
+    rng = np.random.default_rng(1)
+    walk = np.exp(np.cumsum(rng.normal(0, 0.08, (200, functions)), axis=0))
+    shares = walk / walk.sum(axis=1, keepdims=True)
+    found = find_phases(make_profile(np.stack([rng.multinomial(100, p) for p in shares]) / 100))
+    assert found.k_clusters > 1  # it was cut into parts, and these were joined
+    assert (found.k, verdict(found)) == (1, "no_distinct_phases")
+
+
+def test_a_step_that_comes_rarely_leaves_a_phase_steady():
+    mix, rare = {"a": 0.5, "b": 0.3, "c": 0.2}, {"a": 0.3, "b": 0.2, "d": 0.5}
+    found = find_phases(noisy([mix, rare] * 5, [30, 1] * 5))
+    assert (found.k, verdict(found)) == (1, "steady")
 
 
 def test_other_answers_of_one_phase():

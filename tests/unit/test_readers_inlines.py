@@ -86,6 +86,20 @@ def test_the_whole_chain_innermost_first(program, tools, monkeypatch):
     assert all(frame.file == str(path.with_name("app.c")) for chain in found for frame in chain)
 
 
+@pytest.mark.parametrize("offset", [1 << 62, (1 << 64) - 1])
+def test_a_section_table_out_of_this_world(program, tmp_path, monkeypatch, offset):
+    path, where, _, _ = program
+    damaged = tmp_path / "app"
+    content = bytearray(path.read_bytes())
+    content[0x28:0x30] = offset.to_bytes(8, "little")
+    damaged.write_bytes(content)
+    which = shutil.which
+    if not which("addr2line"):
+        pytest.skip("not installed")
+    monkeypatch.setattr("incprof.readers.addr2line.shutil.which", lambda name: which(name) if "add" in name else None)
+    assert addr2line.chains(str(damaged), [where["solve"][0]]) == [()]
+
+
 def test_without_tools_there_are_places_without_names(program, monkeypatch):
     path, where, _, _ = program
     monkeypatch.setattr("incprof.readers.addr2line.shutil.which", lambda name: None)
