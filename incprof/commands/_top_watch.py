@@ -56,6 +56,7 @@ class Fitting(threading.Thread):
         try:
             from incprof.analysis.phases import find_phases
 
+            begin = time.monotonic()  # the import, a second or two, comes once
             self.found = find_phases(self.window)
         except NoDataError:
             self.found = None

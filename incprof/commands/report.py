@@ -53,7 +53,9 @@ def run(args: argparse.Namespace) -> int:
     from incprof.commands._report import gather
     from incprof.report.page_html import page
 
-    text = page(gather(recorded, profile, beats, args), damaged=profile.damaged or torn)
+    parts = gather(recorded, profile, beats, args)
+    unread = parts.ranks.unread if parts.ranks is not None else ()
+    text = page(parts, damaged=profile.damaged or torn)
 
     def write(out: TextIO) -> None:
         out.write(text)
@@ -64,9 +66,12 @@ def run(args: argparse.Namespace) -> int:
         print(f"incprof: {target}, {size / 1e6:.2g} MB", file=sys.stderr)
         if size > LARGE:
             print("incprof: browsers may take long to open it: leave out --full", file=sys.stderr)
-    return PartialDataError.exit_code if torn else exit_status(profile)
+    return PartialDataError.exit_code if torn or unread else exit_status(profile)
 
 
 def default_target(directory: str) -> str:
-    """Return the page's name: the run directory's, beside it."""
-    return os.path.normpath(directory) + ".html"
+    """Return the page's name: the run directory's, beside it. `.` and `..` have no name of their own."""
+    path = os.path.normpath(directory)
+    if os.path.basename(path) in (".", ".."):
+        path = os.path.join(os.path.normpath(os.path.join(path, "..")), os.path.basename(os.path.abspath(path)))
+    return path + ".html"

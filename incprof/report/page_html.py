@@ -17,7 +17,7 @@ from incprof.report.page_json import embedded, page_data
 from incprof.report.page_names import clean, phase_names, short
 from incprof.report.page_parts import PageParts
 from incprof.report.page_rows import phase_row, site_row, step_row
-from incprof.report.page_words import count, data_quality, facts, percent, why_k
+from incprof.report.page_words import count, data_quality, facts, grouped, percent, why_k
 from incprof.report.phases_text import duration
 
 MOST_WARNINGS = 20
@@ -54,7 +54,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.globals.update(count=count, percent=percent, short=short, clean=clean)
+    environment.globals.update(count=count, grouped=grouped, percent=percent, short=short, clean=clean)
     return environment.get_template("page.html.j2").render(
         style=style,
         script=script,
@@ -128,6 +128,6 @@ def _lead(parts: PageParts, names: list[str]) -> str:
     if len(result.phases) == 1:
         return f"One phase over {duration(parts.run.duration_s)}: {names[0]}."
     order = sorted(zip(result.phases, names, strict=True), key=lambda item: (-item[0].app_pct, item[0].id))
-    said = ", ".join(f"{name} {phase.app_pct:.0f} %" for phase, name in order[:4])
+    said = ", ".join(f"{name} {phase.app_pct:.0f}\u00a0%" for phase, name in order[:4])
     more = f" and {len(order) - 4} more" if len(order) > 4 else ""
     return f"{count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."

@@ -25,10 +25,14 @@ VERDICTS = {
 }
 
 
+def grouped(number: int) -> str:
+    """Return "12 345", with narrow spaces that do not break."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
 def count(number: int, noun: str) -> str:
     """Return "1 phase", "12 345 phases"."""
-    digits = f"{number:,}".replace(",", "\u202f")
-    return f"{digits} {noun}" if number == 1 else f"{digits} {noun}s"
+    return f"{grouped(number)} {noun}" if number == 1 else f"{grouped(number)} {noun}s"
 
 
 def percent(part: float | None) -> str:
@@ -40,7 +44,7 @@ def facts(run: RunSummary, metadata: Metadata) -> list[tuple[str, str]]:
     """Return what was recorded, as pairs of a word and its value."""
     raw = metadata.raw
     out = [("Duration", duration(run.duration_s))]
-    out.append(("Intervals", f"{count(run.intervals, 'interval').split()[0]} of {run.interval_s:g} s"))
+    out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s"))
     out.append(("Rank", f"{run.rank} of {count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
     argv = raw.get("argv")
     if isinstance(argv, list) and argv:
