@@ -37,6 +37,9 @@ def check_target(target: str, *, force: bool, binary: bool) -> None:
 def write_text(target: str, write: Callable[[TextIO], None]) -> None:
     """Let `write` produce the text that goes to `target`."""
     if target == "-":
+        # As in a file, whatever the terminal's encoding is.
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")
         write(sys.stdout)
         return
     with _opened(target) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
@@ -55,13 +58,33 @@ def write_bytes(target: str, write: Callable[[BinaryIO], None]) -> None:
 
 @contextmanager
 def _opened(target: str) -> Iterator[BinaryIO]:
-    """Open a temporary file beside the target, and rename it once the body has succeeded."""
-    path = Path(target)
-    if path.exists() and not path.is_file():  # a pipe or a device must not be replaced
+    """Open a temporary file beside the target, and rename it once the body has succeeded.
+
+    Raises:
+        OSError: of the target, whatever file it was that could not be written.
+    """
+    try:
+        with _opened_beside(Path(target)) as raw:
+            yield raw
+    except OSError as error:
+        if error.filename is None or Path(error.filename).name.startswith(_prefix(target)):
+            raise OSError(error.errno, error.strerror, target) from None
+        raise
+
+
+def _prefix(target: str) -> str:
+    """Return what the name of the temporary file begins with."""
+    return f".{Path(target).name[:200]}."
+
+
+@contextmanager
+def _opened_beside(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file, or what is no file and must not be replaced: a pipe or a device."""
+    if path.exists() and not path.is_file():
         with path.open("wb") as raw:
             yield raw
         return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(str(path)))
     try:
         with os.fdopen(handle, "wb") as raw:
             os.fchmod(handle, 0o666 & ~_umask())
