@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from incprof.commands._common import Libs, progress
+from incprof.commands._common import Libs, progress, warn
 from incprof.errors import IncprofError
 
 if TYPE_CHECKING:
@@ -46,10 +46,19 @@ def rank_map(
             unread.append(rank)
         else:
             rows[rank] = row
+    if unread:
+        are = "is" if len(unread) == 1 else "are"
+        warn((f"{_listed(unread)} could not be read and {are} not in the map of ranks",))
     found = [rows[rank] for rank in sorted(rows)]
     ordered = tuple(found if whole else grouped(found))
     agreements = tuple(agreement(row, own) for row in ordered)
     return RankMap(ordered, agreements, bins.start_s, bins.end_s, own.rank, len(found), tuple(unread))
+
+
+def _listed(ranks: list[int]) -> str:
+    """Name ranks, the first few of many."""
+    first = ", ".join(map(str, ranks[:8])) + (f" and {len(ranks) - 8} more" if len(ranks) > 8 else "")
+    return f"rank{'s' if len(ranks) > 1 else ''} {first}"
 
 
 def _read(work: Callable[[int], RankRow | None], ranks: list[int], jobs: int) -> list[RankRow | None]:

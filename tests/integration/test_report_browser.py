@@ -47,7 +47,7 @@ def test_it_opens_from_disk_without_a_network(browser, plain):
         assert seen.requests == [plain.as_uri()]
         assert all(number > 2 for number in seen.colours().values()), seen.colours()
         assert set(seen.colours()) == {"ribbon", "series", "flame", "scores"}
-        assert "2 phases over 20 s: solve 50 %, write_out 50 %." in seen.texts(".lead")
+        assert "2 phases over 20 s: solve 50\u00a0%, write_out 50\u00a0%." in seen.texts(".lead")
 
 
 def test_every_plot_has_a_table(browser, plain):

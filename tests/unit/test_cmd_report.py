@@ -3,6 +3,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from incprof.analysis.calltree import ROOT_FRAME
 from incprof.analysis.synthetic import make_profile
 from incprof.cli import main
 from incprof.commands._report import over_time
+from incprof.commands.report import default_target
 from incprof.report.page_html import SCRIPTS, asset
 from incprof.report.page_json import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page_names import clean, short
@@ -80,6 +83,24 @@ def test_the_page_lies_beside_the_directory(run, tmp_path, capsys):
     assert (status, err) == (2, f"incprof: {run}.html exists: give --force to replace it, or another name\n")
     assert report(capsys, run, "--force")[0] == 0
     assert (tmp_path / "run.html").read_text() == page
+
+
+def test_the_page_of_a_directory_without_a_name_of_its_own(run, capsys, monkeypatch):
+    monkeypatch.chdir(run)
+    assert default_target(".") == "../run.html"
+    assert default_target("x/..") == "../run.html"
+    (run / "symbols").mkdir(exist_ok=True)
+    monkeypatch.chdir(run / "symbols")
+    assert default_target("..") == "../../run.html"
+
+
+def test_stdout_is_utf_8_and_a_full_disk_is_named(run):
+    command = [sys.executable, "-m", "incprof", "report", str(run), "-o"]
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*command, "-"], env=ascii_only, capture_output=True, check=True)
+    assert "\u25cf" in done.stdout.decode()
+    done = subprocess.run([*command, "/dev/full", "--force"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "incprof: /dev/full: No space left on device\n")
 
 
 def test_same_input_same_bytes(run, capsys, monkeypatch):
@@ -173,8 +194,8 @@ def test_a_program_without_symbols(tmp_path, capsys):
 def test_ranks_and_one_that_cannot_be_read(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run", ranks=range(4))
     (run / "rank-00002.gmon").write_bytes(b"nonsense")
-    status, page, _ = report(capsys, run, "-o", "-")
-    assert status == 0
+    status, page, err = report(capsys, run, "-o", "-")
+    assert (status, err) == (5, "incprof: rank 2 could not be read and is not in the map of ranks\n")
     ranks = data_of(page)["ranks"]
     assert [(row["rank"], row["agreement"]) for row in ranks["rows"]] == [(0, 1), (1, 1), (3, 1)]
     assert ranks["unread"] == [2]
@@ -228,7 +249,9 @@ def test_all_intervals_and_paths_on_request(tmp_path, capsys):
         writer.interval([Sample("main;solve", weight=20), *tiny])
     writer.end()
     run = writer.save(tmp_path / "run")
-    data = data_of(report(capsys, run, "-o", "-")[1])
+    page = report(capsys, run, "-o", "-")[1]
+    assert "<dd>1\u202f500 of 1 s</dd>" in page
+    data = data_of(page)
     assert len(data["time"]["end"]) == 1000
     assert data["tree"]["joined"] == 250 - (200 - 3)
     data = data_of(report(capsys, run, "-o", "-", "--full")[1])
