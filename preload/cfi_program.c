@@ -3,155 +3,9 @@
 
 #include <string.h>
 
-enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
 enum { OP_BREG0 = 0x70, OP_DEREF = 0x06, OP_LIT0 = 0x30 };
 
 #define MOST_REMEMBERED 8
-
-static uint64_t read_fixed(struct cfi_reader *reader, size_t bytes)
-{
-    uint64_t value = 0;
-    if (reader->failed || reader->at > reader->end || bytes > reader->end - reader->at) {
-        reader->failed = true;
-        return 0;
-    }
-    memcpy(&value, reader->data + reader->at, bytes);
-    reader->at += bytes;
-    return value;
-}
-
-static uint64_t read_uleb(struct cfi_reader *reader)
-{
-    uint64_t value = 0;
-    for (unsigned int shift = 0; !reader->failed; shift += 7) {
-        uint64_t byte = read_fixed(reader, 1);
-        if (shift < 64)
-            value |= (byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0)
-            break;
-    }
-    return value;
-}
-
-static int64_t read_sleb(struct cfi_reader *reader)
-{
-    uint64_t value = 0;
-    unsigned int shift = 0;
-    uint64_t byte = 0x80;
-    while ((byte & 0x80) != 0 && !reader->failed) {
-        byte = read_fixed(reader, 1);
-        if (shift < 64)
-            value |= (byte & 0x7f) << shift;
-        shift += 7;
-    }
-    if (shift < 64 && (byte & 0x40) != 0)
-        value |= ~(uint64_t)0 << shift;
-    return (int64_t)value;
-}
-
-/* DW_EH_PE_*: the format in the low four bits, 0x10 for relative to its own address. */
-static uint64_t read_pointer(struct cfi_reader *reader, uint8_t encoding)
-{
-    uint64_t base = (encoding & 0x70) == 0x10 ? reader->address + reader->at : 0;
-    switch (encoding & 0x0f) {
-    case 0x00:
-    case 0x04:
-    case 0x0c:
-        return base + read_fixed(reader, 8);
-    case 0x03:
-        return base + read_fixed(reader, 4);
-    case 0x0b:
-        return base + (uint64_t)(int64_t)(int32_t)read_fixed(reader, 4);
-    default:
-        reader->failed = true;
-        return 0;
-    }
-}
-
-/* Enters a record: its length, and its end as the reader's bound. False at the terminator or outside. */
-static bool enter(struct cfi_reader *reader, uint64_t offset)
-{
-    reader->failed = offset >= reader->size;
-    reader->at = offset;
-    reader->end = reader->size;
-    uint64_t length = read_fixed(reader, 4);
-    if (length == 0xffffffffu)
-        length = read_fixed(reader, 8);
-    if (reader->failed || length == 0 || length > reader->size - reader->at)
-        return false;
-    reader->end = reader->at + length;
-    return true;
-}
-
-static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function)
-{
-    char augmentation[8] = "";
-    if (!enter(reader, offset) || read_fixed(reader, 4) != 0)
-        return false;
-    uint64_t version = read_fixed(reader, 1);
-    if (version != 1 && version != 3)
-        return false;
-    for (size_t i = 0;; i++) {
-        char letter = (char)read_fixed(reader, 1);
-        if (reader->failed || i == sizeof augmentation)
-            return false;
-        augmentation[i] = letter;
-        if (letter == '\0')
-            break;
-    }
-    function->code_align = read_uleb(reader);
-    if (function->code_align == 0)
-        return false;
-    function->data_align = read_sleb(reader);
-    if ((version == 1 ? read_fixed(reader, 1) : read_uleb(reader)) != DWARF_RA)
-        return false;
-    function->augmented = augmentation[0] == 'z';
-    uint64_t length = function->augmented ? read_uleb(reader) : 0;
-    uint64_t start = reader->at;
-    for (const char *letter = augmentation; *letter != '\0'; letter++) {
-        if (*letter == 'R')
-            function->encoding = (uint8_t)read_fixed(reader, 1);
-        else if (*letter == 'S')
-            function->signal_frame = true;
-        else if (*letter == 'L')
-            read_fixed(reader, 1);
-        else if (*letter == 'P')
-            read_pointer(reader, (uint8_t)read_fixed(reader, 1) & 0x0f);
-        else if (*letter != 'z')
-            return false;
-    }
-    if (length > reader->end - start)
-        return false;
-    function->common_at = function->augmented ? start + length : reader->at;
-    function->common_end = reader->end;
-    return !reader->failed;
-}
-
-bool cfi_read_function(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function)
-{
-    *function = (struct cfi_function){0};
-    if (!enter(reader, offset))
-        return false;
-    uint64_t pointer_at = reader->at;
-    uint64_t back = read_fixed(reader, 4);
-    uint64_t body = reader->at;
-    uint64_t end = reader->end;
-    if (reader->failed || back == 0 || back > pointer_at || !read_common(reader, pointer_at - back, function))
-        return false;
-    reader->at = body;
-    reader->end = end;
-    function->low = read_pointer(reader, function->encoding);
-    function->high = function->low + read_pointer(reader, function->encoding & 0x0f);
-    if (function->augmented) {
-        uint64_t length = read_uleb(reader);
-        if (reader->failed || length > reader->end - reader->at)
-            return false;
-        reader->at += length;
-    }
-    function->own_at = reader->at;
-    function->own_end = end;
-    return !reader->failed;
-}
 
 /* The rules at one address, before they become a row. */
 struct rules {
@@ -185,9 +39,9 @@ static void cfa_expression(struct rules *rules, struct cfi_reader *reader, uint6
         rules->cfa = CFA_PLT;
         rules->cfa_offset = length > sizeof plt ? reader->data[start + sizeof plt] - OP_LIT0 : 11;
     } else if (length >= 3) {
-        uint64_t op = read_fixed(reader, 1);
-        int64_t offset = read_sleb(reader);
-        if (read_fixed(reader, 1) == OP_DEREF && reader->at == start + length) {
+        uint64_t op = cfi_read_fixed(reader, 1);
+        int64_t offset = cfi_read_sleb(reader);
+        if (cfi_read_fixed(reader, 1) == OP_DEREF && reader->at == start + length) {
             if (op == OP_BREG0 + DWARF_RBP)
                 rules->cfa = CFA_DEREF_RBP;
             else if (op == OP_BREG0 + DWARF_RSP)
@@ -206,8 +60,8 @@ static void register_expression(struct rules *rules, struct cfi_reader *reader, 
         return;
     }
     if (reg == DWARF_RBP && length >= 2) {
-        uint64_t op = read_fixed(reader, 1);
-        int64_t offset = read_sleb(reader);
+        uint64_t op = cfi_read_fixed(reader, 1);
+        int64_t offset = cfi_read_sleb(reader);
         if (op == OP_BREG0 + DWARF_RBP || op == OP_BREG0 + DWARF_RSP) {
             rules->rbp = op == OP_BREG0 + DWARF_RBP ? RBP_AT_RBP : RBP_AT_RSP;
             rules->rbp_offset = offset;
@@ -299,44 +153,44 @@ static bool extended(struct machine *machine, uint64_t operation)
     case 0x00: /* nop */
         return true;
     case 0x01: /* set_loc */
-        reg = read_pointer(reader, machine->function->encoding);
+        reg = cfi_read_pointer(reader, machine->function->encoding);
         if (reader->failed || reg < machine->pc)
             return reader->failed = true;
         return advance(machine, (reg - machine->pc) / machine->function->code_align);
     case 0x02: /* advance_loc1 */
-        return advance(machine, read_fixed(reader, 1));
+        return advance(machine, cfi_read_fixed(reader, 1));
     case 0x03: /* advance_loc2 */
-        return advance(machine, read_fixed(reader, 2));
+        return advance(machine, cfi_read_fixed(reader, 2));
     case 0x04: /* advance_loc4 */
-        return advance(machine, read_fixed(reader, 4));
+        return advance(machine, cfi_read_fixed(reader, 4));
     case 0x05: /* offset_extended */
-        reg = read_uleb(reader);
-        set_saved(rules, reg, (int64_t)read_uleb(reader) * align);
+        reg = cfi_read_uleb(reader);
+        set_saved(rules, reg, (int64_t)cfi_read_uleb(reader) * align);
         return true;
     case 0x11: /* offset_extended_sf */
-        reg = read_uleb(reader);
-        set_saved(rules, reg, read_sleb(reader) * align);
+        reg = cfi_read_uleb(reader);
+        set_saved(rules, reg, cfi_read_sleb(reader) * align);
         return true;
     case 0x06: /* restore_extended */
-        restore(rules, &machine->initial, read_uleb(reader));
+        restore(rules, &machine->initial, cfi_read_uleb(reader));
         return true;
     case 0x07: /* undefined */
-        if (read_uleb(reader) == DWARF_RA)
+        if (cfi_read_uleb(reader) == DWARF_RA)
             rules->no_caller = true;
         return true;
     case 0x08: /* same_value */
-        if (read_uleb(reader) == DWARF_RBP)
+        if (cfi_read_uleb(reader) == DWARF_RBP)
             rules->rbp = RBP_SAME;
         return true;
     case 0x09: /* register */
     case 0x14: /* val_offset */
-        reg = read_uleb(reader);
-        read_uleb(reader);
+        reg = cfi_read_uleb(reader);
+        cfi_read_uleb(reader);
         rules->odd_return |= reg == DWARF_RA;
         return true;
     case 0x15: /* val_offset_sf */
-        reg = read_uleb(reader);
-        read_sleb(reader);
+        reg = cfi_read_uleb(reader);
+        cfi_read_sleb(reader);
         rules->odd_return |= reg == DWARF_RA;
         return true;
     case 0x0a: /* remember_state */
@@ -350,32 +204,32 @@ static bool extended(struct machine *machine, uint64_t operation)
         *rules = machine->remembered[--machine->depth];
         return true;
     case 0x0c: /* def_cfa */
-        reg = read_uleb(reader);
-        set_cfa(rules, reg, (int64_t)read_uleb(reader));
+        reg = cfi_read_uleb(reader);
+        set_cfa(rules, reg, (int64_t)cfi_read_uleb(reader));
         return true;
     case 0x12: /* def_cfa_sf */
-        reg = read_uleb(reader);
-        set_cfa(rules, reg, read_sleb(reader) * align);
+        reg = cfi_read_uleb(reader);
+        set_cfa(rules, reg, cfi_read_sleb(reader) * align);
         return true;
     case 0x0d: /* def_cfa_register */
-        set_cfa(rules, read_uleb(reader), rules->cfa_offset);
+        set_cfa(rules, cfi_read_uleb(reader), rules->cfa_offset);
         return true;
     case 0x0e: /* def_cfa_offset */
-        rules->cfa_offset = (int64_t)read_uleb(reader);
+        rules->cfa_offset = (int64_t)cfi_read_uleb(reader);
         return true;
     case 0x13: /* def_cfa_offset_sf */
-        rules->cfa_offset = read_sleb(reader) * align;
+        rules->cfa_offset = cfi_read_sleb(reader) * align;
         return true;
     case 0x0f: /* def_cfa_expression */
-        cfa_expression(rules, reader, read_uleb(reader));
+        cfa_expression(rules, reader, cfi_read_uleb(reader));
         return true;
     case 0x10: /* expression */
     case 0x16: /* val_expression */
-        reg = read_uleb(reader);
-        register_expression(rules, reader, operation == 0x10 || reg == DWARF_RA ? reg : 0, read_uleb(reader));
+        reg = cfi_read_uleb(reader);
+        register_expression(rules, reader, operation == 0x10 || reg == DWARF_RA ? reg : 0, cfi_read_uleb(reader));
         return true;
     case 0x2e: /* GNU_args_size */
-        read_uleb(reader);
+        cfi_read_uleb(reader);
         return true;
     default:
         return reader->failed = true;
@@ -389,13 +243,13 @@ static bool execute(struct machine *machine, uint64_t at, uint64_t end)
     reader->end = end;
     reader->failed = end > reader->size || at > end;
     while (!reader->failed && reader->at < reader->end) {
-        uint64_t byte = read_fixed(reader, 1);
+        uint64_t byte = cfi_read_fixed(reader, 1);
         uint64_t low = byte & 0x3f;
         bool stored = true;
         if (byte >> 6 == 1)
             stored = advance(machine, low);
         else if (byte >> 6 == 2)
-            set_saved(&machine->rules, low, (int64_t)read_uleb(reader) * machine->function->data_align);
+            set_saved(&machine->rules, low, (int64_t)cfi_read_uleb(reader) * machine->function->data_align);
         else if (byte >> 6 == 3)
             restore(&machine->rules, &machine->initial, low);
         else

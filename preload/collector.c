@@ -11,6 +11,7 @@
 #include "launch.h"
 #include "log.h"
 #include "recording.h"
+#include "sampler.h"
 #include "signal_stacks.h"
 #include "sys.h"
 #include "worker.h"
@@ -109,7 +110,7 @@ static void drain(void)
 {
     uint64_t now_ns = monotonic_ns();
     scan_if_wanted(now_ns);
-    sampler_report_trouble();
+    ticker_report_trouble();
     interval.threads = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
         interval.thread_ns += life_ns(thread, now_ns);
@@ -344,7 +345,7 @@ void collector_start(void)
     if (!launch_claim_directory(&launch, config.directory, "gmon"))
         return;
     modules_scan();
-    sampler_choose_clock(&config);
+    ticker_choose_clock(&config);
     if (!sampler_start(&config))
         return;
     pthread_atfork(fork_prepare, fork_parent, fork_child);

@@ -134,7 +134,7 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
 void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
-    while (sampler_take(thread, &sample))
+    while (ring_take(thread, &sample))
         add_sample(interval, thread, &sample);
     struct thread_counters now = thread->counters;
     struct thread_counters *taken = &thread->taken;

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "signal_stacks.h"
 
-#include "sampler.h"
+#include "ticker.h"
 #include "sys.h"
 
 /* A signal frame takes 3.6 KiB where there is AVX-512, our handler another 2. */

@@ -98,7 +98,7 @@ void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high
     incprof_tls.self = thread;
     incprof_tls.mask = (thread->table->homes - 1) * sizeof(struct arc);
     incprof_tls.arcs = thread->table->arcs;
-    sampler_start_thread(thread);
+    ticker_start_thread(thread);
 }
 
 void thread_end(struct thread *thread)
@@ -144,8 +144,8 @@ void thread_reap(bool all, void (*take_calls)(struct thread *))
         bool ending = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
         if ((all || ending) && is_gone(thread) && is_drained(thread) && unlink_thread(before, thread)) {
             if (!ending)
-                sampler_forget_thread(thread); /* it ended without passing our hook */
-            take_calls(thread);                /* the last ones come after our hook, from other destructors */
+                ticker_forget_thread(thread); /* it ended without passing our hook */
+            take_calls(thread);               /* the last ones come after our hook, from other destructors */
             thread_discard(thread);
         } else {
             before = thread;
@@ -181,5 +181,5 @@ void thread_after_fork(void)
 void thread_stop_all(void)
 {
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        sampler_forget_thread(thread);
+        ticker_forget_thread(thread);
 }

@@ -16,7 +16,7 @@ struct config {
     uint64_t rate_hz;
     int rank; /* INCPROF_RANK, or -1 */
     enum clock_source clock;
-    bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (sampler_choose_clock) */
+    bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (ticker_choose_clock) */
     enum output_format format;
     bool charge_libraries; /* gmon format: library time is part of its caller's */
     bool follow;           /* forked children are recorded */

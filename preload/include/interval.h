@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler.h"
+#include "ring.h"
 #include "table.h"
 #include "thread.h"
 

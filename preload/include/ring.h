@@ -1,0 +1,35 @@
+/* Samples on their way from a thread's signal handler to the interval thread: one writer, one reader, no lock. */
+#ifndef INCPROF_RING_H
+#define INCPROF_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "thread.h"
+
+/* docs/formats.md, kind 7 */
+enum sample_kind { KIND_OWN, KIND_LIBRARY, KIND_PROFILER, KIND_UNKNOWN };
+
+/* A sample in a thread's ring: three words and the frames. */
+enum { SAMPLE_WORDS = 3 };
+enum { SAMPLE_ELIDED = 1, SAMPLE_BROKEN = 2 };
+
+struct sample {
+    uint64_t time_ns;
+    uint64_t leaf_pc;
+    uint32_t weight; /* in ticks */
+    uint16_t frame_count;
+    uint8_t kind; /* enum sample_kind */
+    uint8_t flags;
+    uint64_t frames[INNER_FRAMES + OUTER_FRAMES]; /* look-up addresses in this process, innermost first */
+};
+
+/* Puts a sample into the thread's ring; where there is no room, it is counted as lost. The frames are in thread->inner
+ * and, beyond INNER_FRAMES, in the circular thread->outer. By the thread itself, async-signal-safe. */
+void ring_put(struct thread *thread, const struct sample *sample, size_t frames);
+
+/* Takes the oldest sample out of the ring. False when it is empty. Collector. */
+bool ring_take(struct thread *thread, struct sample *sample);
+
+#endif
