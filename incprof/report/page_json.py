@@ -12,6 +12,7 @@ from incprof.analysis.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
 from incprof.report.page_names import clean, frame_name, phase_names, short, where
 from incprof.report.page_parts import BeatLanes, PageParts, RankMap
+from incprof.report.page_words import count
 from incprof.report.run_json import rounded
 
 # Neither an element's end nor a comment can begin in what is left, and no line ends in it for a JavaScript parser.
@@ -74,15 +75,16 @@ def _numbers(values: FloatArray, digits: int) -> list[float | int | None]:
 
 
 def _series(parts: PageParts) -> dict[str, Any]:
-    """Return seconds of self time per second, of each function and of the others."""
+    """Return seconds of self time per second, of each function and of the others, if there are any."""
     series, wall = parts.timed.series, parts.timed.bins.wall_s
     functions = [parts.functions[i] for i in series.functions.tolist()]
     rest = len(parts.functions) - len(functions)
+    others = [count(rest, "other function")] if rest else []
     return {
-        "names": [short(f.name) for f in functions] + [f"{rest} other functions" if rest != 1 else "1 other function"],
-        "full": [clean(f.name) for f in functions] + [""],
+        "names": [short(f.name) for f in functions] + others,
+        "full": [clean(f.name) for f in functions] + [""] * len(others),
         "functions": series.functions.tolist(),
-        "values": [_numbers(column / wall, 4) for column in series.self_s.T],
+        "values": [_numbers(column / wall, 4) for column in series.self_s.T[: len(functions) + len(others)]],
     }
 
 

@@ -71,7 +71,7 @@ def test_brushing_with_the_mouse_filters_what_is_below(browser, plain):
         seen.page.locator("#ribbon").scroll_into_view_if_needed()
         box = seen.page.locator("#ribbon").bounding_box()
         y = box["y"] + 20
-        seen.page.mouse.move(box["x"] + box["width"] * 0.97, y)
+        seen.page.mouse.move(box["x"] + box["width"] * 0.95, y)
         seen.page.mouse.down()
         seen.page.mouse.move(box["x"] + box["width"] * 0.7, y, steps=4)
         seen.page.mouse.up()
@@ -173,7 +173,7 @@ def test_names_that_are_markup_are_text(browser, tmp_path):
         assert all(number > 2 for number in seen.colours().values())
 
 
-@pytest.mark.parametrize("width", [360, 1920])
+@pytest.mark.parametrize("width", [360, 768, 1920])
 def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
     long = "a_namespace_of_some_length::a_class_with_a_name::" + "a_function_of_a_very_long_name" * 3
     writer = StreamWriter(["main", "solve", long], argv=["/a/very/long/path/" + "x" * 200])
@@ -190,6 +190,13 @@ def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
                     .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 90))"""
             )
             assert outside == []
+            # Names keep room beside what is said of them.
+            names = seen.page.locator(".phases .pair span:first-child")
+            assert min(names.nth(i).bounding_box()["width"] for i in range(names.count())) > 25
+            shares = seen.page.locator("#hottest td.share").evaluate_all(
+                "all => all.map(e => e.getBoundingClientRect().right)"
+            )
+            assert max(shares) <= width
 
 
 def test_dark_light_and_paper(browser, plain):

@@ -66,7 +66,7 @@ function drawBeats(plot, lanes) {
 
 function nameLane(ctx, name, floor, left) {
   font(ctx, 12.5);
-  const wide = left > 60;
+  const wide = left > 100;
   ctx.textAlign = wide ? "right" : "left";
   ctx.textBaseline = wide ? "alphabetic" : "top";
   const text = fitted(ctx, name, wide ? left - 16 : 220);

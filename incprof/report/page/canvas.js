@@ -23,7 +23,7 @@ function fit(plot, height) {
   return width;
 }
 
-const RIGHT = 14;
+const RIGHT = 24; // half of a time that stands at the end
 function gutter() {
   const width = byId("timeline").clientWidth;
   return width < 560 ? 40 : width < 1000 ? 96 : 160;

@@ -5,7 +5,7 @@ const PHASE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"]
 const NO_PHASE = { light: "#c9cdcb", dark: "#4a5157" };
 const FUNCTION = {
   light: ["#332288", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#999933", "#882255", "#ee8866", "#6699cc", "#bbcc33"],
-  dark: ["#7d78d8", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#2f9e57", "#c76bb8", "#a9a944", "#c0557f", "#ee8866", "#6699cc", "#bbcc33"],
+  dark: ["#7d78d8", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#2f9e57", "#c76bb8", "#a9a944", "#b84d77", "#ee8866", "#6699cc", "#bbcc33"],
 };
 const REST = { light: "#d6d9d8", dark: "#454c52" };
 

@@ -118,8 +118,8 @@ function drawFlame() {
 function drawBox(ctx, box) {
   const frame = frameOf(box.node);
   const hit = flame.find && (frame.full || frame.name).toLowerCase().includes(flame.find);
-  const colour = frameColour(frame);
-  ctx.globalAlpha = box.above ? 0.45 : flame.find && !hit ? 0.3 : 1;
+  const colour = box.above ? quietColour() : frameColour(frame);
+  ctx.globalAlpha = flame.find && !hit ? 0.3 : 1;
   ctx.fillStyle = colour;
   ctx.fillRect(box.x, box.row * ROW, Math.max(box.width - (box.width > 3 ? 1 : 0.2), 0.4), ROW - 1);
   ctx.globalAlpha = flame.find && !hit ? 0.5 : 1;
@@ -133,9 +133,12 @@ function drawBox(ctx, box) {
 
 function frameColour(frame) {
   if (COLOUR_OF.has(frame.function)) return functionColour(COLOUR_OF.get(frame.function));
-  const dark = isDark();
-  if (frame.function < 0) return dark ? "#2c3338" : "#e6e8e7";
-  return dark ? "#3d464d" : "#cfd5d8";
+  if (frame.function < 0) return quietColour();
+  return isDark() ? "#3d464d" : "#cfd5d8";
+}
+
+function quietColour() {
+  return isDark() ? "#2c3338" : "#e6e8e7";
 }
 
 function flameKey(event) {

@@ -27,7 +27,7 @@ function drawHottest() {
     const frame = TREE.frames[place];
     const swatch = el("span", { class: "chip", text: "\u00a0" });
     swatch.style.background = frameColour(frame);
-    const name = el("th", { scope: "row", title: frame.full || frame.name }, swatch, ` ${frame.name}`);
+    const name = el("th", { scope: "row", title: frame.full || frame.name }, el("span", { class: "named" }, swatch, el("span", { text: frame.name })));
     const share = el("td", { class: "share" }, amount(self / all), percent(self / all));
     const number = frame.function < 0 ? "" : frame.inlined ? "inlined" : group(calls.get(frame.function) || 0);
     const inside = inLibraries.get(place) || 0;

@@ -88,9 +88,11 @@ function nameRows(ctx, rows, size) {
   ctx.fillStyle = cssColour("--muted");
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
+  // Not half a label above the first row.
   const every = Math.max(1, Math.ceil(15 / size));
+  const first = size < 12 ? Math.ceil(7 / size) - 1 : 0;
   rows.forEach((r, row) => {
-    if (row % every === 0) ctx.fillText(gutter() > 60 ? `rank ${r.rank}` : r.rank, gutter() - 8, Math.max(row * size + size / 2, 6));
+    if (row % every === first) ctx.fillText(gutter() > 60 ? `rank ${r.rank}` : r.rank, gutter() - 8, row * size + size / 2);
   });
 }
 

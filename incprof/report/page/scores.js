@@ -3,7 +3,7 @@
 function startScores() {
   const area = byId("scores");
   const { scores } = DATA;
-  if (!scores.length) return;
+  if (!area) return; // the table says as much as one score
   const first = scores[0].inertia || 1;
   const data = [scores.map((s) => s.k), scores.map((s) => s.inertia / first), scores.map((s) => s.silhouette)];
   const text = { stroke: () => cssColour("--muted"), font: `11.5px ${FONT}`, ticks: { stroke: () => cssColour("--line"), size: 4 }, labelFont: `11.5px ${FONT}`, labelSize: 16 };

@@ -16,7 +16,7 @@ function stackedData() {
 }
 
 function seriesColour(place) {
-  return place === SERIES.names.length - 1 ? restColour() : functionColour(place);
+  return place === SERIES.functions.length ? restColour() : functionColour(place);
 }
 
 function startSeries() {
@@ -35,7 +35,7 @@ function startSeries() {
     scales: { x: { time: false, range: () => [BEGIN, END] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.06 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 26, splits: (u) => timeTicks(u.width).ticks, values: (u, at) => at.map((t) => tickText(t, timeTicks(u.width).step)) },
-      { ...axis, grid: { stroke: () => cssColour("--line"), width: 1 }, size: () => gutter(), values: (u, at) => at.map((v) => `${Number(v.toPrecision(6))}`) },
+      { ...axis, grid: { stroke: () => cssColour("--line"), width: 1 }, size: () => gutter(), values: (u, at) => at.map((v) => `${Number(v.toPrecision(6))}${v && gutter() > 60 ? " s/s" : ""}`) },
     ],
     // The last line is drawn first, so that those below it cover it.
     series: [{}, ...SERIES.names.map((name, place) => ({ label: name, paths: steps, width: 0, points: { show: false }, fill: () => seriesColour(top - 1 - place) }))],
