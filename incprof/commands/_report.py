@@ -11,6 +11,7 @@ import numpy as np
 from incprof.analysis.agreement.match import match
 from incprof.analysis.calltree import call_tree
 from incprof.analysis.confidence import with_confidence
+from incprof.analysis.explain import explain
 from incprof.analysis.foremost import self_series
 from incprof.analysis.quality import quality
 from incprof.analysis.results import PhaseResult
@@ -59,6 +60,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         run=summary,
         metadata=profile.metadata,
         result=result,
+        why=explain(profile, result) if result.phases else None,
         functions=with_places(recorded, profile, timed, args.exe),
         timed=timed,
         quality=quality(profile),

@@ -17,7 +17,7 @@ from incprof.report.page_json import embedded, page_data
 from incprof.report.page_names import clean, phase_names, short
 from incprof.report.page_parts import PageParts
 from incprof.report.page_rows import phase_row, site_row, step_row
-from incprof.report.page_words import count, data_quality, facts, grouped, percent, why_k
+from incprof.report.page_words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.phases_text import duration
 
 MOST_WARNINGS = 20
@@ -95,10 +95,11 @@ def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
         "phases": [phase_row(p, name) for p, name in zip(result.phases, names, strict=True)],
         "steps": [(p.id, name, [step_row(s) for s in p.steps]) for p, name in zip(result.phases, names, strict=True)],
         "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
-        "sites": [site_row(row) for row in parts.sites],
-        "refused": parts.refused,
+        "sites": [site_row(row, why_site(result, parts.why, row.function, row.phases)) for row in parts.sites],
+        "refused": [(row, why_site(result, parts.why, row.function, row.phases)) for row in parts.refused],
         "source": parts.source,
-        "why": why_k(result),
+        "why": why_k(result, parts.why),
+        "why_phases": why_phases(result, parts.why),
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from incprof.analysis.beats.results import BeatSummary
 from incprof.analysis.beats.traces import BeatTrace
 from incprof.analysis.calltree import CallTree
+from incprof.analysis.explain import Explanation
 from incprof.analysis.foremost import SelfSeries
 from incprof.analysis.quality import Quality
 from incprof.analysis.rankmap import RankRow
@@ -73,13 +74,15 @@ class BeatLanes:
 class PageParts:
     """What there is to say about a run. functions: all of the profile, with their places where they are known.
 
-    libs: how time in libraries is counted. whole: nothing was summed up. inlined: functions, by their columns, that
-    were never called: they have no self time of their own in the profile.
+    why: the reasons for phases and sites, None where there are no phases. libs: how time in libraries is counted.
+    whole: nothing was summed up. inlined: functions, by their columns, that were never called: they have no self time
+    of their own in the profile.
     """
 
     run: RunSummary
     metadata: Metadata
     result: PhaseResult
+    why: Explanation | None
     functions: tuple[Function, ...]
     timed: Timed
     quality: Quality

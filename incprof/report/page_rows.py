@@ -66,8 +66,8 @@ def _cost(row: SiteRow) -> str:
     return ", ".join(said)
 
 
-def site_row(row: SiteRow) -> dict[str, Any]:
-    """Return a site with its lines of source."""
+def site_row(row: SiteRow, why: list[str]) -> dict[str, Any]:
+    """Return a site with its lines of source. why: sentences."""
     return {
         "heartbeat": row.heartbeat,
         "name": short(row.function),
@@ -77,6 +77,7 @@ def site_row(row: SiteRow) -> dict[str, Any]:
         "phase_pct": row.phase_pct,
         "cost": _cost(row),
         "where": f"{clean(row.file)}:{row.line}" if row.file is not None else "",
+        "why": why,
         "note": clean(row.note) if row.note else "",
         "excerpt": [replace(line, text=clean(line.text)) for line in row.excerpt],
     }

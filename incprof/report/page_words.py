@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from incprof.analysis.explain import Explanation
 from incprof.analysis.quality import Quality
-from incprof.analysis.results import KScore, PhaseResult, RunSummary
+from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.analysis.verdict import verdict
 from incprof.model import Metadata
 from incprof.report.page_names import clean
+from incprof.report.phases_explain import phase_lines, run_lines
+from incprof.report.phases_explain_sites import site_lines
 from incprof.report.phases_text import duration
-
-RULES = {
-    "noise_floor": "the noise floor",
-    "silhouette": "the silhouette",
-    "elbow": "the elbow of the inertia",
-    "user": "--k",
-}
 
 VERDICTS = {
     "steady": "The run is one steady phase: its intervals differ little more than counting samples explains.",
@@ -57,51 +54,42 @@ def facts(run: RunSummary, metadata: Metadata) -> list[tuple[str, str]]:
     return out
 
 
-def why_k(result: PhaseResult) -> list[str]:
-    """Return why there are as many phases, a sentence each."""
-    out = []
-    chosen = next((score for score in result.scores if score.k == result.k_clusters), None)
-    if result.rule == "user":
-        out.append(f"You asked for {count(result.k, 'phase')} with --k.")
-    else:
-        out.append(f"{count(result.k_clusters, 'cluster')}: chosen by {RULES.get(result.rule, result.rule)}.")
-    if chosen is not None:
-        out.extend(_of_score(chosen, result.rule))
-    votes = [
-        f"{RULES.get(rule, rule.replace('_', ' '))} {'none' if k is None else k}"
-        for rule, k in sorted(result.votes.items())
-    ]
-    if votes:
-        out.append("Each rule by itself would take: " + ", ".join(votes) + ".")
-    merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
-    if merged > 0 and result.rule != "user":
-        out.append(f"{count(merged, 'cluster')} became part of another phase or too small to be one.")
+def why_k(result: PhaseResult, why: Explanation | None) -> list[str]:
+    """Return why there are as many phases, a sentence each, in the words of `incprof phases --explain`."""
+    if why is None:
+        return []
+    out = run_lines(result, why.run)
     if (said := VERDICTS.get(verdict(result))) is not None:
-        out.append(said)
+        out.insert(0, said)
     if any(phase.off_cpu for phase in result.phases):
-        out.append("One phase is waiting: intervals with next to no CPU time, found before clustering.")
-    if result.k_again is not None:
-        out.append(f"{percent(result.k_again)} of the refits on some of the intervals give as many again.")
-    none = int((result.labels < 0).sum())
-    if none:
-        what = "lies" if none == 1 else "lie"
-        out.append(f"{count(none, 'interval')} {what} between phases or in none.")
-    return out
+        out.append("one phase is waiting: intervals with next to no CPU time, found before clustering")
+    return [_sentence(line) for line in out]
 
 
-def _of_score(score: KScore, rule: str) -> list[str]:
-    """Return what the chosen k's scores say."""
-    out = []
-    if score.noise_ratio is not None and rule == "noise_floor":
-        out.append(
-            f"It is the smallest number with which what is left is no more than counting samples explains "
-            f"(ratio {score.noise_ratio:.2f}; {count(score.misfits or 0, 'interval')} beyond it)."
-        )
-    if score.silhouette is not None:
-        how = "well" if score.silhouette >= 0.7 else "fairly well" if score.silhouette >= 0.4 else "hardly"
-        out.append(f"Clusters are {how} apart (silhouette {score.silhouette:.2f} of 1).")
-    out.append(f"Seeded starts agree by {score.stability:.2f} of 1.")
-    return out
+def why_phases(result: PhaseResult, why: Explanation | None) -> list[tuple[int, list[str]]]:
+    """Return for each phase what it is like, a sentence each."""
+    if why is None:
+        return []
+    return [
+        (phase.id, [_sentence(line) for line in phase_lines(result, phase, known)])
+        for phase, known in zip(result.phases, why.phases, strict=True)
+    ]
+
+
+def why_site(result: PhaseResult, why: Explanation | None, function: str, phases: Sequence[int]) -> list[str]:
+    """Return why a function stands for phases, a sentence each; nothing where it was not chosen but took a place."""
+    known = zip(result.phases, why.sites, strict=True) if why is not None else ()
+    found = [(phase, site) for phase, sites in known for site in sites if phase.id in phases]
+    chosen = [(phase.id, site_lines(site)) for phase, site in found if site.function == function]
+    if len(chosen) < 2:
+        return [_sentence(line) for _, lines in chosen for line in lines]
+    return [f"Phase {phase}: {_sentence('; '.join(lines))}" for phase, lines in chosen]
+
+
+def _sentence(line: str) -> str:
+    """Return a line as a sentence that a page can show; "k = 4" stays small."""
+    start = line if line.startswith("k =") else line[:1].upper() + line[1:]
+    return clean(start.removesuffix("."), 600).replace(" %", "\u00a0%") + "."
 
 
 def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[str, str, str]]:

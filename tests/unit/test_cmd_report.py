@@ -13,6 +13,7 @@ import pytest
 from scipy.sparse import random_array as sparse_random
 
 from incprof.analysis.calltree import ROOT_FRAME
+from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.analysis.synthetic import make_profile
 from incprof.cli import main
 from incprof.commands._report import over_time
@@ -20,6 +21,7 @@ from incprof.commands.report import default_target
 from incprof.report.page_html import SCRIPTS, asset
 from incprof.report.page_json import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page_names import clean, short
+from incprof.report.page_words import why_site
 from tests.unit.ekgfiles import simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run
@@ -144,6 +146,32 @@ def test_what_the_scripts_read(run, capsys):
     assert calls == 50
     total = np.array(data["series"]["values"]).sum(axis=0)
     assert total == pytest.approx([(100 + i % 3) / 100 for i in range(20)])
+
+
+def test_the_page_says_why(run, capsys):
+    page = report(capsys, run, "-o", "-")[1].replace("\u00a0", " ")
+    assert main(["phases", str(run), "--explain"]) == 0
+    told = re.sub(r"\n +", " ", capsys.readouterr().out)
+    for words in (
+        "k = 2 clusters: the fewest that leave no more scatter than counting samples explains",
+        "nearest is phase 1, gap ",
+        "holds 98 % of the phase, and 100 % of its share in all phases is here",
+        "not its caller main: ",
+        "unner-up: ",
+    ):
+        assert words in told
+        assert words[0].upper() + words[1:] in page or words in page, words
+
+
+def test_a_site_of_several_phases_says_why_in_each():
+    site = SiteEvidence(1, "solve", "body", 0.9, 0.9, 5, 5, 5, 0.1, None, None, None, from_paths=False)
+    result = SimpleNamespace(phases=[SimpleNamespace(id=0), SimpleNamespace(id=1)])
+    why = SimpleNamespace(sites=((site,), (site,)))
+    both = why_site(result, why, "solve", (0, 1))
+    assert [line.split(": ")[0] for line in both] == ["Phase 0", "Phase 1"]
+    assert why_site(result, why, "solve", (1,))[0].startswith("Runs in 90\u00a0%")
+    assert why_site(result, why, "other", (0, 1)) == []
+    assert why_site(result, None, "solve", (0,)) == []
 
 
 def test_libraries_can_be_left_out(run, capsys):
