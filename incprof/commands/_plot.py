@@ -11,12 +11,13 @@ from typing import BinaryIO
 from incprof.commands._output import check_target, write_bytes
 from incprof.errors import IncprofError, UsageError
 
-FORMS = (".svg", ".png")
+FORMS = (".svg", ".png", ".pdf")
+NAMED = ".svg, .png or .pdf"
 
 
 def add_plot_argument(parser: argparse.ArgumentParser, what: str) -> None:
     """Declare the argument of the picture, and say what it draws."""
-    parser.add_argument("--plot", metavar="FILE", help=f"draw {what}: {' or '.join(FORMS)}")
+    parser.add_argument("--plot", metavar="FILE", help=f"draw {what}: {NAMED}")
 
 
 def check_plot(args: argparse.Namespace) -> None:
@@ -29,7 +30,7 @@ def check_plot(args: argparse.Namespace) -> None:
     if args.plot is None:
         return
     if Path(args.plot).suffix.lower() not in FORMS:
-        raise UsageError(f"--plot {args.plot}: expected a name that ends in {' or '.join(FORMS)}")
+        raise UsageError(f"--plot {args.plot}: expected a name that ends in {NAMED}")
     check_target(args.plot, force=args.force, binary=True)
     if importlib.util.find_spec("matplotlib") is None:
         raise IncprofError("--plot needs matplotlib: pip install 'incprof[plot]'")

@@ -63,10 +63,10 @@ def plot(summary: RunSummary, profile: IntervalProfile, result: PhaseResult, arg
     """Draw the picture that was asked for."""
     from incprof.analysis.foremost import self_series
     from incprof.analysis.timebins import time_bins
-    from incprof.report.phases_plot import write_plot
+    from incprof.report.phases_plot import BINS, FUNCTIONS, write_plot
 
-    bins = time_bins(profile, result.labels)
-    series = self_series(profile, result.labels, bins)
+    bins = time_bins(profile, result.labels, BINS)
+    series = self_series(profile, result.labels, bins, len(FUNCTIONS))
     names = [profile.functions[int(i)].name for i in series.functions]
     draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
 

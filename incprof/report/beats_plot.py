@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 PALE = 0.4
 THINNEST, THICKER_BY = 1.3, 0.4  # points; where counts are the same, each line shows at the rim of the next
-HEIGHT_IN = 6.0
+HEIGHT_IN = 4.8
 LOG_BEYOND = 30.0  # between the smallest and the largest value, from here on
 NAME_ROOM = 36
-LEGEND_ROOM = 110  # signs in a line of the legend
+LEGEND_ROOM = 90  # signs in a line of the legend
 
 
 def write_plot(run: BeatRun, beats: Sequence[BeatSummary], out: BinaryIO, form: str) -> None:
@@ -31,7 +31,7 @@ def write_plot(run: BeatRun, beats: Sequence[BeatSummary], out: BinaryIO, form: 
         run: The run.
         beats: Its heartbeats; the foremost are drawn.
         out: Where to.
-        form: `svg` or `png`.
+        form: `svg`, `png` or `pdf`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
@@ -153,11 +153,11 @@ def _duration_axis(axes: Axes, traces: Sequence[BeatTrace]) -> None:
 def _title(picture: Figure, run: BeatRun, left_out: int) -> None:
     """Say what run this is, and what of it is not drawn."""
     ranks = f"{run.ranks} rank" + "s" * (run.ranks != 1)
-    parts = [words.fitted(words.printable(run.app), 60), ranks, f"intervals of {run.interval_s:g} s"]
+    parts = [words.fitted(words.printable(run.app), 40), ranks, f"intervals of {run.interval_s:g} s"]
     parts.append(words.elapsed(run.duration_s))
     if left_out:
         parts.append(f"{left_out} more heartbeat{'s' * (left_out != 1)} with less time not drawn")
-    picture.suptitle(", ".join(parts), fontsize=10, x=0.01, ha="left").set_parse_math(False)
+    picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
 
 
 def _legend(picture: Figure, traces: Sequence[BeatTrace]) -> None:

@@ -18,11 +18,11 @@ INSTANCES = 10
 MOST_PATTERNS = 6
 # As many as a page has columns: of longer series, the least and the greatest value of each column.
 COLUMNS = 1000
-ROW_IN = 2.4
+ROW_IN = 1.7
 
 
 def write_plot(x: FloatArray, name: str, interval_s: float | None, found: Patterns, out: BinaryIO, form: str) -> None:
-    """Write the picture of a series, (n,), and its patterns. form: `svg` or `png`.
+    """Write the picture of a series, (n,), and its patterns. form: `svg`, `png` or `pdf`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
@@ -41,7 +41,7 @@ def figure(x: FloatArray, name: str, interval_s: float | None, found: Patterns) 
     for number, (panel, pattern) in enumerate(zip(panels[1:], shown, strict=True)):
         _pattern(panel, x, number, pattern, interval_s, found.options.seed)
     more = f", {len(found.patterns) - len(shown)} more not shown" if len(found.patterns) > len(shown) else ""
-    picture.suptitle(f"{found.summary}, {100 * found.coverage:.1f} % periodic{more}".replace("$", r"\$"))
+    picture.suptitle(f"{found.summary}, {100 * found.coverage:.1f} % periodic{more}".replace("$", r"\$"), fontsize=9)
     return picture
 
 
@@ -81,7 +81,7 @@ def _pattern(axes: Axes, x: FloatArray, number: int, pattern: Pattern, interval_
     axes.set_ylabel(f"pattern {number}")
     axes.set_title(
         f"{pattern.length} samples, {len(pattern.instances)} instances ({count} shown), {100 * pattern.share:.1f} %",
-        fontsize=9,
+        fontsize=8,
         loc="left",
     )
 

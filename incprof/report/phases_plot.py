@@ -11,17 +11,21 @@ from incprof.analysis.foremost import SelfSeries
 from incprof.analysis.results import Phase, PhaseResult, RunSummary
 from incprof.analysis.timebins import TimeBins
 from incprof.report import beat_words as words
+from incprof.report.page_names import short
 from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HEIGHT_IN, RIBBON = 5.2, 0.16
+PANELS_IN, RIBBON, ROW_IN = 3.1, 0.17, 0.155
+# Paul Tol's muted colours: told apart by colour-blind eyes, and none of them a phase's.
+FUNCTIONS = ("#332288", "#88CCEE", "#CC6677", "#DDCC77", "#117733", "#AA4499", "#44AA99", "#999933", "#882255")
 OTHER = "#dddddd"
-NAME_ROOM = 44
+# What fits a column of the legend; as many bins as can be told apart.
+NAME_ROOM, BINS = 50, 400
 # A stretch that is this much of the picture has room for its number.
-WIDE = 0.03
+WIDE = 0.025
 
 
 def write_plot(
@@ -37,7 +41,7 @@ def write_plot(
         bins: the run in bins.
         series: self time in them.
         out: where to.
-        form: `svg` or `png`.
+        form: `svg`, `png` or `pdf`.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
@@ -51,42 +55,52 @@ def figure(
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    picture = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+    functions = [*_distinct(names), "all others"]
+    rows = 1 + max(len(functions), len(result.phases))
+    picture = Figure(figsize=(WIDTH_IN, PANELS_IN + rows * ROW_IN), layout="constrained")
     upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(1 - RIBBON, RIBBON))
     divisor, unit = time_unit(summary.duration_s)
-    _stack(upper, names, bins, series, divisor)
-    _ribbon(lower, result.phases, bins, divisor)
+    _stack(upper, bins, series, divisor)
+    _ribbon(lower, bins, divisor)
     lower.set_xlabel(f"Time since start ({unit})")
     lower.set_xlim(float(bins.start_s[0]) / divisor, float(bins.end_s[-1]) / divisor)
-    parts = [words.fitted(words.printable(summary.app), 60), f"rank {summary.rank}", f"{result.k} phases"]
-    parts += [f"{summary.samples} samples", words.elapsed(summary.duration_s)]
-    picture.suptitle(", ".join(parts), fontsize=10, x=0.01, ha="left").set_parse_math(False)
+    picture.align_ylabels([upper, lower])
+    parts = [words.fitted(words.printable(summary.app), 40), f"rank {summary.rank}"]
+    parts += [f"{result.k} phase{'s' * (result.k != 1)}", f"{summary.samples} samples"]
+    parts.append(words.elapsed(summary.duration_s))
+    picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
+    _legend(picture, functions, result.phases, rows)
     return picture
 
 
-def _stack(axes: Axes, names: Sequence[str], bins: TimeBins, series: SelfSeries, divisor: float) -> None:
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names in short, and in full where the short ones are the same."""
+    brief = [short(name) for name in names]
+    return [
+        words.fitted(b if brief.count(b) == 1 else words.printable(name), NAME_ROOM)
+        for b, name in zip(brief, names, strict=True)
+    ]
+
+
+def _function_colours(functions: int) -> list[str]:
+    """Return the colours of the stack, from its bottom on; the last one is that of all others."""
+    return [*(FUNCTIONS[i % len(FUNCTIONS)] for i in range(functions)), OTHER]
+
+
+def _stack(axes: Axes, bins: TimeBins, series: SelfSeries, divisor: float) -> None:
     """Draw the self time of the foremost functions on top of each other, as CPUs in use."""
-    used = series.self_s / bins.wall_s[:, None]
-    top = np.vstack([np.zeros(len(used)), np.cumsum(used, axis=1).T])
+    top = np.cumsum(series.self_s / bins.wall_s[:, None], axis=1)
     edge = np.append(bins.start_s, bins.end_s[-1]) / divisor
-    labels = [*(words.fitted(words.printable(name), NAME_ROOM) for name in names), "all others"]
-    # Eight colours, then the same ones paler.
-    for i, label in enumerate(labels):
-        colour = OTHER if i == len(names) else COLOURS[i % len(COLOURS)]
-        low, high = (np.append(top[j], top[j][-1]) for j in (i, i + 1))
-        alpha = 0.45 if i >= len(COLOURS) and i < len(names) else 1.0
-        axes.fill_between(edge, low, high, step="post", color=colour, alpha=alpha, linewidth=0, label=label.lstrip("_"))
-    axes.set_ylim(0, 1.05 * max(float(top[-1].max(initial=0.0)), 1e-9))
+    colours = _function_colours(top.shape[1] - 1)
+    # From the top one down, each as far as the bottom: no seam shows between two, and each has one edge to store.
+    for height, colour in reversed(list(zip(top.T, colours, strict=True))):
+        axes.stairs(height, edge, fill=True, color=colour, linewidth=0)
+    axes.set_ylim(0, 1.05 * max(float(top[:, -1].max(initial=0.0)), 1e-9))
     axes.set_ylabel("CPUs in use")
-    legend = axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8, reverse=True)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
 
 
-def _ribbon(axes: Axes, phases: Sequence[Phase], bins: TimeBins, divisor: float) -> None:
-    """Draw which phase was when; numbers stand where there is room, sites in the legend."""
-    from matplotlib.patches import Patch
-
+def _ribbon(axes: Axes, bins: TimeBins, divisor: float) -> None:
+    """Draw which phase was when; numbers stand where there is room."""
     start = np.flatnonzero(np.diff(bins.label, prepend=bins.label[0] - 1))
     end = np.append(start, len(bins.label))[1:]
     least = WIDE * float(bins.end_s[-1] - bins.start_s[0]) / divisor
@@ -99,10 +113,20 @@ def _ribbon(axes: Axes, phases: Sequence[Phase], bins: TimeBins, divisor: float)
             axes.text((low + high) / 2, 0.5, str(phase), ha="center", va="center", color="white", fontweight="bold")
     axes.set_yticks([])
     axes.set_ylabel("Phase")
-    handles = [Patch(color=COLOURS[phase.id % len(COLOURS)]) for phase in phases]
-    legend = axes.legend(
-        handles, [_named(phase) for phase in phases], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False,
-        fontsize=8,
+
+
+def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[Phase], rows: int) -> None:
+    """Say under the panels what the colours are: functions in the order of the stack, and phases."""
+    from matplotlib.patches import Patch
+
+    none = Patch(alpha=0)
+    left: list[tuple[Patch, str]] = [(none, "Self time of")]
+    left += [(Patch(color=c), f) for c, f in zip(_function_colours(len(functions) - 1), functions, strict=True)][::-1]
+    right = [(none, "Phase")] + [(Patch(color=COLOURS[p.id % len(COLOURS)]), _named(p)) for p in phases]
+    entries = [pair for column in (left, right) for pair in [*column, *[(none, "")] * (rows - len(column))]]
+    legend = picture.legend(
+        [handle for handle, _ in entries], [label for _, label in entries], loc="outside lower left", ncols=2,
+        frameon=False, fontsize=7, handlelength=1.4, labelspacing=0.3,
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -111,4 +135,4 @@ def _ribbon(axes: Axes, phases: Sequence[Phase], bins: TimeBins, divisor: float)
 def _named(phase: Phase) -> str:
     """Name a phase by its number, its foremost site and its part of the run."""
     what = "waiting" if phase.off_cpu else phase.sites[0].function.name if phase.sites else "no site"
-    return f"{phase.id}  {words.fitted(words.printable(what), NAME_ROOM)}, {phase.app_pct:.0f} %"
+    return f"{phase.id}  {words.fitted(short(what), NAME_ROOM - 10)}, {phase.app_pct:.0f} %"

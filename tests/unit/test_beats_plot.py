@@ -127,7 +127,7 @@ def test_command(tmp_path, capsys):
     assert main(["heartbeats", str(run), "--plot", str(target), "--force"]) == 0
 
 
-@pytest.mark.parametrize("name", ["p.pdf", "p", "-", "no/such/p.svg"])
+@pytest.mark.parametrize("name", ["p.eps", "p", "-", "no/such/p.svg"])
 def test_other_names_are_refused(tmp_path, capsys, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     simple_run(tmp_path / "run")

@@ -111,7 +111,7 @@ def test_the_picture(series, tmp_path, capsys, form):
     assert first.read_bytes().startswith(b"\x89PNG" if form == "png" else b"<?xml")
     if form == "svg":
         assert first.read_text().count("#bbbbbb") == 10
-    assert answer(capsys, series, "--plot", tmp_path / "a.pdf")[0] == 2
+    assert answer(capsys, series, "--plot", tmp_path / "a.eps")[0] == 2
 
 
 def test_a_node_is_compared_with_others(tmp_path, capsys):
