@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 from incprof.errors import IncprofError
@@ -29,10 +28,16 @@ def explain(error: BaseException) -> tuple[str, int]:
     return f"internal error: {what}; run again with --debug for the traceback", 1
 
 
+def printable(message: str) -> str:
+    """Return a message that does nothing to a terminal: names in it come from files that others wrote."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in message)
+
+
 def run(argv: Sequence[str]) -> int:
     """Parse `argv` and run its verb. Exceptions come through."""
     verb = next((word for word in argv if not word.startswith("-")), None)
-    args = build_parser(verb).parse_args(argv)
+    asked = argv[: argv.index("--") if "--" in argv else len(argv)]
+    args = build_parser(verb, configured=not {"-h", "--help"} & set(asked)).parse_args(argv)
     status: int = args.run(args)
     sys.stdout.flush()
     return status
@@ -60,7 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             discard_stdout()
         elif debug:
+            import traceback
+
             traceback.print_exc()
         if message:
-            print(f"incprof: {message}", file=sys.stderr)
+            print(f"incprof: {printable(message)}", file=sys.stderr)
         return status

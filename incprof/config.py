@@ -11,7 +11,6 @@ import argparse
 import math
 import os
 import re
-import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +72,13 @@ def ranks(text: str) -> str:
     return text
 
 
+def switch(text: str) -> str:
+    """On or off, as the collector reads it."""
+    if text not in ("1", "0", "true", "false"):
+        raise ValueError("1 or 0")
+    return text if text in "10" else str(int(text == "true"))
+
+
 def not_empty(text: str) -> str:
     """Anything but nothing."""
     if not text:
@@ -91,7 +97,7 @@ SETTINGS = (
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon")),
     Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),
     Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),
-    Setting("follow", ("--follow",), "1|0", "1", "record forked children too", choice("1", "0")),
+    Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch),
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "library time in the gmon format", choice(*LIBS)),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip
@@ -114,14 +120,24 @@ def config_files(environ: Mapping[str, str]) -> list[Path]:
 
 
 def read_tables(path: Path) -> dict[str, dict[str, object]]:
-    """The tables of a configuration file by verb; empty if there is no such file."""
+    """The tables of a configuration file by verb; empty if there is no such file.
+
+    Raises:
+        UsageError: it cannot be read, or is not what it should be.
+    """
     try:
-        with path.open("rb") as stream:
-            tables = tomllib.load(stream)
-    except FileNotFoundError:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    import tomllib  # which takes a while, and few have such files
+
+    try:
+        tables = tomllib.loads(text.decode())
+    except (ValueError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise UsageError(f"{path}: not valid TOML: {what}") from error
     for verb, table in tables.items():
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {verb} must be a table, such as [record]")
@@ -141,7 +157,7 @@ def read_file(path: Path) -> dict[str, str]:
 def as_text(value: object) -> str:
     """A TOML value in the form in which a flag would give it."""
     if isinstance(value, bool):
-        return str(int(value))
+        return str(value).lower()
     if isinstance(value, list):
         return ",".join(map(as_text, value))
     return str(value)

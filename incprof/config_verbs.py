@@ -18,6 +18,14 @@ NOT_FROM_FILES = frozenset({"record", "env", "config", "completion"})
 NEVER = frozenset({"help", "debug", "version"})
 
 
+class FromFile(list[object]):
+    """Values of an option that may be given several times. The first one on the command line replaces them all."""
+
+    def __copy__(self) -> list[object]:
+        """What argparse appends to."""
+        return []
+
+
 def options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """The options of a verb that a file may give, by their long names."""
     found = {}
@@ -52,11 +60,19 @@ def apply(parser: argparse.ArgumentParser, verb: str, environ: Mapping[str, str]
     return origin
 
 
+def check_files(environ: Mapping[str, str], verbs: Container[str]) -> None:
+    """Raise UsageError when a file cannot be read, or has a table that it must not have."""
+    for path in config_files(environ):
+        check_tables(path, verbs)
+
+
 def check_tables(path: Path, verbs: Container[str]) -> None:
-    """Raise UsageError when a file has a table that is no verb's."""
+    """Raise UsageError when a file has a table that is no verb's, or that of a verb without settings."""
     for verb in read_tables(path):
         if verb not in verbs:
             raise UsageError(f"{path}: [{verb}] is no verb of incprof; see incprof --help")
+        if verb in NOT_FROM_FILES - {"record"}:
+            raise UsageError(f"{path}: [{verb}] has no settings; those of a recording are in [record]")
 
 
 def _value(action: argparse.Action, value: object, where: str) -> object:
@@ -66,20 +82,22 @@ def _value(action: argparse.Action, value: object, where: str) -> object:
             raise UsageError(f"{where}: expected true or false")
         return value if not isinstance(action, argparse._StoreFalseAction) else not value
     if isinstance(action, argparse._AppendAction):
-        return [_one(action, part, where) for part in (value if isinstance(value, list) else [value])]
+        return FromFile(_one(action, part, where) for part in (value if isinstance(value, list) else [value]))
     return _one(action, value, where)
 
 
 def _one(action: argparse.Action, value: object, where: str) -> object:
     """One value, converted and checked as the option's own."""
+    if isinstance(value, bool | dict):
+        raise UsageError(f"{where}: expected a value, not {'a table' if isinstance(value, dict) else as_text(value)}")
     text = as_text(value)
     try:
         parsed = action.type(text) if callable(action.type) else text
     except argparse.ArgumentTypeError as error:
         raise UsageError(f"{where}: {error}") from error
     except (ValueError, TypeError) as error:
-        kind = getattr(action.type, "__name__", "value")
-        raise UsageError(f"{where}: {text!r} is no valid {kind}") from error
+        kind = {int: "a whole number", float: "a number"}.get(action.type, "a value that makes sense")  # type: ignore[call-overload]
+        raise UsageError(f"{where}: {text!r} is wrong, expected {kind}") from error
     if action.choices is not None and parsed not in action.choices:
         raise UsageError(f"{where}: {text!r} is wrong, expected one of {', '.join(map(str, action.choices))}")
     return parsed

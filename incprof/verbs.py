@@ -40,8 +40,11 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def build_parser(verb: str | None) -> Parser:
-    """The parser of the whole command line, in which only `verb` has its arguments filled in."""
+def build_parser(verb: str | None, *, configured: bool = True) -> Parser:
+    """The parser of the whole command line, in which only `verb` has its arguments filled in.
+
+    configured: with what the configuration files say. Help must be had where these are wrong, and a shell's start too.
+    """
     parser = Parser(prog="incprof", description="Phases of a running program, from its interval profiles.")
     parser.add_argument("--version", action="version", version=f"incprof {__version__}")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -52,7 +55,9 @@ def build_parser(verb: str | None) -> Parser:
         )
         if name == verb:
             _fill_in(sub, name)
-            config_verbs.apply(sub, name, os.environ)
+            if configured and name != "completion":
+                config_verbs.check_files(os.environ, VERBS)
+                config_verbs.apply(sub, name, os.environ)
     return parser
 
 

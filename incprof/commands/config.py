@@ -38,8 +38,6 @@ def run(args: argparse.Namespace) -> int:
         if verb not in VERBS or verb in config_verbs.NOT_FROM_FILES - {"record"}:
             raise UsageError(f"config show {verb}: no verb with settings; see incprof --help")
     files = config.config_files(os.environ)
-    for path in files:
-        config_verbs.check_tables(path, VERBS)
     tables = {verb for path in files for verb in config.read_tables(path)}
     rows = []
     for verb in args.about or ["record", *sorted(tables - {"record"})]:

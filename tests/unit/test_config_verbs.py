@@ -45,14 +45,17 @@ def test_an_option_that_must_be_given_may_come_from_a_file(project, tmp_path, ca
 
 def test_lists_are_options_given_several_times(project):
     project('[instrument]\nsite = ["solve:loop", "main"]\n')
-    assert build_parser("instrument").parse_args(["instrument", "DIR", "--source", "."]).site == ["solve:loop", "main"]
+    words = ["instrument", "DIR", "--source", "."]
+    assert build_parser("instrument").parse_args(words).site == ["solve:loop", "main"]
+    words += ["--site", "mine", "--site", "other"]
+    assert build_parser("instrument").parse_args(words).site == ["mine", "other"], "the command line wins"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[phases]\nmethd = 1\n", "incprof.toml: phases.methd: there is no such option; see incprof phases --help"),
-        ("[phases]\nk = 'many'\n", "incprof.toml: phases.k: 'many' is no valid int"),
+        ("[phases]\nk = 'many'\n", "incprof.toml: phases.k: 'many' is wrong, expected a whole number"),
         (
             "[phases]\nmethod = 'magic'\n",
             "incprof.toml: phases.method: 'magic' is wrong, expected one of robust",
@@ -60,6 +63,15 @@ def test_lists_are_options_given_several_times(project):
         ("[phases]\njson = 1\n", "incprof.toml: phases.json: expected true or false"),
         ("phases = 1\n", "incprof.toml: phases must be a table, such as [record]"),
         ("[phases\n", "incprof.toml: not valid TOML"),
+        ("[phases]\nk = true\n", "incprof.toml: phases.k: expected a value, not true"),
+        ("[phases]\nk = {a = 1}\n", "incprof.toml: phases.k: expected a value, not a table"),
+        (
+            "[phases]\n'k\\u001b[31m' = 1\n".replace("'", '"'),
+            r"incprof.toml: phases.k\x1b[31m: there is no such option",
+        ),
+        ("[phase]\nk = 3\n", "incprof.toml: [phase] is no verb of incprof; see incprof --help"),
+        ("[env]\ncflags = true\n", "incprof.toml: [env] has no settings; those of a recording are in [record]"),
+        ("a = " + "[" * 20_000, "incprof.toml: not valid TOML: nested too deeply"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_file(project, text, message, capsys):
@@ -70,10 +82,33 @@ def test_what_is_wrong_is_named_with_its_file(project, text, message, capsys):
     assert shown.count("\n") == 1
 
 
-def test_a_table_that_is_no_verb_is_named(project, capsys):
+@pytest.mark.parametrize("words", [["config", "show"], ["record", "--", "true"], ["doctor"], ["env"]])
+def test_a_table_that_is_no_verb_ends_every_verb(project, words, capsys):
     project("[phase]\nk = 3\n")
-    assert main(["config", "show"]) == 2
+    assert main(words) == 2
     assert "incprof.toml: [phase] is no verb of incprof" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["phases", "--help"], ["record", "-h"], ["completion", "bash"], ["--version"]])
+def test_help_and_completion_are_had_where_the_file_is_wrong(project, words, capsys):
+    project("[phases]\nmethd = 1\n[phase]\nk = 3\n")
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_that_cannot_be_read_is_named(project, tmp_path, capsys):
+    (tmp_path / "work/incprof.toml").mkdir()
+    assert main(["phases", "DIR"]) == 2
+    assert capsys.readouterr().err == "incprof: incprof.toml: cannot be read: Is a directory\n"
+
+
+def test_numbers_of_a_recording_are_no_switches(project, capsys):
+    project("[record]\nfollow = true\n")
+    assert main(["config", "show", "record"]) == 0
+    assert "incprof.toml: record.follow" in capsys.readouterr().out
+    project("[record]\ninterval = true\n")
+    assert main(["config", "show", "record"]) == 2
+    assert "record.interval: 'true' is wrong, expected a number of seconds" in capsys.readouterr().err
 
 
 def test_show_says_where_each_value_comes_from(project, monkeypatch, capsys):
