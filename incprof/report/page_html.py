@@ -13,12 +13,14 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
+from incprof.analysis.results import Phase
 from incprof.report.page_json import embedded, page_data
-from incprof.report.page_names import clean, phase_names, short
+from incprof.report.page_names import Names, clean, phase_names, told_apart
 from incprof.report.page_parts import PageParts
 from incprof.report.page_rows import phase_row, site_row, step_row
 from incprof.report.page_words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.phases_text import duration
+from incprof.report.sites_rows import RefusedRow, SiteRow
 
 MOST_WARNINGS = 20
 # In the order in which they need each other.
@@ -49,12 +51,13 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
     style = Markup("\n".join(asset(name) for name in STYLES))
     # uPlot's licence asks to go where it goes.
     script = Markup(f"/* {asset('uplot/LICENSE')} */\n(() => {{\n" + "\n".join(map(asset, SCRIPTS)) + "\n})();")
-    data = Markup(embedded(page_data(parts)))
+    names = told_apart(_shown(parts))
+    data = Markup(embedded(page_data(parts, names)))
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.globals.update(count=count, grouped=grouped, percent=percent, short=short, clean=clean)
+    environment.globals.update(count=count, grouped=grouped, percent=percent, short=names, clean=clean)
     return environment.get_template("page.html.j2").render(
         style=style,
         script=script,
@@ -62,7 +65,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
         policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
         "form-action 'none'",
         version=__version__,
-        **_words(parts, damaged),
+        **_words(parts, names, damaged),
     )
 
 
@@ -82,21 +85,34 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _words(parts: PageParts, damaged: bool) -> dict[str, Any]:
+def _shown(parts: PageParts) -> list[str]:
+    """Return the names of the functions that are on the page."""
+    frames = parts.timed.tree.frame.tolist() + parts.timed.series.functions.tolist()
+    out = [parts.functions[frame].name for frame in set(frames) if frame >= 0]
+    for phase in parts.result.phases:
+        out += [total.function.name for total in phase.functions[:3]]
+        out += [site.function.name for site in phase.sites] + [step.function.name for step in phase.steps]
+    out += [row.function for row in parts.sites]
+    return out + [row.function for row in parts.refused]
+
+
+def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     """Return what stands on the page before any script runs."""
     result = parts.result
-    names = phase_names(result.phases)
+    phases = list(zip(result.phases, phase_names(result.phases, names), strict=True))
+    rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
+    reasons = [why_site(result, parts.why, row.function, row.phases) for row in rows]
     return {
         "app": clean(parts.run.app, 80),
         "run": parts.run,
         "facts": facts(parts.run, parts.metadata),
-        "lead": _lead(parts, names),
+        "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
-        "phases": [phase_row(p, name) for p, name in zip(result.phases, names, strict=True)],
-        "steps": [(p.id, name, [step_row(s) for s in p.steps]) for p, name in zip(result.phases, names, strict=True)],
+        "phases": [phase_row(phase, name, names) for phase, name in phases],
+        "steps": [(phase.id, name, [step_row(step, names) for step in phase.steps]) for phase, name in phases],
         "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
-        "sites": [site_row(row, why_site(result, parts.why, row.function, row.phases)) for row in parts.sites],
-        "refused": [(row, why_site(result, parts.why, row.function, row.phases)) for row in parts.refused],
+        "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
+        "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
         "source": parts.source,
         "why": why_k(result, parts.why),
         "why_phases": why_phases(result, parts.why),
@@ -121,14 +137,13 @@ def _warnings(lines: Sequence[str]) -> list[str]:
     return [*shown, f"and {left} more"] if left else shown
 
 
-def _lead(parts: PageParts, names: list[str]) -> str:
+def _lead(parts: PageParts, phases: Sequence[tuple[Phase, str]]) -> str:
     """Return the run in one sentence."""
-    result = parts.result
-    if not result.phases:
+    if not phases:
         return "No phase was found."
-    if len(result.phases) == 1:
-        return f"One phase over {duration(parts.run.duration_s)}: {names[0]}."
-    order = sorted(zip(result.phases, names, strict=True), key=lambda item: (-item[0].app_pct, item[0].id))
+    if len(phases) == 1:
+        return f"One phase over {duration(parts.run.duration_s)}: {phases[0][1]}."
+    order = sorted(phases, key=lambda item: (-item[0].app_pct, item[0].id))
     said = ", ".join(f"{name} {phase.app_pct:.0f}\u00a0%" for phase, name in order[:4])
     more = f" and {len(order) - 4} more" if len(order) > 4 else ""
     return f"{count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."

@@ -10,7 +10,7 @@ import numpy as np
 from incprof.analysis.calltree import ROOT_FRAME
 from incprof.analysis.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
-from incprof.report.page_names import clean, frame_name, phase_names, short, where
+from incprof.report.page_names import Names, clean, frame_name, phase_names, where
 from incprof.report.page_parts import BeatLanes, PageParts, RankMap
 from incprof.report.page_words import count
 from incprof.report.run_json import rounded
@@ -24,10 +24,10 @@ def embedded(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
 
 
-def page_data(parts: PageParts) -> dict[str, Any]:
-    """Return what the plots show. Seconds; ticks where the name says so."""
+def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
+    """Return what the plots show. Seconds; ticks where the name says so. names: of functions."""
     timed, bins = parts.timed, parts.timed.bins
-    names = phase_names(parts.result.phases)
+    phases = zip(parts.result.phases, phase_names(parts.result.phases, names), strict=True)
     return {
         "run": {
             "app": clean(parts.run.app),
@@ -50,10 +50,10 @@ def page_data(parts: PageParts) -> dict[str, Any]:
                 "seconds": rounded(phase.seconds),
                 "steps": sorted({step.index for step in phase.steps}),
             }
-            for phase, name in zip(parts.result.phases, names, strict=True)
+            for phase, name in phases
         ],
-        "series": _series(parts),
-        "tree": _tree(parts),
+        "series": _series(parts, names),
+        "tree": _tree(parts, names),
         "cells": _cells(timed.cells, timed.ticks),
         "calls": {"columns": timed.called.tolist(), "cells": _by_cell(timed.calls, len(timed.cells.bin))},
         "scores": [
@@ -74,27 +74,27 @@ def _numbers(values: FloatArray, digits: int) -> list[float | int | None]:
     return out
 
 
-def _series(parts: PageParts) -> dict[str, Any]:
+def _series(parts: PageParts, names: Names) -> dict[str, Any]:
     """Return seconds of self time per second, of each function and of the others, if there are any."""
     series, wall = parts.timed.series, parts.timed.bins.wall_s
     functions = [parts.functions[i] for i in series.functions.tolist()]
     rest = len(parts.functions) - len(functions)
     others = [count(rest, "other function")] if rest else []
     return {
-        "names": [short(f.name) for f in functions] + others,
+        "names": [names(f.name) for f in functions] + others,
         "full": [clean(f.name) for f in functions] + [""] * len(others),
         "functions": series.functions.tolist(),
         "values": [_numbers(column / wall, 4) for column in series.self_s.T[: len(functions) + len(others)]],
     }
 
 
-def _tree(parts: PageParts) -> dict[str, Any]:
+def _tree(parts: PageParts, names: Names) -> dict[str, Any]:
     """Return the call tree. A frame's names stand once: `frame` holds places in `frames`."""
     tree = parts.timed.tree
     used, place = np.unique(tree.frame, return_inverse=True)
     frames = []
     for frame in used.tolist():
-        name, full = frame_name(frame, parts.functions, parts.metadata)
+        name, full = frame_name(frame, parts.functions, parts.metadata, names)
         entry: dict[str, Any] = {"name": "whole run" if frame == ROOT_FRAME else name, "function": frame}
         if full != name:
             entry["full"] = full

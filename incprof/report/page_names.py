@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from incprof.analysis.calltree import (
     BROKEN_FRAME,
@@ -18,6 +18,9 @@ from incprof.analysis.calltree import (
 from incprof.analysis.results import Phase
 from incprof.model import Function, Metadata
 from incprof.report.phases_text import without_parameters
+
+# A function's name as it stands on a page.
+Names = Callable[[str], str]
 
 LONGEST = 240
 # What compilers add to the names of copies of functions.
@@ -63,10 +66,42 @@ def _without_templates(name: str) -> str:
     return name if depth or not re.search(r"\w", bare) else re.sub(r"^.* (?=[\w:~]+$)", "", bare)
 
 
-def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata) -> tuple[str, str]:
+def told_apart(names: Iterable[str]) -> Names:
+    """Return how to call functions: by short names, with template arguments or parameters where those are equal."""
+    groups: dict[str, set[str]] = {}
+    for name in names:
+        groups.setdefault(short(name), set()).add(name)
+    longer: dict[str, str] = {}
+    for same in groups.values():
+        if len(same) > 1:
+            forms = (_qualified, _with_parameters, lambda name: clean(name, 80))
+            tried = ({name: form(name) for name in same} for form in forms)
+            longer |= next((found for found in tried if len(set(found.values())) == len(same)), {})
+    return lambda name: longer.get(name) or short(name)
+
+
+def _qualified(name: str) -> str:
+    """Return a function's name with its template arguments and no more than its class before it."""
+    bare = without_parameters(name[: 20 * LONGEST])
+    depth, starts = 0, [0]
+    for at, c in enumerate(bare):
+        depth += (c in "<({[") - (c in ">)}]")
+        if depth == 0 and c == " ":
+            starts = [at + 1]  # a type that it returns
+        elif depth == 0 and bare.startswith("::", at):
+            starts.append(at + 2)
+    return clean(bare[starts[-2] if len(starts) > 1 else starts[0] :].replace("> >", ">>"), 60)
+
+
+def _with_parameters(name: str) -> str:
+    """Return the same with parameters."""
+    return clean(_qualified(name) + name[len(without_parameters(name)) :], 80)
+
+
+def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata, names: Names = short) -> tuple[str, str]:
     """Return the short and the whole name of a frame of a call tree."""
     if frame >= 0:
-        return short(functions[frame].name), clean(functions[frame].name)
+        return names(functions[frame].name), clean(functions[frame].name)
     if frame > LIBRARY_FRAME:
         name = MARKERS[frame]
     else:
@@ -83,25 +118,29 @@ def where(file: str | None, line: int | None) -> str:
     return f"{name}:{line}" if line is not None else name
 
 
-def phase_names(phases: Sequence[Phase]) -> list[str]:
+def phase_names(phases: Sequence[Phase], names: Names = short) -> list[str]:
     """Return a name for each phase: its main site, else its largest function; told apart where several are equal."""
-    names = [_main(phase) for phase in phases]
-    often = Counter(names)
+    mains = [_main(phase, names) for phase in phases]
+    kinds: dict[str, set[str]] = {}
+    for main, phase in zip(mains, phases, strict=True):
+        kinds.setdefault(main, set()).update(site.kind for site in phase.sites[:1])
+    said = [
+        f"{main} ({phase.sites[0].kind})" if len(kinds[main]) > 1 and phase.sites else main
+        for main, phase in zip(mains, phases, strict=True)
+    ]
+    often = Counter(said)
     for place, phase in enumerate(phases):
-        if often[names[place]] > 1 and phase.sites:
-            names[place] = f"{names[place]} ({phase.sites[0].kind})"
-    often = Counter(names)
-    for place, phase in enumerate(phases):
-        second = next((short(t.function.name) for t in phase.functions if short(t.function.name) != names[place]), None)
-        if often[names[place]] > 1 and second:
-            names[place] = f"{names[place]} with {second}"
-    return names
+        others = (names(total.function.name) for total in phase.functions)
+        second = next((name for name in others if name != mains[place] and not name.startswith("[")), None)
+        if often[said[place]] > 1 and second:
+            said[place] = f"{said[place]} with {second}"
+    return said
 
 
-def _main(phase: Phase) -> str:
+def _main(phase: Phase, names: Names) -> str:
     """Return what a phase is known by."""
     if phase.off_cpu:
         return "waiting"
     if phase.sites:
-        return short(phase.sites[0].function.name)
-    return short(phase.functions[0].function.name) if phase.functions else "idle"
+        return names(phase.sites[0].function.name)
+    return names(phase.functions[0].function.name) if phase.functions else "idle"

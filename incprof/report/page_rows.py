@@ -7,13 +7,13 @@ from typing import Any
 
 from incprof.analysis.results import Phase, Step
 from incprof.report.beat_words import rate, seconds
-from incprof.report.page_names import clean, short, where
+from incprof.report.page_names import Names, clean, where
 from incprof.report.page_words import percent
 from incprof.report.phases_text import duration
 from incprof.report.sites_rows import SiteRow
 
 
-def phase_row(phase: Phase, name: str) -> dict[str, Any]:
+def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
     """Return a row of the table of phases."""
     return {
         "id": phase.id,
@@ -22,21 +22,21 @@ def phase_row(phase: Phase, name: str) -> dict[str, Any]:
         "share": round(phase.app_pct, 1),
         "intervals": phase.intervals,
         "confidence": percent(phase.confidence),
-        "functions": [(short(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
+        "functions": [(names(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
         "sites": [
-            f"{short(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
+            f"{names(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
             for s in phase.sites
         ],
     }
 
 
-def step_row(step: Step) -> dict[str, Any]:
+def step_row(step: Step, names: Names) -> dict[str, Any]:
     """Return a row of the steps of a phase."""
     period = _time(step.period_s) if step.period_s is not None else ""
     if period and step.every is not None and step.every > 1:
         period += f", in each {step.every}th"
     return {
-        "name": short(step.function.name),
+        "name": names(step.function.name),
         "full": clean(step.function.name),
         "kind": step.kind,
         "order": step.order,
@@ -66,11 +66,11 @@ def _cost(row: SiteRow) -> str:
     return ", ".join(said)
 
 
-def site_row(row: SiteRow, why: list[str]) -> dict[str, Any]:
+def site_row(row: SiteRow, why: list[str], names: Names) -> dict[str, Any]:
     """Return a site with its lines of source. why: sentences."""
     return {
         "heartbeat": row.heartbeat,
-        "name": short(row.function),
+        "name": names(row.function),
         "full": clean(row.function),
         "kind": row.kind,
         "phases": row.phases,
