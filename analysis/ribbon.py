@@ -9,7 +9,7 @@ import numpy as np
 
 from incprof.model import IntArray
 
-SIGNS = "0123456789"
+SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
 UNCLASSIFIED = "."
 
 
@@ -39,6 +39,11 @@ def stretched(labels: IntArray, width: int) -> list[int]:
 def sign(label: int) -> str:
     """Return the character of a phase, readable without colour."""
     return UNCLASSIFIED if label < 0 else SIGNS[label % len(SIGNS)]
+
+
+def badge(label: int) -> str:
+    """Return the number of a phase for people, with its character in the ribbon where that is another one."""
+    return sign(label) if label < 10 else f"{label} {sign(label)}"
 
 
 def runs(part: Sequence[int]) -> list[tuple[int, int]]:

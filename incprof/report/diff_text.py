@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
-from incprof.analysis.ribbon import runs, sign, stretched
+from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say
 from incprof.report.phase_colours import style
@@ -99,7 +99,7 @@ def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     table = _table(names, ("", "Phase", "Verdict"))
     for row, first, last in cells:
         step = row.kind == "step"
-        number = Text("") if step or row.group is None else Text(f" {sign(row.group)} ", style=style(row.group))
+        number = Text("") if step or row.group is None else Text(f" {badge(row.group)} ", style=style(row.group))
         name = ("  " if step else "") + say.named(row, room - 2 * step)
         table.add_row(number, name, *first[:4], _verdict(row), *last)
     if max(found.between) > 0:
@@ -123,7 +123,7 @@ def _functions(rows: Sequence[Row], width: int) -> Table:
     )
     keep = 3 if width >= WIDE else 0
     names = names[: 6 + keep]
-    calls = [(say.calls(row.a), say.calls(row.b), "" if row.group is None else sign(row.group)) for row in rows]
+    calls = [(say.calls(row.a), say.calls(row.b), "" if row.group is None else badge(row.group)) for row in rows]
     cells = [(row, _cells_of(row), last[:keep]) for row, last in zip(rows, calls, strict=True)]
     room = _room(width, names, [(*first, *last) for _, first, last in cells])
     table = _table(names, ("Function", "Verdict"))
@@ -160,5 +160,5 @@ def _odd(found: Comparison) -> list[str]:
     rows = [row for row in found.phases if any(one != (row.group,) for one in row.members)]
     if not rows:
         return []
-    said = ", ".join(f"{sign(row.group or 0)} = {say.matched_line(row, first)}" for row in rows)
+    said = ", ".join(f"{badge(row.group or 0)} = {say.matched_line(row, first)}" for row in rows)
     return [f"phases as incprof phases numbers them (A | B): {said}"]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from incprof.analysis.patterns.nodes import Agreement
 from incprof.analysis.patterns.results import SMALLEST_WINDOW, Pattern, Patterns
-from incprof.analysis.ribbon import runs, sign, stretched
+from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.report.beat_words import sparkline
 from incprof.report.phase_colours import style
@@ -50,7 +50,7 @@ def write_text(
         line, _ = sparkline(_raised(pattern), min(console.width - 30, SHAPE_ROOM), blocks=blocks)
         low, high = pattern.values.min(), pattern.values.max()
         console.print(
-            Text(f" {sign(number)} ", style=style(number)), f"{line}  {low:.3g} .. {high:.3g}", soft_wrap=True
+            Text(f" {badge(number)} ", style=style(number)), f"{line}  {low:.3g} .. {high:.3g}", soft_wrap=True
         )
 
 
@@ -108,7 +108,7 @@ def _table(found: Patterns, interval_s: float | None) -> Table:
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for number, pattern in enumerate(found.patterns):
-        table.add_row(Text(f" {sign(number)} ", style=style(number)), *_cells(pattern, interval_s))
+        table.add_row(Text(f" {badge(number)} ", style=style(number)), *_cells(pattern, interval_s))
     return table
 
 

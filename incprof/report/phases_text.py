@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
-from incprof.analysis.ribbon import runs, sign, stretched
+from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.analysis.verdict import verdict
 from incprof.model import IntArray
 from incprof.report.phase_colours import style
@@ -137,7 +137,7 @@ def _site_table(result: PhaseResult, width: int) -> Table:
         table.add_column(name, no_wrap=True)
     room = max(16, width - 44 - max((len(_where(s, 40)) for p in result.phases for s in p.sites), default=0))
     for phase in result.phases:
-        number = Text(f" {sign(phase.id)} ", style=style(phase.id))
+        number = Text(f" {badge(phase.id)} ", style=style(phase.id))
         if not phase.sites:
             what = "(off the CPU)" if phase.off_cpu else "(none)"
             table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "", "")
@@ -183,7 +183,7 @@ def _where(site: Site, room: int) -> str:
 
 def _functions(console: Console, phase: Phase) -> None:
     """Print the largest functions of a phase."""
-    head = Text(f" {sign(phase.id)} ", style=style(phase.id))
+    head = Text(f" {badge(phase.id)} ", style=style(phase.id))
     head.append(f" {count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
     head.append(duration(phase.seconds))
     if phase.confidence is not None:

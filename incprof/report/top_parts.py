@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from incprof.analysis.live.model import NEW
 from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
-from incprof.analysis.ribbon import sign
+from incprof.analysis.ribbon import badge, sign
 from incprof.report.phase_colours import style
 
 NEW_SIGN = "?"
@@ -40,6 +40,11 @@ def main_site(phase: LivePhase) -> tuple[str | None, str | None]:
 def label_sign(label: int) -> str:
     """Return the character of a label."""
     return NEW_SIGN if label == NEW else sign(label)
+
+
+def label_badge(label: int) -> str:
+    """Return a label for people: the number of a phase."""
+    return NEW_SIGN if label == NEW else badge(label)
 
 
 def label_style(label: int) -> str:

@@ -13,7 +13,7 @@ from incprof.report.beat_words import fitted, padded, printable
 from incprof.report.beat_words import rate as three
 from incprof.report.beat_words import seconds as precise
 from incprof.report.phases_text import count, duration, percent, shorten
-from incprof.report.top_parts import BeatLine, label_sign, label_style, phase_words, site_words
+from incprof.report.top_parts import BeatLine, label_badge, label_sign, label_style, phase_words, site_words
 
 # A section has its head and this many lines before another gets more.
 FEWEST = 3
@@ -48,7 +48,7 @@ def log_line(view: LiveView, beats: Sequence[BeatLine]) -> str:
     """Return what is going on in one line."""
     front = view.front
     parts = [
-        f"{duration(front.elapsed_s)}: phase {label_sign(front.label)} {printable(phase_words(view, front))}"
+        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {printable(phase_words(view, front))}"
         f" for {duration(front.since_s)}"
     ]
     if front.step is not None:
@@ -103,7 +103,7 @@ def _now(view: LiveView, width: int) -> Text:
     """Return the phase and the step of now."""
     front = view.front
     line = Text("now ")
-    line.append(f" {label_sign(front.label)} ", style=label_style(front.label))
+    line.append(f" {label_badge(front.label)} ", style=label_style(front.label))
     step = ""
     if front.step is not None:
         step = f", step {shorten(printable(front.step[0].name), width // 4)} {percent(front.step[1])}"
@@ -118,7 +118,7 @@ def _phases(view: LiveView, width: int) -> list[Text]:
     lines = [Text(f"Phase  {'Run':>5}  Main site", style="bold")]
     for phase in sorted(view.phases, key=lambda phase: (-phase.intervals, phase.id)):
         line = Text()
-        line.append(f" {label_sign(phase.id)} ", style=label_style(phase.id))
+        line.append(f" {label_badge(phase.id)} ", style=label_style(phase.id))
         line.append(f"    {percent(phase.intervals / total):>5}  ")
         line.append(shorten(printable(site_words(phase)), width - 15))
         lines.append(line)

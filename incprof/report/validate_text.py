@@ -11,7 +11,7 @@ from rich.text import Text
 
 from incprof.analysis.agreement.results import UNSEEN, Agreement, Beats, Overhead, PhaseAgreement
 from incprof.analysis.results import PhaseResult, RunSummary
-from incprof.analysis.ribbon import cells, runs, sign
+from incprof.analysis.ribbon import badge, cells, runs, sign
 from incprof.report.beat_words import elapsed, percent, printable, rate, seconds
 from incprof.report.phase_colours import style
 from incprof.report.phases_text import shorten
@@ -116,7 +116,7 @@ def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int)
     for phase, recorded in zip(found.phases, result.phases, strict=True):
         own = "\n".join(shorten(printable(names[number]), room) for number in phase.heartbeats) or "(none)"
         table.add_row(
-            Text(f" {sign(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
+            Text(f" {badge(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
         )
     return table
 
@@ -144,7 +144,7 @@ def _confusion_table(found: Agreement) -> Table:
     for phase, row in zip(found.phases, found.confusion, strict=True):
         if row.sum() > 0:
             shares = (row / row.sum()).tolist()
-            table.add_row(Text(f" {sign(phase.id)} ", style=style(phase.id)), *(percent(shares[c]) for c in named))
+            table.add_row(Text(f" {badge(phase.id)} ", style=style(phase.id)), *(percent(shares[c]) for c in named))
     return table
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from incprof.analysis.describe import summarise
 from incprof.analysis.phases import find_phases
-from incprof.analysis.ribbon import cells, runs, sign, stretched
+from incprof.analysis.ribbon import badge, cells, runs, sign, stretched
 from incprof.report.phases_text import duration, shorten, without_parameters, write_text
 from tests.unit.profiles import noisy, rows
 
@@ -31,7 +31,8 @@ def test_a_run_shorter_than_the_line_fills_it():
 
 def test_runs_and_signs():
     assert runs([0, 0, -1, 2, 2]) == [(0, 2), (-1, 1), (2, 2)]
-    assert [sign(label) for label in (0, 7, -1)] == ["0", "7", "."]
+    assert [sign(label) for label in (0, 7, 10, 15, -1)] == ["0", "7", "a", "f", "."]
+    assert [badge(label) for label in (0, 9, 10, -1)] == ["0", "9", "10 a", "."]
 
 
 @pytest.mark.parametrize(
