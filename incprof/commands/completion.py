@@ -10,11 +10,30 @@ The script is made from the command line's own definitions: make it anew when in
 from __future__ import annotations
 
 import argparse
+import re
 
+from incprof.config_verbs import NOT_FROM_FILES
 from incprof.verbs import VERBS, Parser, verb_parser
 
 NAME = "completion"
 SHELLS = ("bash", "zsh", "fish")
+# bash takes the sign of --option=value for a word: to the script, option and value follow each other.
+EQUALS = """
+_incprof() {
+  local word words=() current=$COMP_CWORD place=0
+  for word in "${COMP_WORDS[@]}"; do
+    if [[ $word == = && $place -gt 0 && ${COMP_WORDS[place-1]} == --* ]]; then
+      if ((place == COMP_CWORD)); then words+=(""); else ((place < COMP_CWORD && current--)); fi
+    else
+      words+=("$word")
+    fi
+    ((++place))
+  done
+  COMP_WORDS=("${words[@]}") COMP_CWORD=$current
+  _shtab_incprof "$@"
+}
+complete -o bashdefault -F _incprof incprof
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,14 +45,27 @@ def run(args: argparse.Namespace) -> int:
     """Print the script."""
     import shtab
 
-    print(shtab.complete(whole_parser(), args.shell))
+    text = shtab.complete(whole_parser(), args.shell)
+    if args.shell == "bash":
+        text += EQUALS
+    elif args.shell == "zsh":
+        text = for_zsh(text)
+    print(text)
     return 0
+
+
+def for_zsh(text: str) -> str:
+    """Let a value follow its option after a sign too, and let an argument that is given several times be more than one."""
+    text = re.sub(r'^(  "\*?--[\w-]+)(\[.*[^\\]\]:)', r"\1=\2", text, flags=re.MULTILINE)
+    text = re.sub(r'^(  .*\{-\w),(--[\w-]+)(\}"\[.*[^\\]\]:)', r"\1+,\2=\3", text, flags=re.MULTILINE)
+    return re.sub(r'^  "\(\*\)::?', '  "*:', text, flags=re.MULTILINE)
 
 
 def whole_parser() -> Parser:
     """The parser of the whole command line with all verbs filled in, knowing what to complete where."""
     parser = Parser(prog="incprof")
     parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     for verb, (_, line) in VERBS.items():
         filled = verb_parser(verb)
@@ -50,6 +82,8 @@ def expect(action: argparse.Action) -> None:
     name = str(action.metavar or "")
     if "|" in name and name.replace("|", "").isalnum():
         action.choices = name.split("|")
+    elif name == "VERB":
+        action.choices = [verb for verb in VERBS if verb not in NOT_FROM_FILES - {"record"}]
     elif name.endswith(("DIR", "DIR2", "SRC")):
         action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     elif name.startswith(("FILE", "PROGRAM", "SERIES", "COMMAND")) or action.dest == "program":

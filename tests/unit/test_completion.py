@@ -1,6 +1,10 @@
 """The completion scripts, tried in the shells themselves, and the manual pages."""
 
 import importlib.util
+import os
+import pty
+import re
+import select
 import shutil
 import subprocess
 import sys
@@ -28,7 +32,22 @@ CASES = [
     (["export", "--format", "s"], {"speedscope"}),
     (["phases", "gm"], {"gmon-app"}),
     (["record", "-o", "run", "./a"], {"./app"}),
+    (["--debug", "phases", "gm"], {"gmon-app"}),
+    (["config", "show", "phases", "ex"], {"export"}),
+    (["diff", "gmon-app", "gm"], {"gmon-app"}),
 ]
+# bash hands on the sign as a word.
+EQUALS = [
+    (["phases", "--method", "=", "p"], {"paper"}),
+    (["record", "--clock", "="], {"cpu", "perf"}),
+    (["record", "--clock", "=", "perf", "--log", "q"], {"quiet"}),
+    (["phases", "--method", "=", "paper", "gm"], {"gmon-app"}),
+]
+ZSH = """
+fpath=({here} $fpath); autoload -Uz compinit; compinit -u -D
+tell() {{ print -r -- "@@$BUFFER@@"; BUFFER=""; zle .accept-line }}
+zle -N tell; bindkey '^X' tell; bindkey '^I' complete-word; setopt no_list_ambiguous; PS1=; cd {here}; print @@ready@@
+"""
 
 
 @pytest.fixture
@@ -47,7 +66,7 @@ def script(tmp_path, capsys):
     return make
 
 
-@pytest.mark.parametrize(("words", "expected"), CASES)
+@pytest.mark.parametrize(("words", "expected"), CASES + EQUALS)
 def test_bash(script, words, expected):
     path, here = script("bash")
     command = ["bash", "--norc", "-c", BASH, "bash", path, "incprof", *words]
@@ -64,16 +83,51 @@ def test_fish(script, words, expected):
     assert {line.split("\t")[0].rstrip("/") for line in done.stdout.splitlines()} == expected
 
 
+class Zsh:
+    """A zsh at a terminal, in which lines are completed."""
+
+    def __init__(self, here):
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb"})
+        setup = here.parent / "setup.zsh"
+        setup.write_text(ZSH.format(here=here))
+        os.write(self.terminal, f"source {setup}\r".encode())
+        assert self.told() == "ready"
+
+    def told(self):
+        """What stands between the marks that come next."""
+        shown = ""
+        while not (found := re.search("@@([^@]*)@@", shown)):
+            assert select.select([self.terminal], [], [], 20)[0], shown
+            shown += os.read(self.terminal, 65536).decode(errors="replace")
+        return found[1]
+
+    def completed(self, line):
+        """The line after TAB."""
+        os.write(self.terminal, f"{line}\t\x18".encode())
+        return self.told().rstrip(" /")
+
+    def close(self):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+
+
 @pytest.mark.skipif(not shutil.which("zsh"), reason="there is no zsh here")
 def test_zsh(script):
     path, here = script("zsh")
     path.rename(here / "_incprof")
-    load = (
-        f"fpath=({here} $fpath); autoload -Uz compinit; compinit -u -D; autoload +X _incprof && print $_comps[incprof]"
-    )
-    subprocess.run(["zsh", "-f", "-n", here / "_incprof"], check=True)
-    done = subprocess.run(["zsh", "-f", "-c", load], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("_incprof\n", "")
+    shell = Zsh(here)
+    try:
+        for words, expected in CASES:
+            (word,) = expected
+            found = shell.completed(f"incprof {' '.join(words)}")
+            # A value may follow the sign, which goes away when a space is typed.
+            assert found.rstrip("=") == f"incprof {' '.join([*words[:-1], word])}"
+        assert shell.completed("incprof phases --method=p") == "incprof phases --method=paper"
+        assert shell.completed("incprof record --output=gm") == "incprof record --output=gmon-app"
+    finally:
+        shell.close()
 
 
 def test_a_shell_that_is_not_known_is_refused(capsys):
