@@ -6,6 +6,7 @@ clock. q nodes, s samples.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,7 @@ class CallTree:
     parent, frame: (q,) a parent before its children, node 0 is the root. A frame is a function's column in the profile,
     or one of the negative frames; LIBRARY_FRAME - m is the library with module id m.
     interval, node, ticks: (s,) samples, by the node that they end in. joined: nodes that became part of an "other".
+    paths: nodes are call paths; else each function stands alone below the root.
     """
 
     parent: IntArray
@@ -37,10 +39,21 @@ class CallTree:
     node: IntArray
     ticks: FloatArray
     joined: int
+    paths: bool = True
 
     def by_cell(self, cells: Cells) -> Entries:
         """Return the ticks that end in each node, by cell."""
         return entries(cells, self.interval, self.node, self.ticks)
+
+    def below(self, functions: Collection[int], labels: IntArray) -> dict[int, float]:
+        """Return for each label of intervals, (n,), the ticks in some functions and in what they call."""
+        inside = np.isin(self.frame, list(functions))
+        for node, above in enumerate(self.parent.tolist()[1:], start=1):
+            inside[node] |= inside[above]
+        use = inside[self.node]
+        span = int(labels.max(initial=-1)) + 2
+        ticks = np.bincount(labels[self.interval[use]] + 1, weights=self.ticks[use], minlength=span)
+        return {label - 1: number for label, number in enumerate(ticks.tolist())}
 
     @property
     def total(self) -> FloatArray:
@@ -58,14 +71,15 @@ def call_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = T
         libraries: keep samples that were taken in a library.
         whole: join nothing.
     """
-    if _has_paths(profile):
+    paths = _has_paths(profile)
+    if paths:
         parent, frame, interval, node, ticks = _sampled(profile, libraries)
     else:
         parent, frame, interval, node, ticks = _flat(profile)
     span = int(labels.max(initial=-1)) + 2
     keep = _kept(parent, labels[interval] + 1, node, ticks, span, whole)
     parent, frame, target = _joined(parent, frame, keep)
-    return CallTree(parent, frame, interval, target[node], ticks, int(len(keep) - keep.sum()))
+    return CallTree(parent, frame, interval, target[node], ticks, int(len(keep) - keep.sum()), paths)
 
 
 def _has_paths(profile: IntervalProfile) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from incprof.analysis.agreement.match import match
-from incprof.analysis.calltree import call_tree
+from incprof.analysis.calltree import CallTree, call_tree
 from incprof.analysis.confidence import with_confidence
 from incprof.analysis.explain import explain
 from incprof.analysis.foremost import self_series
@@ -24,7 +24,7 @@ from incprof.commands._sites import located_sites, recorded_sites
 from incprof.commands._sites_cost import TYPICAL
 from incprof.commands._sites_described import described
 from incprof.commands._sites_memory import as_placed
-from incprof.model import Function, IntervalProfile, Run
+from incprof.model import Function, IntArray, IntervalProfile, Run
 from incprof.readers.lines import locate
 from incprof.readers.run import choose_process
 from incprof.report.page_parts import BeatLanes, PageParts, Timed
@@ -69,7 +69,8 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         source=args.source,
         ranks=ranks,
         # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
-        beats=beats and with_phases(beats, as_placed(result, profile, recorded.directory, args)),
+        beats=beats
+        and with_phases(beats, as_placed(result, profile, recorded.directory, args), timed.tree, result.labels),
         warnings=(*profile.warnings, *result.warnings),
         whole=args.full,
         libs=libs,
@@ -114,11 +115,15 @@ def never_called(profile: IntervalProfile) -> frozenset[int]:
     return frozenset(profile.inlined.function.tolist()) - called
 
 
-def with_phases(beats: BeatLanes, result: PhaseResult) -> BeatLanes:
-    """Return the heartbeats with the phases that they stand for."""
-    found = match(result.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats]).of_phase
-    first = [next((phase for phase, own in enumerate(found) if i in own), None) for i in range(len(beats.beats))]
-    return replace(beats, phases=tuple(None if at is None else result.phases[at].id for at in first))
+def with_phases(beats: BeatLanes, placed: PhaseResult, tree: CallTree, labels: IntArray) -> BeatLanes:
+    """Return the heartbeats with the phases that they stand for: of several, the one with most of their functions."""
+    found = match(placed.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats])
+    chosen: list[int | None] = []
+    for beat, functions in enumerate(found.functions):
+        candidates = [placed.phases[place].id for place, own in enumerate(found.of_phase) if beat in own]
+        ticks = tree.below(functions, labels) if len(candidates) > 1 else {}
+        chosen.append(max(candidates, key=lambda phase: ticks.get(phase, 0.0), default=None))
+    return replace(beats, phases=tuple(chosen))
 
 
 def with_places(recorded: Run, profile: IntervalProfile, timed: Timed, exe: str | None) -> tuple[Function, ...]:

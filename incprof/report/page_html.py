@@ -122,12 +122,22 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "warnings": _warnings(parts.warnings),
         "ranks": parts.ranks,
         "beats": parts.beats,
+        "beyond": _beyond(parts),
         "joined": parts.timed.tree.joined,
-        "paths": parts.quality.reach_main is not None,
+        "paths": parts.timed.tree.paths,
         "whole": parts.whole,
         "inlined": bool(parts.inlined),
         "libs": {"caller": " and in libraries that it called", "drop": ", without libraries"}.get(parts.libs, ""),
     }
+
+
+def _beyond(parts: PageParts) -> str:
+    """Return how much of another run's heartbeats lies behind the end of this one; empty where nothing does."""
+    if parts.beats is None or parts.beats.same:
+        return ""
+    last = max((float(trace.end_s[-1]) for trace in parts.beats.traces if len(trace.end_s)), default=0.0)
+    left = last + parts.beats.offset_s - float(parts.timed.bins.end_s[-1])
+    return duration(left) if left >= parts.beats.interval_s else ""
 
 
 def _warnings(lines: Sequence[str]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis.calltree import ROOT_FRAME
+from incprof.analysis.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
-from incprof.report.page_names import Names, clean, frame_name, phase_names, where
+from incprof.report.page_names import UNKNOWN, Names, clean, frame_name, phase_names, where
 from incprof.report.page_parts import BeatLanes, PageParts, RankMap
 from incprof.report.page_words import count
 from incprof.report.run_json import rounded
@@ -35,7 +35,6 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
             "rate_hz": parts.run.rate_hz,
             "intervals": parts.run.intervals,
             "libs": parts.libs,
-            "paths": parts.quality.reach_main is not None,
         },
         "time": {
             "start": _numbers(bins.start_s, 6),
@@ -92,12 +91,15 @@ def _tree(parts: PageParts, names: Names) -> dict[str, Any]:
     """Return the call tree. A frame's names stand once: `frame` holds places in `frames`."""
     tree = parts.timed.tree
     used, place = np.unique(tree.frame, return_inverse=True)
+    functions = {f.name: column for column, f in enumerate(parts.functions)}
     frames = []
     for frame in used.tolist():
         name, full = frame_name(frame, parts.functions, parts.metadata, names)
         entry: dict[str, Any] = {"name": "whole run" if frame == ROOT_FRAME else name, "function": frame}
         if full != name:
             entry["full"] = full
+        if frame == UNKNOWN_FRAME and UNKNOWN in functions:
+            entry["like"] = functions[UNKNOWN]
         if frame in parts.inlined:
             entry["inlined"] = True
         if frame >= 0 and (at := where(parts.functions[frame].file, parts.functions[frame].line)):

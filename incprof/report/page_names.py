@@ -25,12 +25,14 @@ Names = Callable[[str], str]
 LONGEST = 240
 # What compilers add to the names of copies of functions.
 COPY = re.compile(r"(\.(isra|constprop|part|lto_priv)(\.\d+)*| \[clone [^\]]*\])+$")
+# As the function that has this time is called in the profile: one name for one thing.
+UNKNOWN = "[no application frame]"
 MARKERS = {
     ROOT_FRAME: "all",
     OTHER_FRAME: "[other]",
     ELIDED_FRAME: "[...]",
     BROKEN_FRAME: "[path cut off]",
-    UNKNOWN_FRAME: "[unknown]",
+    UNKNOWN_FRAME: UNKNOWN,
 }
 
 

@@ -121,7 +121,13 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         add("Whole paths", percent(found.complete), graded(1 - complete, 0.02, 0.2))
         add("Broken", count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
         add("In libraries", percent(found.outside))
-        add("In unknown code", percent(found.unknown), graded(found.unknown or 0.0, 0.02, 0.2))
+        # A runtime's own threads are no fault of the recording: waiting OpenMP workers, MPI's helpers.
+        threads = ", such as threads of a library" if found.threads > 1 and found.unknown else ""
+        add(
+            "No application frame",
+            percent(found.unknown) + threads,
+            "" if threads else graded(found.unknown or 0, 0.02, 0.2),
+        )
     add("Damage", "a part of the file was left out" if damaged else "none", "poor" if damaged else "good")
     return rows
 

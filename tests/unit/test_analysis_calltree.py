@@ -91,8 +91,21 @@ def test_paths_that_are_lost_do_not_hide_the_functions(tmp_path):
     writer = StreamWriter()
     writer.interval([Sample(broken, weight=60), Sample("main;solve", weight=40)])
     profile = recorded(writer, tmp_path / "second")
-    found = paths(profile, call_tree(profile, np.zeros(1, dtype=np.int64)))
+    tree = call_tree(profile, np.zeros(1, dtype=np.int64))
+    assert not tree.paths
+    found = paths(profile, tree)
     assert found == {("solve",): 40, ("[no application frame]",): 60}
+
+
+def test_time_below_functions_by_phase(tmp_path):
+    profile = read_profile(open_run(two_phase_run(tmp_path / "run", intervals=4)))
+    labels = np.array([-1, 0, 1, 1])
+    tree = call_tree(profile, labels)
+    at = {function.name: i for i, function in enumerate(profile.functions)}
+    # 88 + i % 3 in each interval, 10 below it in libm, and 2 in main.
+    assert tree.below([at["solve"]], labels) == {-1: 98, 0: 99, 1: 0}
+    assert tree.below([at["write_out"]], labels) == {-1: 0, 0: 0, 1: 198}
+    assert tree.below([at["main"], at["solve"]], labels) == {-1: 100, 0: 101, 1: 202}
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.randoms(use_true_random=False))

@@ -25,10 +25,10 @@ from incprof.report.page_html import SCRIPTS, asset
 from incprof.report.page_json import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page_names import clean, phase_names, short, told_apart
 from incprof.report.page_words import why_site
-from tests.unit.ekgfiles import simple_run
+from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run
-from tests.unit.streamwriter import BASE, STEP, Sample, StreamWriter, arc, histogram
+from tests.unit.streamwriter import BASE, STEP, UNKNOWN, Sample, StreamWriter, arc, histogram
 
 
 def report(capsys, *args):
@@ -246,6 +246,34 @@ def test_heartbeats(run, tmp_path, capsys):
     status, _, err = report(capsys, run, "--heartbeats", tmp_path / "none", "-o", "-")
     assert status == 4
     assert "none" in err
+
+
+def test_a_heartbeat_of_two_phases_has_the_colour_of_the_one_it_runs_in(run, tmp_path, capsys):
+    asked = {"rank": None, "libs": None, "method": "robust", "k": None, "seed": 0}
+    site = {"name": "write_out:body", "function": "write_out", "kind": "body", "heartbeat": 1, "phases": [0, 1]}
+    (run / "placed-sites.json").write_text(json.dumps({"version": 1, "asked": asked, "sites": [site]}))
+    file = EkgFile().beat(1, "write_out:body")
+    for _ in range(23):
+        file.interval(beats(0, 1, [10**6] * 5))
+    (tmp_path / "ekg").mkdir()
+    file.end().save(tmp_path / "ekg" / "rank-00000.ekg")
+    page = report(capsys, run, "--heartbeats", tmp_path / "ekg", "-o", "-")[1]
+    assert [(lane["name"], lane["phase"]) for lane in data_of(page)["beats"]["lanes"]] == [("write_out:body", 1)]
+    assert "of another run, laid from its start; its last 3 s are not shown" in page
+
+
+def test_time_without_an_application_frame_has_one_name(tmp_path, capsys):
+    writer = StreamWriter()
+    for _ in range(12):
+        writer.interval([Sample("main;solve", weight=60), Sample("", UNKNOWN, weight=40)])
+    writer.end()
+    page = report(capsys, writer.save(tmp_path / "run"), "-o", "-")[1]
+    data = data_of(page)
+    frames = {frame["name"]: frame for frame in data["tree"]["frames"]}
+    assert "[unknown]" not in page
+    # In the flame graph it has the colour that it has in the plot of self time.
+    assert frames["[no application frame]"]["like"] in data["series"]["functions"]
+    assert ">No application frame</th><td>40.0 %" in page
 
 
 def test_a_damaged_recording_is_shown_and_said_to_be(run, tmp_path, capsys):

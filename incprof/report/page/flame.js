@@ -132,7 +132,8 @@ function drawBox(ctx, box) {
 }
 
 function frameColour(frame) {
-  if (COLOUR_OF.has(frame.function)) return functionColour(COLOUR_OF.get(frame.function));
+  const place = COLOUR_OF.get(frame.like ?? frame.function);
+  if (place !== undefined) return functionColour(place);
   if (frame.function < 0) return quietColour();
   return isDark() ? "#3d464d" : "#cfd5d8";
 }
