@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def for_zsh(text: str) -> str:
-    """Let a value follow its option after a sign too, and let an argument that is given several times be more than one."""
+    """Let a value follow its option after a sign too, and an argument that may be given several times be several."""
     text = re.sub(r'^(  "\*?--[\w-]+)(\[.*[^\\]\]:)', r"\1=\2", text, flags=re.MULTILINE)
     text = re.sub(r'^(  .*\{-\w),(--[\w-]+)(\}"\[.*[^\\]\]:)', r"\1+,\2=\3", text, flags=re.MULTILINE)
     return re.sub(r'^  "\(\*\)::?', '  "*:', text, flags=re.MULTILINE)
