@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,6 +13,9 @@ from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.tree import by_phase, call_tree, sites_of_phase
 from incprof.analysis.waits import usual_time, who_was_called
 from incprof.model import IntArray, IntervalProfile
+
+# Sites that tell two phases apart stand for them if they hold this much of what those did that do not.
+INSTEAD = 0.8
 
 
 class SiteChooser:
@@ -42,13 +45,12 @@ class SiteChooser:
             return self._without_paths(labels, k, off_cpu, excluded)
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
         found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
-        chosen = [
-            [
-                Choice(site.function, site.kind, site.share * int(intervals[p]))
-                for site in sites_of_phase(found, p, excluded)
-            ]
-            for p in range(k)
-        ]
+
+        def choose(p: int, without: Set[tuple[int, str]] = NONE) -> list[Choice]:
+            sites = sites_of_phase(found, p, excluded | without)
+            return [Choice(site.function, site.kind, site.share * int(intervals[p])) for site in sites]
+
+        chosen = _told_apart([choose(p) for p in range(k)], choose)
         # A phase without a tick waits, and is known by its calls.
         silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
         for p in silent:
@@ -84,3 +86,26 @@ class SiteChooser:
         x = self._x[members]
         distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
         return choose_sites(self._act, members, distance, excluded=excluded)
+
+
+def _told_apart(
+    chosen: list[list[Choice]], choose: Callable[[int, Set[tuple[int, str]]], list[Choice]]
+) -> list[list[Choice]]:
+    """Give phases that have the same sites others, where these hold most of the same time and no phase has them yet.
+
+    choose: the sites of a phase without some (function, kind).
+    """
+    keys = [_key(sites) for sites in chosen]
+    for p in [p for p, key in enumerate(keys) if key and keys.count(key) > 1]:
+        instead = choose(p, keys[p])
+        if _key(instead) not in keys and _held(instead) >= INSTEAD * _held(chosen[p]):
+            chosen[p], keys[p] = instead, _key(instead)
+    return chosen
+
+
+def _key(sites: Sequence[Choice]) -> frozenset[tuple[int, str]]:
+    return frozenset((site.function, site.kind) for site in sites)
+
+
+def _held(sites: Sequence[Choice]) -> float:
+    return sum(site.covered for site in sites)

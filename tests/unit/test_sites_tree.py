@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from incprof.analysis.chains import Chains
+from incprof.analysis.features import build_features
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.tree import (
     HALF,
     MIN_SHARE,
@@ -38,6 +40,18 @@ def tree(tmp_path, functions, *phases):
     writer.end()
     profile = read_profile(open_run(writer.save(tmp_path / "run")))
     return profile, by_phase(call_tree(profile), np.repeat(np.arange(len(phases)), 10), len(phases))
+
+
+def test_phases_with_the_same_site_get_sites_that_tell_them_apart(tmp_path):
+    update = ({"main;single;access;update": 95, "main;single;access": 5}, {})
+    check = ({"main;single;access": 100}, {})
+    star = ({"main;star;access;update": 98, "main;star;access": 2}, {})
+    profile, found = tree(tmp_path, ["main", "star", "single", "access", "update"], update, check, star)
+    assert named(profile, found, 0) == named(profile, found, 1)[:1] == [("single", "loop", 1.0)]
+    chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
+    chosen = chooser.of_all(np.repeat(np.arange(3), 10))
+    names = [[profile.functions[site.function].name for site in sites] for sites in chosen]
+    assert names == [["update"], ["access"], ["star"]]
 
 
 def named(profile, found, phase, excluded=()):
