@@ -51,7 +51,7 @@ def test_phases_with_the_same_site_get_sites_that_tell_them_apart(tmp_path):
     chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
     chosen = chooser.of_all(np.repeat(np.arange(3), 10))
     names = [[profile.functions[site.function].name for site in sites] for sites in chosen]
-    assert names == [["update"], ["access"], ["star"]]
+    assert names == [["update"], ["single"], ["star"]]
 
 
 def named(profile, found, phase, excluded=()):
