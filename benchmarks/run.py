@@ -28,6 +28,7 @@ from benchmarks import (
     report,
     sample,
     selfanalyze,
+    startup,
     top,
 )
 from benchmarks.bed import Bed
@@ -68,6 +69,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from sample.benchmarks(bed)
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
+    yield from startup.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)
     name, program, long, short = _large_code(bed)
