@@ -108,6 +108,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "facts": facts(parts.run, parts.metadata),
         "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
+        "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
         "steps": [(phase.id, name, [step_row(step, names) for step in phase.steps]) for phase, name in phases],
         "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),

@@ -3,7 +3,7 @@
 function startChoice() {
   const group = byId("phase-choice");
   const buttons = [[null, "All phases"], ...DATA.phases.map((p) => [p.id, p.name])].map(([id, name]) => {
-    const button = el("button", { type: "button", title: name });
+    const button = el("button", { type: "button", title: name, "aria-label": id === null ? name : `${id} ${name}` });
     if (id !== null) button.append(el("span", { class: "chip", "data-phase": id, text: id }));
     button.append(el("span", { text: name }));
     button.addEventListener("click", () => choose({ phase: id }));
