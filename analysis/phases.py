@@ -24,7 +24,7 @@ from incprof.analysis.merge import merge_clusters
 from incprof.analysis.noise import overdispersion, sampling_noise, transitions, usual_scatter
 from incprof.analysis.results import PhaseResult
 from incprof.analysis.segments import pooled
-from incprof.analysis.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette
+from incprof.analysis.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette, silhouettes
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.visits import fill_gaps, join_interruptions, without_mixtures
 from incprof.errors import UsageError
@@ -37,6 +37,8 @@ OFF_CPU_PHASE = 0.05
 STRAY_FROM = 20
 STRAY_SHARE = 0.002
 FEWEST = 2
+# No substantial structure has been found below this (Kaufman and Rousseeuw 1990, table 2.4).
+NO_STRUCTURE = 0.25
 # Phases of a mix that wanders have silhouettes up to 0.3, phases of programs and of generated runs from 0.55 on.
 DISTINCT = 0.4
 
@@ -207,7 +209,18 @@ def _stray(x: FloatArray, fit: Fit, noise: FloatArray, rule: str) -> BoolArray:
         least = max(FEWEST, int(np.ceil(STRAY_SHARE * len(x))))
         small = np.bincount(fit.labels, minlength=fit.k) < least
         stray |= small[fit.labels]
-    return stray
+    return stray | _left_over(x, fit) if rule == "silhouette" else stray
+
+
+def _left_over(x: FloatArray, fit: Fit) -> BoolArray:
+    """Mark the intervals of clusters without a structure of their own, where more kinds of them are than clusters."""
+    seen = evenly(len(x), SILHOUETTE_SAMPLE)
+    each = silhouettes(distances(x[seen]), fit.labels[seen])
+    if each is None:
+        return np.zeros(len(x), dtype=np.bool_)
+    size = np.maximum(np.bincount(fit.labels[seen], minlength=fit.k), 1)
+    mean = np.bincount(fit.labels[seen], weights=each, minlength=fit.k) / size
+    return np.asarray(mean < NO_STRUCTURE)[fit.labels]
 
 
 def _spread(

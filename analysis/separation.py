@@ -25,7 +25,13 @@ def distances(x: FloatArray) -> FloatArray:
 
 
 def silhouette(distance: FloatArray, labels: IntArray) -> float | None:
-    """Return the mean silhouette of labels 0..k-1 over a distance matrix (n, n); None for fewer than two clusters.
+    """Return the mean silhouette of labels 0..k-1 over a distance matrix (n, n); None for fewer than two clusters."""
+    each = silhouettes(distance, labels)
+    return None if each is None else float(each.mean())
+
+
+def silhouettes(distance: FloatArray, labels: IntArray) -> FloatArray | None:
+    """Return the silhouette of each interval, (n,): from 1, deep in its cluster, to -1, in another one; or None.
 
     A cluster of one interval counts 0, as usual.
     """
@@ -42,7 +48,8 @@ def silhouette(distance: FloatArray, labels: IntArray) -> float | None:
     nearest = means.min(axis=1)
     larger = np.maximum(inside, nearest)
     value = np.divide(nearest - inside, larger, out=np.zeros_like(larger), where=larger > 0)
-    return float(np.where(own_size > 1, value, 0.0).mean())
+    found: FloatArray = np.where(own_size > 1, value, 0.0)
+    return found
 
 
 def calinski_harabasz(total: float, inertia: float, n: int, k: int) -> float | None:

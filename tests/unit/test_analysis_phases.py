@@ -174,3 +174,14 @@ def test_short_intervals_with_few_ticks():
     profile = noisy([A, B], [300, 300], ticks=5)
     short = replace(profile, metadata=replace(profile.metadata, interval_s=0.05))
     assert find_phases(short).k == 2
+
+
+def test_what_is_left_over_of_more_kinds_than_clusters_is_no_phase():
+    odd = [{f"o{i}": 0.6, f"p{i}": 0.4} for i in range(24)]
+    mixes, lengths = [{"a": 1.0}, {"b": 1.0}, *odd], [40, 40] + [2] * len(odd)
+    result = find_phases(noisy(mixes, lengths))
+    kind = np.repeat(np.arange(len(mixes)), lengths)
+    assert result.rule == "silhouette"
+    assert result.k > 10
+    assert [len(set(kind[result.labels == phase.id].tolist())) for phase in result.phases] == [1] * result.k
+    assert (result.labels[:80] >= 0).all()
