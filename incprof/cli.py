@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from incprof.errors import IncprofError
+from incprof.errors import GateError, IncprofError
 from incprof.verbs import build_parser
 
 INTERRUPTED = 128 + 2
@@ -68,6 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        if message:
-            print(f"incprof: {printable(message)}", file=sys.stderr)
+        for line in error.lines if isinstance(error, GateError) else [message] * bool(message):
+            print(f"incprof: {printable(line)}", file=sys.stderr)
         return status

@@ -16,9 +16,13 @@ class UsageError(IncprofError):
 
 
 class GateError(IncprofError):
-    """A gate that the user set was not met. Exit code 3."""
+    """Gates that the user set were not met. Exit code 3. lines: one for each."""
 
     exit_code = 3
+
+    def __init__(self, *lines: str):
+        super().__init__("; ".join(lines))
+        self.lines = lines
 
 
 class NoDataError(IncprofError):

@@ -74,7 +74,7 @@ def run_compare(args: argparse.Namespace, width: int) -> int:
         write_text(runs, notes, diffs, sys.stdout, width=width, every=args.all)
     if failed:
         sys.stdout.flush()
-        raise GateError("\nincprof: ".join(broken_line(condition, diff) for condition, diff in failed))
+        raise GateError(*(broken_line(condition, diff) for condition, diff in failed))
     return PartialDataError.exit_code if found[0].damaged or found[1].damaged else 0
 
 

@@ -91,7 +91,7 @@ def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Name
         write_text(history, sys.stdout, width=width, every=args.all)
     if args.fail_on and history.poor:
         sys.stdout.flush()
-        raise GateError("\nincprof: ".join(map(poor_line, history.poor)))
+        raise GateError(*map(poor_line, history.poor))
     return PartialDataError.exit_code if found.damaged else 0
 
 

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         from incprof.report.diff_words import broken_line
 
         sys.stdout.flush()
-        raise GateError("\nincprof: ".join(broken_line(condition, row) for condition, row in failed))
+        raise GateError(*(broken_line(condition, row) for condition, row in failed))
     return PartialDataError.exit_code if sides.damaged else 0
 
 
@@ -114,7 +114,7 @@ def write(
     elif args.markdown:
         from incprof.report.diff_markdown import write_markdown
 
-        write_markdown(found, failed, sys.stdout)
+        write_markdown(found, failed, warnings, sys.stdout)
     else:
         from incprof.report.diff_text import write_text
 

@@ -10,12 +10,15 @@ from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, Row
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say
+from incprof.report.phases_text import count
 
 SHOWN = 15
 SPECIAL = re.compile(r"([\\`*_\[\]#|~<>&@])")
 
 
-def write_markdown(found: Comparison, broken: Sequence[tuple[Condition, Row]], out: TextIO) -> None:
+def write_markdown(
+    found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str], out: TextIO
+) -> None:
     """Write the comparison."""
     said = f"{'Failed' if broken else 'Compared'}: {say.verdict_line(found)}; {say.phases_line(found)}"
     out.write(f"### {plain(said)}\n\n")
@@ -38,13 +41,13 @@ def write_markdown(found: Comparison, broken: Sequence[tuple[Condition, Row]], o
         out.write("|---|--:|--:|--:|--:|---|--:|--:|\n")
         out.writelines(_line(row, "", say.calls(row.a), say.calls(row.b)) for row in changed[:SHOWN])
         if len(changed) > SHOWN:
-            out.write(f"\n{len(changed) - SHOWN} more functions changed.\n")
+            out.write(f"\n{count(len(changed) - SHOWN, 'more function')} changed.\n")
     out.write("\n")
     for letter, sides in (("A", found.a), ("B", found.b)):
         out.writelines(
             f"- {letter}: {plain(words.printable(side.path))}: {plain(say.run_line(side))}\n" for side in sides
         )
-    out.writelines(f"- {plain(words.printable(note))}\n" for note in found.notes)
+    out.writelines(f"- {plain(words.printable(note))}\n" for note in (*found.notes, *warnings))
     out.write(f"\n{plain(say.noise_line(found))}\n")
 
 
