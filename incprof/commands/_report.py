@@ -75,6 +75,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         whole=args.full,
         libs=libs,
         inlined=never_called(profile),
+        processes=sum(process.rank == summary.rank for process in recorded.processes),
     )
 
 

@@ -105,7 +105,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     return {
         "app": clean(parts.run.app, 80),
         "run": parts.run,
-        "facts": facts(parts.run, parts.metadata),
+        "facts": facts(parts.run, parts.metadata, parts.processes),
         "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
         "gaps": bool((result.labels < 0).any()),

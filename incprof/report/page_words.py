@@ -37,12 +37,14 @@ def percent(part: float | None) -> str:
     return "-" if part is None else f"{100 * part:.1f} %" if part >= 0.0005 or not part else "< 0.1 %"
 
 
-def facts(run: RunSummary, metadata: Metadata) -> list[tuple[str, str]]:
+def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str, str]]:
     """Return what was recorded, as pairs of a word and its value."""
     raw = metadata.raw
     out = [("Duration", duration(run.duration_s))]
     out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s"))
     out.append(("Rank", f"{run.rank} of {count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
+    if processes > 1:
+        out.append(("Process", f"the first of {processes}; those that it started are not shown"))
     argv = raw.get("argv")
     if isinstance(argv, list) and argv:
         out.append(("Command", clean(" ".join(map(str, argv)), 200)))

@@ -235,6 +235,14 @@ def test_ranks_and_one_that_cannot_be_read(tmp_path, capsys):
     assert data_of(report(capsys, run, "-o", "-", "--one-rank")[1])["ranks"] is None
 
 
+def test_processes_that_are_not_shown_are_counted(run, capsys):
+    assert "<dt>Process</dt>" not in report(capsys, run, "-o", "-")[1]
+    for pid in (17, 18):
+        shutil.copy(run / "rank-00000.gmon", run / f"rank-00000.{pid}.gmon")
+    page = report(capsys, run, "-o", "-")[1]
+    assert "<dt>Process</dt><dd>the first of 3; those that it started are not shown</dd>" in page
+
+
 def test_heartbeats(run, tmp_path, capsys):
     status, page, _ = report(capsys, run, "--heartbeats", simple_run(tmp_path / "ekg"), "-o", "-")
     assert status == 0
