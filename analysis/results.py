@@ -156,9 +156,14 @@ class PhaseResult:
         return result_table(self, table)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the phases, and below them their sites."""
-        phases, sites = (self.to_pandas(table).to_html(index=False, na_rep="") for table in ("phases", "sites"))
-        return f"<p>{self.k} phase{'s' * (self.k != 1)} (method {self.method})</p>{phases}<p>Sites</p>{sites}"
+        """What a notebook shows: which phase was when, and the sites of each."""
+        from incprof.analysis.notebook import phases_html
+
+        return phases_html(self)
+
+    def __repr__(self) -> str:
+        """One line: all fields would be pages."""
+        return f"<PhaseResult: {self.k} phases in {len(self.labels)} intervals, method {self.method}>"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 ResultTable = Literal["phases", "labels", "functions", "sites", "steps", "scores"]
 Table = Literal["profile", "intervals", "samples", "phases", "labels", "functions", "sites", "steps", "scores"]
+# Types of the columns of a result. Int64 is pandas' own, which knows missing numbers; the others are text.
+KINDS = {
+    "int64": ("phase", "intervals", "heartbeat", "calls", "k"),
+    "Int64": ("line", "order", "misfits"),
+    "float64": (
+        "seconds", "app_pct", "confidence", "self_s", "share", "phase_pct", "mean_s", "period_s", "inertia",
+        "silhouette", "calinski_harabasz", "noise_ratio", "stability",
+    ),
+    "bool": ("off_cpu",),
+}  # fmt: skip
 OF_RESULT: tuple[ResultTable, ...] = get_args(ResultTable)
 TABLES: tuple[Table, ...] = get_args(Table)
 
@@ -99,10 +109,11 @@ def result_table(result: PhaseResult, name: ResultTable) -> pd.DataFrame:
 
 
 def _rows(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return rows as a table that has its columns without rows too."""
+    """Return rows as a table that has its columns, and their types, without rows and without values too."""
     import pandas as pd
 
-    return pd.DataFrame(rows, columns=list(columns))
+    kinds = {name: kind for kind, names in KINDS.items() for name in names if name in columns}
+    return pd.DataFrame(rows, columns=list(columns)).astype(kinds)
 
 
 def _phases(phase: Phase) -> list[dict[str, object]]:

@@ -133,6 +133,11 @@ class Heartbeats:
     damaged: bool = False
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """One line: all fields would be pages."""
+        about = f"{len(self.beats)} heartbeats, {len(self.processes)} processes, {len(self.rows)} rows"
+        return f"<Heartbeats: {about}, in {str(self.directory)!r}>"
+
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a table, shape (n, 18), in the same order.
 

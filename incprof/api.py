@@ -31,6 +31,11 @@ class Recording:
     run: Run
     exe: str | None = None
 
+    def __repr__(self) -> str:
+        """One line: a run may have thousands of processes."""
+        ranks = len(self.ranks)
+        return f"<Recording: {self.app!r}, {ranks} rank{'s' * (ranks != 1)}, in {self.run.directory!r}>"
+
     @property
     def app(self) -> str:
         """Name of the program."""

@@ -210,6 +210,11 @@ class IntervalProfile:
     damaged: bool = False
     inlined: Inlined | None = None
 
+    def __repr__(self) -> str:
+        """One line: all fields would be pages."""
+        about = f"{self.metadata.app!r}, rank {self.metadata.rank}, {self.n_intervals} intervals"
+        return f"<IntervalProfile: {about}, {len(self.functions)} functions, {len(self.samples.time_s)} samples>"
+
     @property
     def n_intervals(self) -> int:
         """Number of intervals."""
@@ -268,7 +273,7 @@ class IntervalProfile:
         row, col = row[order], col[order]
         return pd.DataFrame(
             {
-                "interval": row,
+                "interval": row.astype(np.int64),
                 "start_s": self.start_s[row],
                 "end_s": self.end_s[row],
                 "function": [self.functions[c].name for c in col],

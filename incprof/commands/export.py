@@ -125,6 +125,10 @@ def table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> 
     if args.table == "samples":
         return samples_table(profile, libraries=chosen_libs(args.libs) != "drop")
     result = phases_of(recorded, profile, args)
+    if args.table == "phases":
+        from incprof.analysis.confidence import with_confidence
+
+        result = with_confidence(profile, result, random_state=args.seed)
     return intervals_table(profile, result) if args.table == "intervals" else result.to_pandas(args.table)
 
 

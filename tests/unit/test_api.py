@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ import pandas as pd
 import pytest
 
 import incprof
-from incprof.analysis.tables import TABLES
+from incprof.analysis.tables import OF_RESULT, TABLES
 from incprof.cli import main
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
+
+FLOATS = re.compile(
+    r"_s$|_pct$|^(seconds|share|confidence|inertia|silhouette|calinski_harabasz|noise_ratio|stability)$"
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +104,35 @@ def test_phases_as_tables(run):
     assert result.to_pandas("scores").k.tolist() == [score.k for score in result.scores]
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_types_of_columns_are_documented(run, table):
+    rows = run.to_pandas(table)
+    for empty in (False, True):
+        for name, column in (rows.iloc[:0] if empty else rows).items():
+            kind = str(column.dtype)
+            if name in ("line", "order", "misfits"):
+                assert kind == "Int64", name
+            elif table == "samples" and name in ("function", "stack"):
+                assert kind == "category"
+            elif name in ("function", "module", "site", "kind", "file", "driver"):
+                assert kind in ("object", "str"), name
+            elif name == "off_cpu":
+                assert kind == "bool"
+            else:
+                assert kind == ("float64" if FLOATS.search(name) else "int64"), name
+
+
+def test_types_do_not_depend_on_what_is_known(run):
+    result = run.phases()
+    bare = [replace(p, confidence=None, sites=(), steps=()) for p in result.phases]
+    result = replace(result, phases=tuple(bare))
+    for table in OF_RESULT:
+        known, found = (frame.dtypes.astype(str) for frame in (run.to_pandas(table), result.to_pandas(table)))
+        assert list(found.index) == list(known.index)
+        for name in set(found.index) - {"function", "module", "site", "kind", "file", "driver"}:
+            assert found[name] == known[name], name
+
+
 @pytest.mark.parametrize("table", ["profile", "samples"])
 def test_tables_without_rows_have_the_same_columns(run, empty, table):
     rows = empty.to_pandas(table)
@@ -137,6 +171,15 @@ def test_the_answer_is_that_of_the_command_line(run, capsys):
     ]
 
 
+def test_what_python_shows_of_an_object_is_a_line(run):
+    profile = run.profile()
+    for shown in (run, profile, run.phases(profile)):
+        assert len(repr(shown)) < 300
+        assert "\n" not in repr(shown)
+    assert "20 intervals" in repr(profile)
+    assert "'app', 2 ranks" in repr(run)
+
+
 def test_a_notebook_shows_phases_and_sites(run):
     result = run.phases()
     first = result.phases[0]
@@ -145,4 +188,42 @@ def test_a_notebook_shows_phases_and_sites(run):
     shown = result._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert shown.count("<table") == 2
+    assert shown.count("<rect") == 2
+    assert "<title>phase 0, 0.00 to 10.00 s</title>" in shown
+    page = HTMLTable()
+    page.feed(shown)
+    assert [row[0] for row in page.rows] == ["Phase", "■ 0", "■ 1"]
+    assert [row[4:6] for row in page.rows[1:]] == [["<script>alert(1)</script>", site.kind], ["write_out", "body"]]
+
+
+def test_a_notebook_shows_a_phase_without_sites_and_one_with_several(run):
+    result = run.phases()
+    first, second = result.phases
+    result = replace(result, phases=(replace(first, sites=()), replace(second, sites=second.sites * 2)))
+    page = HTMLTable()
+    page.feed(result._repr_html_())
+    assert [len(row) for row in page.rows] == [8, 8, 8, 4]
+    assert page.rows[1][4] == "no site"
+
+
+class HTMLTable(HTMLParser):
+    """The cells of a table as text."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.inside = False
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside &= tag not in ("td", "th")
+
+    def handle_data(self, data):
+        if self.inside:
+            self.rows[-1][-1] += data

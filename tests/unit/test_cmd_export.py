@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+import incprof
 from incprof.cli import main
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import PROFILER, UNKNOWN, Sample, StreamWriter
@@ -62,6 +63,16 @@ def test_csv(run, capsys):
         "interval": "3", "start_s": "3.000000", "end_s": "4.000000", "function": "write_out", "module": last["module"],
         "self_s": "0.980000", "calls": "5",
     }  # fmt: skip
+
+
+def test_the_table_of_phases_is_that_of_python(run, capsys):
+    status, out, _ = export(capsys, run, "--format", "csv", "--table", "phases")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    known = incprof.open(run).to_pandas("phases")
+    assert status == 0
+    assert [float(row["confidence"]) for row in rows] == pytest.approx(known.confidence.tolist())
+    steps = export(capsys, run, "--format", "csv", "--table", "steps")[1]
+    assert all("." not in row["order"] + row["line"] for row in csv.DictReader(io.StringIO(steps)))
 
 
 def test_speedscope(run, capsys):
