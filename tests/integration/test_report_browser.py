@@ -197,6 +197,9 @@ def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
                 "all => all.map(e => e.getBoundingClientRect().right)"
             )
             assert max(shares) <= width
+            seen.page.evaluate("() => document.querySelectorAll('details').forEach(e => { e.open = true; })")
+            seen.settle()
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_dark_light_and_paper(browser, plain):
