@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, measure
-from incprof.analysis.diff.naming import notes
+from incprof.analysis.diff.naming import alike, notes
 from incprof.analysis.diff.results import Comparison, Side
 from incprof.analysis.diff.table import Table
 from incprof.analysis.results import PhaseResult, RunSummary
@@ -47,18 +47,19 @@ def compare(
         for (path, summary, profile, _), label in zip(both, labels, strict=True)
     ]
     functions, left_out = table.functions()
+    phases = table.phases()
     rest = [float((run.clock_s * run.members.weight[:, -1]).sum()) for run in runs]
     return Comparison(
         a=tuple(sides[: len(a)]),
         b=tuple(sides[len(a) :]),
         run=table.run(),
-        phases=table.phases(),
+        phases=phases,
         between=(float(np.mean(rest[: len(a)])), float(np.mean(rest[len(a) :]))),
         functions=functions,
         left_out=left_out,
         run_noise=run_noise if len(both) == 2 else None,
         clock="cpu" if cpu else "wall",
-        notes=notes(sides, runs, len(a)),
+        notes=(*notes(sides, runs, len(a)), *alike(phases)),
     )
 
 

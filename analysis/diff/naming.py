@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from incprof.analysis.agreement.match import CLONE
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured, cpu_seconds
-from incprof.analysis.diff.results import Side
+from incprof.analysis.diff.results import PhaseRow, Side
 
 # Runs whose functions have less of their time in common are hardly runs of the same program.
 HARDLY = 0.5
 # Runs of which one has the processor so much less of the time are not alike.
 BUSY_APART = 0.1
+# Of the arguments of a program, in a line.
+LONGEST = 80
 
 
 def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[str]:
@@ -63,6 +66,7 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
 
     summaries = [side.summary for side in sides]
     differ("program", [s.app for s in summaries])
+    differ("arguments", [_arguments(run.profile.metadata.raw) for run in runs])
     differ("ranks", [s.ranks for s in summaries])
     differ("rank", [s.rank for s in summaries])
     differ("host", [run.profile.metadata.raw.get("host") or "unknown" for run in runs])
@@ -76,10 +80,41 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
     common = _in_common(runs, first)
     if common < HARDLY:
         lines.append(f"the runs have {100 * common:.0f} % of their time in functions that both have: the same program?")
+    if len({_recording(run) for run in runs}) < len(runs):
+        lines.append("a recording is given more than once: what differs from run to run does not show")
     builds = {side.build for side in sides}
     if len(builds) == 1 and None not in builds:
         lines.append("all runs are of the same build")
     return tuple(lines)
+
+
+def alike(rows: Sequence[PhaseRow]) -> tuple[str, ...]:
+    """Return a line if all phases that both sides have became slower or faster by the same factor: not one of them."""
+    both = [row for row in rows if row.ci is not None]
+    if len({row.verdict for row in both} - {"same"}) != 1 or sum(row.verdict != "same" for row in both) < 2:
+        return ()
+    factor = sum(row.b.seconds for row in both) / sum(row.a.seconds for row in both)
+    if not all(row.ci is not None and row.ci.low <= factor <= row.ci.high for row in both):
+        return ()
+    return (
+        f"all phases of both changed alike, by {100 * (factor - 1):+.0f} %: the machine, its load, the compiler or the "
+        "input, rather than one phase",
+    )
+
+
+def _arguments(raw: Mapping[str, Any]) -> str:
+    """Return the arguments of the program in a line, none too long."""
+    argv = raw.get("argv")
+    words = [str(word) for word in argv[1:]] if isinstance(argv, list) else []
+    line = " ".join(words) or "none"
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]}...{line[-LONGEST // 2 :]}"
+
+
+def _recording(run: Measured) -> object:
+    """Return what tells a recording from all others, as far as it says so."""
+    raw = run.profile.metadata.raw
+    known = (raw.get("host"), raw.get("pid"), raw.get("start_unix_ns"))
+    return id(run) if None in known else repr(known)
 
 
 def _busy(run: Measured) -> float:

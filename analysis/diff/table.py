@@ -166,11 +166,13 @@ class Table:
         return Row(kind, name, group, a, b, compared(found[:cut], found[cut:], self.noise))
 
     def _without_one_side(self, row: Row) -> Row:
-        """Return a row that says so if only one side has it."""
+        """Return a row that says so if only one side has it, or if only one side was seen to take time."""
         tick = max(run.tick_s for run in self.runs)
-        if row.ci is None and max(row.a.seconds, row.b.seconds) > SOME_TICKS * tick:
-            return replace(row, verdict="gone" if row.a.seconds > 0 else "new")
-        return row
+        if row.ci is not None or max(row.a.seconds, row.b.seconds) <= SOME_TICKS * tick:
+            return row
+        if row.a.calls and row.b.calls:
+            return replace(row, verdict="faster" if row.a.seconds > 0 else "slower")
+        return replace(row, verdict="gone" if row.a.seconds > 0 else "new")
 
     def _share_error(self, found: Sequence[Estimate]) -> float:
         """Return the standard error of the difference of a phase's shares of the run."""

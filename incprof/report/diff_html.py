@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from incprof import __version__
 from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff.results import Comparison, PhaseRow, Row, Side
+from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
 from incprof.analysis.ribbon import cells, runs
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say
@@ -36,7 +36,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         style=style,
         policy=style_policy(style),
         version=__version__,
-        title=clean(found.b[0].summary.app, 80),
+        title=" and ".join(dict.fromkeys(clean(side.summary.app, 80) for side in (found.a[0], found.b[0]))),
         lead=f"{say.verdict_line(found)}. {say.phases_line(found)}.",
         runs=[(letter, f"{clean(s.path)}: {say.run_line(s)}") for letter, ss in _sides(found) for s in ss],
         notes=[clean(line, 400) for line in (*found.notes, *warnings)],
@@ -46,6 +46,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         end=words.elapsed(longest),
         noise=say.noise_line(found),
         phases=[_row(row) for phase in found.phases for row in (phase, *say.steps(phase, every=False))],
+        between=[say.seconds(Figure(s, 0, None, ())) for s in found.between] if max(found.between) > 0 else [],
         whole=_row(found.run),
         functions=[_row(row) for row in shown],
         more=len(found.functions) + found.left_out - len(shown),
@@ -103,6 +104,6 @@ def _row(row: Row) -> dict[str, Any]:
         "alike": say.alike(row) if isinstance(row, PhaseRow) else "",
         "calls_a": say.calls(row.a),
         "calls_b": say.calls(row.b),
-        "mean_a": words.seconds(row.a.mean_s),
-        "mean_b": words.seconds(row.b.mean_s),
+        "mean_a": words.seconds(row.a.mean_s or None),
+        "mean_b": words.seconds(row.b.mean_s or None),
     }

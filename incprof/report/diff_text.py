@@ -14,13 +14,14 @@ from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say
 from incprof.report.phase_colours import style
+from incprof.report.phases_text import count
 
 COLOURS = {"slower": "bold red", "faster": "bold green", "new": "bold yellow", "gone": "bold yellow"}
 SHOWN = 20
 FEWEST = 80
-# Below this width the last three columns of a table are left out.
-WIDE = 96
-NAME = 12
+# The last columns of a table are left out where names would have less room than this.
+LAST = 3
+NAME = 16
 
 
 def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool = False, every: bool = False) -> None:
@@ -54,7 +55,7 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
         console.print(_functions(shown, console.width))
     more = len(found.functions) + found.left_out - len(shown)
     if more:
-        console.print(f"{more} more functions" + ("" if every else ": --all or --json"))
+        console.print(count(more, "more function") + ("" if every else ": --all or --json"))
     console.print()
     console.print(say.noise_line(found))
 
@@ -88,24 +89,26 @@ def _table(names: Sequence[str], left: Sequence[str]) -> Table:
 def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     """Return phases and their steps."""
     names: tuple[str, ...] = ("", "Phase", "A", "B", "Change", "95 % interval", "Verdict", "A %", "B %", "Alike")
-    keep = 3 if width >= WIDE else 0
-    names = names[: 7 + keep]
-    cells = [
-        (row, _cells_of(row), _shares(row)[:keep])
-        for phase in found.phases
-        for row in (phase, *say.steps(phase, every=every))
-    ]
-    room = _room(width, names, [("000", *first, *last) for _, first, last in cells])
-    table = _table(names, ("", "Phase", "Verdict"))
-    for row, first, last in cells:
+    rows = [row for phase in found.phases for row in (phase, *say.steps(phase, every=every))]
+    between = tuple(say.seconds(Figure(v, 0, None, ())) for v in found.between) if max(found.between) > 0 else ()
+    cells = [(_number(row).plain, *_cells_of(row), *_shares(row)) for row in rows]
+    keep, room = _columns(width, names, [*cells, (" 0 ", *between), (" 0 ", *_cells_of(found.run))])
+    table = _table(names[: len(names) - LAST + keep], ("", "Phase", "Verdict"))
+    for row in rows:
         step = row.kind == "step"
-        number = Text("") if step or row.group is None else Text(f" {badge(row.group)} ", style=style(row.group))
         name = ("  " if step else "") + say.named(row, room - 2 * step)
-        table.add_row(number, name, *first[:4], _verdict(row), *last)
-    if max(found.between) > 0:
-        table.add_row("", "between phases", *(say.seconds(Figure(v, 0, None, ())) for v in found.between))
+        table.add_row(_number(row), name, *_cells_of(row)[:4], _verdict(row), *_shares(row)[:keep])
+    if between:
+        table.add_row("", "between phases"[:room], *between)
     table.add_row("", "whole run", *_cells_of(found.run)[:4], _verdict(found.run))
     return table
+
+
+def _number(row: Row) -> Text:
+    """Return the number of a phase in its colour; nothing for a step."""
+    return (
+        Text("") if row.kind == "step" or row.group is None else Text(f" {badge(row.group)} ", style=style(row.group))
+    )
 
 
 def _functions(rows: Sequence[Row], width: int) -> Table:
@@ -121,14 +124,11 @@ def _functions(rows: Sequence[Row], width: int) -> Table:
         "Calls B",
         "Phase",
     )
-    keep = 3 if width >= WIDE else 0
-    names = names[: 6 + keep]
-    calls = [(say.calls(row.a), say.calls(row.b), "" if row.group is None else badge(row.group)) for row in rows]
-    cells = [(row, _cells_of(row), last[:keep]) for row, last in zip(rows, calls, strict=True)]
-    room = _room(width, names, [(*first, *last) for _, first, last in cells])
-    table = _table(names, ("Function", "Verdict"))
-    for row, first, last in cells:
-        table.add_row(say.named(row, room), *first[:4], _verdict(row), *last)
+    last = [(say.calls(row.a), say.calls(row.b), "" if row.group is None else badge(row.group)) for row in rows]
+    keep, room = _columns(width, names, [(*_cells_of(row), *calls) for row, calls in zip(rows, last, strict=True)])
+    table = _table(names[: len(names) - LAST + keep], ("Function", "Verdict"))
+    for row, calls in zip(rows, last, strict=True):
+        table.add_row(say.named(row, room), *_cells_of(row)[:4], _verdict(row), *calls[:keep])
     return table
 
 
@@ -147,11 +147,16 @@ def _verdict(row: Row) -> Text:
     return Text(say.verdict(row), style=COLOURS.get(row.verdict, ""))
 
 
-def _room(width: int, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
-    """Return the columns that are left for names."""
+def _columns(width: int, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+    """Return how many of the last columns there is room for, all or none, and the columns that are left for names."""
     heads = ["", *names[2:]] if not names[0] else list(names[1:])
-    widest = [max(len(head), *(len(row[at]) for row in rows)) for at, head in enumerate(heads)] if rows else []
-    return max(width - sum(widest) - 2 * len(widest) - 2, NAME)
+    widest = [max(len(head), *(len(row[at]) for row in rows if at < len(row))) for at, head in enumerate(heads)]
+    for keep in (LAST, 0):
+        columns = widest[: len(widest) - LAST + keep]
+        room = width - sum(columns) - 2 * len(columns)
+        if room >= NAME:
+            break
+    return keep, max(room, NAME // 2)
 
 
 def _odd(found: Comparison) -> list[str]:

@@ -16,7 +16,8 @@ VERDICTS = {"gone": "not in B", "new": "not in A"}
 WORTH = 0.01
 # Steps likewise, of their phase.
 WORTH_STEP = 0.1
-FAR = 10.0
+# Percent say little from this factor on; and no number does from that one on.
+FAR, FARTHEST = 10.0, 1000.0
 LONGEST = 300
 
 
@@ -26,22 +27,31 @@ def verdict(row: Row) -> str:
 
 
 def change(row: Row) -> str:
-    """Return the change in percent of A; in seconds where only one side has it."""
-    if row.ratio is None or row.verdict in ("gone", "new"):
+    """Return the change in percent of A, or times (`x36`); in seconds where only one side has any."""
+    if not min(row.a.seconds, row.b.seconds) > 0:
         return "-" if row.verdict == "same" else ("-" if row.change_s < 0 else "+") + words.seconds(abs(row.change_s))
-    return f"{_percent(row.ratio)} %"
+    ratio = row.b.seconds / row.a.seconds
+    return _factor(ratio) if ratio >= FAR else f"{_percent(ratio)} %"
 
 
 def interval(row: Row) -> str:
-    """Return the confidence interval of the change, in percent; `-` where it cannot be told."""
-    return "-" if row.ci is None else f"{_percent(row.ci.low)} to {_percent(row.ci.high)} %"
+    """Return the confidence interval of the change, in percent, or times (`x36`); `-` where it cannot be told."""
+    if row.ci is None:
+        return "-"
+    low, high = row.ci.low, row.ci.high
+    if low >= FAR:
+        return f"{_factor(low)} to {_factor(high)}"
+    return f"{_percent(low)} % to {_factor(high)}" if high >= FAR else f"{_percent(low)} to {_percent(high)} %"
 
 
 def _percent(factor: float) -> str:
-    """Return a factor as a change in percent with its sign, and as a factor where that is easier to read."""
-    if factor >= FAR:
-        return f"x{factor:.0f}" if factor < 100 * FAR else f"x{factor:.0e}".replace("e+0", "e").replace("e+", "e")
+    """Return a factor as a change in percent with its sign."""
     return signed(100 * (factor - 1)) if abs(factor - 1) < 1 else f"{100 * (factor - 1):+.0f}"
+
+
+def _factor(factor: float) -> str:
+    """Return a factor that is easier to read than percent."""
+    return f"x{factor:.0f}" if factor < FARTHEST else f">x{FARTHEST:.0f}"
 
 
 def seconds(figure: Figure) -> str:
@@ -109,7 +119,10 @@ def matched_line(row: PhaseRow, first: int) -> str:
 def noise_line(found: Comparison) -> str:
     """Return what the intervals know of."""
     if found.run_noise is None:
-        return f"{time_line(found)} Intervals are from the scatter of {len(found.a)} runs of A and {len(found.b)} of B."
+        return (
+            f"{time_line(found)} Intervals are from the scatter of {count(len(found.a), 'run')} of A and "
+            f"{len(found.b)} of B."
+        )
     return (
         f"{time_line(found)} One run of each: from run to run {100 * found.run_noise:g} % is assumed (--noise); "
         "give several of each to measure it."

@@ -222,6 +222,7 @@ def test_damage_is_said_and_gates_come_first(runs, capsys):
     assert status == 5
     assert err.startswith(f"incprof: B: {runs[1]}: ")
     assert "slower" in out
+    assert "was dropped" in answer(capsys, *runs, "--markdown")[1]
     assert answer(capsys, *runs, "--fail-on", "phase>10%")[0] == 3
 
 
@@ -249,6 +250,49 @@ def test_ranks(tmp_path, capsys):
     assert (status, json.loads(out)["a"][0]["run"]["rank"]) == (0, 1)
     status, out, _ = answer(capsys, a, a, "--json", "--rank", "3")
     assert (status, json.loads(out)["b"][0]["run"]["rank"]) == (0, 3)
+
+
+@pytest.mark.parametrize("columns", [80, 100, 150])
+def test_no_number_is_cut_short(tmp_path, capsys, monkeypatch, columns):
+    """Times over a minute are longer than those of phases, and stand in the row of the whole run alone."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    long = {"names": ("main", "a_function_with_a_long_name", "another_function_with_a_long_name")}
+    runs = [record(tmp_path / side, solve=solve, write=50, **long) for side, solve in (("a", 55), ("b", 58))]
+    table = answer(capsys, *runs)[1].split("\n\n")[2]
+    assert "…" not in table
+    assert re.search(r"whole run +1 min 45 s +1 min 48 s +\+2.9 %", table)
+    assert re.search(r"^ 1   an.* 50 s  +50 s", table, re.MULTILINE)
+
+
+def test_functions_that_are_called_on_both_sides_are_in_both(tmp_path, capsys):
+    a, b = (record(tmp_path / side, write=write) for side, write in (("a", 12), ("b", 0)))
+    writer = StreamWriter(["main", "solve", "write_out"])
+    for i in range(20):
+        arcs = {("main", "write_out"): 60} if i == 10 else {}
+        writer.interval([Sample("main;solve", weight=9)] * 10, arcs=arcs)
+    writer.end()
+    called = writer.save(tmp_path / "c")
+    for other, verdict in ((b, "gone"), (called, "faster")):
+        functions = json.loads(answer(capsys, a, other, "--json")[1])["functions"]
+        assert next(f["verdict"] for f in functions if f["name"] == "write_out") == verdict
+
+
+def test_what_differs_in_the_runs_as_such(tmp_path, capsys):
+    a = record(tmp_path / "a", argv=["app", "small.in"], pid=1)
+    b = record(tmp_path / "b", argv=["app", "x" * 500], pid=2)
+    out = answer(capsys, a, b)[1]
+    assert "   arguments: small.in in A, " in out
+    assert "x" * 100 not in out
+    assert "more than once" not in out
+    assert "more than once" in answer(capsys, a, "--against", b, b)[1]
+
+
+def test_phases_that_change_alike_are_said_to(tmp_path, capsys):
+    a = record(tmp_path / "a", solve=20, write=20)
+    said = "all phases of both changed alike, by +100 %"
+    assert said in answer(capsys, a, record(tmp_path / "b", solve=40, write=40))[1]
+    assert said not in answer(capsys, a, record(tmp_path / "c", solve=40, write=20))[1]
+    assert said not in answer(capsys, a, record(tmp_path / "d", solve=20, write=20))[1]
 
 
 def test_narrow_and_wide(runs, capsys, monkeypatch):
