@@ -18,6 +18,8 @@ from incprof.model import FloatArray, IntArray, IntervalProfile
 MOST = 0.8
 MIN_SHARE = 0.02
 MAX_STEPS = 8
+# Shorter calls are no step: nobody would watch them one by one.
+SHORTEST_S = 10e-6
 
 
 def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, ...]]:
@@ -57,6 +59,8 @@ def _steps_of(
     steps: list[Step] = []
     for driver, large in _drivers(chains, total, active, members):
         # Without large children, the driver is what the phase does.
+        # Tiny ones are named where there are no others.
+        large = [c for c in large if not _tiny(profile, total[c], count[chains.function[c]])] or large
         those = sorted(large, key=lambda c: (-total[c], c))[:MAX_STEPS] or [driver]
         found = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in those if c]
         steps += with_times(profile, chains, Driven(driver, those, members, use), found) if large else found
@@ -94,6 +98,11 @@ def _driver_below(
 def _lives_long(active: IntArray, function: int, members: IntArray) -> bool:
     """Tell whether a function runs on over most intervals of the phase without being called in them."""
     return 2 * int(active[function]) <= len(members)
+
+
+def _tiny(profile: IntervalProfile, ticks: float, calls: int) -> bool:
+    """Tell whether a call is too short for a step. Where none was counted, it is not known."""
+    return 0 < ticks / profile.metadata.rate_hz < SHORTEST_S * calls
 
 
 def _step(

@@ -38,6 +38,27 @@ def test_steps_are_the_repeated_children_of_the_driver(tmp_path):
     assert [(s.function.name, s.kind, s.share) for s in first] == [("setup", "loop", 1.0)]
 
 
+@pytest.mark.parametrize(("calls", "steps"), [(900, ["kernel", "get"]), (90_000, ["kernel"])])
+def test_calls_too_short_to_watch_are_steps_only_where_there_are_no_others(tmp_path, calls, steps):
+    writer = StreamWriter(["main", "kernel", "get"])
+    for _ in range(20):
+        samples = [Sample("main;kernel", weight=70), Sample("main;get", weight=30)]
+        writer.interval(samples, arcs={("main", "kernel"): 9, ("main", "get"): calls})
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    (found,) = find_steps(profile, np.zeros(20, dtype=np.int64))
+    assert [step.function.name for step in found] == steps
+
+
+def test_tiny_calls_alone_are_what_a_phase_does(tmp_path):
+    writer = StreamWriter(["main", "get"])
+    for _ in range(20):
+        writer.interval([Sample("main;get", weight=90)], arcs={("main", "get"): 1_000_000})
+    writer.end()
+    (found,) = find_steps(read_profile(open_run(writer.save(tmp_path / "run"))), np.zeros(20, dtype=np.int64))
+    assert [step.function.name for step in found] == ["get"]
+
+
 def test_call_sites_are_merged(tmp_path):
     writer = StreamWriter(["main", "f"])
     writer.interval([Sample(((0, BASE + o), (0, BASE + STEP + 4))) for o in (8, 16, 24)])
