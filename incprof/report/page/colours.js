@@ -1,11 +1,11 @@
-// Colours that eyes of all kinds tell apart: phases in Okabe and Ito's, then the same with stripes; functions in Paul
-// Tol's "muted" and three of his "light". Numbers and names stand beside every one of them.
+// Colours that eyes of all kinds tell apart: phases in Okabe and Ito's, then the same with stripes; functions after Paul
+// Tol's "muted" and "light", moved apart until no pair is alike to any of them. Numbers and names stand beside every one.
 
 const PHASE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 const NO_PHASE = { light: "#c9cdcb", dark: "#4a5157" };
 const FUNCTION = {
-  light: ["#332288", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#999933", "#882255", "#ee8866", "#6699cc", "#bbcc33"],
-  dark: ["#7d78d8", "#88ccee", "#44aa99", "#ddcc77", "#cc6677", "#2f9e57", "#c76bb8", "#a9a944", "#b84d77", "#ee8866", "#6699cc", "#bbcc33"],
+  light: ["#211d87", "#9edcff", "#2eb4af", "#f3e28d", "#b6506c", "#00691d", "#942eaf", "#a2831d", "#720c48", "#ff727c", "#7c83e2", "#a5c91d"],
+  dark: ["#6560f0", "#9ee4f6", "#49c2b1", "#f5e48f", "#ca7a80", "#17863f", "#af68c8", "#939a2c", "#a73a7a", "#f7a06e", "#7ea5e4", "#b2e01b"],
 };
 const REST = { light: "#d6d9d8", dark: "#454c52" };
 
