@@ -8,21 +8,27 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from incprof.errors import NoDataError
+from incprof.errors import IncprofError, NoDataError
 from incprof.model import Metadata, Module
 
 DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
 MAX_MODULES = 65534
+# Of the formats: a later one may mean something else by the same bytes.
+VERSION = 1
 
 
 def parse_metadata(text: bytes, where: str) -> Metadata:
     """Metadata from JSON text; `where` names the file in messages.
 
-    Raises: NoDataError when it is no JSON object or a figure in it makes no sense.
+    Raises: NoDataError when it is no JSON object or a figure in it makes no sense; IncprofError when a later version
+    wrote it.
     """
     raw = _load(text, where)
     if not isinstance(raw, dict):
         raise NoDataError(f"{where}: the metadata is no JSON object: record the program again")
+    version = _integer(raw.get("version"))
+    if version is not None and version > VERSION:
+        raise IncprofError(f"{where}: format version {version} is newer than this incprof's ({VERSION}): update it")
     exe = raw.get("exe")
     app = raw.get("app") or (Path(str(exe)).name if exe else "app")
     return Metadata(

@@ -96,6 +96,17 @@ def test_unusable_files(data, says, tmp_path):
     assert "rank-00000.gmon" in one_line(caught.value)
 
 
+def test_a_later_format_is_refused(tmp_path):
+    writer = StreamWriter()
+    writer.interval([Sample("main")])
+    writer.end()
+    run = writer.save(tmp_path / "run")
+    stream = run / "rank-00000.gmon"
+    stream.write_bytes(stream.read_bytes().replace(b'"version": 1,', b'"version": 2,'))
+    with pytest.raises(IncprofError, match=r"format version 2 is newer than this incprof's \(1\): update it"):
+        read_profile(open_run(run))
+
+
 def test_wrong_magic_in_the_middle(tmp_path):
     writer, edges = small_stream()
     data = bytearray(writer.data)
