@@ -64,9 +64,7 @@ class Session:
             self._look_at_beats(self.view)
         elif begin - self._began >= self.wait_s:
             waited = f" in {self.wait_s:g} s" if self.wait_s else ""
-            raise NoDataError(
-                f"{self.args.directory}: no complete interval of a recording{waited}: --wait S waits longer"
-            )
+            raise NoDataError(f"{self.args.directory}: {self.watch.missing}{waited}: --wait S waits longer")
         self.took_s = time.monotonic() - begin
 
     @property

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from incprof.analysis.live import LiveRun
+from incprof.commands._top_fitting import Fitting
 from incprof.errors import NoDataError
 from incprof.readers.follow_run import RunFollower
 
 if TYPE_CHECKING:
     from incprof.analysis.live.results import LiveView
-    from incprof.analysis.results import PhaseResult
     from incprof.commands._common import Libs
-    from incprof.model import IntervalProfile, Process
+    from incprof.model import Process
     from incprof.readers.follow import Follower
 
 # Phases are found in the last so many intervals.
@@ -31,38 +29,13 @@ PATIENCE_S = 1.0
 LEAST = 19
 
 
-class Fitting(threading.Thread):
-    """Finds phases while the screen goes on. found: None where there are no samples yet. problem: what went wrong.
-
-    nice: of this thread. end: number of intervals up to the window's end. restarts: how often the file had been
-    replaced when it began.
-    """
-
-    def __init__(self, lead: Process, window: IntervalProfile, end: int, restarts: int, *, nice: int):
-        super().__init__(daemon=True)
-        self.lead, self.window, self.end, self.restarts = lead, window, end, restarts
-        self.found: PhaseResult | None = None
-        self.problem: Exception | None = None
-        self.took_s = 0.0
-        self._nice = max(nice, os.nice(0))
-
-    def run(self) -> None:
-        """Find them."""
-        begin = time.monotonic()
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self.native_id or 0, self._nice)
-        # Clustering takes one thread. Else scikit-learn would count cores.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-        try:
-            from incprof.analysis.phases import find_phases
-
-            begin = time.monotonic()  # the import, a second or two, comes once
-            self.found = find_phases(self.window)
-        except NoDataError:
-            self.found = None
-        except Exception as error:  # told where the thread is waited for
-            self.problem = error
-        self.took_s = time.monotonic() - begin
+def _runs(pid: int) -> bool:
+    """Say whether a process of this machine runs. One that is dead, and that its parent has not asked for, does not."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as raw:
+            return raw.read(4096).rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+    except OSError:
+        return False
 
 
 class Watch:
@@ -75,6 +48,7 @@ class Watch:
         self.directory = directory
         self.news = self.killed = False
         self.warnings: list[str] = []
+        self._rank = rank
         self._run = RunFollower(directory, rank=rank, libs=libs, exe=exe)
         self._live = LiveRun(WINDOW)
         self._grew: dict[str, float] = {}
@@ -87,6 +61,15 @@ class Watch:
     def lead(self) -> Process | None:
         """The process that phases are fitted to: the first one of the lowest rank that can be read."""
         return next((process for process, _ in self._run.processes if process.path not in self._bad), None)
+
+    @property
+    def missing(self) -> str:
+        """What there is not, as long as there is nothing to see."""
+        if not os.path.isdir(self.directory):
+            return "no such directory"
+        if self._rank is not None and self.lead is None:
+            return f"nothing of rank {self._rank}"
+        return "no complete interval of a recording"
 
     @property
     def silent_s(self) -> float:
@@ -125,12 +108,14 @@ class Watch:
                 look = follower.look()
             except NoDataError as error:
                 self._bad.add(process.path)
-                self.warnings.append(str(error))
+                self._tell(str(error))
                 return
             more = look.more
             if look.restarted:
                 self._live.restart(process)
                 self._over.discard(process.path)
+            if follower.holes:
+                self._tell(f"{process.path}: damaged places were skipped: incprof phases says more")
             if look.profile is not None:
                 self._live.add(process, look.profile, lead=lead)
                 self._grew[process.path] = time.monotonic()
@@ -140,15 +125,26 @@ class Watch:
             self.killed = self.killed or not follower.ended
             self._live.end(process)
 
+    def _tell(self, line: str) -> None:
+        """Say something once."""
+        if line not in self.warnings:
+            self.warnings.append(line)
+
     def _gone(self, process: Process, follower: Follower) -> bool:
         """Say whether a process has left without an end: it was of this machine, is not there, and is silent."""
         if follower.metadata is None:
             return False
-        raw, silent = follower.metadata.raw, time.monotonic() - self._grew.setdefault(process.path, time.monotonic())
+        raw = follower.metadata.raw
+        # How old the file is tells also of what was killed long before the first look.
+        try:
+            silent = time.time() - os.stat(process.path).st_mtime
+        except OSError:
+            silent = 0.0
+        silent = max(silent, time.monotonic() - self._grew.setdefault(process.path, time.monotonic()))
         if silent < SILENT_S + SILENT_INTERVALS * follower.metadata.interval_s:
             return False
         pid = raw.get("pid")
-        return raw.get("host") == os.uname().nodename and isinstance(pid, int) and not os.path.exists(f"/proc/{pid}")
+        return raw.get("host") == os.uname().nodename and isinstance(pid, int) and not _runs(pid)
 
     @property
     def fitting(self) -> bool:

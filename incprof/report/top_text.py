@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from incprof.analysis.live.results import LiveView
@@ -17,9 +18,13 @@ from incprof.report.top_parts import BeatLine, label_badge, label_sign, label_st
 
 # A section has its head and this many lines before another gets more.
 FEWEST = 3
+# A frame of fewer lines has no empty ones.
+ROOMY = 16
+# Functions with less than this part of the time, now and in all, are not shown: that is 0.0 %.
+SEEN = 0.0005
 LATE_S = 5.0
-# The ribbon in a row for a rank begins behind this.
-RANK_COLUMNS = 44
+# Columns for the words of a phase, before its step is left out.
+LEAST = 20
 
 
 def frame(view: LiveView, beats: Sequence[BeatLine], *, width: int, height: int | None, note: str = "") -> list[Text]:
@@ -27,8 +32,9 @@ def frame(view: LiveView, beats: Sequence[BeatLine], *, width: int, height: int 
 
     note: how the job stands, such as "ended".
     """
-    lines = [*_head(view, width, note), Text(), *_ribbon(view.front.labels, view.front.elapsed_s, width)]
-    lines += [_now(view, width), Text()]
+    gap = [Text()] if height is None or height >= ROOMY else []
+    lines = [*_head(view, width, note), *gap, *_ribbon(view.front.labels, view.front.elapsed_s, width)]
+    lines += [_now(view, width), *gap]
     sections = [_phases(view, width), _functions(view, width), _beats(beats, width), _processes(view, width)]
     sections = [section for section in sections if len(section) > 1]
     room = None if height is None else height - len(lines)
@@ -83,7 +89,14 @@ def _head(view: LiveView, width: int, note: str) -> list[Text]:
         f"overhead {front.overhead_pct:.2g} %",
         f"{front.cpus:.2f} CPUs",
     ]
-    return [Text(fitted(", ".join(first), width), style="bold"), Text(fitted(", ".join(second), width))]
+    return [Text(_joined(first, width), style="bold"), Text(_joined(second, width))]
+
+
+def _joined(parts: list[str], width: int) -> str:
+    """Return parts in a line: the first and the last ones where there is no room for all."""
+    while len(parts) > 2 and cell_len(", ".join(parts)) > width:
+        parts = [parts[0], *parts[2:]]
+    return fitted(", ".join(parts), width)
 
 
 def _strip(labels: IntArray, width: int) -> Text:
@@ -104,11 +117,15 @@ def _now(view: LiveView, width: int) -> Text:
     front = view.front
     line = Text("now ")
     line.append(f" {label_badge(front.label)} ", style=label_style(front.label))
+    words = printable(phase_words(view, front))
+    since = f", for {duration(front.since_s)}"
+    room = width - line.cell_len - 1 - len(since)
+    # The step where there is room for it beside the phase; else the phase alone.
     step = ""
     if front.step is not None:
         step = f", step {shorten(printable(front.step[0].name), width // 4)} {percent(front.step[1])}"
-    tail = f", for {duration(front.since_s)}{step}"
-    line.append(" " + shorten(printable(phase_words(view, front)), max(width - len(tail) - 9, 12)) + tail)
+        step = step if room - len(step) >= min(len(words), LEAST) else ""
+    line.append(" " + fitted(words, max(room - len(step), 1)) + since + step)
     return line
 
 
@@ -130,6 +147,8 @@ def _functions(view: LiveView, width: int) -> list[Text]:
     front = view.front
     lines = [Text(f"{'Now':>6}  {'Run':>6}  Self time by function, last {duration(front.now_s)}", style="bold")]
     for f in front.functions:
+        if max(f.share, f.run_share) < SEEN:
+            continue
         name = shorten(printable(f.function.name), width - 16)
         lines.append(Text(f"{100 * f.share:5.1f}%  {100 * f.run_share:5.1f}%  {name}"))
     return lines
@@ -179,7 +198,7 @@ def _rooms(wanted: Sequence[int], room: int | None) -> list[int]:
 
 
 def _cut(section: list[Text], room: int) -> list[Text]:
-    """Return so many lines of a section; the last one says how many more there are."""
-    if len(section) <= room:
-        return section
+    """Return so many lines of a section; the last one says how many more there are, unless it is the only one."""
+    if len(section) <= room or room == 2:
+        return section[:room]
     return [*section[: room - 1], Text(f"   ... {len(section) - room + 1} more", style="dim")] if room > 1 else []

@@ -110,8 +110,8 @@ def test_files_are_opened_for_reading_only(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["--once"], 4, "no complete interval"),
-        (["--plain", "--wait", "0"], 4, "no complete interval"),
+        (["--once"], 4, "none: no such directory"),
+        (["--plain", "--wait", "0"], 4, "none: no such directory"),
         (["--every", "0"], 2, "--every 0"),
         (["--wait", "-1"], 2, "--wait -1"),
         (["--rank", "-1"], 2, "--rank -1"),
@@ -122,6 +122,22 @@ def test_what_cannot_be_is_said_in_one_line(tmp_path, capsys, words, status, mes
     err = capsys.readouterr().err
     assert message in err.splitlines()[-1]
     assert "Traceback" not in err
+
+
+def test_what_there_is_nothing_of_is_said(tmp_path, capsys):
+    assert cli.main(["top", str(tmp_path), "--once"]) == 4
+    assert "no complete interval" in capsys.readouterr().err
+    assert cli.main(["top", str(two_phase_run(tmp_path / "run")), "--once", "--rank", "3"]) == 4
+    assert "nothing of rank 3" in capsys.readouterr().err
+
+
+def test_damage_is_said_once(tmp_path, capsys):
+    stream = two_phase_run(tmp_path / "run") / "rank-00000.gmon"
+    data = bytearray(stream.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 200] = b"x" * 200
+    stream.write_bytes(data)
+    assert cli.main(["top", str(tmp_path / "run"), "--plain"]) == 0
+    assert capsys.readouterr().err.count("damaged places were skipped") == 1
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path, capsys):
@@ -185,10 +201,15 @@ def test_an_interrupt_is_an_end_without_a_traceback(tmp_path):
         assert "Traceback" not in shown.stderr.read()
 
 
-def test_a_process_that_is_gone_was_killed(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("waited_for", [True, False])
+def test_a_process_that_is_gone_was_killed(tmp_path, capsys, monkeypatch, waited_for):
     monkeypatch.setattr("incprof.commands._top_watch.SILENT_S", 0.0)
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        os.waitid(os.P_PID, gone.pid, os.WEXITED | (0 if waited_for else os.WNOWAIT))
+        _killed(tmp_path, capsys, gone)
+
+
+def _killed(tmp_path, capsys, gone):
     writer = StreamWriter(host=os.uname().nodename, pid=gone.pid, interval_s=0.05)
     writer.interval([Sample("main", weight=9)])
     writer.save(tmp_path / "run")
@@ -196,6 +217,16 @@ def test_a_process_that_is_gone_was_killed(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr()
     assert json.loads(shown.out.splitlines()[-1])["killed"]
     assert "was killed: incprof phases" in shown.err
+
+
+def test_what_was_killed_long_ago_is_said_to_be_at_once(tmp_path, capsys):
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    writer = StreamWriter(host=os.uname().nodename, pid=gone.pid)
+    writer.interval([Sample("main", weight=9)])
+    os.utime(writer.save(tmp_path / "run") / "rank-00000.gmon", (0, 0))
+    assert cli.main(["top", str(tmp_path / "run"), "--once"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("1 s, killed")
 
 
 def test_a_reader_that_leaves_ends_it(tmp_path):
