@@ -103,7 +103,9 @@ def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
     library = samples.library[use].astype(np.int64)
     # Samples that do not end in a function of the program get a leaf of their own.
     leaf = np.where(kind == LIBRARY, LIBRARY_FRAME - np.maximum(library, 0), UNKNOWN_FRAME)
-    odd = (kind == LIBRARY) | (kind == UNKNOWN) | (node == 0)
+    # What is sampled in a linkage stub of the program itself is its caller's.
+    own = np.isin(library, [m.id for m in profile.metadata.modules if m.app])
+    odd = ((kind == LIBRARY) & ~own) | (kind == UNKNOWN) | (node == 0)
     pairs, which = np.unique(np.stack([node[odd], leaf[odd]]), axis=1, return_inverse=True)
     node[odd] = len(chains.parent) + which.ravel()
     frame = chains.function.copy()

@@ -103,14 +103,16 @@ class _Namer:
         self.function = profile.paths.function.tolist()
         modules = profile.metadata.modules
         self.inlined = inlined_at(profile)
-        self.library = {m.id: Frame(f"[{os.path.basename(m.path)}]") for m in modules}
+        # What is sampled in a linkage stub of the program itself is its caller's.
+        self.library = {m.id: () if m.app else (Frame(f"[{os.path.basename(m.path)}]"),) for m in modules}
         self.known: dict[int, Stack] = {0: ()}
 
     def stack(self, node: int, kind: int, library: int) -> Stack:
         """Return the stack of a sample; in a library, that is its innermost frame."""
         path = self._path(node)
         if kind == LIBRARY:
-            return (*path, self.library.get(library, Frame("[library]")))
+            inner = self.library.get(library, (Frame("[library]"),))
+            return (*path, *inner) or (Frame("[unknown]"),)
         return path if path and kind != UNKNOWN else (*path, Frame("[unknown]"))
 
     def _path(self, node: int) -> Stack:

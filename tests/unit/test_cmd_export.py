@@ -3,12 +3,14 @@ import io
 import json
 import struct
 
+import numpy as np
 import pytest
 
 import incprof
+from incprof.analysis.calltree import call_tree
 from incprof.cli import main
 from tests.unit.profiles import two_phase_run
-from tests.unit.streamwriter import PROFILER, UNKNOWN, Sample, StreamWriter
+from tests.unit.streamwriter import LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter
 
 
 def export(capsys, *args):
@@ -50,6 +52,16 @@ def test_samples_without_a_function_are_named(tmp_path, capsys):
     writer.interval([Sample("main", weight=5), Sample("", UNKNOWN, weight=3), Sample("main", PROFILER, weight=2)])
     writer.end()
     assert export(capsys, writer.save(tmp_path / "run"), "--format", "folded")[1] == "[unknown] 3\nmain 5\n"
+
+
+def test_linkage_stubs_are_their_callers_time(tmp_path, capsys):
+    writer = StreamWriter()
+    writer.interval([Sample("main", weight=5), Sample("main", LIBRARY, weight=3, library=0), Sample("main", LIBRARY)])
+    writer.end()
+    run = writer.save(tmp_path / "run")
+    assert export(capsys, run, "--format", "folded")[1] == "main 8\nmain;[libm.so.6] 1\n"
+    tree = call_tree(incprof.open(run).profile(), np.zeros(1, dtype=np.int64))
+    assert (tree.frame < 0).sum() == 2, "the root and the library"
 
 
 def test_csv(run, capsys):
