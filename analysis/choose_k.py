@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from kneed import KneeLocator
 
 from incprof.analysis.kmeans import Fit
 from incprof.analysis.noise import chi2_quantile, effective_dimensions
@@ -39,6 +38,8 @@ def elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:
     """Return the elbow that kneed finds, or the chord's where it finds none (paper, section V-A)."""
     if len(ks) < 3 or inertia[0] <= inertia[-1]:
         return chord_elbow(ks, inertia)
+    from kneed import KneeLocator  # here: with all that it imports, it takes longer than finding the phases
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         knee = KneeLocator(ks, inertia, curve="convex", direction="decreasing").knee

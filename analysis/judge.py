@@ -16,7 +16,7 @@ from incprof.model import FloatArray
 
 @dataclass(frozen=True)
 class Judgement:
-    """The chosen k, the rule that chose it, the other rules' votes, and the scores of every k."""
+    """The chosen k, the rule that chose it, the votes of the rules but the elbow's, and the scores of every k."""
 
     k: int
     rule: str
@@ -37,14 +37,15 @@ def judge(x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray] | None
     scores = score_all(x, fits, noise)
     floor = None if noise is None else noise_floor(x, fits, noise)
     votes = {
-        "elbow": elbow([fit.k for fit in fits], [fit.inertia for fit in fits]),
         "noise_floor": floor,
         "silhouette": best_silhouette(scores),
         "calinski_harabasz": _largest({s.k: s.calinski_harabasz for s in scores}),
     }
     if asked is not None:
         return Judgement(min(asked, len(fits)), "user", votes, scores)
-    rule = "elbow" if noise is None else "noise_floor" if floor is not None else "silhouette"
+    if noise is None:
+        return Judgement(elbow([fit.k for fit in fits], [fit.inertia for fit in fits]), "elbow", votes, scores)
+    rule = "noise_floor" if floor is not None else "silhouette"
     return Judgement(votes[rule] or 1, rule, votes, scores)
 
 

@@ -89,7 +89,7 @@ def find_phases(
         k=len(phases),
         k_clusters=judgement.k,
         rule="user" if k is not None else judgement.rule,
-        votes=judgement.votes,
+        other_votes=judgement.votes,
         scores=judgement.scores,
         end_s=profile.end_s,
         labels=found.labels,

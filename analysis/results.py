@@ -119,9 +119,9 @@ class KScore:
 class PhaseResult:
     """The phases of one process.
 
-    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. votes: what each rule would
-    choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified, cluster ids are
-    before merging.
+    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. other_votes: what each rule but
+    the elbow would choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified,
+    cluster ids are before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
     scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
@@ -132,7 +132,7 @@ class PhaseResult:
     k: int
     k_clusters: int
     rule: str
-    votes: dict[str, int | None]
+    other_votes: dict[str, int | None]
     scores: tuple[KScore, ...]
     end_s: FloatArray
     labels: IntArray
@@ -144,6 +144,14 @@ class PhaseResult:
     scatter: float | None = None
     k_again: float | None = None
     beats_pct: float | None = None
+
+    @property
+    def votes(self) -> dict[str, int | None]:
+        """What each rule would choose."""
+        from incprof.analysis.choose_k import elbow
+
+        ks, inertia = [score.k for score in self.scores], [score.inertia for score in self.scores]
+        return {"elbow": elbow(ks, inertia), **self.other_votes}
 
     def to_pandas(self, table: ResultTable = "phases") -> pd.DataFrame:
         """The phases, labels, functions, sites, steps or scores as a table; docs/python.md has the columns.

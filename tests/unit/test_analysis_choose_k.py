@@ -1,7 +1,9 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from incprof.analysis import choose_k
 from incprof.analysis.choose_k import chord_elbow, elbow
 from incprof.analysis.judge import judge
 from incprof.analysis.kmeans import by_first_appearance, fit_range
@@ -27,7 +29,7 @@ def test_elbow_when_kneed_finds_none(monkeypatch):
         def __init__(self, *args, **kwargs):
             pass
 
-    monkeypatch.setattr(choose_k, "KneeLocator", Blind)
+    monkeypatch.setattr("kneed.KneeLocator", Blind)
     assert elbow([1, 2, 3, 4, 5], [100, 50, 5, 4, 3]) == 3
 
 
@@ -111,3 +113,10 @@ def test_asked_k_wins_up_to_the_number_of_fits():
     assert judge(x, fits, None, 3).k == 3
     assert judge(x, fits, None, 8).k == 3
     assert judge(x, fits, None, None).rule == "elbow"
+
+
+def test_only_who_asks_for_the_elbow_waits_for_what_finds_it():
+    asked = "from tests.unit.profiles import noisy; from incprof.analysis.phases import find_phases; import sys; "
+    found = "r = find_phases(noisy([{'a': 1}, {'b': 1}], [9, 9])); print('kneed' in sys.modules, r.votes['elbow'])"
+    out = subprocess.run([sys.executable, "-c", asked + found], capture_output=True, text=True, check=True).stdout
+    assert out == "False 2\n"
