@@ -180,6 +180,10 @@ def _draw_on(session: Session, live: Live, clock: Waiting) -> None:
         # New phases are shown when they are there, however rarely the job is looked at.
         pause = following - time.monotonic()
         clock.wait(min(pause, FITTED_S) if session.watch.fitting else pause)
+        if clock.stop:
+            live.stop()
+            clock.stopped()
+            live.start()
 
 
 def _draw(session: Session, live: Live) -> None:

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -110,9 +111,9 @@ def test_heartbeats_beside_the_run_are_found(build, ekg, tmp_path):
 
 
 class Terminal:
-    """`incprof top` with a terminal of its own."""
+    """`incprof top`, or another command, with a terminal of its own."""
 
-    def __init__(self, *words, rows=24, columns=80, **more):
+    def __init__(self, *words, command=TOP, rows=24, columns=80, **more):
         self.master, self.slave = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.slave)
@@ -121,7 +122,7 @@ class Terminal:
         environment.pop("NO_COLOR", None)
         environment.update(more)
         self.process = subprocess.Popen(
-            [*TOP, *map(str, words)], stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment,
+            [*command, *map(str, words)], stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment,
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip
 
@@ -181,6 +182,27 @@ def test_the_screen_is_restored(running, how, status):
     else:
         terminal.process.send_signal(how)
     assert terminal.left() == status
+
+
+def test_ctrl_z_gives_the_screen_back_until_it_goes_on(running):
+    """As in an editor: the shell's screen, then the view's again, and keys are still read one by one."""
+    shell = Terminal("--norc", "-i", command=["bash"], PS1="ready ")
+    shell.until(rb"ready ")
+    os.write(shell.master, shlex.join([*map(str, TOP), str(running), "--every", "0.1"]).encode() + b"\n")
+    shell.until(rb"Self time by function")
+    os.write(shell.master, b"\x1a")
+    shell.until(rb"Stopped(?s:.*)ready ")
+    before, after = shell.shown.split(b"Stopped")
+    assert before.rindex(LEAVE) > before.rindex(CURSOR) > before.rindex(ENTER)
+    assert ENTER not in after
+    os.write(shell.master, b"fg\n")
+    shell.until(ENTER.replace(b"[", rb"\[").replace(b"?", rb"\?") + rb"(?s:.*)Self time by function")
+    os.write(shell.master, b"q")
+    shell.until(rb"\x1b\[\?1049l(?s:.*)ready ")
+    os.write(shell.master, b"exit\n")
+    shell.process.wait(timeout=60)
+    os.close(shell.master)
+    os.close(shell.slave)
 
 
 def test_the_screen_is_restored_when_the_job_ends(running):
