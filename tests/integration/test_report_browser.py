@@ -248,6 +248,7 @@ def test_512_ranks(browser, tmp_path):
         assert rows[511][:2] == ["511", "100.0 %"]
         seen.page.select_option("#ranks-colour", "busy")
         seen.settle()
+        assert seen.texts("#ranks-key")[0].split() == ["0", "1.02", "s/s"]
         seen.page.locator("#ranks canvas").focus()
         seen.page.keyboard.press("ArrowDown")
         assert seen.texts("#ranks-at")[0].startswith("rank 1 \u00b7 ")

@@ -80,7 +80,13 @@ function drawRanks() {
     ctx.lineWidth = 2;
     ctx.strokeRect(xs[heat.bin], heat.row * size, Math.max(xs[heat.bin + 1] - xs[heat.bin], 3), Math.max(size, 3));
   }
-  byId("ranks-key").textContent = busy ? `dark: 0, light: ${(most / 100).toFixed(2)} s per second` : "";
+  byId("ranks-key").replaceChildren(...(busy ? amountKey(`${(most / 100).toFixed(2)} s/s`) : []));
+}
+
+function amountKey(most) {
+  const scale = el("span", { class: "scale" });
+  scale.style.background = `linear-gradient(90deg, ${CIVIDIS.join(", ")})`;
+  return ["0 ", scale, ` ${most}`];
 }
 
 function nameRows(ctx, rows, size) {
