@@ -69,8 +69,7 @@ def gather(recorded: Run, profile: IntervalProfile, beats: BeatLanes | None, arg
         source=args.source,
         ranks=ranks,
         # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
-        beats=beats
-        and with_phases(beats, as_placed(result, profile, recorded.directory, args), timed.tree, result.labels),
+        beats=beats and with_phases(beats, as_placed(result, profile, recorded.directory), timed.tree, result.labels),
         warnings=(*profile.warnings, *result.warnings),
         whole=args.full,
         libs=libs,

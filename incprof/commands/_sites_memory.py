@@ -6,8 +6,8 @@ function inlined into main has the loop. Names alone do not tell that.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
@@ -20,21 +20,20 @@ from incprof.analysis.results import Phase, PhaseResult, Site
 
 if TYPE_CHECKING:
     from incprof.commands._sites_placed import PlacedSite
-    from incprof.model import IntervalProfile
+    from incprof.model import IntArray, IntervalProfile
 
 STORE = "placed-sites.json"
-VERSION = 1
-ASKED = ("rank", "libs", "method", "k", "seed")
+VERSION = 2
 
 
-def remember(directory: str, args: argparse.Namespace, sites: Sequence[PlacedSite]) -> None:
-    """Keep the placed sites of a run; a directory that cannot be written to is left alone."""
+def remember(directory: str, profile: IntervalProfile, labels: IntArray, sites: Sequence[PlacedSite]) -> None:
+    """Keep the placed sites of a run's phases, labels (n,); a directory that cannot be written to is left alone."""
     kept = [
         {"name": s.name, "function": s.recorded, "kind": s.kind, "heartbeat": s.heartbeat, "phases": list(s.phases)}
         for s in sites
         if not s.refusal
     ]
-    text = json.dumps({"version": VERSION, "asked": _asked(args), "sites": kept})
+    text = json.dumps({"version": VERSION, "phases": _digest(profile, labels), "sites": kept})
     with contextlib.suppress(OSError):
         handle, temporary = tempfile.mkstemp(dir=directory, prefix=STORE, suffix=".tmp")
         try:
@@ -45,11 +44,11 @@ def remember(directory: str, args: argparse.Namespace, sites: Sequence[PlacedSit
             os.unlink(temporary)
 
 
-def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, args: argparse.Namespace) -> PhaseResult:
+def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str) -> PhaseResult:
     """The result with the sites that heartbeats were put in for; as it is if none were, for these very phases."""
     try:
         stored = json.loads((Path(directory) / STORE).read_bytes())
-        if stored["version"] != VERSION or stored["asked"] != _asked(args):
+        if stored["version"] != VERSION or stored["phases"] != _digest(profile, result.labels):
             return result
         entries = [_entry(item) for item in stored["sites"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -83,6 +82,7 @@ def _entry(item: dict[str, Any]) -> dict[str, Any]:
     return {**words, "heartbeat": int(item["heartbeat"]), "phases": phases}
 
 
-def _asked(args: argparse.Namespace) -> dict[str, object]:
-    """What the phases depend on."""
-    return {key: getattr(args, key) for key in ASKED}
+def _digest(profile: IntervalProfile, labels: IntArray) -> str:
+    """What says that phases are the same: of the same rank, and in the same intervals."""
+    text = json.dumps([profile.metadata.rank, labels.tolist()])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -87,7 +87,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
         replace_all(root, versions)
     else:
         write_patch(versions, target)
-    remember(recorded.directory, args, sites)
+    remember(recorded.directory, profile, result.labels, sites)
     if versions:
         say(f"{files(versions)} {'changed' if args.write else 'in the patch'}")
         say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")

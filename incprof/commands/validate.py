@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     summary, result = analyse(recorded, profile, args)
     warn(result.warnings)
     # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
-    result = as_placed(result, profile, recorded.directory, args)
+    result = as_placed(result, profile, recorded.directory)
     beats = beats_of(beaten, result)
     from incprof.analysis.agreement import agree
 
