@@ -21,6 +21,9 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False
     """Declare the arguments that say which profile is meant. optional: there may be none, and DIR is None then."""
     parser.add_argument("directory", nargs="?" if optional else None, metavar=metavar, help="run directory")
     parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
+    parser.add_argument(
+        "--pid", type=int, metavar="P", help="a process that the rank forked, not the rank's own"
+    )
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
 
@@ -48,10 +51,19 @@ def load(args: argparse.Namespace, *, nameless: bool = False) -> tuple[Run, Inte
     with progress("reading") as report:
         inlined = getattr(args, "method", "robust") != "paper"
         profile = read_profile(
-            run, rank=args.rank, libs=libs, exe=args.exe, inlined=inlined, nameless=nameless,
+            run, rank=args.rank, process=args.pid, libs=libs, exe=args.exe, inlined=inlined, nameless=nameless,
             progress=report,
         )  # fmt: skip
+    if args.pid is None and not profile.self_s.sum():
+        warn(tuple(_children(run, profile.metadata.rank)))
     return run, profile
+
+
+def _children(run: Run, rank: int) -> Iterator[str]:
+    """Say that a rank without samples has forked others, if so."""
+    pids = [str(process.pid) for process in run.processes if process.rank == rank and not process.primary]
+    if pids:
+        yield f"rank {rank} itself has no samples; it forked others: --pid {' or '.join(pids[:8])}"
 
 
 class Report:

@@ -101,7 +101,7 @@ def sites_of(recorded: Run, profile: IntervalProfile, result: PhaseResult, args:
     else:
         # Nothing here depends on what a heartbeat costs: measuring it would make pages differ.
         sites = located_sites(
-            recorded, choose_process(recorded, args.rank), profile, result, Path(args.source), exe=args.exe,
+            recorded, choose_process(recorded, args.rank, args.pid), profile, result, Path(args.source), exe=args.exe,
             allow_changed=args.allow_changed, cost=TYPICAL,
         )  # fmt: skip
     return described(result, sites, TYPICAL, args.source)

@@ -36,7 +36,7 @@ def find_sites(
 ) -> tuple[RunSummary, PhaseResult, list[PlacedSite]]:
     """Find a run's phases, and the places of their sites below args.source; see `located_sites`."""
     summary, result = analyse(run, profile, args)
-    process = choose_process(run, args.rank)
+    process = choose_process(run, args.rank, args.pid)
     sites = located_sites(
         run, process, profile, result, Path(args.source), exe=args.exe, wanted=args.site,
         allow_changed=args.allow_changed, blank=blank, cost=cost,

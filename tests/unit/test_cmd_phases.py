@@ -47,6 +47,24 @@ def test_json_has_the_promised_keys(tmp_path, capsys):
     assert second["steps"][0]["mean_s"] == pytest.approx(9.88 / 50, abs=0.001)
 
 
+def test_a_forked_child_by_its_number(tmp_path, capsys):
+    run = tmp_path / "run"
+    waits, works = StreamWriter(["main", "work"]), StreamWriter(["main", "work"])
+    for _ in range(12):
+        waits.interval([])
+        works.interval([Sample("main;work", weight=90)], arcs={("main", "work"): 5})
+    for writer, name in ((waits, None), (works, "rank-00000.77.gmon")):
+        writer.end()
+        writer.save(run, name)
+    status, _, err = answer(capsys, run)
+    assert (status, "it forked others: --pid 77" in err) == (4, True)
+    status, out, err = answer(capsys, run, "--pid", 77, "--json")
+    assert (status, err) == (0, "")
+    assert [phase["sites"][0]["function"] for phase in json.loads(out)["phases"]] == ["work"]
+    status, _, err = answer(capsys, run, "--pid", 78)
+    assert (status, err.splitlines()) == (2, [f"incprof: {run}: no process 78: there are 77"])
+
+
 def test_same_bytes_whatever_the_number_of_jobs(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run")
     first = answer(capsys, run, "--json")
