@@ -52,7 +52,7 @@ def read_sides(args: argparse.Namespace) -> Sides:
     for letter, paths, side in (("A", a, found.a), ("B", b, found.b)):
         for path in paths:
             exe = args.exe_b if letter == "B" and args.exe_b is not None else args.exe
-            one = argparse.Namespace(**{**vars(args), "directory": path, "exe": exe})
+            one = argparse.Namespace(**{**vars(args), "directory": path, "exe": exe, "pid": None})
             recorded, profile = load(one)
             summary, result = analyse(recorded, profile, one)
             found.warnings.extend(f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings))
