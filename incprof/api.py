@@ -46,20 +46,21 @@ class Recording:
         """The recorded ranks, ascending."""
         return self.run.ranks
 
-    def profile(self, rank: int | None = None, *, libs: Libs = "caller") -> IntervalProfile:
+    def profile(self, rank: int | None = None, *, pid: int | None = None, libs: Libs = "caller") -> IntervalProfile:
         """Read the profile of a rank, the lowest unless given.
 
         Args:
             rank: which.
+            pid: of a process that the rank forked.
             libs: time in libraries is their callers', their own ("separate"), or left out ("drop").
 
         Raises:
             incprof.errors.NoDataError: there is nothing usable in the file.
-            incprof.errors.UsageError: there is no such rank.
+            incprof.errors.UsageError: there is no such rank or process.
         """
         from incprof.readers import read_profile
 
-        return read_profile(self.run, rank=rank, libs=libs, exe=self.exe, inlined=True)
+        return read_profile(self.run, rank=rank, process=pid, libs=libs, exe=self.exe, inlined=True)
 
     def phases(
         self,

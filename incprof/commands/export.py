@@ -62,8 +62,9 @@ def run(args: argparse.Namespace) -> int:
         given = getattr(args, name)
         if given is not None and given is not False and args.format not in formats:
             raise UsageError(f"--{name.replace('_', '-')} goes with {', '.join(formats)}, not with {args.format}")
-    if args.all_ranks and args.rank is not None:
-        raise UsageError("--rank and --all-ranks exclude each other")
+    for one in ("rank", "pid"):
+        if args.all_ranks and getattr(args, one) is not None:
+            raise UsageError(f"--{one} and --all-ranks exclude each other")
     if args.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise IncprofError("--format parquet needs pyarrow: pip install 'incprof[parquet]', or take --format csv")
     check_target(args.output, force=args.force, binary=args.format in BINARY)
@@ -92,11 +93,10 @@ def write(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> 
 
 def write_gprof(recorded: Run, args: argparse.Namespace) -> None:
     """Write the sum of all intervals as the gmon.out that the program itself would have left."""
+    from incprof.readers.run import choose_process
     from incprof.readers.writer import stream_totals, write_gmon
 
-    rank = recorded.ranks[0] if args.rank is None else args.rank
-    process = next(p for p in recorded.processes if p.rank == rank)
-    totals = stream_totals(process, libs=chosen_libs(args.libs))
+    totals = stream_totals(choose_process(recorded, args.rank, args.pid), libs=chosen_libs(args.libs))
     write_bytes(args.output, lambda out: write_gmon(totals, out))
 
 

@@ -9,6 +9,7 @@ import pytest
 import incprof
 from incprof.analysis.calltree import call_tree
 from incprof.cli import main
+from incprof.commands.export import FORMATS
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter
 
@@ -52,6 +53,23 @@ def test_samples_without_a_function_are_named(tmp_path, capsys):
     writer.interval([Sample("main", weight=5), Sample("", UNKNOWN, weight=3), Sample("main", PROFILER, weight=2)])
     writer.end()
     assert export(capsys, writer.save(tmp_path / "run"), "--format", "folded")[1] == "[unknown] 3\nmain 5\n"
+
+
+def test_a_forked_child_in_every_format(tmp_path, capsys):
+    run = tmp_path / "run"
+    for name, function in ((None, "parent"), ("rank-00000.77.gmon", "child")):
+        writer = StreamWriter(["main", "parent", "child"])
+        for _ in range(4):
+            writer.interval([Sample(f"main;{function}", weight=90)])
+        writer.end()
+        writer.save(run, name)
+    for form in FORMATS:
+        one, other = (tmp_path / f"{form}.{part}" for part in ("parent", "child"))
+        assert export(capsys, run, "--format", form, "-o", one)[0] == 0
+        assert export(capsys, run, "--format", form, "-o", other, "--pid", 77)[0] == 0
+        assert one.read_bytes() != other.read_bytes(), form
+    assert incprof.open(run).profile(pid=77).to_pandas().function.tolist() == ["child"] * 4
+    assert export(capsys, run, "--format", "trace", "--all-ranks", "--pid", 77)[0] == 2
 
 
 def test_linkage_stubs_are_their_callers_time(tmp_path, capsys):
@@ -119,7 +137,7 @@ def test_gprof(run, tmp_path, capsys):
     assert data[20] == 0
 
 
-@pytest.mark.parametrize("form", ["gprof", "csv", "parquet", "folded", "speedscope", "trace", "hatchet"])
+@pytest.mark.parametrize("form", FORMATS)
 def test_same_bytes_every_time_and_in_files(run, tmp_path, capsysbinary, form):
     assert main(["export", str(run), "--format", form, "-o", str(tmp_path / "a")]) == 0
     assert main(["export", str(run), "--format", form]) == 0
