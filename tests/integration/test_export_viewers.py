@@ -27,7 +27,7 @@ def chromium():
 
 
 def export(run: Path, form: str, *args: object) -> Path:
-    target = run.parent / f"app.{form}.json"
+    target = run.parent / (f"app.{form}.json" if form != "folded" else "app.folded")
     assert main(["export", str(run), "--format", form, "-o", str(target), "--force", *map(str, args)]) == 0
     return target
 
@@ -37,27 +37,43 @@ def speedscope(tmp_path_factory):
     return from_npm(SPEEDSCOPE, tmp_path_factory.mktemp("speedscope")) / "dist" / "release"
 
 
-def test_speedscope_shows_functions_and_their_times(run, chromium, speedscope, tmp_path):
-    script = tmp_path / "load.js"
-    script.write_text(speedscope_script(export(run, "speedscope")))
+@pytest.fixture
+def sandwich(chromium, speedscope, tmp_path):
+    """Opens a file in speedscope: the title, all text, and the numbers of each function in its table."""
     context = chromium.new_context(offline=True)
-    page = context.new_page()
     failures: list[str] = []
-    page.on("pageerror", lambda error: failures.append(str(error)))
-    page.on("dialog", lambda dialog: (failures.append(dialog.message), dialog.dismiss()))
-    page.goto(f"{(speedscope / 'index.html').as_uri()}#localProfilePath={script}")
-    page.get_by_text("Sandwich").click(timeout=20_000)
-    page.wait_for_selector("text=write_out", timeout=20_000)
-    assert page.title() == "app - speedscope"
-    assert "thread 0" in page.inner_text("body")
-    rows = [row.inner_text().split() for row in page.locator("table tr").all()]
-    shown = {row[-1]: row[:-1] for row in rows if len(row) == 5}
+
+    def opened(profile: Path) -> tuple[str, str, dict[str, list[str]]]:
+        script = tmp_path / "load.js"
+        script.write_text(speedscope_script(profile))
+        page = context.new_page()
+        page.on("pageerror", lambda error: failures.append(str(error)))
+        page.on("dialog", lambda dialog: (failures.append(dialog.message), dialog.dismiss()))
+        page.goto(f"{(speedscope / 'index.html').as_uri()}#localProfilePath={script}")
+        page.get_by_text("Sandwich").click(timeout=20_000)
+        page.wait_for_selector("text=write_out", timeout=20_000)
+        rows = [row.inner_text().split() for row in page.locator("table tr").all()]
+        return page.title(), page.inner_text("body"), {row[-1]: row[:-1] for row in rows if len(row) == 5}
+
+    yield opened
+    assert failures == []
+    context.close()
+
+
+def test_speedscope_shows_functions_and_their_times(run, sandwich):
+    title, text, shown = sandwich(export(run, "speedscope"))
+    assert title == "app - speedscope"
+    assert "thread 0" in text
     # 889 of 2 019 ticks, and 100 more below it.
     assert shown["solve"] == ["9.89s", "(49%)", "8.89s", "(44%)"]
     assert shown["[libm.so.6]"] == ["2.00s", "(9.9%)", "2.00s", "(9.9%)"]
     assert shown["main"][:2] == ["20.19s", "(100%)"]
-    assert failures == []
-    context.close()
+
+
+def test_speedscope_reads_folded_stacks_too(run, sandwich):
+    _, _, shown = sandwich(export(run, "folded"))
+    assert shown["solve"] == ["989", "(49%)", "889", "(44%)"]
+    assert shown["[libm.so.6]"] == ["200", "(9.9%)", "200", "(9.9%)"]
 
 
 @pytest.fixture(scope="module")
