@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from rich.cells import cell_len
+
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
 from incprof.report import beat_words as words
@@ -72,9 +74,9 @@ def share(figure: Figure) -> str:
 
 
 def named(row: Row, room: int = LONGEST) -> str:
-    """Return the name of a row, printable, in so much room."""
+    """Return the name of a row, printable, in so many columns."""
     whole = words.printable(row.name[: 20 * LONGEST])
-    return whole if len(whole) <= room else shorten(short(row.name), room)
+    return whole if cell_len(whole) <= room else words.fitted(shorten(short(row.name), room), room)
 
 
 def alike(row: PhaseRow) -> str:

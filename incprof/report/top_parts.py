@@ -61,6 +61,8 @@ def phase_words(view: LiveView, process: LiveProcess) -> str:
     """Return what a process is in, in words: `solve (loop)`."""
     phase = phase_of(view, process.label)
     if phase is None:
+        if not view.front.samples:
+            return "no samples"
         return "finding phases" if not view.fitted else "new" if process.label == NEW else "between phases"
     return site_words(phase)
 

@@ -23,6 +23,8 @@ ROOMY = 16
 # Functions with less than this part of the time, now and in all, are not shown: that is 0.0 %.
 SEEN = 0.0005
 LATE_S = 5.0
+# Columns for a name in a log.
+LONGEST = 80
 # Columns for the words of a phase, before its step is left out.
 LEAST = 20
 
@@ -54,21 +56,26 @@ def log_line(view: LiveView, beats: Sequence[BeatLine]) -> str:
     """Return what is going on in one line."""
     front = view.front
     parts = [
-        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {printable(phase_words(view, front))}"
+        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {_named(phase_words(view, front))}"
         f" for {duration(front.since_s)}"
     ]
     if front.step is not None:
-        parts.append(f"step {printable(front.step[0].name)} {percent(front.step[1])}")
+        parts.append(f"step {_named(front.step[0].name)} {percent(front.step[1])}")
     parts.append(f"{front.cpus:.2f} CPUs")
-    hot = [f"{printable(f.function.name)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
+    hot = [f"{_named(f.function.name)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
     if hot:
         parts.append("hot: " + ", ".join(hot))
     if beats:
-        parts.append("beats: " + ", ".join(f"{printable(b.name or str(b.id))} {three(b.rate_hz)}/s" for b in beats[:3]))
+        parts.append("beats: " + ", ".join(f"{_named(b.name or str(b.id))} {three(b.rate_hz)}/s" for b in beats[:3]))
     if len(view.processes) > 1:
         labels = [label_sign(process.label) for process in view.processes]
         parts.append("ranks in " + ", ".join(f"{sign}: {labels.count(sign)}" for sign in sorted(set(labels))))
     return ", ".join(parts)
+
+
+def _named(text: str) -> str:
+    """Return a name for a line that is to be read."""
+    return fitted(printable(text[: 20 * LONGEST]), LONGEST)
 
 
 def _head(view: LiveView, width: int, note: str) -> list[Text]:

@@ -256,7 +256,7 @@ def test_ranks(tmp_path, capsys):
 def test_no_number_is_cut_short(tmp_path, capsys, monkeypatch, columns):
     """Times over a minute are longer than those of phases, and stand in the row of the whole run alone."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    long = {"names": ("main", "a_function_with_a_long_name", "another_function_with_a_long_name")}
+    long = {"names": ("main", "関数" * 40, "another_function_with_a_long_name")}
     runs = [record(tmp_path / side, solve=solve, write=50, **long) for side, solve in (("a", 55), ("b", 58))]
     table = answer(capsys, *runs)[1].split("\n\n")[2]
     assert "…" not in table

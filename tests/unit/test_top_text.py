@@ -91,3 +91,23 @@ def test_a_line_for_a_log(views):
     assert "hot: io 9" in line
     assert "beats: solve1:body 99.1/s" in line
     assert line.endswith("ranks in 1: 2")
+
+
+def test_a_line_for_a_log_has_no_endless_names(tmp_path):
+    writer = StreamWriter(["main", f"f<{'a' * 5000}>(int)"])
+    for _ in range(10):
+        writer.interval([Sample("main;" + writer.functions[1], weight=90)])
+    watch = Watch(str(writer.save(tmp_path)), rank=None, libs="caller", exe=None)
+    watch.look()
+    watch.fit_now()
+    assert 80 < len(log_line(watch.view(), [])) < 400
+
+
+def test_a_run_without_samples_says_so(tmp_path):
+    writer = StreamWriter()
+    for _ in range(3):
+        writer.interval([])
+    watch = Watch(str(writer.save(tmp_path)), rank=None, libs="caller", exe=None)
+    watch.look()
+    watch.fit_now()
+    assert "no samples" in log_line(watch.view(), [])
