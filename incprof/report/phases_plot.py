@@ -11,7 +11,7 @@ from incprof.analysis.foremost import SelfSeries
 from incprof.analysis.results import Phase, PhaseResult, RunSummary
 from incprof.analysis.timebins import TimeBins
 from incprof.report import beat_words as words
-from incprof.report.page_names import short
+from incprof.report.page_names import phase_names, told_apart
 from incprof.report.plots import COLOURS, WIDTH_IN, save, time_unit
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def figure(
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    functions = [*_distinct(names), "all others"]
+    called = told_apart([*names, *(site.function.name for phase in result.phases for site in phase.sites[:1])])
+    functions = [*(words.fitted(called(name), NAME_ROOM) for name in names), "all others"]
     rows = 1 + max(len(functions), len(result.phases))
     picture = Figure(figsize=(WIDTH_IN, PANELS_IN + rows * ROW_IN), layout="constrained")
     upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(1 - RIBBON, RIBBON))
@@ -69,17 +70,9 @@ def figure(
     parts += [f"{result.k} phase{'s' * (result.k != 1)}", f"{summary.samples} samples"]
     parts.append(words.elapsed(summary.duration_s))
     picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
-    _legend(picture, functions, result.phases, rows)
+    named = zip(result.phases, phase_names(result.phases, called), strict=True)
+    _legend(picture, functions, [(phase.id, _named(phase, name)) for phase, name in named], rows)
     return picture
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names in short, and in full where the short ones are the same."""
-    brief = [short(name) for name in names]
-    return [
-        words.fitted(b if brief.count(b) == 1 else words.printable(name), NAME_ROOM)
-        for b, name in zip(brief, names, strict=True)
-    ]
 
 
 def _function_colours(functions: int) -> list[str]:
@@ -115,14 +108,14 @@ def _ribbon(axes: Axes, bins: TimeBins, divisor: float) -> None:
     axes.set_ylabel("Phase")
 
 
-def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[Phase], rows: int) -> None:
+def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[tuple[int, str]], rows: int) -> None:
     """Say under the panels what the colours are: functions in the order of the stack, and phases."""
     from matplotlib.patches import Patch
 
     none = Patch(alpha=0)
     left: list[tuple[Patch, str]] = [(none, "Self time of")]
     left += [(Patch(color=c), f) for c, f in zip(_function_colours(len(functions) - 1), functions, strict=True)][::-1]
-    right = [(none, "Phase")] + [(Patch(color=COLOURS[p.id % len(COLOURS)]), _named(p)) for p in phases]
+    right = [(none, "Phase")] + [(Patch(color=COLOURS[number % len(COLOURS)]), label) for number, label in phases]
     entries = [pair for column in (left, right) for pair in [*column, *[(none, "")] * (rows - len(column))]]
     legend = picture.legend(
         [handle for handle, _ in entries], [label for _, label in entries], loc="outside lower left", ncols=2,
@@ -132,7 +125,6 @@ def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[Phase], 
         text.set_parse_math(False)
 
 
-def _named(phase: Phase) -> str:
-    """Name a phase by its number, its foremost site and its part of the run."""
-    what = "waiting" if phase.off_cpu else phase.sites[0].function.name if phase.sites else "no site"
-    return f"{phase.id}  {words.fitted(short(what), NAME_ROOM - 10)}, {phase.app_pct:.0f} %"
+def _named(phase: Phase, name: str) -> str:
+    """Name a phase by its number, what it is known by and its part of the run."""
+    return f"{phase.id}  {words.fitted(name, NAME_ROOM - 10)}, {phase.app_pct:.0f} %"

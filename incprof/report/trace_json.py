@@ -14,7 +14,7 @@ from typing import TextIO
 from incprof.analysis.results import PhaseResult
 from incprof.analysis.stack_slices import ThreadSlices
 from incprof.analysis.tracks import Curve
-from incprof.report.page_names import clean, phase_names, where
+from incprof.report.page_names import clean, phase_names, told_apart, where
 
 # Thread numbers of the tracks. 0 would be taken for an idle processor's.
 PHASES, FIRST_THREAD = 1, 2
@@ -44,7 +44,8 @@ def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *
     out.write('{"otherData":')
     out.write(_json(about))
     out.write(',"traceEvents":[')
-    described = [_phase_fields(result, place, name) for place, name in enumerate(phase_names(result.phases))]
+    names = told_apart(site.function.name for phase in result.phases for site in phase.sites[:1])
+    described = [_phase_fields(result, place, name) for place, name in enumerate(phase_names(result.phases, names))]
     mark = "\n"
     for rank in ranks:
         for event in _events(rank, described):
