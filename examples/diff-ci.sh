@@ -23,7 +23,9 @@ record() {
     mkdir -p "$into"
     n=1
     while [ "$n" -le "$runs" ]; do
-        incprof record -i "${INTERVAL:-1}" -r "${RATE:-100}" -o "$into/$n" -- "$@" >&2
+        # 3 is for gates, whatever the program ends with.
+        incprof record -i "${INTERVAL:-1}" -r "${RATE:-100}" -o "$into/$n" -- "$@" >&2 ||
+            { echo "$1 ended with status $?: nothing compared" >&2; exit 1; }
         n=$((n + 1))
     done
 }
@@ -43,9 +45,11 @@ trap 'rm -rf "$new"' EXIT
 record "$new" "$@"
 page=${PAGE:-}
 set -- # what follows are the options of the comparison
+set -f # a * in a condition is for names of functions, not of files
 for gate in ${GATES:-phase>10% run>5%}; do
     set -- "$@" --fail-on "$gate"
 done
+set +f
 [ -z "$page" ] || set -- "$@" --html "$page" --force
 
 status=0

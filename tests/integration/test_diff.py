@@ -83,6 +83,17 @@ def test_the_script_says_what_it_wants():
     assert found.stderr == "usage: diff-ci.sh BASELINE PROGRAM [ARGS...]\n"
 
 
+def test_a_program_that_fails_is_no_gate_that_fails(tmp_path):
+    """3 says that a gate has failed, so it is not what a program that ends with 3 makes of the script."""
+    found = subprocess.run(
+        [SCRIPT, "baseline", "sh", "-c", "exit 3"], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert found.returncode == 1
+    assert found.stderr.splitlines()[-1] == "sh ended with status 3: nothing compared"
+    assert not (tmp_path / "baseline").exists()
+
+
 @pytest.mark.slow
 def test_a_directory_of_gmon_files_against_a_stream(record_stages, tmp_path):
     stream, files = record_stages("stream"), record_stages("gmon")
