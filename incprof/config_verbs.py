@@ -7,7 +7,7 @@ the command line wins. The table `record` holds the settings of a recording (inc
 from __future__ import annotations
 
 import argparse
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from incprof.config import as_text, config_files, read_tables
@@ -55,9 +55,20 @@ def apply(parser: argparse.ArgumentParser, verb: str, environ: Mapping[str, str]
                 raise UsageError(f"{where}: there is no such option; see incprof {verb} --help")
             parsed = _value(known[key], value, where)
             if key not in origin:
+                known[key].without_files = known[key].default  # type: ignore[attr-defined]
                 known[key].default, known[key].required = parsed, False
                 origin[key] = where
     return origin
+
+
+def yield_to(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Take back what files say of options that exclude others, where the command line gives one of these."""
+    words = words[: words.index("--") if "--" in words else len(words)]
+    given = {word.partition("=")[0] for word in words}
+    for group in parser._mutually_exclusive_groups:
+        if any(given.intersection(action.option_strings) for action in group._group_actions):
+            for action in group._group_actions:
+                action.default = getattr(action, "without_files", action.default)
 
 
 def check_files(environ: Mapping[str, str], verbs: Container[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from incprof import __version__, config_verbs
 
@@ -33,7 +33,13 @@ VERBS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with a command line in one line."""
+    """Says what is wrong with a command line in one line. What the line gives wins over what files say."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; options of which one excludes the other are those of the command line."""
+        if args is not None:
+            config_verbs.yield_to(self, list(args))
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print `message` and exit with 2."""

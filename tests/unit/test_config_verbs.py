@@ -37,6 +37,18 @@ def test_the_nearer_file_wins_and_the_command_line_wins_over_both(project, tmp_p
     assert (answer["method"], answer["k"]) == ("robust", 2)
 
 
+def test_of_options_that_exclude_each_other_the_command_line_gives_one(project, tmp_path, capsys):
+    run = str(two_phase_run(tmp_path / "run"))
+    project("[phases]\njson = true\n[top]\nplain = true\n")
+    assert main(["phases", run]) == 0
+    assert capsys.readouterr().out.startswith("{")
+    assert main(["phases", run, "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("interval,")
+    args = build_parser("top").parse_args(["top", run, "--once"])
+    assert (args.once, args.plain) == (True, False)
+    assert build_parser("top").parse_args(["top", run]).plain
+
+
 def test_an_option_that_must_be_given_may_come_from_a_file(project, tmp_path, capsys):
     project('[export]\nformat = "csv"\n')
     assert main(["export", str(two_phase_run(tmp_path / "run"))]) == 0
