@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from itertools import product
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -46,8 +47,8 @@ class SiteChooser:
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
         found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
 
-        def choose(p: int, without: Set[tuple[int, str]] = NONE) -> list[Choice]:
-            sites = sites_of_phase(found, p, excluded | without)
+        def choose(p: int, without: Set[tuple[int, str]] = NONE, *, alone: bool = True) -> list[Choice]:
+            sites = sites_of_phase(found, p, excluded | without, alone=alone)
             return [Choice(site.function, site.kind, site.share * int(intervals[p])) for site in sites]
 
         chosen = _told_apart([choose(p) for p in range(k)], choose)
@@ -88,16 +89,17 @@ class SiteChooser:
         return choose_sites(self._act, members, distance, excluded=excluded)
 
 
-def _told_apart(
-    chosen: list[list[Choice]], choose: Callable[[int, Set[tuple[int, str]]], list[Choice]]
-) -> list[list[Choice]]:
+def _told_apart(chosen: list[list[Choice]], choose: Callable[..., list[Choice]]) -> list[list[Choice]]:
     """Give phases that have the same sites others, where these hold most of the same time and no phase has them yet.
 
-    choose: the sites of a phase without some (function, kind).
+    choose: the sites of a phase, without some (function, kind), or with small ones.
     """
     keys = [_key(sites) for sites in chosen]
-    for p in [p for p, key in enumerate(keys) if key and keys.count(key) > 1]:
-        instead = choose(p, keys[p])
+    with_small, without = (lambda p: choose(p, alone=False)), (lambda p: choose(p, keys[p]))
+    for other, p in product((with_small, without), range(len(chosen))):
+        if not keys[p] or keys.count(keys[p]) == 1:
+            continue
+        instead = other(p)
         if _key(instead) not in keys and _held(instead) >= INSTEAD * _held(chosen[p]):
             chosen[p], keys[p] = instead, _key(instead)
     return chosen

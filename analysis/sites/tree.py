@@ -29,6 +29,8 @@ SHORTEST_S = 10e-6
 HALF = 0.5
 # One that does not tell the phase well, but holds this much of it, stands for it alone.
 NEARLY_ALL = 0.9
+# Of functions that tell it as well as this, the lowest says the most: the loop that runs on, and not who started it.
+AS_GOOD = 0.99
 # A function whose part in a phase is hardly more than its part in the others says nothing about the phase.
 TELLING = 1.2
 # A function that several others call may have less than MIN_SHARE below each of them.
@@ -133,10 +135,13 @@ def by_phase(tree: CallTree, labels: IntArray, k: int) -> PhaseTree:
     return PhaseTree(tree, inclusive, share, specific, short)
 
 
-def sites_of_phase(found: PhaseTree, phase: int, excluded: Set[tuple[int, str]] = NONE) -> list[TreeSite]:
+def sites_of_phase(
+    found: PhaseTree, phase: int, excluded: Set[tuple[int, str]] = NONE, *, alone: bool = True
+) -> list[TreeSite]:
     """Return the sites of a phase, largest first.
 
-    excluded: (function, kind) of sites that cannot be had; what is below them may stand for them.
+    excluded: (function, kind) of sites that cannot be had; what is below them may stand for them. alone: whether one
+    that holds nearly all of the phase may take the place of small ones that tell it better.
     """
     walk = _Walk(found, phase, excluded)
     share: dict[tuple[int, str], float] = {}
@@ -147,7 +152,7 @@ def sites_of_phase(found: PhaseTree, phase: int, excluded: Set[tuple[int, str]] 
     if sum(site.share for site in large) < HALF:
         stand_in = walk.least_bad({site.function for site in large})
         # What holds nearly all of the phase holds the small ones too, which are too small to tell it.
-        large = stand_in if stand_in and stand_in[0].share >= NEARLY_ALL else large + stand_in
+        large = stand_in if alone and stand_in and stand_in[0].share >= NEARLY_ALL else large + stand_in
     return sorted(large, key=lambda site: (-round(site.share, 9), site.function))
 
 
@@ -195,9 +200,21 @@ class _Walk:
     def least_bad(self, known: Set[int]) -> list[TreeSite]:
         """Return the function that comes nearest to standing for the phase, where none does; none if none tells."""
         fit = (self.share >= MIN_SHARE) & (self.specific >= TELLING / self.phases)
-        order = np.lexsort((np.arange(len(self.share)), -np.round(self.share * self.specific, 9)))
-        for function in order[fit[order]].tolist():
-            site = TreeSite(function, self._kind(function), float(self.share[function]))
-            if function not in known and (function, site.kind) not in self.excluded:
-                return [site]
-        return []
+        told = np.round(self.share * self.specific, 9)
+        order = np.lexsort((np.arange(len(told)), -told))
+        sites = [TreeSite(int(f), self._kind(int(f)), float(self.share[f])) for f in order[fit[order]].tolist()]
+        sites = [s for s in sites if s.function not in known and (s.function, s.kind) not in self.excluded]
+        as_good = [s for s in sites[1:] if told[s.function] >= AS_GOOD * told[sites[0].function] and self._is_step(s)]
+        return sorted([*sites[:1], *as_good], key=lambda site: -self._depth(site.function))[:1]
+
+    def _depth(self, function: int) -> int:
+        """Return how many functions are at least above one in this phase."""
+        parent = self.tree.chains.parent
+        chains = self.tree.functions[:, [function]].nonzero()[0]
+        depths = []
+        for chain in chains[self.inclusive[chains] > 0].tolist():
+            depth = 0
+            while chain:
+                chain, depth = int(parent[chain]), depth + 1
+            depths.append(depth)
+        return min(depths, default=0)

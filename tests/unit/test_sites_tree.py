@@ -48,10 +48,25 @@ def test_phases_with_the_same_site_get_sites_that_tell_them_apart(tmp_path):
     star = ({"main;star;access;update": 98, "main;star;access": 2}, {})
     profile, found = tree(tmp_path, ["main", "star", "single", "access", "update"], update, check, star)
     assert named(profile, found, 0) == named(profile, found, 1)[:1] == [("single", "loop", 1.0)]
+    assert chosen_of(profile, 3) == [[("update", "loop")], [("single", "loop")], [("star", "loop")]]
+
+
+def chosen_of(profile, phases):
     chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
-    chosen = chooser.of_all(np.repeat(np.arange(3), 10))
-    names = [[profile.functions[site.function].name for site in sites] for sites in chosen]
-    assert names == [["update"], ["single"], ["star"]]
+    chosen = chooser.of_all(np.repeat(np.arange(phases), 10))
+    return [[(profile.functions[site.function].name, site.kind) for site in sites] for sites in chosen]
+
+
+def test_the_lowest_of_those_that_say_as_much_and_small_ones_where_they_make_the_difference(tmp_path):
+    calls = {("verlet", "force"): 70, ("verlet", "build"): 3}
+    relax = ({"main;min;force": 100}, {("min", "force"): 70})
+    melt = ({"main;run;verlet;force": 70, "main;run;verlet;build": 30}, calls)
+    rdf = {"main;run;verlet;force": 50, "main;run;verlet;build": 15, "main;run;verlet;output;rdf": 35}
+    names = ["main", "min", "run", "verlet", "force", "build", "output", "rdf"]
+    profile, found = tree(tmp_path, names, relax, melt, (rdf, calls | {("verlet", "output"): 30}))
+    # run and verlet have all of two phases: a loop in verlet goes round once a step.
+    assert [named(profile, found, phase) for phase in (1, 2)] == [[("verlet", "loop", 1.0)]] * 2
+    assert chosen_of(profile, 3) == [[("min", "loop")], [("verlet", "loop")], [("verlet", "loop"), ("output", "body")]]
 
 
 def named(profile, found, phase, excluded=()):
