@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -43,6 +44,12 @@ def run(argv: Sequence[str]) -> int:
     return status
 
 
+def escape_what_stdout_cannot_hold() -> None:
+    """Names of any language go to a terminal of any encoding: what it has no character for is escaped."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and (sys.stdout.errors == "strict" or sys.stdout.encoding != "utf-8"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def discard_stdout() -> None:
     """Nobody reads stdout any more: what is still buffered must not raise again at exit."""
     try:
@@ -54,6 +61,7 @@ def discard_stdout() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    escape_what_stdout_cannot_hold()
     # Only up to `--`: what follows belongs to the recorded program.
     debug = "--debug" in words[: words.index("--") if "--" in words else len(words)]
     try:

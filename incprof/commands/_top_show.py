@@ -137,7 +137,7 @@ def plain(watch: Watch, args: argparse.Namespace) -> int:
                 line = log_line(session.view, session.beats)
                 if args.json:
                     found = as_dict(session.view, session.beats, ended=ended, killed=watch.killed)
-                    line = json.dumps(found, ensure_ascii=False, allow_nan=False)
+                    line = json.dumps(found, ensure_ascii=True, allow_nan=False)
                 print(line, flush=True)
             if ended:
                 break

@@ -79,6 +79,7 @@ def test_usage_errors_take_one_line_and_exit_with_2(words: list[str], capsys: py
         (IncprofError("it is broken"), "incprof: it is broken\n", 1),
         (UsageError("no"), "incprof: no\n", 2),
         (GateError("too slow"), "incprof: too slow\n", 3),
+        (GateError("too slow", "too long\n"), "incprof: too slow\nincprof: too long\\n\n", 3),
         (NoDataError("empty"), "incprof: empty\n", 4),
         (PartialDataError("torn"), "incprof: torn\n", 5),
         (FileNotFoundError(2, "No such file or directory", "run"), "incprof: run: No such file or directory\n", 1),

@@ -131,6 +131,22 @@ def test_what_there_is_nothing_of_is_said(tmp_path, capsys):
     assert "nothing of rank 3" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", b"\\u95a2\\u6570 (loop)"), ("utf-8", "関数 (loop)".encode())]
+)
+def test_what_the_terminal_has_no_character_for_is_escaped(tmp_path, encoding, shown):
+    writer = StreamWriter(["main", "関数"])
+    for _ in range(9):
+        writer.interval([Sample("main;関数", weight=90)])
+    writer.end()
+    found = subprocess.run(
+        [sys.executable, "-m", "incprof", "top", writer.save(tmp_path / "run"), "--once"],
+        env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert shown in found.stdout
+
+
 def test_damage_is_said_once(tmp_path, capsys):
     stream = two_phase_run(tmp_path / "run") / "rank-00000.gmon"
     data = bytearray(stream.read_bytes())
