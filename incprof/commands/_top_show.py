@@ -95,10 +95,12 @@ class Session:
         limit = SILENT * self.view.front.metadata.interval_s if self.view else 0.0
         return f"nothing new for {duration(round(silent))}" if silent > max(limit, 2.0) else ""
 
-    def warn(self) -> None:
-        """Say on stderr what cannot be followed, once."""
+    def warn(self, *, last: bool = False) -> None:
+        """Say on stderr what cannot be followed, once. last: nothing more will come."""
         warn(tuple(self.watch.warnings[self._told :]))
         self._told = len(self.watch.warnings)
+        if last and self.args.heartbeats is not None and not self.beats:
+            warn((f"{self.args.heartbeats}: no heartbeats of a complete interval",))
 
     def hint(self) -> str:
         """Return what to do next."""
@@ -116,7 +118,7 @@ def once(watch: Watch, args: argparse.Namespace) -> int:
             session.look()
     if watch.fit_now():
         session.view = watch.view()
-    session.warn()
+    session.warn(last=True)
     _print(session, sys.stdout)
     return 0
 
@@ -140,6 +142,7 @@ def plain(watch: Watch, args: argparse.Namespace) -> int:
                     line = json.dumps(found, ensure_ascii=True, allow_nan=False)
                 print(line, flush=True)
             if ended:
+                session.warn(last=True)
                 break
             clock.wait(session.pause_s)
             session.look()
@@ -156,7 +159,7 @@ def screen(watch: Watch, args: argparse.Namespace) -> int:
         Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live,
     ):
         _draw_on(session, live, clock)
-    session.warn()
+    session.warn(last=True)
     if session.view is not None:
         _print(session, sys.stdout)
     if watch.ended:

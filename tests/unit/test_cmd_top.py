@@ -147,6 +147,15 @@ def test_what_the_terminal_has_no_character_for_is_escaped(tmp_path, encoding, s
     assert shown in found.stdout
 
 
+@pytest.mark.parametrize("form", ["--once", "--plain", "--json"])
+def test_heartbeats_that_were_asked_for_and_are_not_there(tmp_path, capsys, form):
+    directory = two_phase_run(tmp_path / "run")
+    assert cli.main(["top", str(directory), form, "--heartbeats", str(tmp_path / "ekg")]) == 0
+    assert capsys.readouterr().err.count("ekg: no heartbeats") == 1
+    assert cli.main(["top", str(directory), form]) == 0
+    assert "heartbeats" not in capsys.readouterr().err
+
+
 def test_damage_is_said_once(tmp_path, capsys):
     stream = two_phase_run(tmp_path / "run") / "rank-00000.gmon"
     data = bytearray(stream.read_bytes())
