@@ -56,9 +56,10 @@ def save(make: Callable[[], Figure], out: BinaryIO, form: str, **style: Any) -> 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
+    # It has much to say of directories that it cannot write to, while it is imported.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib.style
 
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     with matplotlib.style.context(["default", {**STYLE, **style}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         drawn = io.BytesIO()

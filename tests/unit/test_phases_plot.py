@@ -1,6 +1,9 @@
 """The picture of a run's phases."""
 
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from itertools import groupby
 
@@ -65,6 +68,15 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, capsys):
     assert pdf.startswith(b"%PDF")
     assert b"/Type3" not in pdf, "publishers refuse such fonts"
     assert "2 phases" in capsys.readouterr().out
+
+
+def test_a_home_that_cannot_be_written_is_no_news(tmp_path):
+    pytest.importorskip("matplotlib")
+    run = two_phase_run(tmp_path / "run")
+    command = [sys.executable, "-m", "incprof", "phases", run, "--plot", tmp_path / "one.png"]
+    home = {"HOME": "/proc", "XDG_CONFIG_HOME": "/proc", "XDG_CACHE_HOME": "/proc"}
+    done = subprocess.run(command, env=os.environ | home, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_nothing_is_replaced_unless_that_is_wanted(tmp_path, capsys):
