@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from incprof.analysis.loops import LoopLines
 from incprof.model import FloatArray, IntArray, IntervalProfile
@@ -81,6 +82,21 @@ def phase_time(profile: IntervalProfile, labels: IntArray) -> PhaseTime:
     np.add.at(cpu_s, labels[use], own[use])
     np.add.at(wall_s, labels[use], wall[use])
     return PhaseTime(np.maximum(cpu_s, 0.0), wall_s)
+
+
+def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> FloatArray:
+    """Calls of each function in each phase, (k, f); of inlined ones as many as of what is called beside them.
+
+    labels: (n,) phase ids from 0, -1 for none.
+    """
+    use = np.flatnonzero(labels >= 0)
+    shape = (int(labels.max(initial=-1)) + 1, profile.n_intervals)
+    gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=shape)
+    counted: FloatArray = (gather @ csr_array(profile.calls).astype(np.float64)).toarray()
+    calls = counted.copy()
+    for function, beside in profile.inlined.beside.items() if profile.inlined is not None else ():
+        calls[:, function] = counted[:, [function, *beside]].max(axis=1)
+    return calls
 
 
 def choose_rate(runs: Executions, time: PhaseTime, phases: Sequence[int], cost: BeatCost) -> Rate:

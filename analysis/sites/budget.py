@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from incprof.analysis.phases import choose_again
-from incprof.analysis.rates import LITTLE, BeatCost, PhaseTime, factors, phase_time
+from incprof.analysis.rates import LITTLE, BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.analysis.results import Phase, PhaseResult, SiteCost
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -53,7 +52,7 @@ def within_budget(
         budget_pct: percent of the CPU time that the program itself uses, positive.
         move: whether sites may be given up, and beats skipped; otherwise costs are only predicted.
     """
-    beats = _count(profile, result, cost)
+    beats = _Beats(calls_by_phase(profile, result.labels), phase_time(profile, result.labels), cost)
     excluded: set[Key] = set()
     # Heartbeats are numbered anew: no place had a number that is remembered.
     first = replace(result, phases=tuple(replace(phase, sites=()) for phase in result.phases))
@@ -66,16 +65,8 @@ def within_budget(
     return _told(result, beats, _factors_for(result, beats, np.inf)[0])
 
 
-def _count(profile: IntervalProfile, result: PhaseResult, cost: BeatCost) -> _Beats:
-    """Count the calls of each phase."""
-    use = np.flatnonzero(result.labels >= 0)
-    gather = csr_array((np.ones(len(use)), (result.labels[use], use)), shape=(result.k, len(result.labels)))
-    calls = (gather @ csr_array(profile.calls).astype(np.float64)).toarray()
-    return _Beats(calls, phase_time(profile, result.labels), cost)
-
-
 def _bodies(result: PhaseResult, beats: _Beats) -> list[int]:
-    """Return the functions with a body site whose calls are counted, ascending; those of inlined functions are not."""
+    """Return the functions with a body site whose calls are known, ascending."""
     bodies = {site.index for phase in result.phases for site in phase.sites if site.kind == "body"}
     return sorted(function for function in bodies if beats.calls[:, function].any())
 

@@ -21,9 +21,7 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False
     """Declare the arguments that say which profile is meant. optional: there may be none, and DIR is None then."""
     parser.add_argument("directory", nargs="?" if optional else None, metavar=metavar, help="run directory")
     parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
-    parser.add_argument(
-        "--pid", type=int, metavar="P", help="a process that the rank forked, not the rank's own"
-    )
+    parser.add_argument("--pid", type=int, metavar="P", help="a process that the rank forked, not the rank's own")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
 

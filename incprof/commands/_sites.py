@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.rates import BeatCost, Executions, choose_rate, phase_time
+from incprof.analysis.rates import BeatCost, Executions, calls_by_phase, choose_rate, phase_time
 from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.commands._phases import analyse
 from incprof.commands._sites_arguments import add_site_arguments as add_site_arguments
@@ -19,7 +19,7 @@ from incprof.commands._sites_byhand import by_hand
 from incprof.commands._sites_cost import beat_cost
 from incprof.commands._sites_files import Sources
 from incprof.commands._sites_judge import Judge
-from incprof.commands._sites_place import Placer, calls_by_phase, families
+from incprof.commands._sites_place import Placer, families
 from incprof.commands._sites_placed import Kind, merged
 from incprof.commands._sites_placed import PlacedSite as PlacedSite
 from incprof.model import IntervalProfile, Process, Run

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from incprof.analysis.callers import heaviest_callers
 from incprof.analysis.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
-from incprof.analysis.rates import Basis, CallLine, Executions, iterations
+from incprof.analysis.rates import Basis, CallLine, Executions, calls_by_phase, iterations
 from incprof.commands._sites_files import Found, Sources
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Process, Run
@@ -198,7 +197,7 @@ class Placer:
     def _calls_of(self, index: int) -> FloatArray:
         """Calls in each phase of the function as written, shape (k,)."""
         family = self._families[_written(self._profile.functions[index])]
-        return np.asarray(self._calls[:, family].sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(self._calls[:, family].sum(axis=1), dtype=np.float64)
 
 
 def loop_lines(found: Found) -> list[LoopLines]:
@@ -219,13 +218,6 @@ def families(functions: Sequence[Function]) -> defaultdict[tuple[str, str], list
     for index, function in enumerate(functions):
         found[_written(function)].append(index)
     return found
-
-
-def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> csr_array:
-    """Calls of each function in each phase, sparse (k, f)."""
-    use = np.flatnonzero(labels >= 0)
-    shape = (int(labels.max(initial=-1)) + 1, profile.n_intervals)
-    return (csr_array((np.ones(len(use)), (labels[use], use)), shape=shape) @ profile.calls).tocsc()
 
 
 def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:

@@ -1,11 +1,14 @@
 """Sites without call paths, and what their heartbeats may cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from incprof.analysis.phases import find_phases
-from incprof.analysis.rates import BeatCost
+from incprof.analysis.rates import BeatCost, calls_by_phase
 from incprof.analysis.sites.budget import within_budget
+from incprof.model import Inlined
 from tests.unit.profiles import rows
 
 COST = BeatCost(pair_ns=30.0, skipped_ns=3.0)
@@ -72,3 +75,14 @@ def test_costs_of_loops_are_not_known():
     told = within_budget(profile, result, COST, 1.0)
     assert [site.cost is None for phase in told.phases for site in phase.sites] == [True, False]
     assert np.isfinite(told.beats_pct)
+
+
+def test_an_inlined_function_is_called_as_often_as_what_is_called_beside_it():
+    profile, result = phases("row=90/1 search=10/9000000", "write=100/20")
+    names = [function.name for function in profile.functions]
+    row, search = names.index("row"), names.index("search")
+    counted = calls_by_phase(profile, result.labels)
+    inlined = Inlined(np.zeros(2, dtype=np.int64), np.array([row]), {row: (search,)})
+    known = calls_by_phase(replace(profile, inlined=inlined), result.labels)
+    assert known[:, row].tolist() == known[:, search].tolist() == counted[:, search].tolist()
+    assert np.delete(known, row, axis=1).tolist() == np.delete(counted, row, axis=1).tolist()
