@@ -68,6 +68,10 @@ def run(args: argparse.Namespace) -> int:
     noise = RUN_NOISE if args.noise is None else args.noise / 100
     found = compare(sides.a, sides.b, run_noise=noise, cpu=args.time == "cpu")
     failed = broken(conditions, found)
+    in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
+    if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
+        sides.warnings.append("the runs have no phase in common: no condition in percent on phases or steps can fail")
+        warn((sides.warnings[-1],))
     write(found, failed, sides.warnings, args)
     if failed:
         from incprof.report.diff_words import broken_line

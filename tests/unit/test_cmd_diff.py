@@ -235,6 +235,11 @@ def test_another_program(runs, tmp_path, capsys):
     found = json.loads(answer(capsys, runs[0], other, "--json")[1])
     assert sorted(p["verdict"] for p in found["phases"]) == ["gone", "gone", "new", "new"]
     assert all(p["interval_pct"] is None for p in found["phases"])
+    blind = "no phase in common"
+    assert blind in answer(capsys, runs[0], other, "--fail-on", "phase>10%")[2]
+    assert blind in json.loads(answer(capsys, runs[0], other, "--fail-on", "step>10%", "--json")[1])["warnings"][0]
+    assert blind not in answer(capsys, runs[0], other, "--fail-on", "phase>10s")[2]
+    assert blind not in answer(capsys, *runs, "--fail-on", "phase>10%")[2]
 
 
 def test_a_run_without_symbols(runs, capsys):
