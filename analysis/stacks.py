@@ -5,13 +5,23 @@ A stack is a tuple of frames, outermost first; a frame is a function index >= 0 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from incprof.analysis.chains import inlined_at
-from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import (
+    BROKEN,
+    ELIDED,
+    LIBRARY,
+    PROFILER,
+    UNKNOWN,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    IntervalProfile,
+    module_label,
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class _Namer:
         modules = profile.metadata.modules
         self.inlined = inlined_at(profile)
         # What is sampled in a linkage stub of the program itself is its caller's.
-        self.library = {m.id: () if m.app else (Frame(f"[{os.path.basename(m.path)}]"),) for m in modules}
+        self.library = {m.id: () if m.app else (Frame(module_label(m.path)),) for m in modules}
         self.known: dict[int, Stack] = {0: ()}
 
     def stack(self, node: int, kind: int, library: int) -> Stack:

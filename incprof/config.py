@@ -11,6 +11,7 @@ import argparse
 import math
 import os
 import re
+import stat
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,9 @@ def read_tables(path: Path) -> dict[str, dict[str, object]]:
         UsageError: it cannot be read, or is not what it should be.
     """
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for
+            raise UsageError(f"{path}: cannot be read: not a file")
         text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return {}

@@ -135,6 +135,12 @@ class PathTree:
     address: IntArray
 
 
+def module_label(path: str) -> str:
+    """The name of a module where it stands for what runs in it: `[libm.so.6]`; the kernel's `[vdso]` has its own."""
+    name = path.rpartition("/")[2]
+    return name if name.startswith("[") else f"[{name}]"
+
+
 @dataclass(frozen=True)
 class Inlined:
     """Inlined functions at the addresses of call paths: at node i function[first[i]:first[i + 1]], outermost first.

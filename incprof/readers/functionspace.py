@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import Function, Module
+from incprof.model import Function, Module, module_label
 from incprof.readers.demangle import display_names
 from incprof.readers.symbols import PLT_NAME
 from incprof.readers.symboltable import NOWHERE, SymbolTable
@@ -124,5 +124,5 @@ class FunctionSpace:
         if number == self.no_frame:
             return Function("", NO_FRAME, NO_FRAME, 0)
         known = number <= len(self._ids)
-        label = Path(self._modules[int(self._ids[number - 1])].path).name if known else "unknown library"
-        return Function(label, f"[{label}]", f"[{label}]", 0)
+        module = Path(self._modules[int(self._ids[number - 1])].path).name if known else "unknown library"
+        return Function(module, module_label(module), module_label(module), 0)

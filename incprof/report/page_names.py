@@ -16,7 +16,7 @@ from incprof.analysis.calltree import (
     UNKNOWN_FRAME,
 )
 from incprof.analysis.results import Phase
-from incprof.model import Function, Metadata
+from incprof.model import Function, Metadata, module_label
 from incprof.report.phases_text import without_parameters
 
 # A function's name as it stands on a page.
@@ -108,7 +108,7 @@ def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata, na
         name = MARKERS[frame]
     else:
         paths = {module.id: module.path for module in metadata.modules}
-        name = f"[{clean(os.path.basename(paths.get(LIBRARY_FRAME - frame, '')), 80) or 'library'}]"
+        name = clean(module_label(paths.get(LIBRARY_FRAME - frame) or "library"), 80)
     return name, name
 
 

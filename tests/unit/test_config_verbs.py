@@ -1,6 +1,7 @@
 """Options of the verbs from configuration files, and `incprof config show`."""
 
 import json
+import os
 
 import pytest
 
@@ -108,10 +109,11 @@ def test_help_and_completion_are_had_where_the_file_is_wrong(project, words, cap
     assert capsys.readouterr().err == ""
 
 
-def test_a_file_that_cannot_be_read_is_named(project, tmp_path, capsys):
-    (tmp_path / "work/incprof.toml").mkdir()
+@pytest.mark.parametrize(("make", "why"), [(os.mkdir, "Is a directory"), (os.mkfifo, "not a file")])
+def test_a_file_that_cannot_be_read_is_named(project, tmp_path, capsys, make, why):
+    make(tmp_path / "work/incprof.toml")
     assert main(["phases", "DIR"]) == 2
-    assert capsys.readouterr().err == "incprof: incprof.toml: cannot be read: Is a directory\n"
+    assert capsys.readouterr().err == f"incprof: incprof.toml: cannot be read: {why}\n"
 
 
 def test_numbers_of_a_recording_are_no_switches(project, capsys):
