@@ -91,9 +91,9 @@ def choose_process(run: Run, rank: int | None = None, pid: int | None = None) ->
     if found:
         return found[0]
     if rank is not None and rank not in run.ranks:
-        raise UsageError(f"{run.directory}: no rank {rank}: there are {_listed(run.ranks)}")
+        raise UsageError(f"{run.directory}: no rank {rank}, only {_listed(run.ranks)}")
     pids = _listed(p.pid for p in run.processes if p.pid is not None)
-    raise UsageError(f"{run.directory}: no process {pid}: there are {pids}")
+    raise UsageError(f"{run.directory}: no forked process {pid}, only {pids}")
 
 
 def _listed(numbers: Iterable[int], limit: int = 16) -> str:

@@ -62,7 +62,7 @@ def test_a_forked_child_by_its_number(tmp_path, capsys):
     assert (status, err) == (0, "")
     assert [phase["sites"][0]["function"] for phase in json.loads(out)["phases"]] == ["work"]
     status, _, err = answer(capsys, run, "--pid", 78)
-    assert (status, err.splitlines()) == (2, [f"incprof: {run}: no process 78: there are 77"])
+    assert (status, err.splitlines()) == (2, [f"incprof: {run}: no forked process 78, only 77"])
 
 
 def test_same_bytes_whatever_the_number_of_jobs(tmp_path, capsys):

@@ -51,8 +51,8 @@ def test_one_process(ranks):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rank": 0}, "no rank 0: there are 3, 10"),
-        ({"process": 5}, "no process 5: there are 100, 200"),
+        ({"rank": 0}, "no rank 0, only 3, 10"),
+        ({"process": 5}, "no forked process 5, only 100, 200"),
         ({"libs": "all"}, "use caller, separate or drop"),
     ],
 )
