@@ -157,8 +157,11 @@ def _beats(result: PhaseResult, budget_pct: float) -> str | None:
     text = f"heartbeats: {result.beats_pct:.2g} % predicted overhead"
     if result.beats_pct > budget_pct:
         text += f", more than the {budget_pct:g} % of --overhead"
-    factors = ", ".join(f"{n} only every {s.cost.rate_factor}th" for n, s in sorted(skipped.items()) if s.cost)
-    return text + (f"; {factors}" if factors else "")
+    by_factor: dict[int, list[str]] = {}
+    for number, site in sorted(skipped.items()):
+        by_factor.setdefault(site.cost.rate_factor if site.cost else 1, []).append(str(number))
+    factors = "; ".join(f"1 beat in {factor} of HB {', '.join(by_factor[factor])}" for factor in sorted(by_factor))
+    return text + (f", recorded are {factors}" if factors else "")
 
 
 def _site_cells(site: Site, room: int) -> tuple[str, ...]:
