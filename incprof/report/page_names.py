@@ -120,6 +120,10 @@ def where(file: str | None, line: int | None) -> str:
     return f"{name}:{line}" if line is not None else name
 
 
+# A function with less of a phase's time is no name for it.
+NOTED = 0.05
+
+
 def phase_names(phases: Sequence[Phase], names: Names = short) -> list[str]:
     """Return a name for each phase: its main site, else its largest function; told apart where several are equal."""
     mains = [_main(phase, names) for phase in phases]
@@ -130,13 +134,30 @@ def phase_names(phases: Sequence[Phase], names: Names = short) -> list[str]:
         f"{main} ({phase.sites[0].kind})" if len(kinds[main]) > 1 and phase.sites else main
         for main, phase in zip(mains, phases, strict=True)
     ]
-    often = Counter(said)
-    for place, phase in enumerate(phases):
-        others = (names(total.function.name) for total in phase.functions)
-        second = next((name for name in others if name != mains[place] and not name.startswith("[")), None)
-        if often[said[place]] > 1 and second:
-            said[place] = f"{said[place]} with {second}"
+    for name, often in Counter(said).items():
+        if often > 1:
+            group = [place for place, other in enumerate(said) if other == name]
+            for place, second in _seconds([phases[place] for place in group], names).items():
+                said[group[place]] = f"{name} with {second}"
     return said
+
+
+def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
+    """Return what tells phases of one name apart: a further site or else a function that only one of them has.
+
+    By place; one that is left over needs nothing.
+    """
+    sites = [[names(site.function.name) for site in phase.sites[1:]] for phase in phases]
+    totals = [[names(total.function.name) for total in phase.functions if total.share >= NOTED] for phase in phases]
+    mains = {_main(phase, names) for phase in phases}
+    found: dict[int, str] = {}
+    for lists in (sites, totals):
+        for place, own in enumerate(lists):
+            others = {name for other, theirs in enumerate(lists) if other != place for name in theirs} | mains
+            second = next((name for name in own if name not in others and not name.startswith("[")), None)
+            if second and place not in found and len(found) + 1 < len(phases):
+                found[place] = second
+    return found
 
 
 def _main(phase: Phase, names: Names) -> str:

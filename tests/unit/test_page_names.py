@@ -63,10 +63,10 @@ def test_any_names_stay_apart(full):
         assert short(one) != short(other) or names(one) != names(other)
 
 
-def named_phase(site, kind, *functions):
-    called = [SimpleNamespace(function=SimpleNamespace(name=name)) for name in functions]
-    sites = (SimpleNamespace(function=SimpleNamespace(name=site), kind=kind),) if site else ()
-    return SimpleNamespace(off_cpu=False, sites=sites, functions=called)
+def named_phase(site, kind, *functions, also=()):
+    called = [SimpleNamespace(function=SimpleNamespace(name=name), share=0.2) for name in functions]
+    sites = [SimpleNamespace(function=SimpleNamespace(name=name), kind=kind) for name in (site, *also) if name]
+    return SimpleNamespace(off_cpu=False, sites=tuple(sites), functions=called)
 
 
 def test_phases_with_one_site_are_told_apart():
@@ -74,6 +74,17 @@ def test_phases_with_one_site_are_told_apart():
     assert phase_names(same) == ["f with g", "f"]
     kinds = [named_phase("f", "body", "f", "g"), named_phase("f", "loop", "f", "g"), named_phase("h", "body", "f")]
     assert phase_names(kinds) == ["f (body)", "f (loop)", "h"]
+
+
+def test_a_further_site_tells_more_than_a_function():
+    melt = named_phase("run", "loop", "force", "build", "move")
+    measure = named_phase("run", "loop", "force", "rdf", "build", also=["output"])
+    assert phase_names([melt, measure]) == ["run", "run with output"]
+    assert phase_names([melt, measure, named_phase("run", "loop", "force", "build")]) == [
+        "run with move", "run with output", "run",
+    ]  # fmt: skip
+    # Nothing tells these.
+    assert phase_names([named_phase("f", "body", "f", "g")] * 2) == ["f", "f"]
 
 
 def test_names_are_printable():

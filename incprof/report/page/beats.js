@@ -35,6 +35,7 @@ function drawBeats(plot, lanes) {
   const { ctx } = plot;
   const width = fit(plot);
   const left = gutter();
+  const names = laneNames(lanes);
   lanes.forEach((lane, place) => {
     const floor = (place + 1) * LANE - 4;
     const most = lane.beats.reduce((a, b) => Math.max(a, b ?? 0), 0) || 1;
@@ -54,7 +55,7 @@ function drawBeats(plot, lanes) {
     ctx.moveTo(left, floor + 0.5);
     ctx.lineTo(width - RIGHT, floor + 0.5);
     ctx.stroke();
-    nameLane(ctx, lane.name, floor, left);
+    nameLane(ctx, names[place], floor, left);
     font(ctx, 11);
     ctx.textAlign = "right";
     ctx.textBaseline = "top";
@@ -64,12 +65,18 @@ function drawBeats(plot, lanes) {
   drawTimeAxis(ctx, width, lanes.length * LANE);
 }
 
+// There is little room: without `:body` where the rest tells them apart.
+function laneNames(lanes) {
+  const names = lanes.map((lane) => lane.name.replace(/:(body|loop)$/, ""));
+  return new Set(names).size === names.length ? names : lanes.map((lane) => lane.name);
+}
+
 function nameLane(ctx, name, floor, left) {
   font(ctx, 12.5);
   const wide = left > 100;
   ctx.textAlign = wide ? "right" : "left";
   ctx.textBaseline = wide ? "alphabetic" : "top";
-  const text = fitted(ctx, name, wide ? left - 16 : 220);
+  const text = fitted(ctx, name, wide ? left - 16 : 220, true);
   if (wide) {
     ctx.fillStyle = cssColour("--ink");
     ctx.fillText(text, left - 12, floor - 6);

@@ -44,17 +44,18 @@ function font(ctx, size, weight) {
   ctx.font = `${weight || 400} ${size}px ${FONT}`;
 }
 
-// A text that fits, or as much of it as does; nothing where not even three letters do.
-function fitted(ctx, text, room) {
+// A text that fits, or as much of it as does, of both its ends if wanted; nothing where not even three letters do.
+function fitted(ctx, text, room, ends) {
   if (ctx.measureText(text).width <= room) return text;
+  const cut = (n) => (ends ? `${text.slice(0, (n + 1) >> 1)}…${text.slice(text.length - (n >> 1))}` : `${text.slice(0, n)}…`);
   let low = 0;
   let high = Math.min(text.length, 400);
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (ctx.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle;
+    if (ctx.measureText(cut(middle)).width <= room) low = middle;
     else high = middle - 1;
   }
-  return low < 3 ? "" : `${text.slice(0, low)}…`;
+  return low < 3 ? "" : cut(low);
 }
 
 const TIME_STEPS = [1, 2, 5];
