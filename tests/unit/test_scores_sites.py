@@ -128,7 +128,9 @@ def test_bounds(true, found, accepted, edges):
     for counts in (scores.functions, scores.places):
         assert 0 <= counts.right <= counts.found
         assert 0 <= counts.hit <= counts.true
-        assert 0 <= min(counts.precision, counts.recall) <= counts.f1 <= max(counts.precision, counts.recall) <= 1
+        low, high = sorted([counts.precision, counts.recall])
+        assert 0 <= low <= high <= 1
+        assert low - 1e-12 <= counts.f1 <= high + 1e-12  # but for rounding
     assert scores.places.recall <= scores.functions.recall or scores.functions.true < scores.places.true
     assert scores.functions.recall <= scores.near_recall <= 1
 
