@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.rates import BeatCost, Executions, calls_by_phase, choose_rate, phase_time
+from incprof.analysis.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
 from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.commands._phases import analyse
 from incprof.commands._sites_arguments import add_site_arguments as add_site_arguments
@@ -95,8 +95,8 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
             kind: Kind = "loop" if site.kind == "loop" else "body"
             members = next(group for group in family.values() if site.index in group)
             count = np.asarray(calls[:, members].sum(axis=1), dtype=np.float64).ravel()
-            known = kind == "body" and site.function.address
-            runs = Executions(count, "counted" if known else "unknown")
+            body: Basis = "counted" if site.function.address else "at least"  # nobody counts calls of inlined ones
+            runs = Executions(count, body if kind == "body" else "unknown")
             found.append(
                 PlacedSite(
                     site.heartbeat, f"{site.function.name}:{kind}", (phase.id,), site.function.name, kind, None, None,
