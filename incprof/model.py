@@ -188,6 +188,8 @@ class Counters:
     lost: IntArray
     broken: IntArray
     threads: IntArray
+    skipped: IntArray
+    shortened: IntArray
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,24 @@
 
 #include <signal.h>
 
-#include "collector.h"
+#include "switch.h"
 #include "sys.h"
 
-#define OVERFLOW_SLOTS 32
-
-struct arc_table *arcs_new_table(size_t homes, struct arc_table *older)
+void arcs_init_table(struct arc_table *table, size_t homes)
 {
-    /* One slot more than can be used: the stubs stop at it. */
-    size_t slots = homes + OVERFLOW_SLOTS;
-    size_t bytes = sizeof(struct arc_table) + (slots + 1) * sizeof(struct arc);
+    table->homes = homes;
+    table->slots = ARCS_SLOTS(homes) - 1;
+}
+
+static struct arc_table *new_table(size_t homes, struct arc_table *older)
+{
+    size_t bytes = sizeof(struct arc_table) + ARCS_SLOTS(homes) * sizeof(struct arc);
     struct arc_table *table = sys_alloc(bytes);
     if (table == NULL)
         return NULL;
+    arcs_init_table(table, homes);
     table->older = older;
     table->bytes = bytes;
-    table->homes = homes;
-    table->slots = slots;
     return table;
 }
 
@@ -48,7 +49,7 @@ static struct arc *claim_slot(struct thread *thread, uint64_t from, uint64_t sel
         struct arc *arc = find_slot(table, from, self);
         if (arc != NULL && (arc->self != 0 || table->used < table->homes / 2))
             return arc;
-        struct arc_table *larger = arcs_new_table(table->homes * 2, table);
+        struct arc_table *larger = new_table(table->homes * 2, table);
         if (larger == NULL)
             return arc; /* no memory: fill this one up */
         __atomic_store_n(&thread->table, larger, __ATOMIC_RELEASE);
@@ -72,7 +73,9 @@ static void count(struct thread *thread, uint64_t from, uint64_t self)
 
 void incprof_count_slow(uint64_t from, uint64_t self)
 {
-    if (!collector_is_on())
+    if (switch_is_off())
+        incprof_tls.arcs = NULL; /* the stubs leave at once from here on */
+    if (!switch_is_on())
         return;
     uint64_t all = ~(uint64_t)0;
     uint64_t old = 0;

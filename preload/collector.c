@@ -10,19 +10,18 @@
 #include "interval.h"
 #include "launch.h"
 #include "log.h"
+#include "rate.h"
 #include "recording.h"
 #include "sampler.h"
 #include "signal_stacks.h"
+#include "switch.h"
 #include "sys.h"
+#include "ticker.h"
 #include "worker.h"
 
 #define MILLISECOND 1000000u
-#define LONGEST_WAIT_NS (2000u * (uint64_t)MILLISECOND)
 #define SHORTEST_SCAN_NS (20u * (uint64_t)MILLISECOND)
 #define LONGEST_SCAN_NS (50u * SHORTEST_SCAN_NS)
-
-/* What the application's threads ask the interval thread for. */
-enum { REQUEST_STOP = 1, REQUEST_EXEC, REQUEST_PAUSE, REQUEST_RESUME, REQUEST_SCAN, REQUEST_DRAIN };
 
 static struct config config;
 static struct launch launch;
@@ -31,47 +30,31 @@ static struct launch launch;
 static struct interval interval;
 static struct recording recording;
 static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
-static uint64_t next_scan_ns, scan_pause_ns;
+static uint64_t scan_pause_ns;
+static bool is_paused; /* moncontrol(0) */
 static int lock;
 static bool fork_holds_lock; /* set and cleared by the lock's holder */
+static bool is_stalled;      /* somebody has waited for the lock, or for an answer, in vain */
 
-static int started; /* once per process image */
-static int on;      /* threads are recorded */
-static int paused;  /* moncontrol(0) */
-static int scan_wanted;
-static pid_t owner; /* the process that all this belongs to: a vfork child sees it too */
-
-bool collector_is_on(void)
-{
-    return __atomic_load_n(&on, __ATOMIC_RELAXED) != 0;
-}
-
-bool collector_is_sampling(void)
-{
-    return collector_is_on() && __atomic_load_n(&paused, __ATOMIC_RELAXED) == 0;
-}
-
-void collector_request_scan(void)
-{
-    __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
-    if (monotonic_ns() >= __atomic_load_n(&next_scan_ns, __ATOMIC_RELAXED))
-        worker_nudge(REQUEST_SCAN);
-}
-
-void collector_request_drain(void)
-{
-    worker_nudge(REQUEST_DRAIN);
-}
+static bool started; /* once per process image */
+static pid_t owner;  /* the process that all this belongs to: a vfork child runs in its parent's memory */
 
 /* The interval thread holds the lock for a drain or a write. Whoever needs it in the application's time (fork does)
- * waits for so long at most: a file system that hangs must not hang the program. */
+ * waits for so long at most: a file system that hangs must not hang the program, and makes it wait once only. */
+static uint64_t longest_wait_ns(void)
+{
+    return __atomic_load_n(&is_stalled, __ATOMIC_RELAXED) ? 0 : LONGEST_WAIT_NS;
+}
+
 static bool acquire(uint64_t longest_ns)
 {
     uint64_t deadline = monotonic_ns() + longest_ns;
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
         struct timespec pause = {0, 50000};
-        if (monotonic_ns() >= deadline)
+        if (monotonic_ns() >= deadline) {
+            __atomic_store_n(&is_stalled, true, __ATOMIC_RELAXED);
             return false;
+        }
         SYS2(SYS_nanosleep, &pause, NULL);
     }
     return true;
@@ -80,19 +63,26 @@ static bool acquire(uint64_t longest_ns)
 static void release(void)
 {
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&is_stalled, false, __ATOMIC_RELAXED);
+}
+
+/* Has the interval thread do something, and waits for it. */
+static void ask(enum request request)
+{
+    if (switch_is_on() && SYS0(SYS_getpid) == owner && !worker_ask(request, longest_wait_ns()))
+        __atomic_store_n(&is_stalled, true, __ATOMIC_RELAXED);
 }
 
 /* Looking for new modules costs some 50 us: soon after something unknown was seen, ever less often if in vain. */
-static void scan_if_wanted(uint64_t now_ns)
+static void scan_if_wanted(void)
 {
-    if (__atomic_load_n(&scan_wanted, __ATOMIC_RELAXED) == 0 || now_ns < next_scan_ns)
+    if (!switch_scan_is_wanted())
         return;
-    __atomic_store_n(&scan_wanted, 0, __ATOMIC_RELAXED);
     bool found = modules_scan();
     scan_pause_ns = found ? SHORTEST_SCAN_NS : 2 * scan_pause_ns;
     if (scan_pause_ns > LONGEST_SCAN_NS)
         scan_pause_ns = LONGEST_SCAN_NS;
-    __atomic_store_n(&next_scan_ns, now_ns + scan_pause_ns, __ATOMIC_RELAXED);
+    switch_scan_done(monotonic_ns() + scan_pause_ns);
 }
 
 /* Wall time for which the thread existed and that has not been reported yet. */
@@ -109,7 +99,8 @@ static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
 static void drain(void)
 {
     uint64_t now_ns = monotonic_ns();
-    scan_if_wanted(now_ns);
+    scan_if_wanted();
+    ticker_give();
     ticker_report_trouble();
     interval.threads = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
@@ -122,10 +113,10 @@ static void drain(void)
 /* Calls made while moncontrol(3) had switched counting off are not kept. */
 static void take_calls_of(struct thread *thread)
 {
-    if (__atomic_load_n(&paused, __ATOMIC_RELAXED) == 0)
-        interval_take_calls(&interval, thread);
-    else
+    if (is_paused)
         arcs_forget(thread);
+    else
+        interval_take_calls(&interval, thread);
 }
 
 static void take_calls(void)
@@ -135,29 +126,28 @@ static void take_calls(void)
 }
 
 /* Code that dlopen has brought is known by its calls before a sample falls into it. */
-static void look_up_new_calls(uint64_t now_ns)
+static void look_up_new_calls(void)
 {
     for (size_t i = 0; i < interval.calls.count; i++) {
         const struct call *call = table_record(&interval.calls, i);
         uint64_t address;
         if (interval_resolve(call->self, &address) == NULL) {
-            __atomic_store_n(&scan_wanted, 1, __ATOMIC_RELAXED);
-            scan_if_wanted(now_ns);
+            switch_request_scan();
+            scan_if_wanted();
             return;
         }
     }
 }
 
-/* A CPU clock of another thread, by the kernel's numbering. */
 static uint64_t cpu_ns_of(pid_t tid)
 {
-    return tid > 0 ? sys_clock_ns((clockid_t)(~(unsigned int)tid << 3 | 6)) : 0;
+    return tid > 0 ? sys_clock_ns(ticker_cpu_clock(tid)) : 0;
 }
 
 /* Nothing can be written any more: the program goes on without us. */
 static void give_up(void)
 {
-    __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
+    switch_set(SWITCH_OFF);
     thread_stop_all();
 }
 
@@ -166,7 +156,7 @@ static void close_interval(void)
     take_calls();
     drain();
     uint64_t now_ns = monotonic_ns();
-    look_up_new_calls(now_ns);
+    look_up_new_calls();
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t collector_ns = cpu_ns_of(worker_tid());
     const struct interval_record record = {
@@ -182,6 +172,8 @@ static void close_interval(void)
         .lost = interval.totals.lost,
         .broken = interval.totals.broken,
         .threads = interval.threads,
+        .skipped = interval.totals.skipped,
+        .shortened = interval.shortened,
     };
     if (!recording_interval(&recording, &interval, &record))
         give_up();
@@ -204,9 +196,9 @@ static uint64_t drain_period_ns(void)
 /* The copies of the symbols take a while: better now than at the end. A forked child waits for something to say. */
 static void open_early(void)
 {
-    if (recording.forked || !acquire(LONGEST_WAIT_NS))
+    if (recording.forked || !acquire(UINT64_MAX / 4))
         return;
-    if (collector_is_on() && !recording_open(&recording))
+    if (switch_is_on() && !recording_open(&recording))
         give_up();
     release();
 }
@@ -215,7 +207,7 @@ static void serve(uint32_t request)
 {
     switch (request) {
     case REQUEST_STOP:
-        __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
+        switch_set(SWITCH_OFF);
         thread_stop_all();
         close_interval();
         recording_end(&recording, monotonic_ns() - run_start_ns);
@@ -231,13 +223,17 @@ static void serve(uint32_t request)
     case REQUEST_RESUME:
         drain();
         take_calls();
-        __atomic_store_n(&paused, request == REQUEST_PAUSE, __ATOMIC_RELAXED);
+        is_paused = request == REQUEST_PAUSE;
+        switch_pause(is_paused);
         break;
     case REQUEST_SCAN:
-        scan_if_wanted(monotonic_ns());
+        scan_if_wanted();
         break;
     case REQUEST_DRAIN:
         drain();
+        break;
+    case REQUEST_TICKERS:
+        ticker_give();
         break;
     default:
         break;
@@ -250,7 +246,8 @@ static void collect(void)
     uint64_t grid = run_start_ns + config.interval_ns;
     uint64_t next_drain = run_start_ns + drain_period_ns();
     open_early();
-    while (collector_is_on()) {
+    while (switch_is_on()) {
+        ticker_give(); /* whoever asked while another request was under way was not heard */
         uint32_t request = worker_wait(next_drain < grid ? next_drain : grid);
         acquire(UINT64_MAX / 4);
         uint64_t now = monotonic_ns();
@@ -267,7 +264,7 @@ static void collect(void)
             next_drain = now + drain_period_ns();
         }
         release();
-        if (request != 0 && collector_is_on())
+        if (request != 0 && switch_is_on())
             worker_done();
     }
 }
@@ -279,16 +276,16 @@ static void begin(bool forked)
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     last_collector_ns = 0;
     scan_pause_ns = SHORTEST_SCAN_NS;
-    next_scan_ns = 0;
+    switch_scan_done(0);
     recording_begin(&recording, &config, &launch, run_start_ns, forked);
     interval_begin(&interval, run_start_ns, false);
-    __atomic_store_n(&on, 1, __ATOMIC_RELEASE);
+    switch_set(SWITCH_ON);
 }
 
 /* No write and no drain is under way while the process is copied. */
 static void fork_prepare(void)
 {
-    bool held = collector_is_on() && acquire(LONGEST_WAIT_NS);
+    bool held = switch_is_on() && acquire(longest_wait_ns());
     if (held)
         fork_holds_lock = true;
 }
@@ -305,17 +302,18 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     signal_stacks_after_fork();
-    if (!collector_is_on())
+    if (!switch_is_on())
         return;
     lock = 0;
-    fork_holds_lock = false;
-    on = 0;
+    fork_holds_lock = is_stalled = false;
+    switch_set(SWITCH_OFF);
     worker_forget();
     interval_free(&interval);
     if (!config.follow) {
-        incprof_tls = (struct tls_block){.arcs = incprof_tls.arcs, .mask = incprof_tls.mask};
+        incprof_tls = (struct tls_block){.arcs = NULL};
         return;
     }
+    ticker_begin(&config);
     begin(true);
     thread_after_fork();
     if (!worker_start("incprof", collect)) {
@@ -333,21 +331,30 @@ static bool is_wanted(void)
     return fnmatch(config.exe, launch.exe, 0) == 0 || fnmatch(config.exe, launch_basename(launch.exe), 0) == 0;
 }
 
+static bool prepare(void)
+{
+    log_start("incprof");
+    config_read(&config);
+    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted() ||
+        !launch_claim_directory(&launch, config.directory, "gmon"))
+        return false;
+    modules_scan();
+    if (!sampler_start())
+        return false;
+    rate_choose(&config);
+    ticker_begin(&config);
+    return true;
+}
+
 void collector_start(void)
 {
     if (started)
         return;
-    started = 1;
-    log_start("incprof");
-    config_read(&config);
-    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted())
+    started = true;
+    if (!prepare()) {
+        switch_set(SWITCH_OFF);
         return;
-    if (!launch_claim_directory(&launch, config.directory, "gmon"))
-        return;
-    modules_scan();
-    ticker_choose_clock(&config);
-    if (!sampler_start(&config))
-        return;
+    }
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     begin(false);
     hooks_start_main_thread();
@@ -357,26 +364,23 @@ void collector_start(void)
     }
 }
 
-/* A vfork child runs in its parent's memory. */
-static bool is_owner(void)
-{
-    return SYS0(SYS_getpid) == owner;
-}
-
 void collector_stop(void)
 {
-    if (is_owner())
-        worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+    ask(REQUEST_STOP);
+}
+
+void collector_end(const char *why)
+{
+    ask(REQUEST_STOP);
+    log_warn(why, NULL);
 }
 
 void collector_before_exec(void)
 {
-    if (is_owner())
-        worker_ask(REQUEST_EXEC, LONGEST_WAIT_NS);
+    ask(REQUEST_EXEC);
 }
 
 void collector_pause(bool pause)
 {
-    if (is_owner())
-        worker_ask(pause ? REQUEST_PAUSE : REQUEST_RESUME, LONGEST_WAIT_NS);
+    ask(pause ? REQUEST_PAUSE : REQUEST_RESUME);
 }

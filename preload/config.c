@@ -75,6 +75,7 @@ void config_read(struct config *config)
     config->interval_ns = environment_nano("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
     config->rate_hz =
         environment_nano("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, 100ull * NANO, "100") / NANO;
+    config->overhead = environment_nano("INCPROF_OVERHEAD", NANO / 10, 100ull * NANO, 5ull * NANO, "5");
     config->rank = environment_rank("INCPROF_RANK");
     config->clock = environment_choice("INCPROF_CLOCK", clocks) == 1 ? CLOCK_PERF : CLOCK_CPU;
     config->clock_given = environment_text("INCPROF_CLOCK") != NULL;

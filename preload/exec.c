@@ -2,72 +2,64 @@
  * Every function here is async-signal-safe (libc says so of some of them only), as long as its real one is. */
 #define _GNU_SOURCE
 #include <alloca.h>
-#include <dlfcn.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
 #include "collector.h"
+#include "next.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-static int (*real_execv)(const char *, char *const[]);
-static int (*real_execve)(const char *, char *const[], char *const[]);
-static int (*real_execvp)(const char *, char *const[]);
-static int (*real_execvpe)(const char *, char *const[], char *const[]);
-static int (*real_fexecve)(int, char *const[], char *const[]);
-static int (*real_execveat)(int, const char *, char *const[], char *const[], int);
-
-static void find(void *real, const char *name)
-{
-    *(void **)real = dlsym(RTLD_NEXT, name);
-}
+DECLARE_NEXT(execv);
+DECLARE_NEXT(execve);
+DECLARE_NEXT(execvp);
+DECLARE_NEXT(execvpe);
+DECLARE_NEXT(fexecve);
+DECLARE_NEXT(execveat);
 
 /* Before any signal handler or forked child can get here. */
-__attribute__((constructor)) static void resolve(void)
+__attribute__((constructor)) static void find_next(void)
 {
-    find(&real_execv, "execv");
-    find(&real_execve, "execve");
-    find(&real_execvp, "execvp");
-    find(&real_execvpe, "execvpe");
-    find(&real_fexecve, "fexecve");
-    find(&real_execveat, "execveat");
+    FIND_NEXT(execv);
+    FIND_NEXT(execve);
+    FIND_NEXT(execvp);
+    FIND_NEXT(execvpe);
+    FIND_NEXT(fexecve);
+    FIND_NEXT(execveat);
 }
 
 EXPORT int execv(const char *path, char *const argv[])
 {
     collector_before_exec();
-    return real_execv(path, argv);
+    return NEXT(execv)(path, argv);
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     collector_before_exec();
-    return real_execve(path, argv, envp);
+    return NEXT(execve)(path, argv, envp);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
     collector_before_exec();
-    return real_execvp(file, argv);
+    return NEXT(execvp)(file, argv);
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     collector_before_exec();
-    return real_execvpe(file, argv, envp);
+    return NEXT(execvpe)(file, argv, envp);
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     collector_before_exec();
-    return real_fexecve(fd, argv, envp);
+    return NEXT(fexecve)(fd, argv, envp);
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
 {
     collector_before_exec();
-    return real_execveat(directory, path, argv, envp, flags);
+    return NEXT(execveat)(directory, path, argv, envp, flags);
 }
 
 /* Makes `argv` of the words from `first` up to the null pointer, which it holds too. */

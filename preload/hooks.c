@@ -1,10 +1,8 @@
 #define _GNU_SOURCE
 #include "hooks.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,12 +11,12 @@
 
 #include "collector.h"
 #include "log.h"
-#include "sampler.h"
+#include "next.h"
 #include "signal_stacks.h"
+#include "switch.h"
 #include "sys.h"
 #include "thread.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define MOST_MAIN_STACK ((uint64_t)64 << 20)
 #define STACK_SLACK 8192 /* the TCB is near the top of a thread's stack, not at it */
 
@@ -26,21 +24,13 @@ extern void *__libc_stack_end;
 
 /* Thread's end is noticed by the destructor of this key. */
 static pthread_key_t thread_key;
+static bool has_key;
 static size_t default_stack, default_guard;
 
-/* The next definition of a function, found once. Not async-signal-safe at first use; resolve_hooks makes it so. */
-#define REAL(type, name) ((type)real(&real_##name, #name))
-static void *real_pthread_create, *real_thrd_create, *real_signal, *real_pthread_sigmask, *real_sigprocmask;
-
-static void *real(void **slot, const char *name)
-{
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (found == NULL) {
-        found = dlsym(RTLD_NEXT, name);
-        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
-    }
-    return found;
-}
+DECLARE_NEXT(pthread_create);
+DECLARE_NEXT(thrd_create);
+DECLARE_NEXT(_exit);
+DECLARE_NEXT(_Exit);
 
 static void on_thread_end(void *record)
 {
@@ -50,7 +40,8 @@ static void on_thread_end(void *record)
 /* First code of a thread that one of the hooks below has made. */
 static void enter_thread(struct thread *thread)
 {
-    pthread_setspecific(thread_key, thread);
+    if (has_key)
+        pthread_setspecific(thread_key, thread);
     signal_stacks_start_thread(thread);
     /* glibc puts a thread's TCB at the top of its stack. */
     uint64_t high = (uint64_t)pthread_self();
@@ -87,15 +78,13 @@ static size_t stack_bytes(const pthread_attr_t *attr)
 /* Thread-safe, as pthread_create is. */
 EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
 {
-    typedef int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    create create_thread = REAL(create, pthread_create);
-    struct thread *thread = collector_is_on() ? thread_new() : NULL;
+    struct thread *thread = switch_is_on() ? thread_new() : NULL;
     if (thread == NULL)
-        return create_thread(id, attr, routine, argument);
+        return NEXT(pthread_create)(id, attr, routine, argument);
     thread->routine = routine;
     thread->argument = argument;
     thread->stack_high = stack_bytes(attr); /* a size, until the thread knows where its stack is */
-    int error = create_thread(id, attr, run_thread, thread);
+    int error = NEXT(pthread_create)(id, attr, run_thread, thread);
     if (error != 0)
         thread_discard(thread);
     return error;
@@ -104,15 +93,13 @@ EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*rou
 /* libc's own makes its threads past our pthread_create. */
 EXPORT int thrd_create(thrd_t *id, thrd_start_t routine, void *argument)
 {
-    typedef int (*create)(thrd_t *, thrd_start_t, void *);
-    create create_thread = REAL(create, thrd_create);
-    struct thread *thread = collector_is_on() ? thread_new() : NULL;
+    struct thread *thread = switch_is_on() ? thread_new() : NULL;
     if (thread == NULL)
-        return create_thread(id, routine, argument);
+        return NEXT(thrd_create)(id, routine, argument);
     thread->routine = (void *(*)(void *))(uintptr_t)routine;
     thread->argument = argument;
     thread->stack_high = stack_bytes(NULL);
-    int result = create_thread(id, run_c11_thread, thread);
+    int result = NEXT(thrd_create)(id, run_c11_thread, thread);
     if (result != thrd_success)
         thread_discard(thread);
     return result;
@@ -131,13 +118,13 @@ void hooks_start_main_thread(void)
         pthread_attr_getguardsize(&attr, &default_guard);
         pthread_attr_destroy(&attr);
     }
-    real(&real_pthread_create, "pthread_create");
+    has_key = pthread_key_create(&thread_key, on_thread_end) == 0;
     struct thread *thread = thread_new();
     if (thread == NULL) {
         log_warn("no memory, not recording the main thread", NULL);
         return;
     }
-    if (pthread_key_create(&thread_key, on_thread_end) == 0)
+    if (has_key)
         pthread_setspecific(thread_key, thread);
     signal_stacks_start_thread(thread);
     thread_start(thread, high - bytes, high, 0);
@@ -172,75 +159,22 @@ EXPORT void _mcleanup(void)
 EXPORT void _exit(int status)
 {
     collector_stop();
-    for (;;)
-        SYS1(SYS_exit_group, status);
+    NEXT(_exit)(status);
+    __builtin_unreachable();
 }
 
 EXPORT void _Exit(int status)
 {
-    _exit(status);
+    collector_stop();
+    NEXT(_Exit)(status);
+    __builtin_unreachable();
 }
 
-/* The application's own use of our signal is kept for it, and never takes effect in the kernel. */
-EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+/* Before a signal handler or a forked child can get here. */
+__attribute__((constructor)) static void find_next(void)
 {
-    if (number != SAMPLER_SIGNAL || !collector_is_on())
-        return signal_stacks_action(number, action, old);
-    sampler_exchange_action(action, old);
-    return 0;
-}
-
-EXPORT sighandler_t signal(int number, sighandler_t handler)
-{
-    typedef sighandler_t (*set)(int, sighandler_t);
-    if (number != SAMPLER_SIGNAL || !collector_is_on())
-        return REAL(set, signal)(number, handler);
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-    struct sigaction old;
-    sampler_exchange_action(&action, &old);
-    return old.sa_handler;
-}
-
-/* A thread that blocks every signal is sampled all the same, unless the application uses ours itself. */
-static const sigset_t *without_ours(int how, const sigset_t *set, sigset_t *copy)
-{
-    struct sigaction action;
-    sampler_exchange_action(NULL, &action);
-    if (set == NULL || how == SIG_UNBLOCK || !collector_is_on() || action.sa_handler != SIG_DFL)
-        return set;
-    *copy = *set;
-    sigdelset(copy, SAMPLER_SIGNAL);
-    return copy;
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-    typedef int (*mask)(int, const sigset_t *, sigset_t *);
-    sigset_t copy;
-    return REAL(mask, pthread_sigmask)(how, without_ours(how, set, &copy), old);
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-    typedef int (*mask)(int, const sigset_t *, sigset_t *);
-    sigset_t copy;
-    return REAL(mask, sigprocmask)(how, without_ours(how, set, &copy), old);
-}
-
-/* Our signal stack is not the application's business: it sees none, and may set one of its own. */
-EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
-{
-    long error = signal_stacks_set(incprof_tls.self, stack, old);
-    if (error == 0)
-        return 0;
-    errno = (int)-error;
-    return -1;
-}
-
-/* What the hooks call from signal handlers is looked up before there can be any. */
-__attribute__((constructor)) static void resolve_hooks(void)
-{
-    real(&real_signal, "signal");
-    real(&real_pthread_sigmask, "pthread_sigmask");
-    real(&real_sigprocmask, "sigprocmask");
+    FIND_NEXT(pthread_create);
+    FIND_NEXT(thrd_create);
+    FIND_NEXT(_exit);
+    FIND_NEXT(_Exit);
 }

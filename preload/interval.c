@@ -6,6 +6,16 @@
 #include "arcs.h"
 #include "sys.h"
 
+/* Recursion with more than one call site makes a new path of nearly every sample. Nodes are never given back, so paths
+ * become shorter as they become many, at both ends of what is kept, and at last no new ones are made: 16 MiB at most.
+ */
+#define MOST_NODES ((size_t)1 << 19)
+static const struct path_limit {
+    size_t nodes; /* beyond so many */
+    size_t outer, inner;
+} path_limits[] = {
+    {(size_t)1 << 18, 8, 2}, {(size_t)1 << 17, 16, 4}, {(size_t)1 << 16, 32, 16}, {0, OUTER_FRAMES, INNER_FRAMES}};
+
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals)
 {
     interval->paths.record_size = interval->paths.key_size = sizeof(struct path_node);
@@ -16,7 +26,7 @@ void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals
     interval->start_ns = now_ns;
     interval->sample_count = 0;
     interval->totals = (struct thread_counters){0};
-    interval->profiler_ticks = interval->thread_ns = 0;
+    interval->profiler_ticks = interval->thread_ns = interval->shortened = 0;
     if (!keep_totals) {
         table_clear(&interval->blocks);
         table_clear(&interval->calls);
@@ -47,24 +57,43 @@ const struct module *interval_resolve(uint64_t pc, uint64_t *address)
     return range->module;
 }
 
+/* The node below `parent`, or `parent` where there is no room for another. */
 static uint32_t add_node(struct interval *interval, uint32_t parent, uint32_t module, uint64_t address)
 {
     struct path_node key = {.address = address, .parent = parent, .module = module};
-    const uint8_t *record = table_add(&interval->paths, &key, NULL);
+    bool full = interval->paths.count >= MOST_NODES;
+    const uint8_t *record = full ? table_find(&interval->paths, &key) : table_add(&interval->paths, &key, NULL);
     if (record == NULL)
         return parent;
     return (uint32_t)((size_t)(record - interval->paths.records) / sizeof key) + 1;
 }
 
-/* From the outermost frame in. Elided frames are those between the first INNER_FRAMES and the rest. */
+static const struct path_limit *limit_of(const struct interval *interval)
+{
+    const struct path_limit *limit = path_limits;
+    while (interval->paths.count < limit->nodes)
+        limit++;
+    return limit;
+}
+
+/* From the outermost frame in. Elided frames are those between the outer ones and the inner ones. */
 static uint32_t add_path(struct interval *interval, const struct sample *sample)
 {
+    const struct path_limit *limit = limit_of(interval);
+    size_t count = sample->frame_count;
+    size_t inner = count < limit->inner ? count : limit->inner;
+    size_t outer = count - inner < limit->outer ? count - inner : limit->outer;
+    bool shortened = inner + outer < count || interval->paths.count >= MOST_NODES;
+    bool elided = inner + outer < count || (sample->flags & SAMPLE_ELIDED) != 0;
     uint32_t node = 0;
-    if (sample->frame_count > 0 && (sample->flags & SAMPLE_BROKEN) != 0)
+    interval->shortened += shortened;
+    if (count > 0 && (sample->flags & SAMPLE_BROKEN) != 0)
         node = add_node(interval, node, NODE_BROKEN, 0);
-    for (size_t i = sample->frame_count; i-- > 0;) {
+    for (size_t i = count; i-- > 0;) {
         uint64_t address;
-        if (i + 1 == INNER_FRAMES && (sample->flags & SAMPLE_ELIDED) != 0)
+        if (i >= inner && i < count - outer)
+            continue;
+        if (elided && i + 1 == inner)
             node = add_node(interval, node, NODE_ELIDED, 0);
         const struct module *module = interval_resolve(sample->frames[i], &address);
         if (module != NULL)
@@ -134,13 +163,14 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
 void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
-    while (ring_take(thread, &sample))
+    while (ring_take(thread, &sample, &interval->totals.lost))
         add_sample(interval, thread, &sample);
     struct thread_counters now = thread->counters;
     struct thread_counters *taken = &thread->taken;
     interval->totals.lost += now.lost - taken->lost;
     interval->totals.broken += now.broken - taken->broken;
     interval->totals.handler_ns += now.handler_ns - taken->handler_ns;
+    interval->totals.skipped += now.skipped - taken->skipped;
     *taken = now;
 }
 

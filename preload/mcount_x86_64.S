@@ -3,17 +3,27 @@
  * The fast path touches rax, rcx, rdx and r11 only, in the red zone, and adds one to a counter of the calling thread
  * by a single instruction: a signal handler that calls instrumented functions cannot get between. No lock, no
  * atomic read-modify-write. Async-signal-safe and thread-safe.
+ *
+ * It may run before anything is set up: the resolvers of ifuncs (target_clones, multiversioned C++) are instrumented
+ * like any function, and the loader calls them while it relocates. Then the offset of incprof_tls is 0 (this library
+ * is not relocated yet) or the thread's copy of it is (the TLS image is not copied yet): nothing is counted. The second
+ * is what a thread looks like, too, that is not recorded.
  */
 #include "arcs.h"
 
+
 /* rcx: return address of the stub (in the function), rdx: return address of the function (in its caller). */
 .macro COUNT_ARC from
+	movq	incprof_tls@gottpoff(%rip), %r11
+	testq	%r11, %r11
+	jz	4f
+	cmpq	$0, %fs:(%r11)
+	je	4f
 	movq	%rax, -8(%rsp)
 	movq	%rcx, -16(%rsp)
 	movq	%rdx, -24(%rsp)
 	movq	(%rsp), %rcx
 	movq	\from, %rdx
-	movq	incprof_tls@gottpoff(%rip), %r11
 	imulq	$ARC_HASH, %rcx, %rax
 	shrq	$ARC_HASH_SHIFT, %rax
 	addq	%rdx, %rax
@@ -28,7 +38,7 @@
 	movq	-8(%rsp), %rax
 	movq	-16(%rsp), %rcx
 	movq	-24(%rsp), %rdx
-	ret
+4:	ret
 2:	cmpq	$0, (%rax)
 	je	slow_path
 3:	addq	$(1 << ARC_SHIFT), %rax
@@ -44,6 +54,7 @@
 mcount:
 _mcount:
 	.cfi_startproc
+	endbr64
 	COUNT_ARC 8(%rbp)
 	.cfi_endproc
 	.size	mcount, .-mcount
@@ -54,6 +65,7 @@ _mcount:
 	.type	__fentry__, @function
 __fentry__:
 	.cfi_startproc
+	endbr64
 	COUNT_ARC 8(%rsp)
 	.cfi_endproc
 	.size	__fentry__, .-__fentry__
@@ -107,3 +119,11 @@ slow_path:
 	.size	slow_path, .-slow_path
 
 	.section .note.GNU-stack, "", @progbits
+
+/* Indirect branch tracking and shadow stacks: the loader switches both off for a process in which one object does not
+ * say that it bears them. */
+	.section .note.gnu.property, "a", @note
+	.p2align 3
+	.long	4, 16, 5
+	.asciz	"GNU"
+	.long	0xc0000002, 4, 3, 0

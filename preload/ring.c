@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
-#include "collector.h"
+#include "switch.h"
 
 static void put_words(struct thread *thread, uint64_t *head, const uint64_t *words, size_t count)
 {
@@ -15,41 +15,50 @@ static bool has_room(const struct thread *thread)
     return RING_WORDS - (thread->head - tail) >= SAMPLE_WORDS + INNER_FRAMES + OUTER_FRAMES;
 }
 
-void ring_put(struct thread *thread, const struct sample *sample, size_t frames)
+void ring_put(struct thread *thread, const struct sample *sample)
 {
+    const struct path *path = &thread->path;
     if (!has_room(thread)) {
         thread->counters.lost++;
         return;
     }
-    size_t inner = frames < INNER_FRAMES ? frames : INNER_FRAMES;
-    size_t beyond = frames - inner;
-    size_t outer = beyond < OUTER_FRAMES ? beyond : OUTER_FRAMES;
-    uint8_t flags = sample->flags | (beyond > outer ? SAMPLE_ELIDED : 0);
+    size_t outer = path_outer_count(path);
+    size_t inner = path->frames < INNER_FRAMES ? (size_t)path->frames : INNER_FRAMES;
+    uint8_t flags = sample->flags | (path->frames > (int64_t)(inner + outer) ? SAMPLE_ELIDED : 0);
     uint64_t words[SAMPLE_WORDS] = {(uint64_t)sample->weight << 32 | (uint64_t)(inner + outer) << 16 |
                                         (uint64_t)sample->kind << 8 | flags,
                                     sample->time_ns, sample->leaf_pc};
     uint64_t head = thread->head;
     put_words(thread, &head, words, SAMPLE_WORDS);
-    put_words(thread, &head, thread->inner, inner);
-    for (size_t i = beyond - outer; i < beyond; i++)
-        put_words(thread, &head, &thread->outer[i % OUTER_FRAMES], 1);
+    put_words(thread, &head, path->inner, inner);
+    for (size_t i = 0; i < outer; i++) {
+        uint64_t frame = path_outer(path, &thread->memory, i);
+        put_words(thread, &head, &frame, 1);
+    }
     __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
     if (head - __atomic_load_n(&thread->tail, __ATOMIC_RELAXED) > RING_WORDS / 2)
-        collector_request_drain();
+        switch_request_drain();
     thread->counters.samples++;
     thread->counters.ticks += sample->weight;
 }
 
-bool ring_take(struct thread *thread, struct sample *sample)
+bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
 {
     uint64_t tail = thread->tail;
-    if (tail == __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE))
+    uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
+    if (tail == head)
         return false;
     uint64_t first = thread->ring[tail++ & (RING_WORDS - 1)];
     sample->weight = (uint32_t)(first >> 32);
     sample->frame_count = (uint16_t)(first >> 16);
     sample->kind = (uint8_t)(first >> 8);
     sample->flags = (uint8_t)first;
+    if (sample->frame_count > INNER_FRAMES + OUTER_FRAMES || sample->kind > KIND_UNKNOWN ||
+        head - tail < SAMPLE_WORDS - 1 + (uint64_t)sample->frame_count) {
+        (*lost)++;
+        __atomic_store_n(&thread->tail, head, __ATOMIC_RELEASE);
+        return false;
+    }
     sample->time_ns = thread->ring[tail++ & (RING_WORDS - 1)];
     sample->leaf_pc = thread->ring[tail++ & (RING_WORDS - 1)];
     for (size_t i = 0; i < sample->frame_count; i++)

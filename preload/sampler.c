@@ -1,29 +1,21 @@
 #define _GNU_SOURCE
 #include "sampler.h"
 
-#include <sys/auxv.h>
-
-#include "collector.h"
 #include "log.h"
+#include "own_signal.h"
+#include "signal_stacks.h"
+#include "switch.h"
 #include "sys.h"
+#include "ticker.h"
 
-#define MOST_FRAMES 65536
-#define ENTRY_BYTES 64 /* _start is no frame of anybody's program */
-
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
-
-static uint64_t entry_point;
-static struct sigaction application_action = {.sa_handler = SIG_DFL};
-
-/* A frame of the application's: code of the executable or of a library that calls mcount, but no linkage stub. */
-static bool is_application(const struct cursor *cursor)
-{
-    const struct code_range *range = cursor->range;
-    if (range == NULL || !range->module->app || cursor->pc - entry_point < ENTRY_BYTES)
-        return false;
-    uint64_t address = unwind_lookup_pc(cursor) - range->base;
-    return address < range->module->plt_low || address >= range->module->plt_high;
-}
+/* The handler may take one part in fifty of the thread's CPU time, of which it saves up a millisecond, and 50 us at a
+ * stretch: a walk that needs more is cut (path.h), and ticks that find the credit used up are counted with the next
+ * sample. */
+#define SHARE 50
+#define LONGEST_NS 50000
+/* What a frame can cost: where the walk seems to have taken longer, the thread was not running. */
+#define MOST_FRAME_NS 1000
+#define MOST_BASE_NS 5000
 
 static enum sample_kind kind_of_leaf(const struct cursor *cursor)
 {
@@ -31,51 +23,57 @@ static enum sample_kind kind_of_leaf(const struct cursor *cursor)
         return KIND_UNKNOWN;
     if (cursor->range->module->profiler)
         return KIND_PROFILER;
-    return is_application(cursor) ? KIND_OWN : KIND_LIBRARY;
+    return path_is_application(cursor) ? KIND_OWN : KIND_LIBRARY;
 }
 
-static void take_sample(struct thread *thread, const ucontext_t *context, uint32_t weight, uint64_t now_ns)
+static void take_sample(struct thread *thread, const ucontext_t *context, uint64_t weight, uint64_t now_ns)
 {
     struct cursor cursor;
-    struct sample sample = {.time_ns = now_ns, .weight = weight};
-    size_t frames = 0;
-    enum unwind_result result = UNWIND_CALLER;
-    unwind_start(&cursor, modules_current(), context, thread->stack_low, thread->stack_high, thread->window);
+    struct path *path = &thread->path;
+    struct sample sample = {.time_ns = now_ns, .weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX};
+    unwind_start(&cursor, modules_current(), context, thread->stack_low, thread->stack_high, thread->window,
+                 &thread->cache);
     sample.leaf_pc = cursor.pc;
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
-    for (size_t depth = 0; depth < MOST_FRAMES && result == UNWIND_CALLER; depth++) {
-        if (is_application(&cursor)) {
-            uint64_t pc = unwind_lookup_pc(&cursor);
-            if (frames < INNER_FRAMES)
-                thread->inner[frames] = pc;
-            else
-                thread->outer[(frames - INNER_FRAMES) % OUTER_FRAMES] = pc;
-            frames++;
-        }
-        result = unwind_step(&cursor);
-    }
-    if (result != UNWIND_END) {
+    path_walk(path, &thread->memory, &cursor, now_ns + LONGEST_NS);
+    if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
         thread->counters.broken++;
-        if (cursor.range == NULL)
-            collector_request_scan();
+        if (path->result == UNWIND_BROKEN && cursor.range == NULL)
+            switch_request_scan();
     }
-    if (frames == 0 && sample.kind != KIND_PROFILER)
+    if (path->frames == 0 && sample.kind != KIND_PROFILER)
         sample.kind = KIND_UNKNOWN;
-    ring_put(thread, &sample, frames);
+    ring_put(thread, &sample);
 }
 
-static void pass_on(int number, siginfo_t *info, void *context)
+/* Whether the handler may look at the stack at this tick. */
+static bool earn(struct thread *thread, uint64_t ticks)
 {
-    struct sigaction action = application_action;
-    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
-        return; /* the default action of this signal is to do nothing */
-    if ((action.sa_flags & SA_RESETHAND) != 0)
-        application_action.sa_handler = SIG_DFL;
-    if ((action.sa_flags & SA_SIGINFO) != 0)
-        action.sa_sigaction(number, info, context);
-    else
-        action.sa_handler(number);
+    uint64_t earned = ticks * (thread->period_ns / SHARE);
+    int64_t credit = thread->credit_ns + (int64_t)(earned < FULL_CREDIT_NS ? earned : FULL_CREDIT_NS);
+    thread->credit_ns = credit < FULL_CREDIT_NS ? credit : FULL_CREDIT_NS;
+    return credit > 0;
+}
+
+static void pay(struct thread *thread, uint64_t spent_ns)
+{
+    uint64_t most = MOST_BASE_NS + thread->path.walked * (uint64_t)MOST_FRAME_NS;
+    thread->credit_ns -= (int64_t)(spent_ns < most ? spent_ns : most);
+    thread->counters.handler_ns += spent_ns;
+}
+
+static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *context)
+{
+    thread->held += ticks;
+    if (!earn(thread, ticks)) {
+        thread->counters.skipped++;
+        return;
+    }
+    uint64_t start_ns = monotonic_ns();
+    take_sample(thread, context, thread->held, start_ns);
+    thread->held = 0;
+    pay(thread, monotonic_ns() - start_ns);
 }
 
 /* Async-signal-safe: raw system calls and memory of the thread's own record. errno is not touched. */
@@ -83,59 +81,56 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct thread *thread = incprof_tls.self;
     if (!ticker_is_ours(thread, info)) {
-        pass_on(number, info, context);
+        own_signal_pass_on(number, info, context);
         return;
     }
-    if (thread == NULL)
+    if (thread == NULL || thread->state != THREAD_LIVE)
         return;
-    if (!collector_is_on()) {
+    if (!switch_is_on()) {
         ticker_forget_thread(thread);
         return;
     }
-    uint32_t weight = ticker_weight(thread, info);
-    if (weight == 0 || !collector_is_sampling())
-        return;
-    uint64_t start_ns = monotonic_ns();
-    take_sample(thread, context, weight, start_ns);
-    thread->counters.handler_ns += monotonic_ns() - start_ns;
+    uint64_t ticks = ticker_weight(thread, info);
+    if (number != own_signal()) { /* with the application's mask in force: another tick could come in between */
+        thread->held += ticks;
+        ticker_move(thread, false);
+    } else if (ticks > 0 && switch_is_sampling()) {
+        on_tick(thread, ticks, context);
+    }
 }
 
-bool sampler_start(const struct config *config)
+bool sampler_start(void)
 {
-    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    ticker_begin(config);
-    entry_point = getauxval(AT_ENTRY);
-    sigfillset(&action.sa_mask);
-    if (__sigaction(SAMPLER_SIGNAL, &action, &application_action) == 0)
+    sigset_t ticks;
+    path_begin();
+    sigemptyset(&ticks);
+    sigaddset(&ticks, SIGURG);
+    sigaddset(&ticks, SIGWINCH);
+    signal_stacks_begin(&ticks);
+    if (own_signal_begin(on_signal))
         return true;
     log_warn("cannot install the sampling signal's handler, not recording", NULL);
     return false;
 }
 
-void sampler_exchange_action(const struct sigaction *action, struct sigaction *old)
-{
-    struct sigaction before = application_action;
-    if (action != NULL)
-        application_action = *action;
-    if (old != NULL)
-        *old = before;
-}
-
 /* What became due after the last expiry that the kernel noticed: for a thread shorter than a kernel tick, all. */
 static void account_for_rest(struct thread *thread)
 {
-    uint64_t due = ticker_overdue(thread);
+    uint64_t overdue = ticker_overdue(thread);
+    uint64_t due = overdue + thread->held;
     ticker_forget_thread(thread);
-    if (due == 0 || !collector_is_sampling())
+    thread->delivered += overdue;
+    thread->held = 0;
+    if (due == 0 || !switch_is_sampling())
         return;
     uint64_t start = thread->start_pc;
     const struct code_range *range = modules_find(modules_current(), start);
     bool app = range != NULL && range->module->app;
     struct sample sample = {
         .time_ns = monotonic_ns(), .leaf_pc = start, .weight = (uint32_t)due, .kind = app ? KIND_OWN : KIND_UNKNOWN};
-    thread->inner[0] = start;
-    ring_put(thread, &sample, app ? 1 : 0);
-    thread->delivered += due;
+    thread->path.frames = app ? 1 : 0;
+    thread->path.inner[0] = start;
+    ring_put(thread, &sample);
 }
 
 void sampler_end_thread(struct thread *thread)

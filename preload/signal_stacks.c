@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "signal_stacks.h"
 
-#include "ticker.h"
+#include "next.h"
 #include "sys.h"
 
 /* A signal frame takes 3.6 KiB where there is AVX-512, our handler another 2. */
@@ -9,76 +9,140 @@
 /* Room for a handler of the application's, both frames, and ours. */
 #define ROOMY_STACK 65536
 
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+enum { SIGNALS = 64 };
 
-/* Once some thread has a stack between the two, handlers keep our signal from interrupting them, for good. */
-enum { ROOM_FOR_ALL, MASKING, MASKED };
-static int room;
-static uint64_t masked; /* signals whose handlers we keep ours from interrupting */
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+typedef int (*set_function)(int, const struct sigaction *, struct sigaction *);
+
+DECLARE_NEXT(sigaction);
+DECLARE_NEXT(sigaltstack);
+
+/* What is done to handlers that ask for a signal stack. Rules come and stay. */
+enum { IN_FORCE = 1, HAS_STACKS = 2, HAS_SMALL_STACKS = 4 };
+static unsigned int rules;
+static sigset_t tick_signals;
+
+/* Guarded by `lock`: the actions that the application asked for, where the kernel has others. */
+static int lock;
+static struct sigaction asked[SIGNALS + 1];
+static uint64_t changed;
 
 static uint64_t bit_of(int number)
 {
     return (uint64_t)1 << (number - 1);
 }
 
-static bool needs_mask(int number, const struct sigaction *action)
+static uint64_t acquire(void)
 {
-    return __atomic_load_n(&room, __ATOMIC_ACQUIRE) != ROOM_FOR_ALL && (action->sa_flags & SA_ONSTACK) != 0 &&
-           action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN && number != SAMPLER_SIGNAL &&
-           sigismember(&action->sa_mask, SAMPLER_SIGNAL) == 0;
+    uint64_t all = ~(uint64_t)0;
+    uint64_t mask = 0;
+    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, sizeof all);
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
+        struct timespec pause = {0, 20000}; /* asleep: the holder may be of a lower real-time priority */
+        SYS2(SYS_nanosleep, &pause, NULL);
+    }
+    return mask;
+}
+
+static void release(uint64_t mask)
+{
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
+}
+
+static bool concerns_us(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_ONSTACK) != 0 && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
+/* What the kernel is to have for what the application asked for. */
+static struct sigaction by_the_rules(const struct sigaction *action)
+{
+    struct sigaction result = *action;
+    if ((rules & HAS_STACKS) == 0)
+        result.sa_flags &= ~SA_ONSTACK;
+    else if ((rules & HAS_SMALL_STACKS) != 0)
+        sigorset(&result.sa_mask, &result.sa_mask, &tick_signals);
+    return result;
+}
+
+/* Under the lock. `set`: who is asked, as other libraries watch what the application does by sigaction of their own. */
+static int set_action(set_function set, int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction before;
+    bool valid = number >= 1 && number <= SIGNALS;
+    bool ours = action != NULL && valid && concerns_us(action);
+    struct sigaction wanted;
+    if (ours)
+        wanted = by_the_rules(action);
+    int result = set(number, ours ? &wanted : action, &before);
+    if (result != 0)
+        return result;
+    /* Whatever is changed past sigaction (libc's own signal) is as the kernel says. */
+    bool kept = valid && (changed & bit_of(number)) != 0 && asked[number].sa_handler == before.sa_handler;
+    struct sigaction told = kept ? asked[number] : before;
+    if (ours) {
+        asked[number] = *action;
+        changed |= bit_of(number);
+    } else if (action != NULL && valid) {
+        changed &= ~bit_of(number);
+    }
+    if (old != NULL)
+        *old = told;
+    return 0;
 }
 
 int signal_stacks_action(int number, const struct sigaction *action, struct sigaction *old)
 {
-    struct sigaction copy;
-    bool was_masked = number >= 1 && number <= 64 && (__atomic_load_n(&masked, __ATOMIC_RELAXED) & bit_of(number)) != 0;
-    bool mask = action != NULL && needs_mask(number, action);
-    if (mask) {
-        copy = *action;
-        sigaddset(&copy.sa_mask, SAMPLER_SIGNAL);
-    }
-    int result = __sigaction(number, mask ? &copy : action, old);
-    if (result != 0)
-        return result;
-    if (old != NULL && was_masked)
-        sigdelset(&old->sa_mask, SAMPLER_SIGNAL);
-    if (mask)
-        __atomic_fetch_or(&masked, bit_of(number), __ATOMIC_RELAXED);
-    else if (action != NULL && was_masked)
-        __atomic_fetch_and(&masked, ~bit_of(number), __ATOMIC_RELAXED);
-    if (!mask && action != NULL && needs_mask(number, action)) /* another thread got its stack meanwhile */
-        return signal_stacks_action(number, action, NULL);
-    return 0;
+    if (__atomic_load_n(&rules, __ATOMIC_RELAXED) == 0)
+        return NEXT(sigaction)(number, action, old);
+    uint64_t mask = acquire();
+    int result = set_action(NEXT(sigaction), number, action, old);
+    release(mask);
+    return result;
 }
 
-/* Handlers that were installed before the first such stack. No thread leaves with its stack before all are done. */
-static void mask_all(void)
+/* Handlers that are installed already follow a rule before anybody can rely on it. Under the lock. */
+static void add_rule(unsigned int rule)
 {
-    int expected = ROOM_FOR_ALL;
-    if (!__atomic_compare_exchange_n(&room, &expected, MASKING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        while (__atomic_load_n(&room, __ATOMIC_ACQUIRE) != MASKED)
-            SYS0(SYS_sched_yield);
+    if ((rules & rule) == rule)
         return;
-    }
     int kept = errno; /* some numbers are libc's own and refused */
-    for (int number = 1; number <= 64; number++) {
+    rules |= rule;
+    for (int number = 1; number <= SIGNALS; number++) {
         struct sigaction action;
-        if (__sigaction(number, NULL, &action) == 0 && needs_mask(number, &action))
-            signal_stacks_action(number, &action, NULL);
+        if (set_action(__sigaction, number, NULL, &action) == 0 && concerns_us(&action))
+            set_action(__sigaction, number, &action, NULL);
     }
-    __atomic_store_n(&room, MASKED, __ATOMIC_RELEASE);
     errno = kept;
+}
+
+void signal_stacks_begin(const sigset_t *ticks)
+{
+    stack_t present;
+    tick_signals = *ticks;
+    bool has_stack = SYS2(SYS_sigaltstack, NULL, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0;
+    bool has_small = has_stack && present.ss_size < ROOMY_STACK;
+    uint64_t mask = acquire();
+    add_rule((unsigned int)IN_FORCE | (has_stack ? HAS_STACKS : 0) | (has_small ? HAS_SMALL_STACKS : 0));
+    release(mask);
 }
 
 void signal_stacks_after_fork(void)
 {
-    if (room == MASKING) /* the thread that was at it is not here */
-        room = ROOM_FOR_ALL;
+    if (lock == 0)
+        return;
+    lock = 0; /* the thread that held it is not here; what it was at may be half done */
+    unsigned int all = rules;
+    rules &= IN_FORCE;
+    uint64_t mask = acquire();
+    add_rule(all);
+    release(mask);
 }
 
 static void use_ours(struct thread *thread)
 {
-    stack_t ours = {.ss_sp = thread->signal_stack, .ss_size = SIGNAL_STACK};
+    const stack_t ours = {.ss_sp = thread->signal_stack, .ss_size = sizeof thread->signal_stack};
     SYS2(SYS_sigaltstack, &ours, NULL);
 }
 
@@ -90,9 +154,14 @@ void signal_stacks_start_thread(struct thread *thread)
         use_ours(thread);
 }
 
-static long set_stack(struct thread *thread, const stack_t *stack, stack_t *old)
+/* Under the lock: no signal may come between the kernel's change and ours. Negative errno on failure. */
+static long change_stack(const stack_t *stack, stack_t *old)
 {
+    struct thread *thread = incprof_tls.self;
     stack_t before;
+    bool usable = stack != NULL && (stack->ss_flags & SS_DISABLE) == 0;
+    if (usable)
+        add_rule(stack->ss_size < ROOMY_STACK ? HAS_STACKS | HAS_SMALL_STACKS : HAS_STACKS);
     long error = SYS2(SYS_sigaltstack, stack, &before); /* the kernel judges what it is asked for */
     if (error != 0)
         return error;
@@ -101,27 +170,39 @@ static long set_stack(struct thread *thread, const stack_t *stack, stack_t *old)
         before = thread->application_stack;
         before.ss_flags |= (before.ss_flags & SS_DISABLE) == 0 ? on_it : 0;
     }
-    bool usable = stack != NULL && (stack->ss_flags & SS_DISABLE) == 0;
     if (thread != NULL && stack != NULL) {
-        bool ours = !usable || stack->ss_size < SMALLEST_STACK;
         thread->application_stack = usable ? *stack : (stack_t){.ss_flags = SS_DISABLE};
-        if (ours)
+        if (!usable || stack->ss_size < SMALLEST_STACK)
             use_ours(thread);
     }
-    if (usable && stack->ss_size >= SMALLEST_STACK && stack->ss_size < ROOMY_STACK)
-        mask_all();
     if (old != NULL)
         *old = before;
     return 0;
 }
 
-/* No signal may come between the kernel's change and ours. */
-long signal_stacks_set(struct thread *thread, const stack_t *stack, stack_t *old)
+static long set_stack(const stack_t *stack, stack_t *old)
 {
-    uint64_t all = ~(uint64_t)0;
-    uint64_t mask = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, sizeof all);
-    long error = set_stack(thread, stack, old);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
+    uint64_t mask = acquire();
+    long error = change_stack(stack, old);
+    release(mask);
     return error;
+}
+
+/* Our signal stack is not the application's business: it sees none, and may set one of its own. */
+EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
+{
+    if (__atomic_load_n(&rules, __ATOMIC_RELAXED) == 0)
+        return NEXT(sigaltstack)(stack, old);
+    long error = set_stack(stack, old);
+    if (error == 0)
+        return 0;
+    errno = (int)-error;
+    return -1;
+}
+
+/* Before any signal handler can get here. */
+__attribute__((constructor)) static void find_next(void)
+{
+    FIND_NEXT(sigaction);
+    FIND_NEXT(sigaltstack);
 }

@@ -49,6 +49,12 @@ static bool grow(struct table *table)
     return true;
 }
 
+void *table_find(const struct table *table, const void *key)
+{
+    uint32_t slot = table->capacity > 0 ? *find_slot(table, key) : 0;
+    return slot != 0 ? table_record(table, slot - 1) : NULL;
+}
+
 void *table_add(struct table *table, const void *key, bool *added)
 {
     if (added != NULL)

@@ -7,11 +7,17 @@
 #include "arcs.h"
 #include "sampler.h"
 #include "sys.h"
+#include "ticker.h"
 
 /* Threads without a record find a free slot at once, and so take the slow path, which decides. */
 static struct arc no_arcs[1];
 
 __thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec"))) = {.arcs = no_arcs};
+
+/* Records come in groups of one mapping, larger ones in programs with many threads: the kernel counts mappings. */
+#define MOST_IN_GROUP 16
+#define ARCS_BYTES (sizeof(struct arc_table) + ARCS_SLOTS(ARCS_FIRST_HOMES) * sizeof(struct arc))
+#define RECORD_BYTES ((sizeof(struct thread) + ARCS_BYTES + 4095) / 4096 * 4096)
 
 static struct thread *threads; /* pushed by any thread, unlinked by the collector */
 static struct thread *spare;   /* guarded by spare_lock */
@@ -31,19 +37,20 @@ static struct thread *take_spare(void)
     return thread;
 }
 
-static void release_tables(struct arc_table *table)
+/* Its first table of arcs lies behind the record itself. */
+static struct arc_table *first_table(struct thread *thread)
 {
-    while (table != NULL) {
-        struct arc_table *older = table->older;
-        sys_free(table, table->bytes);
-        table = older;
-    }
+    return (struct arc_table *)(thread + 1);
 }
 
 static void release(struct thread *thread)
 {
-    release_tables(thread->table);
-    sys_free(thread, sizeof *thread);
+    for (struct arc_table *table = thread->table; table != first_table(thread);) {
+        struct arc_table *older = table->older;
+        sys_free(table, table->bytes);
+        table = older;
+    }
+    sys_free(thread, RECORD_BYTES);
 }
 
 void thread_discard(struct thread *thread)
@@ -57,24 +64,37 @@ void thread_discard(struct thread *thread)
     __atomic_store_n(&spare_lock, 0, __ATOMIC_RELEASE);
 }
 
+/* The first of some new ones; the others are spare. */
+static struct thread *make_group(void)
+{
+    uint32_t so_far = __atomic_load_n(&next_number, __ATOMIC_RELAXED);
+    size_t count = so_far < MOST_IN_GROUP ? so_far + 1 : MOST_IN_GROUP;
+    uint8_t *group = sys_alloc_untouched(count * RECORD_BYTES);
+    if (group == NULL) {
+        count = 1;
+        group = sys_alloc_untouched(RECORD_BYTES);
+    }
+    for (size_t i = count; group != NULL && i-- > 0;) {
+        struct thread *thread = (struct thread *)(group + i * RECORD_BYTES);
+        thread->table = first_table(thread);
+        arcs_init_table(thread->table, ARCS_FIRST_HOMES);
+        if (i > 0)
+            thread_discard(thread);
+    }
+    return (struct thread *)group;
+}
+
 struct thread *thread_new(void)
 {
     struct thread *thread = take_spare();
-    if (thread == NULL) {
-        thread = sys_alloc(sizeof *thread);
-        if (thread == NULL)
-            return NULL;
-        thread->table = arcs_new_table(ARCS_FIRST_HOMES, NULL);
-        if (thread->table == NULL || SYS3(SYS_mprotect, thread->guard, sizeof thread->guard, PROT_NONE) != 0) {
-            release_tables(thread->table);
-            sys_free(thread, sizeof *thread);
-            return NULL;
-        }
-    }
+    if (thread == NULL && (thread = make_group()) == NULL)
+        return NULL;
     thread->state = THREAD_NEW;
     thread->exit_ns = 0;
     thread->timer = thread->perf_fd = -1;
-    thread->delivered = 0;
+    thread->tick_signal = 0;
+    thread->wants_ticker = false;
+    thread->memory.count = 0;
     return thread;
 }
 
@@ -143,9 +163,8 @@ void thread_reap(bool all, void (*take_calls)(struct thread *))
         struct thread *next = thread->next;
         bool ending = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
         if ((all || ending) && is_gone(thread) && is_drained(thread) && unlink_thread(before, thread)) {
-            if (!ending)
-                ticker_forget_thread(thread); /* it ended without passing our hook */
-            take_calls(thread);               /* the last ones come after our hook, from other destructors */
+            ticker_forget_thread(thread);
+            take_calls(thread); /* the last ones come after our hook, from other destructors */
             thread_discard(thread);
         } else {
             before = thread;
@@ -159,8 +178,6 @@ void thread_after_fork(void)
     struct thread *self = incprof_tls.self;
     for (struct thread *thread = threads; thread != NULL;) {
         struct thread *next = thread->next;
-        if (thread->perf_fd >= 0)
-            sys_close(thread->perf_fd);
         if (thread != self)
             release(thread);
         thread = next;
@@ -173,8 +190,9 @@ void thread_after_fork(void)
     arcs_forget(self);
     self->counters = self->taken = (struct thread_counters){0};
     self->tail = self->head;
-    self->timer = self->perf_fd = -1;
-    self->delivered = 0;
+    self->timer = self->perf_fd = -1; /* timers are not inherited; events are the parent's interval thread's */
+    self->wants_ticker = false;
+    self->memory.count = 0;
     thread_start(self, self->stack_low, self->stack_high, self->start_pc);
 }
 

@@ -1,20 +1,21 @@
 #define _GNU_SOURCE
 #include "ticker.h"
 
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-
 #include "log.h"
+#include "own_signal.h"
+#include "perf_event.h"
+#include "switch.h"
 #include "sys.h"
+#include "worker.h"
 
 static uint64_t period_ns;
 static enum clock_source clock_source;
-static char cookie; /* its address marks our timers' signals */
+static char cookie;     /* its address marks our timers' signals */
+static uint32_t wanted; /* threads that wait for the interval thread to give them a ticker */
 
 /* What some thread could not have: said once, by the interval thread. A thread may start in the entry stub, where code
  * of libc's that uses vector registers would spoil the arguments of the function that is being entered. */
-static const char *trouble;
-static bool trouble_said;
+static const char *trouble, *trouble_said;
 
 /* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
 static uint64_t random_below(uint64_t bound)
@@ -25,6 +26,11 @@ static uint64_t random_below(uint64_t bound)
     x ^= x >> 7;
     x ^= x << 17;
     return x % bound;
+}
+
+clockid_t ticker_cpu_clock(pid_t tid)
+{
+    return (clockid_t)(~(unsigned int)tid << 3 | 6);
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -39,81 +45,36 @@ uint64_t ticker_overdue(const struct thread *thread)
     return due > thread->delivered ? due - thread->delivered : 0;
 }
 
-/* A descriptor, or below 0. The kernel checks CPU-time timers at its tick only (HZ); perf's software clock keeps any
- * rate. */
-static int open_perf(uint64_t every_ns)
-{
-    struct perf_event_attr attr = {.size = sizeof attr,
-                                   .type = PERF_TYPE_SOFTWARE,
-                                   .config = PERF_COUNT_SW_TASK_CLOCK,
-                                   .sample_period = every_ns,
-                                   .exclude_kernel = 1,
-                                   .exclude_hv = 1,
-                                   .disabled = 1};
-    return (int)SYS5(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* What the kernel's coarse clocks advance by is its tick, 1 / HZ. */
-static uint64_t kernel_tick_ns(void)
-{
-    struct timespec tick = {0, 0};
-    if (SYS2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick) != 0)
-        return 0;
-    return (uint64_t)tick.tv_sec * 1000000000u + (uint64_t)tick.tv_nsec;
-}
-
-void ticker_choose_clock(struct config *config)
-{
-    uint64_t every_ns = 1000000000u / config->rate_hz;
-    if (config->clock_given || every_ns >= kernel_tick_ns())
-        return;
-    int fd = open_perf(every_ns);
-    if (fd < 0) {
-        log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
-                 "kernel.perf_event_paranoid): the rate will be lower than asked for",
-                 NULL);
-        return;
-    }
-    sys_close(fd);
-    config->clock = CLOCK_PERF;
-}
-
 void ticker_begin(const struct config *config)
 {
     period_ns = 1000000000u / config->rate_hz;
     clock_source = config->clock;
+    wanted = 0;
 }
 
-static bool start_perf(struct thread *thread)
+/* The handler knows the event's signals by its descriptor: that is set before there can be any. 0 or negative errno. */
+static int start_perf(struct thread *thread, int number)
 {
-    int fd = open_perf(thread->period_ns);
+    int fd = perf_event_open(thread->tid, thread->period_ns);
     if (fd < 0)
-        return false;
-    /* Out of the way of programs that count on low numbers or close them. */
-    long high = SYS3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 512);
-    if (high >= 0) {
-        sys_close(fd);
-        fd = (int)high;
-    }
-    struct f_owner_ex owner = {F_OWNER_TID, thread->tid};
-    thread->perf_fd = fd;
-    if (SYS3(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0 && SYS3(SYS_fcntl, fd, F_SETSIG, SAMPLER_SIGNAL) == 0 &&
-        SYS3(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0 && SYS3(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) == 0)
-        return true;
+        return fd;
+    __atomic_store_n(&thread->perf_fd, fd, __ATOMIC_RELEASE);
+    if (perf_event_start(fd, thread->tid, number))
+        return 0;
     thread->perf_fd = -1;
     sys_close(fd);
-    return false;
+    return -EINVAL;
 }
 
-static bool start_timer(struct thread *thread)
+static bool start_timer(struct thread *thread, int number)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SAMPLER_SIGNAL};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
     event.sigev_value.sival_ptr = &cookie;
     event._sigev_un._tid = thread->tid;
     int timer;
-    if (SYS3(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0)
+    if (SYS3(SYS_timer_create, ticker_cpu_clock(thread->tid), &event, &timer) != 0)
         return false;
-    uint64_t first = thread->first_due_ns;
+    uint64_t first = thread->first_due_ns + thread->delivered * thread->period_ns;
     struct itimerspec when = {{(time_t)(thread->period_ns / 1000000000u), (long)(thread->period_ns % 1000000000u)},
                               {(time_t)(first / 1000000000u), (long)(first % 1000000000u)}};
     thread->timer = timer;
@@ -124,26 +85,98 @@ static bool start_timer(struct thread *thread)
     return false;
 }
 
+static void set_timer(struct thread *thread, int number)
+{
+    thread->tick_signal = number;
+    if (number == 0)
+        trouble =
+            "the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken";
+    else if (!start_timer(thread, number))
+        trouble = "no more timers (see ulimit -i): some threads are not sampled";
+}
+
+/* A perf event is a descriptor: it is the interval thread's, so that the application's table stays its own. */
+static void want(struct thread *thread, bool wait)
+{
+    if (!__atomic_exchange_n(&thread->wants_ticker, true, __ATOMIC_ACQ_REL))
+        __atomic_fetch_add(&wanted, 1, __ATOMIC_ACQ_REL);
+    switch_request_tickers(wait);
+}
+
 void ticker_start_thread(struct thread *thread)
 {
     thread->period_ns = period_ns;
     thread->first_due_ns = thread_cpu_ns() + 1 + random_below(period_ns);
-    thread->delivered = 0;
-    if (clock_source == CLOCK_PERF) {
-        if (start_perf(thread))
-            return;
-        trouble = "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu";
-        clock_source = CLOCK_CPU;
+    thread->delivered = thread->held = 0;
+    thread->credit_ns = FULL_CREDIT_NS;
+    int number = own_signal();
+    uint64_t ours = number != 0 ? (uint64_t)1 << (number - 1) : 0; /* a mask is inherited, also across exec */
+    SYS4(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof ours);
+    if (clock_source == CLOCK_CPU)
+        set_timer(thread, number);
+    else
+        want(thread, false);
+}
+
+void ticker_move(struct thread *thread, bool wait)
+{
+    int number = own_signal();
+    if (thread->tick_signal == number)
+        return;
+    if (thread->timer >= 0) {
+        SYS1(SYS_timer_delete, thread->timer);
+        thread->timer = -1;
+        set_timer(thread, number);
+    } else if (thread->perf_fd >= 0) {
+        want(thread, wait);
     }
-    if (!start_timer(thread))
-        trouble = "no more timers (see ulimit -i): some threads are not sampled";
+}
+
+/* Fewer descriptors than threads: the others are sampled by timers. */
+static void give_perf(struct thread *thread, int number)
+{
+    int error = start_perf(thread, number);
+    thread->tick_signal = number;
+    if (error == 0 || error == -ESRCH)
+        return;
+    trouble = error == -EMFILE || error == -ENFILE
+                  ? "no more descriptors for perf's clock (see ulimit -n), using cpu for some threads"
+                  : "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu";
+    set_timer(thread, number);
+}
+
+static void give(struct thread *thread)
+{
+    int number = own_signal();
+    if (thread->state == THREAD_EXITING)
+        return;
+    if (number == 0)
+        ticker_forget_thread(thread);
+    if (number == 0)
+        set_timer(thread, 0);
+    else if (thread->perf_fd < 0)
+        give_perf(thread, number);
+    else if (perf_event_aim(thread->perf_fd, thread->tid, number))
+        thread->tick_signal = number;
+}
+
+void ticker_give(void)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        if (__atomic_load_n(&wanted, __ATOMIC_ACQUIRE) == 0)
+            return;
+        if (!__atomic_exchange_n(&thread->wants_ticker, false, __ATOMIC_ACQ_REL))
+            continue;
+        __atomic_fetch_sub(&wanted, 1, __ATOMIC_ACQ_REL);
+        give(thread);
+    }
 }
 
 void ticker_report_trouble(void)
 {
-    if (trouble == NULL || trouble_said)
+    if (trouble == NULL || trouble == trouble_said)
         return;
-    trouble_said = true;
+    trouble_said = trouble;
     log_warn(trouble, NULL);
 }
 
@@ -164,19 +197,21 @@ bool ticker_is_ours(const struct thread *thread, const siginfo_t *info)
 {
     if (info->si_code == SI_TIMER)
         return info->si_ptr == &cookie;
-    return info->si_code > 0 && thread != NULL && thread->perf_fd >= 0 && info->si_fd == thread->perf_fd;
+    bool of_descriptor = info->si_code >= POLL_IN && info->si_code <= POLL_HUP;
+    return of_descriptor && thread != NULL && thread->perf_fd >= 0 && info->si_fd == thread->perf_fd;
 }
 
 void ticker_forget_thread(struct thread *thread)
 {
-    uint64_t id;
     if (thread->timer >= 0)
         SYS1(SYS_timer_delete, thread->timer);
     thread->timer = -1;
-    if (thread->perf_fd < 0 || SYS0(SYS_gettid) != thread->tid)
+    thread->tick_signal = 0;
+    if ((thread->perf_fd < 0 && !thread->wants_ticker) || SYS0(SYS_gettid) != worker_tid())
         return;
-    /* The application may have closed it, and may have got its number for a file of its own. */
-    if (SYS3(SYS_ioctl, thread->perf_fd, PERF_EVENT_IOC_ID, &id) == 0)
+    if (__atomic_exchange_n(&thread->wants_ticker, false, __ATOMIC_ACQ_REL))
+        __atomic_fetch_sub(&wanted, 1, __ATOMIC_ACQ_REL);
+    if (thread->perf_fd >= 0)
         sys_close(thread->perf_fd);
     thread->perf_fd = -1;
 }

@@ -39,17 +39,36 @@ static bool read_word(struct stack *stack, uint64_t address, uint64_t *value)
     return true;
 }
 
+/* Which object the cursor's frame is in, and which rule leads out of it. */
+static void look_up(struct cursor *cursor)
+{
+    uint64_t pc = unwind_lookup_pc(cursor);
+    struct unwind_place *place = &cursor->cache->places[(pc ^ pc >> 7) % UNWIND_CACHE];
+    if (place->pc != pc) {
+        const struct code_range *range = modules_find(cursor->map, pc);
+        place->pc = pc;
+        place->range = range;
+        place->row = range != NULL ? cfi_find(&range->module->cfi, pc - range->base) : NULL;
+    }
+    cursor->range = place->range;
+    cursor->row = place->row;
+}
+
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
-                  uint64_t stack_high, uint8_t *copy)
+                  uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
+    if (cache->map != map)
+        memset(cache, 0, sizeof *cache);
+    cache->map = map;
     cursor->map = map;
+    cursor->cache = cache;
     cursor->context = context;
     cursor->pc = (uint64_t)registers[REG_RIP];
     cursor->sp = (uint64_t)registers[REG_RSP];
     cursor->bp = (uint64_t)registers[REG_RBP];
     cursor->leaf = true;
-    cursor->range = modules_find(map, cursor->pc);
+    look_up(cursor);
     bool own_stack = cursor->sp >= stack_low && cursor->sp < stack_high;
     cursor->stack = (struct stack){.copy = copy};
     if (own_stack) {
@@ -73,10 +92,7 @@ static enum unwind_result arrive(struct cursor *cursor, uint64_t pc, uint64_t sp
     cursor->bp = bp;
     cursor->leaf = leaf;
     cursor->context = NULL;
-    uint64_t lookup = unwind_lookup_pc(cursor);
-    const struct code_range *range = cursor->range;
-    if (range == NULL || lookup < range->start || lookup >= range->end)
-        cursor->range = modules_find(cursor->map, lookup);
+    look_up(cursor);
     return pc == 0 ? UNWIND_END : UNWIND_CALLER;
 }
 
@@ -156,12 +172,14 @@ static bool find_bp(struct cursor *cursor, const struct cfi_row *row, uint64_t c
     }
 }
 
+void unwind_go_to(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t bp)
+{
+    arrive(cursor, pc, sp, bp, false);
+}
+
 enum unwind_result unwind_step(struct cursor *cursor)
 {
-    const struct code_range *range = cursor->range;
-    const struct cfi_row *row = NULL;
-    if (range != NULL)
-        row = cfi_find(&range->module->cfi, unwind_lookup_pc(cursor) - range->base);
+    const struct cfi_row *row = cursor->row;
     if (row == NULL || row->cfa == CFA_NONE)
         return step_without_rules(cursor);
     if (row->cfa == CFA_END)

@@ -16,7 +16,7 @@ from incprof.readers.images import Damage, Image
 from incprof.readers.metadata import parse_metadata, parse_modules
 from incprof.readers.source import ByteArray, Source
 
-COUNTERS = 12
+COUNTERS = 14
 MAX_NS = 2**62
 
 # Where an image of a complete interval lies: docs/formats.md, and the index of its interval.
@@ -56,7 +56,7 @@ class Collected:
 
     @property
     def counters(self) -> npt.NDArray[np.uint64]:
-        """Counters of the complete intervals as written, shape (n, 12)."""
+        """Counters of the complete intervals as written, shape (n, 14)."""
         return np.frombuffer(self._counters.tobytes(), dtype=np.uint64).reshape(-1, COUNTERS)
 
     @property

@@ -71,7 +71,7 @@ class StreamDecoder:
     def _counters_of(self, profiler_ticks: FloatArray) -> Counters:
         """Counters in seconds and counts; time inside the profiler from its samples (n,) where the counter lacks it."""
         c, tick = self._counters, 1.0 / self._found.metadata.rate_hz
-        whole = np.minimum(c[:, [6, 9, 10, 11]], MAX_COUNT).astype(np.int64)
+        whole = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
         return Counters(
             cpu_s=c[:, 2] * NS,
             thread_s=c[:, 3] * NS,
@@ -82,6 +82,8 @@ class StreamDecoder:
             lost=whole[:, 1],
             broken=whole[:, 2],
             threads=whole[:, 3],
+            skipped=whole[:, 4],
+            shortened=whole[:, 5],
         )
 
     def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:

@@ -14,8 +14,11 @@
 #include "thread.h"
 
 #define ARCS_FIRST_HOMES 256
+/* What overflows the last home goes behind it; one slot more than can be used, where the stubs stop. */
+#define ARCS_SLOTS(homes) ((homes) + 32 + 1)
 
-struct arc_table *arcs_new_table(size_t homes, struct arc_table *older);
+/* Makes an empty table in zeroed memory that has ARCS_SLOTS(homes) of them. */
+void arcs_init_table(struct arc_table *table, size_t homes);
 
 /* The entry stubs come here when their fast path finds no slot: a new arc, a full table or an unknown thread.
  * Async-signal-safe: signals are blocked while a slot is claimed, so a handler that calls instrumented functions

@@ -12,20 +12,13 @@ void collector_start(void);
  * than two seconds, after which the open interval is given up. Does nothing in a vfork child. */
 void collector_stop(void);
 
+/* The same while the program goes on, with one line on stderr that says why. */
+void collector_end(const char *why);
+
 /* The same before an exec, except that the recording goes on if the exec fails. */
 void collector_before_exec(void);
 
 /* moncontrol(3): sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);
-
-/* Whether threads are to be recorded, and whether samples and calls count just now. Async-signal-safe. */
-bool collector_is_on(void);
-bool collector_is_sampling(void);
-
-/* A path ended in unknown code: look for new modules soon. Async-signal-safe. */
-void collector_request_scan(void);
-
-/* A ring is half full: empty it before its turn. Async-signal-safe. */
-void collector_request_drain(void);
 
 #endif

@@ -14,7 +14,8 @@ struct config {
     const char *exe;       /* INCPROF_EXE, a glob for the program's name or path, or NULL */
     uint64_t interval_ns;
     uint64_t rate_hz;
-    int rank; /* INCPROF_RANK, or -1 */
+    uint64_t overhead; /* INCPROF_OVERHEAD: the part of the CPU time for making ticks, in billionths of a percent */
+    int rank;          /* INCPROF_RANK, or -1 */
     enum clock_source clock;
     bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (ticker_choose_clock) */
     enum output_format format;

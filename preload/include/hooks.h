@@ -1,5 +1,5 @@
-/* The functions that this library puts in front of libc's: glibc's gprof runtime (replaced), thread creation, process
- * exit, and the calls by which a program could trip over the sampling signal. */
+/* Functions that this library puts in front of libc's: glibc's gprof runtime (replaced), thread creation and process
+ * exit. Others are in exec.c, signal_actions.c, signal_masks.c and signal_stacks.c. */
 #ifndef INCPROF_HOOKS_H
 #define INCPROF_HOOKS_H
 

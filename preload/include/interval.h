@@ -46,7 +46,7 @@ struct interval_sample {
 struct interval {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint32_t number;
-    struct table paths; /* of the whole run: path_node, record i is node i + 1 */
+    struct table paths; /* of the whole run: path_node, record i is node i + 1; bounded, see interval.c */
     size_t paths_written;
     struct table blocks; /* struct block */
     struct table calls;  /* struct call */
@@ -57,6 +57,7 @@ struct interval {
     uint64_t profiler_ticks;
     uint64_t thread_ns;
     uint32_t threads;
+    uint64_t shortened; /* samples whose path is not kept whole */
 };
 
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);

@@ -25,11 +25,12 @@ struct sample {
     uint64_t frames[INNER_FRAMES + OUTER_FRAMES]; /* look-up addresses in this process, innermost first */
 };
 
-/* Puts a sample into the thread's ring; where there is no room, it is counted as lost. The frames are in thread->inner
- * and, beyond INNER_FRAMES, in the circular thread->outer. By the thread itself, async-signal-safe. */
-void ring_put(struct thread *thread, const struct sample *sample, size_t frames);
+/* Puts a sample with the frames of thread->path into the thread's ring; where there is no room, it is counted as lost.
+ * By the thread itself, async-signal-safe. */
+void ring_put(struct thread *thread, const struct sample *sample);
 
-/* Takes the oldest sample out of the ring. False when it is empty. Collector. */
-bool ring_take(struct thread *thread, struct sample *sample);
+/* Takes the oldest sample out of the ring. False when it is empty. What is no sample (thread.h says how that can be) is
+ * thrown away with all behind it, and counted in `lost`. Collector. */
+bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost);
 
 #endif

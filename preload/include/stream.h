@@ -22,7 +22,7 @@ enum image_kind {
 /* The counters of an interval, in the order of the format. */
 struct interval_record {
     uint64_t start_ns, end_ns, cpu_ns, thread_ns, collector_ns, handler_ns;
-    uint64_t samples, ticks, profiler_ticks, lost, broken, threads;
+    uint64_t samples, ticks, profiler_ticks, lost, broken, threads, skipped, shortened;
 };
 
 /* Starts an image; stream_end_image fills in its length. */

@@ -21,6 +21,9 @@ struct table {
 /* The record with this key, new (zeroed but for the key) or old; `added` may be NULL. NULL without memory. */
 void *table_add(struct table *table, const void *key, bool *added);
 
+/* The record with this key, or NULL. */
+void *table_find(const struct table *table, const void *key);
+
 static inline void *table_record(const struct table *table, size_t number)
 {
     return table->records + number * table->record_size;

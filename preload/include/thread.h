@@ -13,12 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "path.h"
 #include "unwind.h"
 
-#define INNER_FRAMES 64
-#define OUTER_FRAMES 64
-#define RING_WORDS 16384                 /* a power of two */
-#define SIGNAL_STACK ((size_t)256 << 10) /* virtual: pages come when they are touched */
+#define RING_WORDS 16384 /* a power of two */
+#define SIGNAL_STACK ((size_t)64 << 10)
+
+/* What the handler of the ticks saves up at most, and starts with (sampler.c). */
+#define FULL_CREDIT_NS 1000000
 
 struct arc {
     uint64_t self;  /* return address of mcount: in the called function. 0: free */
@@ -31,7 +33,7 @@ struct arc {
  * owner goes on with an empty one of twice the size, and the collector reads both. */
 struct arc_table {
     struct arc_table *older;
-    size_t bytes; /* of this mapping */
+    size_t bytes; /* of this mapping; 0: it lies behind its thread's record */
     size_t homes; /* a power of two */
     size_t slots;
     size_t used;
@@ -40,9 +42,14 @@ struct arc_table {
 
 enum thread_state { THREAD_NEW, THREAD_LIVE, THREAD_EXITING };
 
+/* A thread's record: one mapping without guards, which would be three for the kernel (vm.max_map_count). The signal
+ * stack comes first and has the ring at its lower end: a handler of the application's that needs more than SIGNAL_STACK
+ * spoils samples, which are read with care, and nothing else. */
 struct thread {
-    uint8_t guard[4096]; /* not accessible: below the signal stack, which grows towards it */
-    uint8_t signal_stack[SIGNAL_STACK];
+    union {
+        uint64_t ring[RING_WORDS];
+        uint8_t signal_stack[RING_WORDS * sizeof(uint64_t) + SIGNAL_STACK];
+    };
     struct thread *next;
     struct arc_table *table;
     pid_t tid;
@@ -52,9 +59,13 @@ struct thread {
     uint64_t counted_ns; /* up to where its life time has been reported (collector) */
 
     /* Sampling. Due times are on the thread's CPU clock. */
-    int timer;   /* kernel timer id, or -1 */
-    int perf_fd; /* or -1 */
+    int tick_signal;   /* that its ticks come by, or 0 */
+    int timer;         /* kernel timer id, or -1 */
+    int perf_fd;       /* of the interval thread's descriptors, or -1 */
+    bool wants_ticker; /* from the interval thread */
     uint64_t period_ns, first_due_ns, delivered;
+    int64_t credit_ns; /* what the handler may spend; in debt it skips (sampler.c) */
+    uint64_t held;     /* ticks skipped, which the next sample stands for too */
     uint64_t start_pc; /* the start routine: what a thread too short to be sampled is charged to */
     uint64_t stack_low, stack_high;
     stack_t application_stack; /* the signal stack that the application has set */
@@ -65,15 +76,15 @@ struct thread {
 
     /* Written by the thread, read by the collector, which keeps what it has taken in `taken`. */
     struct thread_counters {
-        uint64_t samples, ticks, lost, broken, handler_ns;
+        uint64_t samples, ticks, lost, broken, handler_ns, skipped;
     } counters, taken;
 
     uint64_t head; /* of the ring: next word to write (thread) */
     uint64_t tail; /* next word to read (collector) */
-    uint64_t outer[OUTER_FRAMES];
-    uint64_t inner[INNER_FRAMES];
+    struct path path;
+    struct path_memory memory;
     uint8_t window[UNWIND_WINDOW];
-    uint64_t ring[RING_WORDS];
+    struct unwind_cache cache;
 };
 
 /* What the entry stubs and the signal handler find their thread by. The stubs know the offsets of the first two. */

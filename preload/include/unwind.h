@@ -22,9 +22,22 @@ struct stack {
     uint8_t *copy;                /* UNWIND_WINDOW bytes */
 };
 
+/* What was looked up for a return address or an instruction: the same ones come again and again. It holds for `map`. */
+#define UNWIND_CACHE 128 /* a power of two */
+struct unwind_cache {
+    const struct code_map *map;
+    struct unwind_place {
+        uint64_t pc; /* look-up address */
+        const struct code_range *range;
+        const struct cfi_row *row;
+    } places[UNWIND_CACHE];
+};
+
 struct cursor {
     const struct code_map *map;
+    struct unwind_cache *cache;
     const struct code_range *range; /* of pc, or NULL */
+    const struct cfi_row *row;      /* or NULL */
     const ucontext_t *context;      /* the interrupted registers, while still in the leaf */
     struct stack stack;
     uint64_t pc, sp, bp;
@@ -38,9 +51,12 @@ enum unwind_result {
 };
 
 /* Starts at the interrupted instruction. [stack_low, stack_high) is what is known to be the thread's stack (both 0
- * when nothing is); `copy` has UNWIND_WINDOW bytes. */
+ * when nothing is); `copy` has UNWIND_WINDOW bytes, `cache` is the thread's. */
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
-                  uint64_t stack_high, uint8_t *copy);
+                  uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache);
+
+/* Goes to a caller's frame that was seen before. */
+void unwind_go_to(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t bp);
 
 enum unwind_result unwind_step(struct cursor *cursor);
 

@@ -100,6 +100,19 @@ static inline void *sys_alloc(size_t bytes)
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
+/* The same, not even touched under mlockall(MCL_FUTURE): memory that few threads use whole. */
+static inline void *sys_alloc_untouched(size_t bytes)
+{
+    long at = SYS6(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at < 0 && at > -4096)
+        return NULL;
+    SYS2(SYS_munlock, at, bytes);
+    if (SYS3(SYS_mprotect, at, bytes, PROT_READ | PROT_WRITE) == 0)
+        return (void *)at;
+    SYS2(SYS_munmap, at, bytes);
+    return NULL;
+}
+
 static inline void sys_free(void *memory, size_t bytes)
 {
     if (memory != NULL)

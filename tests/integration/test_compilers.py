@@ -9,7 +9,7 @@ import pytest
 from tests.integration.collector import Outcome, Recording, judge
 from tests.integration.conftest import Build, Record
 
-RATE = 2000
+RATE = 1000
 CLONE = r"(\.(constprop|isra|part|cold|lto_priv)\.?\d*)*"
 
 COMMON = ("-O0", "-O1", "-O2", "-O3", "-O2 -no-pie", "-O2 -fPIE -pie", "-O2 -flto", "-O2 -fcf-protection=full")

@@ -45,6 +45,8 @@ def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
         ("INCPROF_RATE", "fast", "rate_hz", 100),
         ("INCPROF_RATE", "0", "rate_hz", 100),
         ("INCPROF_RATE", "1000000", "rate_hz", 100),
+        ("INCPROF_OVERHEAD", "none", "rate_hz", 100),
+        ("INCPROF_OVERHEAD", "101", "rate_hz", 100),
         ("INCPROF_CLOCK", "sundial", "clock", "cpu"),
         ("INCPROF_FORMAT", "xml", "format", "incprof-stream"),
         ("INCPROF_RANK", "first", "rank", 0),

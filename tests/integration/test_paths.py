@@ -14,7 +14,7 @@ from incprof.model import LIBRARY
 from tests.integration.collector import Verdict, judge
 from tests.integration.conftest import Build, Record
 
-RATE = 2000
+RATE = 1000
 RIGHT = 0.98
 
 Check = Callable[..., Verdict]

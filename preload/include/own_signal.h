@@ -1,0 +1,42 @@
+/* The signal that the ticks come by, and the application's use of it.
+ *
+ * It is SIGURG, or SIGWINCH once the application wants SIGURG for itself: the two signals that nobody is sent without
+ * asking for them (out-of-band data; a terminal of one's own) and that do nothing by default, so that a program which
+ * resets its handlers behind our back is not killed. Real-time signals kill by default. Worse, perf's events queue them
+ * without bound, and where the kernel can queue no more it sends SIGIO, which kills too.
+ *
+ * The application does not see it. What it asks for in its stead is kept here:
+ *   - a handler, a block or a wait (sigwait, signalfd) that names the signal claims it: the ticks move to the other
+ * one, each thread's at its next tick, and the signal is the application's alone. A program that claims both is sampled
+ *     no more (one line on stderr);
+ *   - a block of all signals (a set with the last real-time signal in it) leaves ours out, and claims nothing.
+ *
+ * Everything here is async-signal-safe and thread-safe, but for own_signal_begin.
+ */
+#ifndef INCPROF_OWN_SIGNAL_H
+#define INCPROF_OWN_SIGNAL_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+typedef void (*signal_handler)(int number, siginfo_t *info, void *context);
+
+/* Installs the handler for the first of the two. False where that fails. Once, before the first thread starts. */
+bool own_signal_begin(signal_handler on_tick);
+
+/* The ticks' signal now, or 0 when there is none left. */
+int own_signal(void);
+
+/* Whether the application's action for this signal is kept here. */
+bool own_signal_keeps(int number);
+
+/* sigaction for such a signal: 0, or errno. */
+int own_signal_action(int number, const struct sigaction *action, struct sigaction *old);
+
+/* Does with a signal that is no tick what the application asked for. For the handler of the ticks. */
+void own_signal_pass_on(int number, siginfo_t *info, void *context);
+
+/* The calling thread is about to block these signals, or to wait for them: takes out what must be left to the ticks. */
+void own_signal_before_block(sigset_t *set);
+
+#endif

@@ -1,0 +1,166 @@
+#define _GNU_SOURCE
+#include "own_signal.h"
+
+#include <stddef.h>
+
+#include "sys.h"
+
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+
+enum { CANDIDATES = 2, VERSIONS = 16 };
+
+static const int candidates[CANDIDATES] = {SIGURG, SIGWINCH};
+static int current = -1; /* index of the ticks' signal; those before it have been claimed; -1 before the start */
+static signal_handler tick_handler;
+
+/* The application's actions. A new version goes to a new place: a handler may be reading the one before. */
+static struct kept {
+    struct sigaction versions[VERSIONS];
+    uint32_t count; /* versions made */
+    uint32_t latest;
+} kept[CANDIDATES];
+
+static int index_of(int number)
+{
+    for (int i = 0; i < CANDIDATES; i++)
+        if (candidates[i] == number)
+            return i;
+    return -1;
+}
+
+static int current_index(void)
+{
+    return __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+}
+
+int own_signal(void)
+{
+    int i = current_index();
+    return i >= 0 && i < CANDIDATES ? candidates[i] : 0;
+}
+
+bool own_signal_keeps(int number)
+{
+    int i = index_of(number);
+    return i >= 0 && i <= current_index();
+}
+
+static struct sigaction kept_action(int i)
+{
+    return kept[i].versions[__atomic_load_n(&kept[i].latest, __ATOMIC_ACQUIRE)];
+}
+
+static void keep(int i, const struct sigaction *action)
+{
+    uint32_t place = __atomic_fetch_add(&kept[i].count, 1, __ATOMIC_RELAXED) % VERSIONS;
+    kept[i].versions[place] = *action;
+    __atomic_store_n(&kept[i].latest, place, __ATOMIC_RELEASE);
+}
+
+static bool does_nothing(const struct sigaction *action)
+{
+    return action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN;
+}
+
+/* Our handler in the kernel: as the ticks need it, or with the application's mask and flags, which then mean what the
+ * application meant by them. SA_RESETHAND is left to pass_on: a late tick must not use it up. */
+static int install(int i, const struct sigaction *application, struct sigaction *before)
+{
+    struct sigaction action = {.sa_sigaction = tick_handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    if (application == NULL || does_nothing(application)) {
+        sigfillset(&action.sa_mask);
+    } else {
+        action.sa_mask = application->sa_mask;
+        action.sa_flags = SA_SIGINFO | (application->sa_flags & ~SA_RESETHAND);
+    }
+    return __sigaction(candidates[i], &action, before);
+}
+
+/* Makes candidate `i` the ticks' signal, unless the application has a handler for it. */
+static bool take(int i)
+{
+    struct sigaction before;
+    if (__sigaction(candidates[i], NULL, &before) != 0)
+        return false;
+    if (before.sa_sigaction == tick_handler) /* another thread is at it */
+        return true;
+    if (!does_nothing(&before))
+        return false;
+    keep(i, &before);
+    return install(i, NULL, NULL) == 0;
+}
+
+bool own_signal_begin(signal_handler on_tick)
+{
+    int errno_kept = errno;
+    tick_handler = on_tick;
+    for (int i = 0; i < CANDIDATES; i++) {
+        if (take(i)) {
+            __atomic_store_n(&current, i, __ATOMIC_RELEASE);
+            errno = errno_kept;
+            return true;
+        }
+    }
+    errno = errno_kept;
+    return false;
+}
+
+/* The application wants candidate `i`, which is the ticks'. */
+static void give_away(int i)
+{
+    int next = i + 1;
+    int errno_kept = errno;
+    while (next < CANDIDATES && !take(next))
+        next++;
+    __atomic_compare_exchange_n(&current, &i, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    errno = errno_kept;
+}
+
+int own_signal_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    int i = index_of(number);
+    struct sigaction before = kept_action(i);
+    if (action != NULL) {
+        struct sigaction wanted = *action; /* may be the same object as `old` */
+        keep(i, &wanted);
+        if (!does_nothing(&wanted) && i == current_index())
+            give_away(i);
+        if (i < current_index() && install(i, &wanted, NULL) != 0)
+            return errno;
+    }
+    if (old != NULL)
+        *old = before;
+    return 0;
+}
+
+void own_signal_pass_on(int number, siginfo_t *info, void *context)
+{
+    int i = index_of(number);
+    if (i < 0)
+        return;
+    struct sigaction action = kept_action(i);
+    if (does_nothing(&action))
+        return; /* both signals do nothing by default */
+    if ((action.sa_flags & SA_RESETHAND) != 0) {
+        struct sigaction reset = action;
+        reset.sa_handler = SIG_DFL;
+        keep(i, &reset);
+    }
+    if ((action.sa_flags & SA_SIGINFO) != 0)
+        action.sa_sigaction(number, info, context);
+    else
+        action.sa_handler(number);
+}
+
+void own_signal_before_block(sigset_t *set)
+{
+    bool is_all = sigismember(set, SIGRTMAX) == 1;
+    for (int i = 0; i < CANDIDATES; i++) {
+        if (i != current_index() || sigismember(set, candidates[i]) != 1)
+            continue;
+        if (is_all)
+            sigdelset(set, candidates[i]);
+        else
+            give_away(i);
+    }
+}

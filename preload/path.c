@@ -1,0 +1,185 @@
+#define _GNU_SOURCE
+#include "path.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "sys.h"
+
+#define ENTRY_BYTES 64
+/* Frames between two looks at the clock: some 2 us, in which a look costs 30 ns. */
+#define CLOCK_FRAMES 64
+/* Stacks with fewer frames are walked whole and leave nothing behind. */
+#define DEEP INNER_FRAMES
+#define STRIDE 64 /* frames from mark to mark */
+
+static uint64_t entry_point;
+
+struct walk {
+    struct path *path;
+    struct path_memory *memory;
+    struct cursor *cursor;
+    uint64_t *outer;
+    int64_t passed;   /* the number of the next frame of the application's, as in `outer` */
+    size_t next_mark; /* of the memory's: those before it are further in */
+    uint64_t deadline_ns;
+};
+
+void path_begin(void)
+{
+    entry_point = getauxval(AT_ENTRY);
+}
+
+bool path_is_application(const struct cursor *cursor)
+{
+    const struct code_range *range = cursor->range;
+    if (range == NULL || !range->module->app || cursor->pc - entry_point < ENTRY_BYTES)
+        return false;
+    uint64_t address = unwind_lookup_pc(cursor) - range->base;
+    return address < range->module->plt_low || address >= range->module->plt_high;
+}
+
+static struct path_mark mark_here(const struct walk *walk)
+{
+    const struct cursor *cursor = walk->cursor;
+    return (struct path_mark){.pc = cursor->pc, .sp = cursor->sp, .bp = cursor->bp, .passed = walk->passed};
+}
+
+/* When there is no room left, the mark goes that leaves the smallest gap: they stay spread over the whole stack. */
+static void add_mark(struct path *path, const struct path_mark *mark)
+{
+    if (path->mark_count == PATH_MARKS) {
+        size_t drop = 1;
+        for (size_t i = 1; i + 1 < PATH_MARKS; i++)
+            if (path->marks[i + 1].sp - path->marks[i - 1].sp < path->marks[drop + 1].sp - path->marks[drop - 1].sp)
+                drop = i;
+        path->mark_count--;
+        memmove(&path->marks[drop], &path->marks[drop + 1], (path->mark_count - drop) * sizeof *mark);
+    }
+    path->marks[path->mark_count++] = *mark;
+}
+
+/* The word below the frame is its return address still. Read directly: marks lie on the thread's own stack. */
+static bool is_in_place(const struct path_mark *mark, const struct stack *stack)
+{
+    uint64_t address = mark->sp - 8;
+    return (address & 7) == 0 && address >= stack->low && address < stack->high && stack->high - address >= 8 &&
+           *(const uint64_t *)address == mark->pc;
+}
+
+static bool is_unchanged(const struct path_memory *memory, size_t first, const struct stack *stack)
+{
+    for (size_t i = first; i < memory->count; i++)
+        if (!is_in_place(&memory->marks[i], stack))
+            return false;
+    return memory->result != UNWIND_CALLER || is_in_place(&memory->edge, stack);
+}
+
+/* The cursor is at a frame from which on the memory has the rest: the path's inner frames are complete, and all that
+ * it shows of the outer ones lie beyond. */
+static bool is_known(struct walk *walk)
+{
+    const struct path_memory *memory = walk->memory;
+    const struct cursor *cursor = walk->cursor;
+    while (walk->next_mark < memory->count && memory->marks[walk->next_mark].sp < cursor->sp)
+        walk->next_mark++;
+    if (walk->next_mark == memory->count || walk->path->frames < INNER_FRAMES)
+        return false;
+    const struct path_mark *mark = &memory->marks[walk->next_mark];
+    return mark->sp == cursor->sp && mark->pc == cursor->pc && mark->bp == cursor->bp &&
+           memory->edge.passed - mark->passed >= OUTER_FRAMES && is_unchanged(memory, walk->next_mark, &cursor->stack);
+}
+
+/* Outwards until the stack's end, the deadline (UNWIND_CALLER) or, where it is asked for, a frame that is known (true).
+ */
+static bool advance(struct walk *walk, bool is_new)
+{
+    struct path *path = walk->path;
+    struct cursor *cursor = walk->cursor;
+    bool own_stack = cursor->stack.high != 0;
+    path->result = UNWIND_CALLER;
+    while (path->result == UNWIND_CALLER) {
+        if (path->walked >= DEEP && own_stack && !cursor->leaf) {
+            if (is_new && is_known(walk))
+                return true;
+            struct path_mark mark = mark_here(walk);
+            if (path->walked % STRIDE == 0)
+                add_mark(path, &mark);
+        }
+        if (path->walked % CLOCK_FRAMES == CLOCK_FRAMES - 1 && monotonic_ns() >= walk->deadline_ns)
+            break;
+        if (path_is_application(cursor)) {
+            uint64_t pc = unwind_lookup_pc(cursor);
+            if (path->frames < INNER_FRAMES)
+                path->inner[path->frames] = pc;
+            else
+                walk->outer[walk->passed % OUTER_FRAMES] = pc;
+            path->frames++;
+            walk->passed++;
+        }
+        path->result = unwind_step(cursor);
+        path->walked++;
+    }
+    return false;
+}
+
+/* Marks and edge become the memory's. */
+static void remember(struct walk *walk)
+{
+    struct path_memory *memory = walk->memory;
+    const struct path *path = walk->path;
+    memcpy(memory->marks, path->marks, path->mark_count * sizeof path->marks[0]);
+    memory->count = path->mark_count;
+    memory->edge = mark_here(walk);
+    memory->result = path->result;
+}
+
+/* From a known frame: its number in the memory becomes this walk's, and where the memory ends the walk goes on. */
+static void go_on_from_memory(struct walk *walk)
+{
+    struct path *path = walk->path;
+    struct path_memory *memory = walk->memory;
+    struct cursor *cursor = walk->cursor;
+    int64_t shift = memory->marks[walk->next_mark].passed - walk->passed;
+    for (size_t i = 0; i < path->mark_count; i++)
+        path->marks[i].passed += shift;
+    for (size_t i = walk->next_mark; i < memory->count; i++)
+        add_mark(path, &memory->marks[i]);
+    path->from_memory = true;
+    path->frames = memory->edge.passed - shift;
+    path->result = memory->result;
+    walk->passed = memory->edge.passed;
+    walk->outer = memory->outer;
+    unwind_go_to(cursor, memory->edge.pc, memory->edge.sp, memory->edge.bp);
+    if (path->result == UNWIND_CALLER)
+        advance(walk, false);
+    remember(walk);
+}
+
+void path_walk(struct path *path, struct path_memory *memory, struct cursor *cursor, uint64_t deadline_ns)
+{
+    struct walk walk = {
+        .path = path, .memory = memory, .cursor = cursor, .outer = path->outer, .deadline_ns = deadline_ns};
+    path->mark_count = path->walked = 0;
+    path->frames = 0;
+    path->from_memory = false;
+    if (advance(&walk, true)) {
+        go_on_from_memory(&walk);
+    } else if (path->mark_count > 0) {
+        remember(&walk);
+        memcpy(memory->outer, path->outer, sizeof memory->outer);
+    }
+}
+
+size_t path_outer_count(const struct path *path)
+{
+    int64_t beyond = path->frames - INNER_FRAMES;
+    return beyond <= 0 ? 0 : beyond < OUTER_FRAMES ? (size_t)beyond : OUTER_FRAMES;
+}
+
+uint64_t path_outer(const struct path *path, const struct path_memory *memory, size_t number)
+{
+    int64_t end = path->from_memory ? memory->edge.passed : path->frames;
+    const uint64_t *frames = path->from_memory ? memory->outer : path->outer;
+    return frames[(end - (int64_t)path_outer_count(path) + (int64_t)number) % OUTER_FRAMES];
+}

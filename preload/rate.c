@@ -1,0 +1,100 @@
+#define _GNU_SOURCE
+#include "rate.h"
+
+#include "buffer.h"
+#include "log.h"
+#include "own_signal.h"
+#include "perf_event.h"
+#include "sys.h"
+
+#define NANO 1000000000u
+/* Nobody's rate is lowered below this. */
+#define USUAL_HZ 1000
+/* A trial: ticks every 100 us for about a millisecond. The best of some is one that nothing else has disturbed. */
+#define TRIAL_PERIOD_NS 100000
+#define TRIAL_STEPS 20
+#define TRIALS 4
+
+/* What the kernel's coarse clocks advance by is its tick, 1 / HZ. */
+static uint64_t kernel_tick_ns(void)
+{
+    struct timespec tick = {0, 0};
+    if (SYS2(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        return 0;
+    return (uint64_t)tick.tv_sec * NANO + (uint64_t)tick.tv_nsec;
+}
+
+static uint64_t cpu_ns(void)
+{
+    return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Work of some 50 us that no compiler takes away. */
+static void work(void)
+{
+    for (unsigned int i = 0; i < 50000; i++)
+        __asm__ volatile("" : : "r"(i));
+}
+
+static uint64_t shortest_trial(void)
+{
+    uint64_t shortest = UINT64_MAX;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        uint64_t start = cpu_ns();
+        for (int step = 0; step < TRIAL_STEPS; step++)
+            work();
+        uint64_t took = cpu_ns() - start;
+        shortest = took < shortest ? took : shortest;
+    }
+    return shortest;
+}
+
+/* What a tick costs the thread, its handler aside. The clock of the thread stands still while another one runs. */
+static uint64_t tick_cost_ns(int fd)
+{
+    uint64_t alone = shortest_trial();
+    if (!perf_event_start(fd, (pid_t)SYS0(SYS_gettid), own_signal()))
+        return 0;
+    uint64_t ticking = shortest_trial();
+    return ticking > alone ? (ticking - alone) * TRIAL_PERIOD_NS / ticking : 0;
+}
+
+static void lower_rate(struct config *config, uint64_t cost_ns)
+{
+    uint64_t most_hz = cost_ns > 0 ? config->overhead / 100 / cost_ns : UINT64_MAX;
+    if (most_hz < USUAL_HZ)
+        most_hz = USUAL_HZ;
+    if (config->rate_hz <= most_hz)
+        return;
+    struct buffer line = {0};
+    buffer_text(&line, "samples cost ");
+    buffer_decimal(&line, (cost_ns + 500) / 1000);
+    buffer_text(&line, " us each on this machine, before any is looked at: taking ");
+    buffer_decimal(&line, most_hz);
+    buffer_text(&line, " a second instead of ");
+    buffer_decimal(&line, config->rate_hz);
+    buffer_u8(&line, '\0');
+    if (!line.failed)
+        log_warn((const char *)line.data, NULL);
+    buffer_free(&line);
+    config->rate_hz = most_hz;
+}
+
+void rate_choose(struct config *config)
+{
+    bool is_fast = NANO / config->rate_hz < kernel_tick_ns();
+    if (config->clock_given ? config->clock != CLOCK_PERF : !is_fast)
+        return;
+    int fd = perf_event_open(0, TRIAL_PERIOD_NS);
+    if (fd < 0) {
+        if (!config->clock_given)
+            log_warn("CPU timers stop at the kernel's HZ, and perf's clock, which does not, is not permitted here (see "
+                     "kernel.perf_event_paranoid): the rate will be lower than asked for",
+                     NULL);
+        return; /* who asked for perf's clock is told by the first thread that cannot have it */
+    }
+    config->clock = CLOCK_PERF;
+    if (config->rate_hz > USUAL_HZ && config->overhead < (uint64_t)100 * NANO)
+        lower_rate(config, tick_cost_ns(fd));
+    sys_close(fd);
+}

@@ -1,0 +1,114 @@
+/* The calls that set what a signal does. The ticks' signal is kept for the application (own_signal.h); a handler that
+ * asks for the signal stack has it where the application has one (signal_stacks.h). */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "next.h"
+#include "own_signal.h"
+#include "signal_stacks.h"
+
+/* Old programs use old calls. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+DECLARE_NEXT(signal);
+DECLARE_NEXT(__sysv_signal);
+DECLARE_NEXT(sigset);
+DECLARE_NEXT(sigignore);
+DECLARE_NEXT(siginterrupt);
+
+/* Async-signal-safe and thread-safe, as all below are. */
+EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    if (!own_signal_keeps(number))
+        return signal_stacks_action(number, action, old);
+    int error = own_signal_action(number, action, old);
+    if (error == 0)
+        return 0;
+    errno = error;
+    return -1;
+}
+
+static sighandler_t keep(int number, sighandler_t handler, int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    struct sigaction old;
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    return sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+EXPORT sighandler_t signal(int number, sighandler_t handler)
+{
+    return own_signal_keeps(number) ? keep(number, handler, SA_RESTART) : NEXT(signal)(number, handler);
+}
+
+EXPORT sighandler_t bsd_signal(int number, sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+EXPORT sighandler_t ssignal(int number, sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+/* System V's: once, and not blocked while it is handled. */
+EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+    return own_signal_keeps(number) ? keep(number, handler, (int)SA_RESETHAND | SA_NODEFER)
+                                    : NEXT(__sysv_signal)(number, handler);
+}
+
+EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+    return __sysv_signal(number, handler);
+}
+
+EXPORT int sigignore(int number)
+{
+    if (!own_signal_keeps(number))
+        return NEXT(sigignore)(number);
+    return keep(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
+
+/* Sets the action and unblocks the signal, or blocks it and leaves the action; says what was there before. */
+EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+    if (!own_signal_keeps(number))
+        return NEXT(sigset)(number, handler);
+    sigset_t set;
+    sigset_t blocked;
+    struct sigaction old;
+    bool hold = handler == SIG_HOLD;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    if (hold ? sigaction(number, NULL, &old) != 0 : (old.sa_handler = keep(number, handler, 0)) == SIG_ERR)
+        return SIG_ERR;
+    if (sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, &blocked) != 0)
+        return SIG_ERR;
+    return sigismember(&blocked, number) == 1 ? SIG_HOLD : old.sa_handler;
+}
+
+EXPORT int siginterrupt(int number, int interrupts)
+{
+    struct sigaction action;
+    if (!own_signal_keeps(number))
+        return NEXT(siginterrupt)(number, interrupts);
+    sigaction(number, NULL, &action);
+    action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+    return sigaction(number, &action, NULL);
+}
+
+/* Before any signal handler can get here. */
+__attribute__((constructor)) static void find_next(void)
+{
+    FIND_NEXT(signal);
+    FIND_NEXT(__sysv_signal);
+    FIND_NEXT(sigset);
+    FIND_NEXT(sigignore);
+    FIND_NEXT(siginterrupt);
+}

@@ -1,0 +1,29 @@
+/* The next definition of a function that this library puts itself in front of: libc's, or that of a library that was
+ * preloaded behind this one.
+ *
+ * NEXT is thread-safe; it is async-signal-safe once the function has been looked up, which the rooms that need it do in
+ * a constructor, by FIND_NEXT.
+ */
+#ifndef RUNTIME_NEXT_H
+#define RUNTIME_NEXT_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static inline void *next_function(void **slot, const char *name)
+{
+    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = dlsym(RTLD_NEXT, name);
+        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    }
+    return found;
+}
+
+#define DECLARE_NEXT(name) static void *next_##name
+#define FIND_NEXT(name) next_function(&next_##name, #name)
+#define NEXT(name) ((__typeof__(&name))FIND_NEXT(name))
+
+#endif
