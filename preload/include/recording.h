@@ -23,7 +23,7 @@ struct recording {
     uint64_t start_ns;
     size_t modules_written;
     uint64_t samples, lost;
-    bool ended;         /* the end image is written: taken back if there is more to say after all */
+    bool ended; /* the end image is written: taken back if there is more to say after all */
     uint64_t length_before_end;
 };
 
