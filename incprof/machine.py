@@ -91,6 +91,12 @@ def has_dl_find_object() -> bool:
     return hasattr(ctypes.CDLL(None), "_dl_find_object")
 
 
+def kernel_version() -> tuple[int, int]:
+    """Major and minor number of the running kernel; (0, 0) where it has none that can be read."""
+    match = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
 def kernel_hz() -> int | None:
     """CONFIG_HZ of the running kernel, where its configuration can be read."""
     try:

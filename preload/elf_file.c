@@ -2,6 +2,7 @@
 #include "elf_file.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sys.h"
 
@@ -60,9 +61,16 @@ static bool read_headers(struct elf_file *elf)
     return true;
 }
 
+/* A driver's device may be mapped executable too, and may do anything when it is opened. */
+static bool is_file(const char *path)
+{
+    struct stat status;
+    return SYS4(SYS_newfstatat, AT_FDCWD, path, &status, 0) == 0 && S_ISREG(status.st_mode);
+}
+
 bool elf_open(struct elf_file *elf, const char *path)
 {
-    *elf = (struct elf_file){.fd = sys_open(path, O_RDONLY, 0)};
+    *elf = (struct elf_file){.fd = is_file(path) ? sys_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0) : -1};
     if (elf->fd < 0)
         return false;
     long size = SYS3(SYS_lseek, elf->fd, 0, 2 /* SEEK_END */);

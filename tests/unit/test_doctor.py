@@ -1,6 +1,7 @@
 """The probes of the machine, and what `doctor` makes of them."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,15 @@ def test_the_timer_probe_counts_signals() -> None:
     rate = machine.highest_timer_rate()
     assert rate is not None
     assert rate > 0
+
+
+@pytest.mark.parametrize(
+    ("release", "state"), [("4.18.0-553.el8", "lacking"), ("5.9.0", "ok"), ("6.1.0-13", "ok"), ("?", "lacking")]
+)
+def test_kernels_whose_timers_interrupt_waits_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], release: str, state: str
+) -> None:
+    monkeypatch.setattr(machine.os, "uname", lambda: os.uname_result(("Linux", "node", release, "", "x86_64")))
+    monkeypatch.setattr(machine, "highest_timer_rate", lambda: 250.0)
+    assert main(["doctor", "--json"]) == 0
+    assert states(capsys)["cpu clock"] == state
