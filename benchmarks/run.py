@@ -25,6 +25,7 @@ from benchmarks import (
     heartbeats,
     largecode,
     periods,
+    reliability,
     report,
     sample,
     selfanalyze,
@@ -61,6 +62,9 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
+    yield "calls-off", lambda: reliability.disabled_call(bed)
+    yield "deep", lambda: reliability.deep_stacks(bed)
+    yield "handler", lambda: reliability.handler(bed)
     yield "rate", lambda: collector.sample_rate(bed)
     yield "interval", lambda: collector.short_intervals(bed)
     yield from _heartbeats(bed)

@@ -1,0 +1,72 @@
+"""What the collector costs where it could cost much: deep stacks, high rates, samples one by one, and when it is off."""
+
+from __future__ import annotations
+
+import subprocess
+
+from benchmarks.bed import HERE, Bed
+from benchmarks.measure import Result, compare, run
+
+DEPTHS = (10, 1_000, 20_000, 65_000)
+RATES = (100, 1_000, 10_000)
+
+
+def deep_stacks(bed: Bed) -> list[Result]:
+    """CPU time of whole runs of a recursion, recorded against not, at several rates."""
+    program = bed.compile("deep.c")
+    results = []
+    for depth in DEPTHS:
+        command = ["sh", "-c", 'ulimit -s 1000000 2>/dev/null; exec "$@"', "sh", program, str(depth), "500"]
+        for rate in RATES:
+
+            def ours(command: list[object] = command, rate: int = rate) -> float:
+                return run(command, bed.scratch, bed.environment(clock="perf", rate=rate)).cpu_s
+
+            def alone(command: list[object] = command) -> float:
+                return run(command, bed.scratch).cpu_s
+
+            ratio = compare(ours, alone, bed.pairs)
+            what = f"CPU of a stack {depth} deep at {rate} Hz, recorded against not"
+            results.append(Result(what, "at most 1.1x", str(ratio), ratio.median <= 1.1))
+    return results
+
+
+def _microseconds(output: str) -> list[float]:
+    return sorted(int(line) / 1000 for line in output.splitlines() if line.isdigit())
+
+
+def handler(bed: Bed) -> list[Result]:
+    """How long the handler of a sample runs, at usual and at great depth, beside what the machine does to 2 us of work."""
+    clock = bed.scratch / "handler_clock.so"
+    source = HERE / "programs" / "handler_clock.c"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", str(source), "-o", str(clock), "-ldl"], check=True)
+    program = bed.compile("deep.c")
+    noise = _microseconds(run([bed.compile("noise.c"), "20000"], bed.scratch).output)
+    results = []
+    for depth, most_us, longest_us in ((50, 20, 100), (20_000, None, 100)):
+        env = bed.environment(clock="perf", rate=1000)
+        env["LD_PRELOAD"] = f"{clock} {env['LD_PRELOAD']}"
+        times = _microseconds(run([program, str(depth), "20000"], bed.scratch, env).output)
+        what = f"sampling handler at depth {depth}, {len(times)} samples"
+        for name, bar, share in (("median", None, 0.5), ("99.9 %", most_us, 0.999), ("longest", longest_us, 1.0)):
+            reached, beside = (values[min(len(values) - 1, int(len(values) * share))] for values in (times, noise))
+            text = f"{reached:.3g} us (2 us of work beside it: {beside:.3g} us)"
+            results.append(
+                Result(f"{what}: {name}", f"{bar} us" if bar else "", text, None if bar is None else reached <= bar)
+            )
+    return results
+
+
+def disabled_call(bed: Bed) -> Result:
+    """A call where the collector is loaded and off, against one that is counted."""
+    program = bed.compile("calls.c")
+    command = [program, "40000000"]
+
+    def off() -> float:
+        return float(run(command, bed.scratch, bed.environment(disable=1)).output)
+
+    def on() -> float:
+        return float(run(command, bed.scratch, bed.environment()).output)
+
+    ratio = compare(off, on, bed.pairs)
+    return Result("cost per call, collector off against on", "at most 1x", str(ratio), ratio.median <= 1.02)
