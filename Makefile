@@ -15,7 +15,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test demo bench realworld truth man clean tools format
+.PHONY: all check test test-slow test-all demo bench realworld truth man clean tools format
 all: $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -56,8 +56,16 @@ format: $(VENV)/.deps
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(C_FILES)
 
+PYTEST = $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile
+
 test: $(VENV)/.installed
-	$(BIN)/pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+# What builds, records or clusters for longer.
+test-slow: $(VENV)/.installed
+	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+test-all: test test-slow
 
 # Builds an example with -pg, records it, shows its phases, and writes a page on the run.
 demo: $(VENV)/.installed

@@ -1,4 +1,4 @@
-"""What the collector costs where it could cost much: deep stacks, high rates, samples one by one, and when it is off."""
+"""What the collector costs where it could cost much: deep stacks, high rates, each sample, and when it is off."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _microseconds(output: str) -> list[float]:
 
 
 def handler(bed: Bed) -> list[Result]:
-    """How long the handler of a sample runs, at usual and at great depth, beside what the machine does to 2 us of work."""
+    """How long the handler of a sample runs, at usual and great depth, beside what the machine does to 2 us of work."""
     clock = bed.scratch / "handler_clock.so"
     source = HERE / "programs" / "handler_clock.c"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", str(source), "-o", str(clock), "-ldl"], check=True)

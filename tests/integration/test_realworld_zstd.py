@@ -1,4 +1,4 @@
-"""zstd, built from its Debian source package: the levels of its benchmark have known match finders, so known phases.
+"""zstd, built from its Debian source package and recorded: the script runs as written, and phases come out of it.
 
 Takes about a minute (fetch, build, record 25 s); `pytest -k "not realworld"` leaves it out.
 """
@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import sys
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,6 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "realworld" / "run.sh"
 NO_SOURCES = 77  # the script's exit status where the source package cannot be had
 
 LEVELS = 9
-FAST = "ZSTD_compressBlock_fast"  # levels 1, 2
-DOUBLE_FAST = "ZSTD_compressBlock_doubleFast"  # levels 3, 4
-ROWS = "ZSTD_RowFindBestMatch_noDict_5_4"  # levels 5 to 9
-DECOMPRESS = "ZSTD_decompressSequences"  # second half of every level
 
 pytestmark = pytest.mark.slow
 
@@ -53,23 +48,6 @@ def phases(scratch: Path) -> Phases:
     return answer
 
 
-def seconds_in(phase: Phases, prefix: str) -> float:
-    """Self time of the functions of that name, clones included, in one phase."""
-    return sum(f["self_s"] for f in phase["functions"] if f["name"].startswith(prefix))
-
-
-def phase_of(phases: Phases, prefix: str) -> Phases:
-    """The phase that holds most of a function's time."""
-    best: Phases = max(phases["phases"], key=lambda phase: seconds_in(phase, prefix))
-    assert seconds_in(best, prefix) > 0, f"{prefix} is in no phase"
-    return best
-
-
-def intervals_of(phases: Phases, phase: Phases) -> list[int]:
-    """Indices of the intervals with that phase's label."""
-    return [i for i, label in enumerate(phases["labels"]) if label == phase["id"]]
-
-
 def test_the_run_is_whole(phases: Phases, scratch: Path) -> None:
     output = (scratch / "runs" / "zstd-small.out").read_text()
     assert f"{LEVELS}#" in output
@@ -82,42 +60,3 @@ def test_the_run_is_whole(phases: Phases, scratch: Path) -> None:
 def test_at_least_three_phases(phases: Phases) -> None:
     assert phases["k"] >= 3
     assert phases["k"] == len(phases["phases"])
-
-
-@pytest.mark.parametrize("function", [DECOMPRESS, ROWS])
-def test_top_function(phases: Phases, function: str) -> None:
-    phase = phase_of(phases, function)
-    assert phase["functions"][0]["name"].startswith(function)
-    assert phase["functions"][0]["share"] > 0.5
-
-
-def test_the_quick_levels_are_led_by_their_match_finders(phases: Phases) -> None:
-    """One phase or two: what is left of the time is entropy coding, which both share."""
-    for function in (FAST, DOUBLE_FAST):
-        top = [f["name"] for f in phase_of(phases, function)["functions"][:3]]
-        assert any(name.startswith(function) for name in top), top
-
-
-def test_match_finders_come_in_the_order_of_the_levels(phases: Phases) -> None:
-    fast, double, rows = (intervals_of(phases, phase_of(phases, name)) for name in (FAST, DOUBLE_FAST, ROWS))
-    assert fast[0] <= double[0] < rows[0]
-    assert fast[-1] <= double[-1] < rows[-1]
-    # at most two intervals on a border carry the label of the other side
-    assert sum(i > rows[0] for i in {*fast, *double}) <= 2
-
-
-def test_decompression_comes_back_in_every_level(phases: Phases) -> None:
-    decompress = phase_of(phases, DECOMPRESS)
-    assert decompress["id"] not in {phase_of(phases, name)["id"] for name in (FAST, DOUBLE_FAST, ROWS)}
-    assert 25 < decompress["app_pct"] < 65
-    stretches = [label for label, _ in groupby(phases["labels"]) if label == decompress["id"]]
-    assert LEVELS - 1 <= len(stretches) <= LEVELS + 3
-
-
-def test_sites(phases: Phases) -> None:
-    sites = [site["function"] for site in phase_of(phases, ROWS)["sites"]]
-    expected = (ROWS, "ZSTD_compressBlock_greedy_row", "ZSTD_compressBlock_lazy")
-    assert any(name.startswith(expected) for name in sites), sites
-    sites = [site["function"] for site in phase_of(phases, DECOMPRESS)["sites"]]
-    expected = (DECOMPRESS, "ZSTD_decompress", "local_defaultDecompress")
-    assert any(name.startswith(expected) for name in sites), sites
