@@ -1,6 +1,6 @@
 """Phases of a real program, from a recording that was made once: zstd's benchmark of its levels 1 to 9.
 
-The levels have known match finders, so known phases: benchmarks/realworld/zstd.sh has the source, tests/recordings/pack.py
+The levels have known match finders, so known phases. benchmarks/realworld/zstd.sh has the source, and pack.py
 made the archive. On a live run the program itself decides by the clock how often it does what.
 """
 
