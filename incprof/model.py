@@ -73,12 +73,16 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One recorded process of a run: a rank, or a child of one. `path` is its stream (or its gmon directory)."""
+    """One recorded process of a run: a rank, or a child of one.
+
+    path: its stream. series: it has left a gmon file for each interval instead, and `path` is their directory.
+    """
 
     rank: int
     pid: int | None
     path: str
     primary: bool = True
+    series: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from incprof.atomic import replacing, temporary_prefix
 from incprof.errors import UsageError
 
 
@@ -67,14 +66,9 @@ def _opened(target: str) -> Iterator[BinaryIO]:
         with _opened_beside(Path(target)) as raw:
             yield raw
     except OSError as error:
-        if error.filename is None or Path(error.filename).name.startswith(_prefix(target)):
+        if error.filename is None or Path(error.filename).name.startswith(temporary_prefix(Path(target))):
             raise OSError(error.errno, error.strerror, target) from None
         raise
-
-
-def _prefix(target: str) -> str:
-    """Return what the name of the temporary file begins with."""
-    return f".{Path(target).name[:200]}."
 
 
 @contextmanager
@@ -84,19 +78,5 @@ def _opened_beside(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as raw:
             yield raw
         return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(str(path)))
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            os.fchmod(handle, 0o666 & ~_umask())
-            yield raw
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(path) as raw:
+        yield raw

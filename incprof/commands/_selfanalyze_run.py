@@ -13,7 +13,7 @@ from pathlib import Path
 
 from incprof.commands._selfanalyze import Analyst
 from incprof.errors import NoDataError
-from incprof.readers.loopfile import LoopReader, loop_files
+from incprof.readers.loopfile import LoopReader, loop_readers
 from incprof.report.selfanalyze_words import progress_words
 
 EVERY_S = 1.0
@@ -85,8 +85,8 @@ class Progress:
     def show(self) -> None:
         """One line for the process with the most parallel regions, when there is anything new."""
         runs = []
-        for path in loop_files(Path(self._directory)):
-            reader = self._readers.setdefault(path, LoopReader(path))
+        for new in loop_readers(Path(self._directory)):
+            reader = self._readers.setdefault(new.path, new)
             try:
                 reader.update()
                 runs.append(reader.run())

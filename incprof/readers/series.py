@@ -13,6 +13,7 @@ from typing import TextIO
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.inputs import open_series
 from incprof.model import FloatArray
 from incprof.readers.series_form import printable
 
@@ -74,7 +75,7 @@ def read_series(path: str, wanted: Wanted, stdin: TextIO | None = None) -> Serie
         return read_npy(path, wanted)
     if Path(path).suffix in (".parquet", ".pq"):
         return read_parquet(path, wanted)
-    with open(path, encoding="utf-8-sig", errors="replace", newline=None) as text:
+    with io.TextIOWrapper(io.BufferedReader(open_series(path)), encoding="utf-8-sig", errors="replace") as text:
         return read_text(text, path, wanted)
 
 
