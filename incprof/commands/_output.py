@@ -11,6 +11,7 @@ from typing import BinaryIO, TextIO
 
 from incprof.atomic import replacing, temporary_prefix
 from incprof.errors import UsageError
+from incprof.printable import printable_lines, printable_stream, unfiltered
 
 
 def check_target(target: str, *, force: bool, binary: bool) -> None:
@@ -34,20 +35,26 @@ def check_target(target: str, *, force: bool, binary: bool) -> None:
 
 
 def write_text(target: str, write: Callable[[TextIO], None]) -> None:
-    """Let `write` produce the text that goes to `target`."""
+    """Let `write` produce the text that goes to `target`; what is not printable in it is escaped."""
     if target == "-":
         # As in a file, whatever the terminal's encoding is.
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")
-        write(sys.stdout)
+        stdout = unfiltered(sys.stdout)
+        if isinstance(stdout, io.TextIOWrapper):
+            stdout.reconfigure(encoding="utf-8")
+        write(printable_stream(stdout))
         return
     with _opened(target) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
-        write(text)
+        write(printable_stream(text))
 
 
 def write_bytes(target: str, write: Callable[[BinaryIO], None]) -> None:
     """Let `write` produce the bytes that go to `target`."""
     if target == "-":
+        if sys.stdout.isatty():  # which gets no binary output: it is text in some encoding
+            whole = io.BytesIO()
+            write(whole)
+            sys.stdout.write(printable_lines(whole.getvalue().decode("utf-8", "surrogateescape")))
+            return
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return

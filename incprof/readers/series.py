@@ -15,7 +15,7 @@ import numpy as np
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.inputs import open_series
 from incprof.model import FloatArray
-from incprof.readers.series_form import printable
+from incprof.printable import printable
 
 # Eight bytes each, and the analysis needs a few times that.
 MOST_SAMPLES = 20_000_000

@@ -59,6 +59,9 @@ def test_names_in_another_encoding_than_utf_8(host: BuildHost, tmp_path: Path) -
     (directory,) = [path for path in place.iterdir() if path.is_dir()]
     profile = read_profile(open_run(directory))
     assert (calls(profile)["tick"], profile.metadata.exe) == (500, str(program))
+    for words in (["phases"], ["export", "--format", "csv"], ["report", "-o", "-"]):
+        done = incprof(*words, directory)
+        assert ("internal error" in done.stderr, "damaged" in done.stderr) == (False, False)
 
 
 def test_relative_directory_and_chdir(host: BuildHost, tmp_path: Path) -> None:
