@@ -148,7 +148,7 @@ def series_from(
     name = shown(name)
     values = np.ascontiguousarray(columns[0], dtype=np.float64)
     if len(columns) == 2:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):  # what is not finite is told below
             values = values / columns[1]
     if len(values) > wanted.most:
         raise UsageError(
@@ -174,6 +174,9 @@ def _spacing(time: FloatArray, where: str, wanted: Wanted) -> tuple[float | None
     if not np.isfinite(time).all():
         row = int(np.argmin(np.isfinite(time))) + 1
         raise NoDataError(f"{where}: the time of sample {wanted.first + row} is {time[row - 1]:g}")
+    if (large := np.abs(time) > LARGEST).any():
+        row = int(np.argmax(large))
+        raise NoDataError(f"{where}: the time of sample {wanted.first + row + 1} is {time[row]:g}: too large a number")
     steps = np.diff(time)
     if not len(steps):
         return None, ()

@@ -39,8 +39,9 @@ def read_npy(path: str, wanted: Wanted) -> Series:
     chosen, time = columns_of(names, wanted, path)
     _refuse_too_many(len(table), path, wanted)
     part = slice(wanted.first, wanted.last)
-    columns = [np.asarray(table[part, at], dtype=np.float64) for at in chosen]
-    time_s = None if time is None else np.asarray(table[part, time], dtype=np.float64)
+    with np.errstate(all="ignore"):  # numbers may be larger than float64 has them: they are not finite then
+        columns = [np.asarray(table[part, at], dtype=np.float64) for at in chosen]
+        time_s = None if time is None else np.asarray(table[part, time], dtype=np.float64)
     return series_from(columns, time_s, wanted.column or "values", path, wanted)
 
 
