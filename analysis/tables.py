@@ -9,6 +9,7 @@ import numpy as np
 
 from incprof.analysis.results import Phase, PhaseResult, Site, Step
 from incprof.analysis.stacks import stack_series
+from incprof.printable import encodable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,13 +43,13 @@ def samples_table(profile: IntervalProfile, *, libraries: bool = True) -> pd.Dat
 
     series = stack_series(profile, libraries=libraries)
     # A name may hold a semicolon: it must not look like two.
-    names = [[frame.name.replace(";", ":") for frame in stack] for stack in series.stacks]
+    names = [[encodable(frame.name).replace(";", ":") for frame in stack] for stack in series.stacks]
     return pd.DataFrame(
         {
             "time_s": series.time_s,
             "interval": np.minimum(np.searchsorted(profile.end_s, series.time_s), max(profile.n_intervals - 1, 0)),
             "thread": series.thread.astype(np.int64),
-            "function": _categories([stack[-1].name for stack in series.stacks], series.stack),
+            "function": _categories([encodable(stack[-1].name) for stack in series.stacks], series.stack),
             "stack": _categories([";".join(stack) for stack in names], series.stack),
             "cpu_s": series.weight / profile.metadata.rate_hz,
         }
@@ -112,6 +113,7 @@ def _rows(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFra
     """Return rows as a table that has its columns, and their types, without rows and without values too."""
     import pandas as pd
 
+    rows = [{k: encodable(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows]
     kinds = {name: kind for kind, names in KINDS.items() for name in names if name in columns}
     return pd.DataFrame(rows, columns=list(columns)).astype(kinds)
 

@@ -17,6 +17,7 @@ from appekg.file import File
 from appekg.growing import Growing
 from appekg.header import Header
 from appekg.model import Beat, Heartbeats, Process
+from appekg.opening import open_file
 
 
 def read(
@@ -49,6 +50,7 @@ def read(
     found = Path(path)
     reading = _Reading(keep=_row_filter(threads, ids), ranks=None if ranks is None else frozenset(ranks))
     for file in _files(found):
+        reading.within = None if file == found else found
         reading.open(file, alone=file == found)
     reading.check(found)
     rows = reading.read_all(-np.inf if since_s is None else since_s, np.inf if until_s is None else until_s)
@@ -69,6 +71,7 @@ class _Reading:
     keep: Callable[[NDArray[np.void]], NDArray[np.bool_]]
     ranks: frozenset[int] | None
     headers: list[tuple[Header, int]] = field(default_factory=list)  # and where in the file the intervals begin
+    within: Path | None = None  # the run directory, if one is read
     processes: list[Process] = field(default_factory=list)
     beats: dict[int, Beat] = field(default_factory=dict)
     others: set[int] = field(default_factory=set)  # ranks that were not asked for
@@ -78,9 +81,7 @@ class _Reading:
     def open(self, path: Path, *, alone: bool) -> None:
         """Read the header of a file; one that cannot be used is left out, unless it was meant itself."""
         try:
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise AppekgError(f"{path}: not a file")
-            with path.open("rb") as raw:
+            with open_file(path, within=self.within) as raw:
                 header = Header(path, raw)
                 begin = raw.tell()
         except (AppekgError, OSError) as error:
@@ -123,7 +124,7 @@ class _Reading:
         """Read the intervals of a file."""
         file = File(header)
         try:
-            with header.path.open("rb") as raw:
+            with open_file(header.path, within=self.within) as raw:
                 raw.seek(begin)
                 self.processes.append(file.read(raw, collector))
         except OSError as error:  # it was there a moment ago
@@ -165,9 +166,10 @@ def _files(path: Path) -> list[Path]:
 def _is_empty(path: Path) -> bool:
     """Say whether a file holds nothing (yet)."""
     try:
-        return path.stat().st_size == 0
+        status = path.stat()
     except OSError:
         return False
+    return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def _row_filter(

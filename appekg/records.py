@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,6 +12,10 @@ from appekg.model import Beat
 
 VERSION = 1
 LARGEST = 2**63 - 1
+# Of the longest command line in the metadata.
+LONGEST = 2 << 20
+# NUL ends a name, and half a character is none.
+NO_NAME = re.compile("[\0\ud800-\udfff]")
 COUNTERS = ("threads", "dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows", "own_ns")
 
 
@@ -18,10 +23,25 @@ def parse(line: bytes) -> tuple[str, dict[str, Any] | None]:
     """Return the word after `#`, and the object after it; None where there is none."""
     word, _, text = line[1:].partition(b" ")
     try:
-        found = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
+        if len(text) > LONGEST:
+            raise ValueError("longer than any line that is written")
+        # Paths and arguments of programs may be in any encoding.
+        found = json.loads(text.decode("utf-8", "replace"), parse_constant=_no_constant)
+        found = _clean(found) if b"\\u" in text else found
     except (ValueError, RecursionError):
         found = None
     return word.decode("ascii", "replace"), found if isinstance(found, dict) else None
+
+
+def _clean(value: Any) -> Any:
+    """Return a value of JSON with strings that can be printed, and can be names."""
+    if isinstance(value, str):
+        return NO_NAME.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {_clean(key): _clean(each) for key, each in value.items()}
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -35,8 +55,8 @@ def whole(value: object, default: int | None = None) -> int | None:
 
 
 def text_of(value: object) -> str | None:
-    """Return a string that can be printed as UTF-8 (JSON can hold halves of surrogate pairs), else None."""
-    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else None
+    """Return a string, else None."""
+    return value if isinstance(value, str) else None
 
 
 def beat_of(found: dict[str, Any]) -> Beat | None:

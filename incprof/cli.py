@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from incprof.errors import GateError, IncprofError
+from incprof.printable import printable_output, say
 from incprof.verbs import build_parser
 
 INTERRUPTED = 128 + 2
@@ -25,13 +26,10 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror or error}", 1
+    if isinstance(error, MemoryError):
+        return "not enough memory for this input", 1
     what = f"{type(error).__name__}: {error}".replace("\n", " ")
     return f"internal error: {what}; run again with --debug for the traceback", 1
-
-
-def printable(message: str) -> str:
-    """Return a message that does nothing to a terminal: names in it come from files that others wrote."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in message)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -60,8 +58,13 @@ def discard_stdout() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
     escape_what_stdout_cannot_hold()
+    with printable_output():
+        return answer(list(sys.argv[1:] if argv is None else argv))
+
+
+def answer(words: Sequence[str]) -> int:
+    """Run the command line, say what went wrong if so, and return its exit code."""
     # Only up to `--`: what follows belongs to the recorded program.
     debug = "--debug" in words[: words.index("--") if "--" in words else len(words)]
     try:
@@ -77,5 +80,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         for line in error.lines if isinstance(error, GateError) else [message] * bool(message):
-            print(f"incprof: {printable(line)}", file=sys.stderr)
+            say(line)
         return status

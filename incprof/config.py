@@ -11,12 +11,15 @@ import argparse
 import math
 import os
 import re
-import stat
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import UsageError
+from incprof.inputs import read_input
+
+# Of a file that people write.
+MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +130,7 @@ def read_tables(path: Path) -> dict[str, dict[str, object]]:
         UsageError: it cannot be read, or is not what it should be.
     """
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe would be waited for
-            raise UsageError(f"{path}: cannot be read: not a file")
-        text = path.read_bytes()
+        text = read_input(path, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

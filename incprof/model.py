@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from incprof.printable import encodable
+
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
@@ -73,12 +75,16 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One recorded process of a run: a rank, or a child of one. `path` is its stream (or its gmon directory)."""
+    """One recorded process of a run: a rank, or a child of one.
+
+    path: its stream. series: it has left a gmon file for each interval instead, and `path` is their directory.
+    """
 
     rank: int
     pid: int | None
     path: str
     primary: bool = True
+    series: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +290,8 @@ class IntervalProfile:
                 "interval": row.astype(np.int64),
                 "start_s": self.start_s[row],
                 "end_s": self.end_s[row],
-                "function": [self.functions[c].name for c in col],
-                "module": [self.functions[c].module for c in col],
+                "function": [encodable(self.functions[c].name) for c in col],
+                "module": [encodable(self.functions[c].module) for c in col],
                 "self_s": _values_at(self.self_s, row, col),
                 "calls": _values_at(self.calls, row, col),
             }

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from incprof.errors import IncprofError, UsageError
+from incprof.inputs import open_input
 
 APPLICATION_ID = 0x454B4748  # "EKGH"
 VERSION = 1
@@ -196,10 +197,11 @@ def check_store(path: str) -> None:
         raise UsageError(f"--history {path}: there is no directory {file.parent}")
     if not file.exists():
         return
-    if not file.is_file():
-        raise UsageError(f"--history {path}: not a file")
-    with file.open("rb") as raw:
-        head = raw.read(HEADER)
+    try:
+        with open_input(file) as raw:
+            head = raw.read(HEADER)
+    except OSError as error:
+        raise UsageError(f"--history {path}: cannot be read: {error.strerror}") from error
     ours = head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION_ID
     if head and not ours:
         raise UsageError(f"--history {path}: not a history of heartbeats; give another file, it is not overwritten")

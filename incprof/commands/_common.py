@@ -11,6 +11,7 @@ from typing import Literal, cast
 
 from incprof.errors import PartialDataError, UsageError
 from incprof.model import IntervalProfile, Run
+from incprof.printable import say, unfiltered
 from incprof.readers import open_run, read_profile
 
 Libs = Literal["caller", "separate", "drop"]
@@ -75,7 +76,7 @@ class Report:
         percent = 100 * done // max(total, 1)
         if self.shown and percent != self.percent:
             self.percent = percent
-            print(f"\r{self.what} {percent:3d} %", end="", file=sys.stderr, flush=True)
+            print(f"\r{self.what} {percent:3d} %", end="", file=unfiltered(sys.stderr), flush=True)
 
 
 @contextmanager
@@ -86,13 +87,13 @@ def progress(what: str) -> Iterator[Report]:
         yield report
     finally:
         if report.percent >= 0:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print("\r\033[K", end="", file=unfiltered(sys.stderr), flush=True)
 
 
 def warn(lines: tuple[str, ...]) -> None:
     """Print warnings to stderr, a line each."""
     for line in lines:
-        print(f"incprof: {line}", file=sys.stderr)
+        say(line)
 
 
 def exit_status(profile: IntervalProfile) -> int:

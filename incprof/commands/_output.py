@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from incprof.atomic import replacing, temporary_prefix
 from incprof.errors import UsageError
+from incprof.printable import printable_lines, printable_stream, unfiltered
 
 
 def check_target(target: str, *, force: bool, binary: bool) -> None:
@@ -35,20 +35,26 @@ def check_target(target: str, *, force: bool, binary: bool) -> None:
 
 
 def write_text(target: str, write: Callable[[TextIO], None]) -> None:
-    """Let `write` produce the text that goes to `target`."""
+    """Let `write` produce the text that goes to `target`; what is not printable in it is escaped."""
     if target == "-":
         # As in a file, whatever the terminal's encoding is.
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")
-        write(sys.stdout)
+        stdout = unfiltered(sys.stdout)
+        if isinstance(stdout, io.TextIOWrapper):
+            stdout.reconfigure(encoding="utf-8")
+        write(printable_stream(stdout))
         return
     with _opened(target) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as text:
-        write(text)
+        write(printable_stream(text))
 
 
 def write_bytes(target: str, write: Callable[[BinaryIO], None]) -> None:
     """Let `write` produce the bytes that go to `target`."""
     if target == "-":
+        if sys.stdout.isatty():  # which gets no binary output: it is text in some encoding
+            whole = io.BytesIO()
+            write(whole)
+            sys.stdout.write(printable_lines(whole.getvalue().decode("utf-8", "surrogateescape")))
+            return
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
@@ -67,14 +73,9 @@ def _opened(target: str) -> Iterator[BinaryIO]:
         with _opened_beside(Path(target)) as raw:
             yield raw
     except OSError as error:
-        if error.filename is None or Path(error.filename).name.startswith(_prefix(target)):
+        if error.filename is None or Path(error.filename).name.startswith(temporary_prefix(Path(target))):
             raise OSError(error.errno, error.strerror, target) from None
         raise
-
-
-def _prefix(target: str) -> str:
-    """Return what the name of the temporary file begins with."""
-    return f".{Path(target).name[:200]}."
 
 
 @contextmanager
@@ -84,19 +85,5 @@ def _opened_beside(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as raw:
             yield raw
         return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(str(path)))
-    try:
-        with os.fdopen(handle, "wb") as raw:
-            os.fchmod(handle, 0o666 & ~_umask())
-            yield raw
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """Return the process's umask, which can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(path) as raw:
+        yield raw

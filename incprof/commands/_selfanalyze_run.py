@@ -13,7 +13,8 @@ from pathlib import Path
 
 from incprof.commands._selfanalyze import Analyst
 from incprof.errors import NoDataError
-from incprof.readers.loopfile import LoopReader, loop_files
+from incprof.printable import say
+from incprof.readers.loopfile import LoopReader, loop_readers
 from incprof.report.selfanalyze_words import progress_words
 
 EVERY_S = 1.0
@@ -34,14 +35,14 @@ def run_program(
     # A bare name is looked up in PATH alone, as execvp does.
     program = command[0] if "/" in command[0] else shutil.which(command[0])
     if program is None:
-        print(f"incprof: {command[0]}: command not found", file=sys.stderr)
+        say(f"{command[0]}: command not found")
         return NOT_FOUND
     sys.stdout.flush()
     stdout = sys.stderr if output_to_stderr else None
     try:
         process = subprocess.Popen(command, executable=program, env={**os.environ, **variables}, stdout=stdout)
     except OSError as error:
-        print(f"incprof: {command[0]}: cannot be run: {error.strerror}", file=sys.stderr)
+        say(f"{command[0]}: cannot be run: {error.strerror}")
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
     with passed_on_to(process):
         wait(process, Progress(directory, analyst) if live else None)
@@ -85,8 +86,8 @@ class Progress:
     def show(self) -> None:
         """One line for the process with the most parallel regions, when there is anything new."""
         runs = []
-        for path in loop_files(Path(self._directory)):
-            reader = self._readers.setdefault(path, LoopReader(path))
+        for new in loop_readers(Path(self._directory)):
+            reader = self._readers.setdefault(new.path, new)
             try:
                 reader.update()
                 runs.append(reader.run())
@@ -97,4 +98,4 @@ class Progress:
         run = max(runs, key=lambda run: (-run.rank, run.parallel_regions))
         answer = self._analyst.answer(run, self._directory, None, final=False)
         if answer.loops:
-            print(f"incprof: {run.end_s:.1f} s: {progress_words(answer.loops[0])}", file=sys.stderr, flush=True)
+            say(f"{run.end_s:.1f} s: {progress_words(answer.loops[0])}")

@@ -114,7 +114,7 @@ class Sources:
         if language_of(path, b"") is None:
             return None
         try:
-            mentioned = word.lower().encode() in read_source(self._tree.root / path).lower()
+            mentioned = word.lower().encode("utf-8", "replace") in read_source(self._tree.root / path).lower()
             return self._parse(path) if mentioned else None
         except NoDataError:
             return None

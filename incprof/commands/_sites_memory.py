@@ -6,17 +6,14 @@ function inlined into main has the loop. Names alone do not tell that.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from incprof.analysis.results import Phase, PhaseResult, Site
+from incprof.jsonstore import JsonStore
 
 if TYPE_CHECKING:
     from incprof.commands._sites_placed import PlacedSite
@@ -33,25 +30,18 @@ def remember(directory: str, profile: IntervalProfile, labels: IntArray, sites: 
         for s in sites
         if not s.refusal
     ]
-    text = json.dumps({"version": VERSION, "phases": _digest(profile, labels), "sites": kept})
-    with contextlib.suppress(OSError):
-        handle, temporary = tempfile.mkstemp(dir=directory, prefix=STORE, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.replace(temporary, Path(directory) / STORE)
-        except OSError:
-            os.unlink(temporary)
+    JsonStore(directory, STORE, VERSION).save({"phases": _digest(profile, labels), "sites": kept})
 
 
 def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str) -> PhaseResult:
     """The result with the sites that heartbeats were put in for; as it is if none were, for these very phases."""
-    try:
-        stored = json.loads((Path(directory) / STORE).read_bytes())
-        if stored["version"] != VERSION or stored["phases"] != _digest(profile, result.labels):
-            return result
-        entries = [_entry(item) for item in stored["sites"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    phases = _digest(profile, result.labels)
+
+    def understood(stored: dict[str, Any]) -> list[dict[str, Any]] | None:
+        return [_entry(item) for item in stored["sites"]] if stored["phases"] == phases else None
+
+    entries = JsonStore(directory, STORE, VERSION).load(understood)
+    if entries is None:
         return result
     index = {function.name: i for i, function in reversed(list(enumerate(profile.functions)))}
     known = [entry for entry in entries if entry["function"] in index]

@@ -18,6 +18,7 @@ from appekg.file import File
 from appekg.growing import Growing
 from appekg.header import Header
 from appekg.pieces import MARK
+from incprof.inputs import open_input
 from incprof.model import Metadata
 from incprof.report.top_parts import BeatLine
 
@@ -107,7 +108,7 @@ class BeatsWatch:
         identity, tail = (found.st_dev, found.st_ino), self._tails.get(path.name)
         if tail is not None and tail.identity == identity and tail.position == found.st_size:
             return
-        with path.open("rb") as raw:
+        with open_input(path, within=self.directory) as raw:
             if tail is None or tail.identity != identity or found.st_size < tail.position:
                 header = Header(path, raw)
                 if not header.missing or len(header.columns) > 3:
@@ -157,7 +158,7 @@ def found_beside(directory: str, metadata: Metadata) -> str | None:
 def _is_of(path: Path, recorded: dict[str, Any]) -> bool:
     """Say whether a heartbeat file is of the recorded process."""
     try:
-        with path.open("rb") as raw:
+        with open_input(path, within=path.parent) as raw:
             found = Header(path, raw).metadata
     except (AppekgError, OSError):
         return False

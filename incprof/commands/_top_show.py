@@ -17,6 +17,8 @@ from rich.text import Text
 from incprof.commands._terminal import text_width, wants_colour
 from incprof.commands._top_session import Session
 from incprof.commands._top_terminal import Waiting, waiting
+from incprof.printable import say
+from incprof.report.console import console_for
 from incprof.report.top_json import as_dict
 from incprof.report.top_text import frame, log_line
 
@@ -48,7 +50,7 @@ def plain(watch: Watch, args: argparse.Namespace) -> int:
     with waiting(keys=False) as clock:
         session.look()
         if session.view is None:
-            print(f"incprof: waiting for {args.directory}", file=sys.stderr)
+            say(f"waiting for {args.directory}")
         while True:
             session.warn()
             ended = watch.ended
@@ -65,7 +67,7 @@ def plain(watch: Watch, args: argparse.Namespace) -> int:
                 break
             clock.wait(session.pause_s)
             session.look()
-    print(f"incprof: {session.hint()}", file=sys.stderr)
+    say(session.hint())
     return 0
 
 
@@ -142,7 +144,4 @@ def _console(out: TextIO, width: int | None) -> Console:
     """Return what draws, with colours where they are wanted."""
     colour = wants_colour()
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    return Console(
-        _environ=environment, file=out, width=width, no_color=not colour, highlight=False, emoji=False, markup=False,
-        legacy_windows=False, color_system=("256" if colour else None),
-    )  # fmt: skip
+    return console_for(out, width=width, colour=colour, environ=environment)

@@ -13,7 +13,6 @@ docs/heartbeats.md explains the output.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import shutil
 import sys
@@ -49,8 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, sum up, write the files and print the rest."""
     refuse_mixture(args)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names are the program's: the terminal's encoding may not have them
-        sys.stdout.reconfigure(errors="backslashreplace")
     if args.other is not None:
         return run_compare(args, text_width())
     stdout_taken = check_files(args)

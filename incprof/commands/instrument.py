@@ -10,7 +10,6 @@ Sites are those of `incprof sites`, or the ones named with --site. docs/instrume
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from incprof.commands._common import add_run_arguments, exit_status, load, warn
 from incprof.commands._output import check_target, write_bytes
 from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.printable import say
 
 if TYPE_CHECKING:
     from incprof.analysis.rates import Rate
@@ -152,8 +152,3 @@ def write_patch(versions: Sequence[Version], target: str) -> None:
 def files(versions: Sequence[Version]) -> str:
     """How many files."""
     return "1 file" if len(versions) == 1 else f"{len(versions)} files"
-
-
-def say(line: str) -> None:
-    """Tell the user, beside the data on stdout."""
-    print(f"incprof: {line}", file=sys.stderr)

@@ -14,7 +14,6 @@ docs/periods.md explains input and output.
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from typing import TYPE_CHECKING
 
@@ -49,8 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, analyse, write the files and print the rest."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
     options = options_of(args)
     check_targets(args)
     if args.follow:

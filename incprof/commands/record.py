@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 
 from incprof import config, launch
 from incprof.elf.preflight import warning_for
 from incprof.errors import UsageError
+from incprof.printable import say
 
 NAME = "record"
 
@@ -38,11 +38,11 @@ def run(args: argparse.Namespace) -> int:
     # A bare name is looked up in PATH alone: execve would also take a file of that name from here.
     program = command[0] if "/" in command[0] else shutil.which(command[0])
     if program is None:
-        print(f"incprof: {command[0]}: command not found", file=sys.stderr)
+        say(f"{command[0]}: command not found")
         return NOT_FOUND
     warning = warning_for(program, command[1:])
     if warning:
-        print(f"incprof: {warning}", file=sys.stderr)
+        say(warning)
     return become(program, command, environment)
 
 
@@ -53,8 +53,8 @@ def become(program: str, command: list[str], environment: dict[str, str]) -> int
         os.execve(program, command, environment)
     except FileNotFoundError:
         missing = "its interpreter was not found" if os.path.exists(program) else "command not found"
-        print(f"incprof: {command[0]}: {missing}", file=sys.stderr)
+        say(f"{command[0]}: {missing}")
         return NOT_FOUND
     except OSError as error:
-        print(f"incprof: {command[0]}: cannot be run: {error.strerror}", file=sys.stderr)
+        say(f"{command[0]}: cannot be run: {error.strerror}")
         return NOT_EXECUTABLE

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TextIO
 
 from incprof.commands._common import add_run_arguments, exit_status, load, warn
 from incprof.commands._output import check_target, write_text
 from incprof.commands._phases import add_phase_arguments, check_phase_arguments
 from incprof.errors import PartialDataError, UsageError
+from incprof.printable import say
 
 NAME = "report"
 LARGE = 5_000_000
@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
 
     write_text(target, write)
     if target != "-":
-        size = len(text.encode())
-        print(f"incprof: {target}, {size / 1e6:.2g} MB", file=sys.stderr)
+        size = os.path.getsize(target)
+        say(f"{target}, {size / 1e6:.2g} MB")
         if size > LARGE:
-            print("incprof: browsers may take long to open it: leave out --full", file=sys.stderr)
+            say("browsers may take long to open it: leave out --full")
     return PartialDataError.exit_code if torn or unread else exit_status(profile)
 
 

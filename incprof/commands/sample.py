@@ -13,11 +13,11 @@ import argparse
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 
 from incprof import launch
 from incprof.errors import IncprofError, UsageError
+from incprof.printable import say
 
 NAME = "sample"
 NOT_FOUND = 127
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"sample: {'two things' if command else 'nothing'} to sample: {USAGE}")
     program = (command[0] if "/" in command[0] else shutil.which(command[0])) if command else ""
     if program is None:
-        print(f"incprof: {command[0]}: command not found", file=sys.stderr)
+        say(f"{command[0]}: command not found")
         return NOT_FOUND
     words += ["--interval", f"{args.interval:.9f}", "--output", target(args.output, args, command)]
     if args.duration is not None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from incprof import launch
 from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
 from incprof.loopmodel import LoopRun
+from incprof.printable import say
 
 NAME = "selfanalyze"
 MOST_THREADS = 4096
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         runs = read_loops(directory)
     except NoDataError as error:
-        print(f"incprof: {error}", file=sys.stderr)
+        say(str(error))
         with contextlib.suppress(OSError):
             os.rmdir(directory)
         return status
@@ -129,9 +130,9 @@ def write(args: argparse.Namespace, analyst: object, runs: list[LoopRun], direct
     else:
         write_text(answer, sys.stdout if status is None else sys.stderr)
     if len(runs) > 1:
-        print(f"incprof: {len(runs) - 1} more processes in {directory}", file=sys.stderr)
+        say(f"{len(runs) - 1} more processes in {directory}")
     for note in answer.notes:
-        print(f"incprof: {note}", file=sys.stderr)
+        say(note)
 
 
 def new_directory(given: str | None, program: str) -> str:

@@ -22,7 +22,6 @@ from incprof.elf.file import (
 )
 
 HOOKS = frozenset({"mcount", "_mcount", "__fentry__"})
-SHF_EXECINSTR = 4
 
 # Code that the compiler never instruments: start-up files, libc's static remainder, thunks, split-off cold halves.
 NOT_COMPILED_WITH_PG = re.compile(
@@ -52,7 +51,7 @@ def find_callers(elf: ElfFile) -> Callers | None:
     if not elf.readable or elf.machine != EM_X86_64:
         return None
     slots = hook_slots(elf)
-    code = [s for s in elf.sections if s.flags & SHF_EXECINSTR and s.type != SHT_NOBITS]
+    code = [s for s in elf.sections if s.executable and s.type != SHT_NOBITS]
     direct = dict(defined_hooks(elf))
     for section in code:
         direct.update(plt_stubs(elf, section, slots))

@@ -10,6 +10,7 @@ from functools import cached_property
 from types import TracebackType
 
 from incprof.errors import NoDataError
+from incprof.inputs import AnyPath, open_input
 
 MAGIC = b"\x7fELF"
 ET_EXEC, ET_DYN = 2, 3
@@ -18,9 +19,16 @@ PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 SHT_SYMTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 4, 7, 8, 11
 DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_RPATH, DT_RUNPATH = 1, 5, 10, 15, 29
 STT_FUNC, STT_IFUNC = 2, 10
+SHF_EXECINSTR = 4
+NT_GNU_BUILD_ID = 3
 
 # The longest piece that is read at once; no honest section of a program is larger.
 LARGEST = 1 << 32
+# Names lie in one table and may be parts of each other, but not of all others.
+LONGEST_SECTION_NAME = 256
+MOST_OF_NAMES = 8
+MOST_NOTES = 4096
+NOTE_HEAD = struct.Struct("<III")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,11 @@ class Section:
     link: int
     entry_size: int
 
+    @property
+    def executable(self) -> bool:
+        """Whether it holds code."""
+        return bool(self.flags & SHF_EXECINSTR)
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -62,24 +75,30 @@ class Symbol:
 def is_elf(path: str) -> bool:
     """Whether the file starts as an ELF file does. False for anything that cannot be read."""
     try:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             return stream.read(4) == MAGIC
     except OSError:
         return False
 
 
-def text_at(strings: bytes, offset: int) -> str:
-    """The zero-terminated string at `offset` of a string table; empty if it lies outside."""
-    end = strings.find(b"\0", offset)
-    return strings[offset : end if end >= 0 else len(strings)].decode("utf-8", "replace")
+def text_at(strings: bytes, offset: int, most: int | None = None) -> str:
+    """The zero-terminated string at `offset` of a string table, or so much of it; empty if it lies outside."""
+    last = len(strings) if most is None else min(offset + most, len(strings))
+    end = strings.find(b"\0", offset, last)
+    return strings[offset : end if end >= 0 else last].decode("utf-8", "replace")
 
 
 class ElfFile:
-    """An open ELF file. `bits` and `little` are known for every one, the rest only if `readable`."""
+    """An open ELF file. `bits` and `little` are known for every one, the rest only if `readable`.
 
-    def __init__(self, path: str) -> None:
+    within: the directory of a run that the file is a part of.
+
+    Raises: OSError, NoDataError.
+    """
+
+    def __init__(self, path: str, *, within: AnyPath | None = None) -> None:
         self.path = path
-        self._stream = open(path, "rb")  # noqa: SIM115, closed by __exit__
+        self._stream = open_input(path, within=within)
         try:
             self._size = os.fstat(self._stream.fileno()).st_size
             self._read_header()
@@ -140,7 +159,8 @@ class ElfFile:
         if names_index >= len(rows):
             raise self.damaged("no section names")
         names = self.read(rows[names_index][4], rows[names_index][5])
-        return [Section(text_at(names, r[0]), r[1], r[2], r[3], r[4], r[5], r[6], r[9]) for r in rows]
+        titles = [text_at(names, r[0], LONGEST_SECTION_NAME) for r in rows]
+        return [Section(t, r[1], r[2], r[3], r[4], r[5], r[6], r[9]) for t, r in zip(titles, rows, strict=True)]
 
     def section(self, name: str) -> Section | None:
         """The first section of that name that has contents."""
@@ -159,7 +179,31 @@ class ElfFile:
             raise self.damaged("a symbol table without names")
         names = self.contents(self.sections[table.link])
         rows = self._table(table.offset, table.size // 24, table.entry_size, "<IBBHQQ", "symbols")
-        return [Symbol(text_at(names, r[0]), r[1] & 15, r[3], r[4], r[5]) for r in rows]
+        left = MOST_OF_NAMES * (len(names) + table.size)
+        symbols = []
+        for row in rows:
+            symbols.append(Symbol(text_at(names, row[0], left), row[1] & 15, row[3], row[4], row[5]))
+            left -= len(symbols[-1].name)
+            if left <= 0:
+                raise self.damaged("names of symbols lie in each other")
+        return symbols
+
+    @cached_property
+    def build_id(self) -> str | None:
+        """The build-id as hex digits, from the first note that carries one."""
+        for section in self.sections:
+            if section.type != SHT_NOTE:
+                continue
+            notes = self.read(section.offset, min(section.size, MOST_NOTES))
+            position = 0
+            while position + NOTE_HEAD.size <= len(notes):
+                name_size, size, kind = NOTE_HEAD.unpack_from(notes, position)
+                name_at = position + NOTE_HEAD.size
+                at = name_at + (name_size + 3) // 4 * 4
+                if kind == NT_GNU_BUILD_ID and notes[name_at : name_at + name_size] == b"GNU\0":
+                    return notes[at : at + size].hex() or None
+                position = at + (size + 3) // 4 * 4
+        return None
 
     @cached_property
     def dynamic(self) -> list[tuple[int, int]]:

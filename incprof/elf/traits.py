@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import platform
-import struct
 from dataclasses import dataclass
 
 from incprof.elf.callers import Callers, find_callers
-from incprof.elf.file import EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC, PT_INTERP, SHT_NOTE, SHT_SYMTAB, ElfFile
+from incprof.elf.file import EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC, PT_INTERP, SHT_SYMTAB, ElfFile
 from incprof.elf.libraries import needed_libraries
 from incprof.elf.preflight import MACHINES, calls_mcount, calls_monstartup
 
 MACHINE_NAMES = {3: "x86", 8: "mips", 21: "ppc64", 22: "s390", 40: "arm", 243: "riscv"}
 MACHINE_NAMES |= {EM_X86_64: "x86-64", EM_AARCH64: "aarch64"}
 DT_FLAGS_1, DF_1_PIE = 0x6FFFFFFB, 0x08000000
-NT_GNU_BUILD_ID = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def read_traits(path: str) -> Traits:
             unwind=elf.section(".eh_frame") is not None,
             symbols=sum(1 for symbol in elf.symbols(SHT_SYMTAB) if symbol.section and symbol.size),
             lines=any(elf.section(name) for name in (".debug_line", ".zdebug_line")),
-            build_id=build_id(elf),
+            build_id=elf.build_id,
             compilers=compilers(elf),
             profiled_libraries=tuple(profiled),
             missing_libraries=tuple(missing),
@@ -88,19 +86,6 @@ def kind_of(elf: ElfFile) -> str:
 def defines(elf: ElfFile, name: str) -> bool:
     """Whether the file has a symbol of that name of its own, as a static program has all of libc's."""
     return any(symbol.name == name and symbol.section for symbol in elf.symbols(SHT_SYMTAB))
-
-
-def build_id(elf: ElfFile) -> str | None:
-    """The build-id in hex."""
-    for section in elf.sections:
-        if section.type != SHT_NOTE or section.size < 16:
-            continue
-        data = elf.contents(section)
-        name_size, size, kind = struct.unpack_from("<III", data)
-        if kind == NT_GNU_BUILD_ID and data[12:16] == b"GNU\0":
-            start = 12 + (name_size + 3) // 4 * 4
-            return data[start : start + size].hex() or None
-    return None
 
 
 def compilers(elf: ElfFile) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import resource
@@ -12,11 +13,14 @@ from contextlib import contextmanager, nullcontext, suppress
 from subprocess import DEVNULL, PIPE
 from typing import NamedTuple
 
+from incprof.inputs import open_input
 from incprof.readers.linetables import Place, from_line_tables
 
 # Damaged debug information may lead a tool anywhere; no honest one takes as much time or memory.
 TIMEOUT_S = 120
 MEMORY = 16 << 30
+# Of a program, with debug information.
+LARGEST = 4 << 30
 _LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=linkage", "--no-demangle", "-a", "-i", "-e")
 _BINUTILS = ("addr2line", "-a", "-f", "-i", "-e")
 # Section types, as an ELF header has them: .symtab and .dynsym, and anything.
@@ -121,7 +125,9 @@ def _without_symbols(binary: str) -> Iterator[str]:
 
     With them, binutils has the name of the function on record for inlined code of C++ and Fortran.
     """
-    with open(binary, "rb") as source, os.fdopen(os.memfd_create("debug"), "r+b") as copy:
+    with open_input(binary) as source, os.fdopen(os.memfd_create("debug"), "r+b") as copy:
+        if os.fstat(source.fileno()).st_size > LARGEST:
+            raise OSError(errno.EFBIG, "too large to be copied", binary)
         shutil.copyfileobj(source, copy, 1 << 20)
         copy.seek(0)
         head = copy.read(64)

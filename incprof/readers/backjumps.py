@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from incprof.elf.file import SHT_NOBITS
 from incprof.errors import NoDataError
 from incprof.readers.elf import ElfFile
 
@@ -117,7 +118,7 @@ def _gathered(elf: ElfFile, functions: Sequence[Range]) -> tuple[bytes, list[tup
     held: dict[int, bytes] = {}
     for address, size in functions:
         section = next((s for s in elf.sections if s.executable and s.address <= address < s.address + s.size), None)
-        if section is None or section.type == "SHT_NOBITS" or not 0 < size <= MOST_BYTES - len(code):
+        if section is None or section.type == SHT_NOBITS or not 0 < size <= MOST_BYTES - len(code):
             continue
         if section.address not in held:
             try:

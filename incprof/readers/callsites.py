@@ -45,7 +45,7 @@ def read_call_sites(run: Run, process: Process, labels: IntArray, *, exe: str | 
     Raises: NoDataError when the stream cannot be read any more.
     """
     phases = int(labels.max(initial=-1)) + 1
-    if Path(process.path).is_dir():
+    if process.series:
         return _described([], phases, run, exe, None)
     with Source(process.path) as source:
         found = collect(source)

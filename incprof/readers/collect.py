@@ -13,7 +13,7 @@ from incprof.errors import NoDataError
 from incprof.model import Metadata, Module
 from incprof.readers import images
 from incprof.readers.images import Damage, Image
-from incprof.readers.metadata import parse_metadata, parse_modules
+from incprof.readers.metadata import MOST_BYTES, parse_metadata, parse_modules
 from incprof.readers.source import ByteArray, Source
 
 COUNTERS = 14
@@ -129,7 +129,7 @@ def first_metadata(source: Source) -> Metadata:
         raise NoDataError(f"{where}: a classic gmon.out, no stream: name it gmon.out and give --exe")
     for image in images.walk(source, Damage()):
         if image.kind == images.METADATA:
-            return parse_metadata(source.bytes_at(image.offset, image.length), where)
+            return parse_metadata(source.bytes_at(image.offset, min(image.length, MOST_BYTES)), where)
     if source.find(images.MAGIC, 0, source.size) < 0:
         raise NoDataError(f"{where}: not an incprof stream: give a directory that incprof record wrote")
     raise NoDataError(f"{where}: the stream has no metadata, its start is damaged: record the program again")
@@ -150,7 +150,8 @@ def _take_object(found: Collected, image: Image) -> None:
         found.ended = True
     elif image.kind == images.MODULES:
         try:
-            modules = parse_modules(found.source.bytes_at(image.offset, image.length), found.source.path)
+            text = found.source.bytes_at(image.offset, min(image.length, MOST_BYTES))
+            modules = parse_modules(text, found.source.path)
         except NoDataError:
             found.bad_images += 1
             return

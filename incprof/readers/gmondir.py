@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -80,7 +81,7 @@ class _Series:
     def add(self, file: Snapshot) -> None:
         """Take the interval that ends with `file`; a file that cannot be read is dropped with a warning."""
         try:
-            records = read_gmon(file.path)
+            records = read_gmon(file.path, within=os.path.dirname(file.path))
         except NoDataError as error:
             self.warnings.append(str(error))
             self._dropped += 1

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.errors import NoDataError
+from incprof.inputs import AnyPath, read_input
 from incprof.model import Function, Module
 from incprof.readers.credit import filled_bins, share_out
 from incprof.readers.functionspace import FunctionSpace
@@ -16,6 +17,8 @@ from incprof.readers.images import HEADER, MAGIC
 from incprof.readers.modulesymbols import SymbolLoader
 
 DEFAULT_RATE_HZ = 100.0
+# Of a program with gigabytes of code.
+MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,13 @@ class FlatProfile:
     calls: npt.NDArray[np.int64]
 
 
-def read_gmon(path: str) -> Records:
-    """Read a gmon.out file.
+def read_gmon(path: str, *, within: AnyPath | None = None) -> Records:
+    """Read a gmon.out file. within: the directory of a run that it is a part of.
 
     Raises: NoDataError when it cannot be read, is no gmon.out of this byte order and word size, or is damaged.
     """
     try:
-        data = np.fromfile(path, dtype=np.uint8)
+        data = np.frombuffer(read_input(path, MOST_BYTES, within=within), dtype=np.uint8)
     except OSError as error:
         raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
     if not len(data):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from incprof.elf.file import SHT_NOBITS
 from incprof.errors import NoDataError
+from incprof.jsonstore import JsonStore
 from incprof.model import IntervalProfile, Module, Run
 from incprof.readers.backjumps import Jump, Range, back_jumps
 from incprof.readers.elf import ElfFile
-from incprof.readers.lines import keep
 from incprof.readers.symbolcache import cached_symbols
 from incprof.readers.symbolsource import binaries, module_key
 from incprof.readers.symboltable import NOWHERE
@@ -30,15 +31,15 @@ def jumps_of(
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
         return [[] for _ in functions]
-    store = Path(run.directory) / "symbols" / f"{module_key(described)}.jumps.json"
-    known = _load(store)
+    store = JsonStore(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
+    known = store.load(_jumps) or {}
     missing = [address for address in dict.fromkeys(functions) if address not in known]
     elf = _binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None
     if elf is not None:
         found = back_jumps(elf, _ranges(elf, missing))
         if found:
             known.update({address: jumps for (address, _), jumps in found.items()})
-            keep(store, json.dumps({"version": VERSION, "jumps": {f"{a:#x}": known[a] for a in sorted(known)}}))
+            store.save({"jumps": {f"{a:#x}": known[a] for a in sorted(known)}})
     return [known.get(address, []) for address in functions]
 
 
@@ -57,20 +58,14 @@ def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:
 def _binary_with_code(module: Module, directory: str, exe: str | None) -> ElfFile | None:
     """The first file of this module that holds its machine code."""
     for elf in binaries(module, directory, exe):
-        if any(section.executable and section.type != "SHT_NOBITS" for section in elf.sections):
+        if any(section.executable and section.type != SHT_NOBITS for section in elf.sections):
             return elf
     return None
 
 
-def _load(path: Path) -> dict[int, list[Jump]]:
-    """Jumps looked up before; nothing when the file is missing or damaged."""
-    try:
-        stored = json.loads(path.read_bytes())
-        if stored["version"] != VERSION:
-            return {}
-        return {
-            int(address, 16): [(int(source), int(target)) for source, target in jumps]
-            for address, jumps in stored["jumps"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+def _jumps(stored: dict[str, Any]) -> dict[int, list[Jump]]:
+    """Jumps looked up before."""
+    return {
+        int(address, 16): [(int(source), int(target)) for source, target in jumps]
+        for address, jumps in stored["jumps"].items()
+    }

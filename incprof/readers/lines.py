@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from incprof.jsonstore import JsonStore
 from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
 from incprof.readers.addr2line import Chain, Frame, chains, outermost
 from incprof.readers.linetables import Place
@@ -49,8 +47,8 @@ def chains_of(
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not addresses:
         return [()] * len(addresses)
-    store = Path(run.directory) / "symbols" / f"{module_key(described)}.json"
-    known = _load(store)
+    store = JsonStore(run.directory, f"symbols/{module_key(described)}.json", VERSION)
+    known = store.load(_chains) or {}
     missing = sorted({address for address in addresses if address not in known})
     binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
     if binary is not None:
@@ -58,7 +56,7 @@ def chains_of(
         # Where nothing at all was found, it may have been for want of a tool.
         if any(found.values()):
             known.update(found)
-            _save(store, known)
+            store.save({"chains": {f"{a:#x}": known[a] for a in sorted(known)}})
     return [known.get(address, ()) for address in addresses]
 
 
@@ -117,33 +115,9 @@ def _binary_with_lines(module: Module, directory: str, exe: str | None) -> str |
     return None
 
 
-def _load(path: Path) -> dict[int, Chain]:
-    """Chains looked up before; nothing when the file is missing or damaged."""
-    try:
-        stored = json.loads(path.read_bytes())
-        if stored["version"] != VERSION:
-            return {}
-        return {
-            int(address, 16): tuple(Frame(str(function), str(file), int(line)) for function, file, line in chain)
-            for address, chain in stored["chains"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
-
-
-def _save(path: Path, known: dict[int, Chain]) -> None:
-    """Keep chains for the next reader."""
-    keep(path, json.dumps({"version": VERSION, "chains": {f"{a:#x}": known[a] for a in sorted(known)}}))
-
-
-def keep(path: Path, text: str) -> None:
-    """Write a file of answers at once; a directory that cannot be written to is left alone."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
+def _chains(stored: dict[str, Any]) -> dict[int, Chain]:
+    """Chains looked up before."""
+    return {
+        int(address, 16): tuple(Frame(str(function), str(file), int(line)) for function, file, line in chain)
+        for address, chain in stored["chains"].items()
+    }

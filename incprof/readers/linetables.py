@@ -9,6 +9,8 @@ from typing import Any
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 
+from incprof.inputs import open_input
+
 Place = tuple[str, int]
 
 
@@ -16,7 +18,7 @@ def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None
     """File and line of each link-time address, one compile unit at a time; None where the binary does not say."""
     nothing: list[Place | None] = [None] * len(addresses)
     try:
-        with open(binary, "rb") as stream:
+        with open_input(binary) as stream:
             elf = ELFFile(stream)
             if not elf.has_dwarf_info():
                 return nothing

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from incprof.errors import NoDataError
+from incprof.inputs import open_input
+from incprof.jsontext import parse_json
 from incprof.loopmodel import Loop, LoopRun, RegionCode, Times
 
 SUFFIX = ".sa"
@@ -18,10 +19,14 @@ NS = 1e-9
 
 
 class LoopReader:
-    """Follows a file that may still be growing. `update` reads what is new; `run` is what is known so far."""
+    """Follows a file that may still be growing. `update` reads what is new; `run` is what is known so far.
 
-    def __init__(self, path: Path):
+    within: the directory of the run, None for a file that was named by itself.
+    """
+
+    def __init__(self, path: Path, within: Path | None = None):
         self.path = path
+        self._within = within
         self._offset = 0
         self._tail = b""
         self._start: dict[str, Any] = {}
@@ -36,7 +41,7 @@ class LoopReader:
         Raises: OSError.
         """
         fresh = False
-        with self.path.open("rb") as file:
+        with open_input(self.path, within=self._within) as file:
             file.seek(self._offset)
             while block := file.read(LONGEST_LINE):
                 fresh = True
@@ -78,8 +83,8 @@ class LoopReader:
 
     def _take(self, line: bytes) -> None:
         try:
-            record = json.loads(line) if len(line) <= LONGEST_LINE else None
-        except (ValueError, RecursionError):
+            record = parse_json(line) if len(line) <= LONGEST_LINE else None
+        except ValueError:
             record = None
         if not isinstance(record, dict) or not self._keep(record):
             self._damaged += 1
@@ -155,9 +160,11 @@ def _state(loop: Loop, record: dict[str, Any]) -> Loop:
     )
 
 
-def loop_files(where: Path) -> list[Path]:
-    """The files of a run: of its directory, or the one file that was given."""
-    return sorted(where.glob(f"*{SUFFIX}")) if where.is_dir() else [where]
+def loop_readers(where: Path) -> list[LoopReader]:
+    """Readers of the files of a run: of its directory, or of the one file that was given."""
+    if not where.is_dir():
+        return [LoopReader(where)]
+    return [LoopReader(path, where) for path in sorted(where.glob(f"*{SUFFIX}"))]
 
 
 def read_loops(where: str) -> list[LoopRun]:
@@ -165,12 +172,11 @@ def read_loops(where: str) -> list[LoopRun]:
 
     Raises: NoDataError when there is none; OSError.
     """
-    files = loop_files(Path(where))
-    if not files:
+    readers = loop_readers(Path(where))
+    if not readers:
         raise NoDataError(f"{where}: no parallel region was recorded here (no *{SUFFIX} file)")
     runs = []
-    for path in files:
-        reader = LoopReader(path)
+    for reader in readers:
         reader.update()
         runs.append(reader.run())
     return sorted(runs, key=lambda run: (run.rank, -run.parallel_regions, run.path))

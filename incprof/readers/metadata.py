@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from incprof.errors import IncprofError, NoDataError
+from incprof.jsontext import parse_json
 from incprof.model import Metadata, Module
 
 DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
 MAX_MODULES = 65534
+# With a line of JSON for each of so many modules.
+MOST_BYTES = 64 << 20
 # Of the formats: a later one may mean something else by the same bytes.
 VERSION = 1
 
@@ -53,8 +55,8 @@ def parse_modules(text: bytes, where: str) -> tuple[Module, ...]:
 
 def _load(text: bytes, where: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise NoDataError(f"{where}: the metadata is damaged: record the program again") from error
 
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.inputs import read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.collect import first_metadata
 from incprof.readers.gmondir import Snapshot, read_gmon_files
 from incprof.readers.inlined import with_inlined
-from incprof.readers.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, parse_metadata
+from incprof.readers.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
 from incprof.readers.source import Source
 from incprof.readers.stream import read_stream
 from incprof.readers.streamrecords import Libs
@@ -69,7 +70,7 @@ def read_profile(
     if libs not in ("caller", "separate", "drop"):
         raise UsageError(f"libs is {libs!r}: use caller, separate or drop")
     chosen = process if isinstance(process, Process) else choose_process(run, rank, process)
-    if not Path(chosen.path).is_dir():
+    if not chosen.series:
         if progress:
             progress(0, 1)
         profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
@@ -118,7 +119,7 @@ def _series(root: Path, names: list[str]) -> list[Process]:
     for name in names:
         if (match := SERIES.fullmatch(name)) or CLASSIC.fullmatch(name):
             rank, pid = (int(match[2]), match[3] and int(match[3])) if match else (0, None)
-            found.setdefault((rank, pid or None), Process(rank, pid or None, str(root), primary=not pid))
+            found.setdefault((rank, pid or None), Process(rank, pid or None, str(root), primary=not pid, series=True))
     return _with_primaries(list(found.values()))
 
 
@@ -154,8 +155,12 @@ def _series_metadata(process: Process, exe: str | None) -> Metadata:
     """The metadata beside a series; without any, a program given by hand and glibc's usual rate."""
     names = [f"gmon-meta.{process.rank}.{process.pid}.json", f"gmon-meta.{process.rank}.json"]
     for path in (Path(process.path) / name for name in names):
-        if path.is_file():
-            return parse_metadata(path.read_bytes(), str(path))
+        try:
+            return parse_metadata(read_input(path, MOST_BYTES, within=process.path), str(path))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
     if exe is None:
         raise UsageError(f"{process.path} holds gmon files that do not name their program: give it with --exe")
     return Metadata(Path(exe).name, exe, process.rank, None, DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ)
@@ -166,7 +171,7 @@ def _app_name(processes: list[Process], exe: str | None) -> str:
     problem: IncprofError | None = None
     for process in processes:
         try:
-            if Path(process.path).is_dir():
+            if process.series:
                 return _series_metadata(process, exe).app
             with Source(process.path) as source:
                 return first_metadata(source).app

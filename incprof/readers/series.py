@@ -13,8 +13,9 @@ from typing import TextIO
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.inputs import open_series
 from incprof.model import FloatArray
-from incprof.readers.series_form import printable
+from incprof.printable import printable
 
 # Eight bytes each, and the analysis needs a few times that.
 MOST_SAMPLES = 20_000_000
@@ -74,7 +75,7 @@ def read_series(path: str, wanted: Wanted, stdin: TextIO | None = None) -> Serie
         return read_npy(path, wanted)
     if Path(path).suffix in (".parquet", ".pq"):
         return read_parquet(path, wanted)
-    with open(path, encoding="utf-8-sig", errors="replace", newline=None) as text:
+    with io.TextIOWrapper(io.BufferedReader(open_series(path)), encoding="utf-8-sig", errors="replace") as text:
         return read_text(text, path, wanted)
 
 
@@ -147,7 +148,7 @@ def series_from(
     name = shown(name)
     values = np.ascontiguousarray(columns[0], dtype=np.float64)
     if len(columns) == 2:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):  # what is not finite is told below
             values = values / columns[1]
     if len(values) > wanted.most:
         raise UsageError(
@@ -173,6 +174,9 @@ def _spacing(time: FloatArray, where: str, wanted: Wanted) -> tuple[float | None
     if not np.isfinite(time).all():
         row = int(np.argmin(np.isfinite(time))) + 1
         raise NoDataError(f"{where}: the time of sample {wanted.first + row} is {time[row - 1]:g}")
+    if (large := np.abs(time) > LARGEST).any():
+        row = int(np.argmax(large))
+        raise NoDataError(f"{where}: the time of sample {wanted.first + row + 1} is {time[row]:g}: too large a number")
     steps = np.diff(time)
     if not len(steps):
         return None, ()

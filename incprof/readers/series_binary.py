@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.inputs import open_input
 from incprof.model import FloatArray
 from incprof.readers.series import Series, Wanted, cannot_read, columns_of, series_from, shown
 
@@ -25,7 +26,8 @@ def read_npy(path: str, wanted: Wanted) -> Series:
     Raises: as read_series.
     """
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        with open_input(path) as file:  # which numpy cannot map, but by a name
+            array = np.load(f"/proc/self/fd/{file.fileno()}", mmap_mode="r", allow_pickle=False)
     except HOSTILE as error:
         raise cannot_read(path, "an array of numbers", error) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
@@ -37,8 +39,9 @@ def read_npy(path: str, wanted: Wanted) -> Series:
     chosen, time = columns_of(names, wanted, path)
     _refuse_too_many(len(table), path, wanted)
     part = slice(wanted.first, wanted.last)
-    columns = [np.asarray(table[part, at], dtype=np.float64) for at in chosen]
-    time_s = None if time is None else np.asarray(table[part, time], dtype=np.float64)
+    with np.errstate(all="ignore"):  # numbers may be larger than float64 has them: they are not finite then
+        columns = [np.asarray(table[part, at], dtype=np.float64) for at in chosen]
+        time_s = None if time is None else np.asarray(table[part, time], dtype=np.float64)
     return series_from(columns, time_s, wanted.column or "values", path, wanted)
 
 
@@ -53,7 +56,7 @@ def read_parquet(path: str, wanted: Wanted) -> Series:
     except ModuleNotFoundError:
         raise IncprofError(f"{path} needs pyarrow: pip install 'incprof[parquet]'") from None
     try:
-        with parquet.ParquetFile(path) as file:
+        with open_input(path) as raw, parquet.ParquetFile(raw) as file:
             numeric = [field.name for field in file.schema_arrow if _is_number(field.type)]
             if not numeric:
                 raise NoDataError(f"{path}: no column of numbers")

@@ -6,6 +6,8 @@ import csv
 import math
 from dataclasses import dataclass
 
+from incprof.printable import printable
+
 # Where a comma and one of these are in a line, the comma is no separator.
 SEPARATORS = ("\t", ";", ",")
 # A line this long is no row of a table.
@@ -54,8 +56,3 @@ def number(text: str) -> float | None:
         return None if "_" in text else float(text) if text else math.nan
     except ValueError:
         return None
-
-
-def printable(text: str) -> str:
-    """Return a text that a terminal takes for nothing else than text."""
-    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 
 from incprof.errors import NoDataError
+from incprof.inputs import open_series
 from incprof.readers.series_form import LONGEST_LINE
 
 PIECE = 1 << 16
@@ -25,7 +26,7 @@ def opened(path: str) -> io.FileIO:
         NoDataError: it cannot be opened, or is a directory.
     """
     try:
-        return io.FileIO(path)
+        return open_series(path)
     except OSError as error:
         raise NoDataError(f"{path}: {error.strerror or error}: --follow takes a file or a pipe of text") from None
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.errors import NoDataError
+from incprof.inputs import next_data, open_input
 
 ByteArray = npt.NDArray[np.uint8]
 
@@ -19,7 +20,7 @@ WINDOW = 4 << 20
 
 
 class Source:
-    """An open file of `size` bytes; what is appended later is not seen. Use it as a context manager.
+    """An open file of a run, of `size` bytes; what is appended later is not seen. Use it as a context manager.
 
     Raises: NoDataError when the file cannot be opened or read, or becomes shorter meanwhile.
     """
@@ -28,9 +29,10 @@ class Source:
         self.path = path
         self._window, self._start = b"", 0
         try:
-            self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._file = open_input(path, within=os.path.dirname(path) or ".")
         except OSError as error:
             raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
+        self._fd = self._file.fileno()
         self.size = os.fstat(self._fd).st_size
 
     def __enter__(self) -> Source:
@@ -39,7 +41,7 @@ class Source:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._fd)
+        self._file.close()
 
     def bytes_at(self, offset: int, length: int) -> bytes:
         """At most `length` bytes at `offset`: fewer at the end of the file."""
@@ -59,10 +61,10 @@ class Source:
         return self._read(offset, max(min(length, self.size - offset), 0))
 
     def find(self, pattern: bytes, start: int, end: int) -> int:
-        """Offset of the first `pattern` that lies in [start, end), or -1."""
+        """Offset of the first `pattern` that lies in [start, end), or -1. It does not begin with NUL."""
         overlap = len(pattern) - 1
         end = min(end, self.size)
-        while start + overlap < end:
+        while (start := next_data(self._fd, start)) + overlap < end:
             at = self._at(start, len(pattern))[0]
             stop = min(end - self._start, len(self._window))
             found = self._window.find(pattern, at, stop)

@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 
+from incprof.atomic import replacing
+from incprof.inputs import open_input
 from incprof.readers.elf import ElfFile
+from incprof.readers.series_binary import HOSTILE
 from incprof.readers.symbols import read_symbols
 from incprof.readers.symboltable import SymbolTable
 
 VERSION = 1
 # Reading a small table takes no longer than reading the cache.
 WORTH_CACHING = 4000
+DAMAGED: tuple[type[Exception], ...] = (
+    *HOSTILE, KeyError, IndexError, zipfile.BadZipFile, zlib.error, NotImplementedError,
+)  # fmt: skip
 
 
 def cached_symbols(elf: ElfFile) -> SymbolTable:
@@ -48,7 +54,7 @@ def _path(elf: ElfFile) -> Path | None:
 def _load(path: Path) -> SymbolTable | None:
     """A stored table, or None when there is none that can be used."""
     try:
-        with np.load(path, allow_pickle=False) as store:
+        with open_input(path) as file, np.load(file, allow_pickle=False) as store:
             columns = {name: store[name] for name in ("address", "size", "name_end", "start", "end", "owner")}
             table = SymbolTable(
                 **columns,
@@ -56,7 +62,7 @@ def _load(path: Path) -> SymbolTable | None:
                 fortran=bool(store["flags"][0]),
                 exported_only=bool(store["flags"][1]),
             )
-    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, NotImplementedError):
+    except DAMAGED:
         return None
     return table if _consistent(table) else None
 
@@ -77,10 +83,5 @@ def _store(path: Path, table: SymbolTable) -> None:
     names = np.frombuffer(table.names, dtype=np.uint8)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, names=names, flags=np.array([table.fortran, table.exported_only]), **columns)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
+        with replacing(path) as file:
+            np.savez(file, names=names, flags=np.array([table.fortran, table.exported_only]), **columns)

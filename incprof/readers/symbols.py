@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from incprof.elf.file import MOST_OF_NAMES, Section
 from incprof.errors import NoDataError
-from incprof.readers.elf import ElfFile, Section
+from incprof.readers.elf import ElfFile
 from incprof.readers.symboltable import EMPTY_TABLE, SymbolTable, build_table
 
 SYMBOL = np.dtype(
@@ -44,7 +45,17 @@ def _raw(elf: ElfFile, section: Section) -> tuple[SymbolArray, bytes]:
     if section.link >= len(elf.sections):
         raise NoDataError(f"{elf.path}: the symbol table is damaged: build the program again")
     strings = elf.bytes_of(elf.sections[section.link])
-    return np.frombuffer(data, dtype=SYMBOL, count=len(data) // SYMBOL.itemsize), strings
+    symbols = np.frombuffer(data, dtype=SYMBOL, count=len(data) // SYMBOL.itemsize)
+    if _length_of_names(symbols, strings) > MOST_OF_NAMES * (len(data) + len(strings)):
+        raise NoDataError(f"{elf.path}: names of symbols lie in each other: build the program again")
+    return symbols, strings
+
+
+def _length_of_names(symbols: SymbolArray, strings: bytes) -> int:
+    """How many bytes the names of all symbols have together: they may be parts of each other."""
+    ends = np.append(np.flatnonzero(np.frombuffer(strings, dtype=np.uint8) == 0), len(strings))
+    begin = np.minimum(symbols["name"], len(strings))
+    return int((ends[np.searchsorted(ends, begin)] - begin).sum())
 
 
 def _code_symbols(elf: ElfFile, symbols: SymbolArray, strings: bytes) -> SymbolArray:

@@ -67,10 +67,8 @@ def binaries(module: Module, directory: str, exe: str | None = None) -> Iterator
     if module.build_id and len(module.build_id) > 2:
         paths.append(DEBUG_ROOT / module_key(module)[:2] / f"{module_key(module)[2:]}.debug")
     for path in paths:
-        if not path.is_file():
-            continue
         try:
-            elf = open_elf(str(path))
+            elf = open_elf(str(path), within=directory if path == snapshot else None)
         except NoDataError:
             continue
         # A snapshot's name says which build it is of; its note may have been left out.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -49,7 +48,7 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
 
     Raises: NoDataError when the process was not recorded as a stream, or nothing in it is whole.
     """
-    if Path(process.path).is_dir():
+    if process.series:
         raise NoDataError(f"{process.path}: these files are gmon.out files already: give the last one to gprof")
     arcs: list[Totals] = []
     bins: list[Totals] = []

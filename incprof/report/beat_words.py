@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from rich.cells import cell_len as cell_len
 from rich.cells import set_cell_size
 
+from incprof.printable import printable as printable
+
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
@@ -46,11 +48,6 @@ def _three(value: float) -> str:
 def percent(value: float | None) -> str:
     """Return a share of 1 as percent with one decimal; `-` for None."""
     return "-" if value is None else f"{100 * value:.1f}"
-
-
-def printable(name: str) -> str:
-    """Return a name that does nothing to a terminal: what cannot be printed is escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
 
 
 def fitted(text: str, room: int) -> str:

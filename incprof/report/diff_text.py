@@ -13,6 +13,7 @@ from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Sid
 from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.report import beat_words as words
 from incprof.report import diff_words as say
+from incprof.report.console import console_for
 from incprof.report.phase_colours import style
 from incprof.report.phases_text import count
 
@@ -29,10 +30,7 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
 
     every: all functions, not only those that changed or take some time.
     """
-    console = Console(
-        file=out, width=max(width, FEWEST), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
-        markup=False, color_system="256" if colour else None, legacy_windows=False,
-    )  # fmt: skip
+    console = console_for(out, width=max(width, FEWEST), colour=colour, terminal=colour)
     for letter, sides in (("A", found.a), ("B", found.b)):
         for side in sides:
             console.print(f"{letter}  {words.printable(side.path)}: {say.run_line(side)}", soft_wrap=not colour)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from numpy.typing import NDArray
 
+from incprof.report.csv_cells import with_text_cells
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -29,7 +31,7 @@ KEYS = {
 
 def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
     """Write the rows under a line of names; what is not a number is empty."""
-    rows.to_csv(out, index=False, lineterminator="\n")
+    with_text_cells(rows).to_csv(out, index=False, lineterminator="\n")
 
 
 def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:

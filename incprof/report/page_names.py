@@ -17,6 +17,7 @@ from incprof.analysis.calltree import (
 )
 from incprof.analysis.results import Phase
 from incprof.model import Function, Metadata, module_label
+from incprof.printable import printable
 from incprof.report.phases_text import without_parameters
 
 # A function's name as it stands on a page.
@@ -40,7 +41,7 @@ def clean(text: str, longest: int = LONGEST) -> str:
     """Return text that can be printed and written as UTF-8, with dots for its middle if it is long."""
     if len(text) > longest:
         text = text[: longest // 2] + "…" + text[-(longest // 2) :]
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return printable(text)
 
 
 def short(name: str) -> str:

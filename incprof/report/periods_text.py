@@ -15,6 +15,7 @@ from incprof.analysis.patterns.results import SMALLEST_WINDOW, Pattern, Patterns
 from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.report.beat_words import sparkline
+from incprof.report.console import console_for
 from incprof.report.phase_colours import style
 
 SHAPE_ROOM = 60
@@ -32,10 +33,7 @@ def write_text(
     blocks: bool = True,
 ) -> None:
     """Write the answer, at most `width` columns wide. blocks: whether `out` takes more than ASCII."""
-    console = Console(
-        file=out, width=max(width, 40), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
-        markup=False, color_system="256" if colour else None, legacy_windows=False,
-    )  # fmt: skip
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
     console.print(_head(source, name, interval_s, found), soft_wrap=True)
     if not found.patterns:
         console.print(_no_period(found), soft_wrap=True)

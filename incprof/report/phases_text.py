@@ -13,6 +13,8 @@ from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.ribbon import badge, runs, sign, stretched
 from incprof.analysis.verdict import verdict
 from incprof.model import IntArray
+from incprof.printable import printable, unfiltered
+from incprof.report.console import console_for
 from incprof.report.phase_colours import style
 from incprof.report.steps_text import step_lines
 
@@ -43,18 +45,15 @@ def write_text(
     """
     with StringIO() as text:
         _write(run, result, text, width, colour, budget_pct)
-        # Tables and folded lines are filled up with blanks.
-        out.write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
+        # Tables and folded lines are filled up with blanks. Colours are in it, and nothing else that is not printable.
+        unfiltered(out).write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
 
 
 def _write(
     run: RunSummary, result: PhaseResult, out: TextIO, width: int, colour: bool, budget_pct: float | None
 ) -> None:
     """Write the answer as it is laid out."""
-    console = Console(
-        file=out, width=max(width, 40), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
-        markup=False, color_system="256" if colour else None, legacy_windows=False,
-    )  # fmt: skip
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
     console.print(_head(run), soft_wrap=not colour)
     console.print(_verdict(run, result))
     if one := _one_phase(result):
@@ -78,7 +77,7 @@ def _head(run: RunSummary) -> str:
     if run.ranks > 1:
         which += f" of {run.ranks} ranks (the others: --rank)"
     parts = [
-        run.app,
+        printable(run.app),
         which,
         f"{count(run.intervals, 'interval')} of {run.interval_s:g} s",
         duration(run.duration_s),
@@ -231,7 +230,8 @@ def percent(part: float) -> str:
 
 
 def shorten(name: str, room: int) -> str:
-    """Return a name that fits in `room` characters: without its parameters, then with dots for its middle."""
+    """Return a printable name that fits in `room` characters: without its parameters, then with dots for its middle."""
+    name = printable(name)
     if len(name) > room:
         name = without_parameters(name)
     if len(name) <= room:

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, TextIO
 import numpy as np
 
 from incprof.model import IntervalProfile
+from incprof.report.csv_cells import cell
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
 def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
-    """Write what IntervalProfile.to_pandas has, without building it; without rows in which both numbers are 0.
-
-    A carriage return in a name is escaped: the csv module leaves it bare, where readers see the end of a line.
-    """
+    """Write what IntervalProfile.to_pandas has, without building it; without rows in which both numbers are 0."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["interval", "start_s", "end_s", "function", "module", "self_s", "calls"])
     times = profile.start_s.tolist(), profile.end_s.tolist()
@@ -28,8 +26,8 @@ def write_profile_csv(profile: IntervalProfile, out: TextIO) -> None:
         for index in sorted(own.keys() | calls.keys()):
             function = profile.functions[index]
             numbers = f"{own.get(index, 0.0):.6f}", int(calls.get(index, 0))
-            name, module = (text.replace("\r", r"\r") for text in (function.name, function.module))
-            writer.writerow([interval, f"{start:.6f}", f"{end:.6f}", name, module, *numbers])
+            names = cell(function.name), cell(function.module)
+            writer.writerow([interval, f"{start:.6f}", f"{end:.6f}", *names, *numbers])
 
 
 def _rows(matrix: csr_array) -> list[dict[int, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from incprof.printable import printable
 from incprof.report.selfanalyze_words import Answer, LoopAnswer, estimate_words, seconds, speedup_words
 
 
@@ -11,7 +12,7 @@ def write_text(answer: Answer, out: TextIO) -> None:
     """Write a table of the loops, and what follows from them."""
     run = answer.run
     regions = "1 parallel region" if run.parallel_regions == 1 else f"{run.parallel_regions} parallel regions"
-    out.write(f"{run.app}, rank {run.rank}, {regions}, {seconds(run.end_s)}\n")
+    out.write(f"{printable(run.app)}, rank {run.rank}, {regions}, {seconds(run.end_s)}\n")
     if answer.loops:
         out.write("\n")
         rows = [_row(loop) for loop in answer.loops]
@@ -29,16 +30,16 @@ def _row(answer: LoopAnswer) -> tuple[str, ...]:
         threads = f"{loop.fewest_threads}-{loop.threads}"
     period = str(loop.period) if loop.period else "-"
     shown = timed if times.count else ["-"] * 4
-    return (answer.name, period, threads, str(loop.iterations), *shown, seconds(loop.total_s))
+    return (printable(answer.name), period, threads, str(loop.iterations), *shown, seconds(loop.total_s))
 
 
 def _lines(answer: LoopAnswer) -> list[str]:
     lines = []
     if answer.speedup is not None:
-        lines.append(f"{answer.name}: {speedup_words(answer.speedup)}")
+        lines.append(f"{printable(answer.name)}: {speedup_words(answer.speedup)}")
     if answer.estimate is not None:
         done = f"after {answer.estimate.done} of {answer.estimate.expected} iterations"
-        lines.append(f"{answer.name}: {estimate_words(answer.estimate)}, {done}")
+        lines.append(f"{printable(answer.name)}: {estimate_words(answer.estimate)}, {done}")
     return lines
 
 

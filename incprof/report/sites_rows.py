@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from incprof.printable import printable
+
 
 @dataclass(frozen=True)
 class ExcerptLine:
@@ -68,5 +70,4 @@ class SitesAnswer:
 
 def harmless(text: str, *, tab: int = 4) -> str:
     """A line of a file as a terminal may have it: tabs become spaces, control characters their escapes."""
-    spaced = text.expandtabs(tab)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in spaced)
+    return printable(text.expandtabs(tab))

@@ -35,7 +35,7 @@ def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int 
 def _site(row: SiteRow, out: TextIO, width: int) -> None:
     """Write one site: what it is, how often it beats, and where."""
     head = f"\nHB {row.heartbeat}  {_phases(row.phases)}  {row.kind:4}  "
-    out.write(head + shorten(printable(row.name.removesuffix(f":{row.kind}")), max(width - len(head), 24)))
+    out.write(head + shorten(row.name.removesuffix(f":{row.kind}"), max(width - len(head), 24)))
     out.write(f"  {_where(row.file, row.line)}\n")
     out.write(f"      {_figures(row)}\n")
     if row.note:
@@ -75,7 +75,7 @@ def _line(line: ExcerptLine, out: TextIO, digits: int, width: int) -> None:
 
 def _refused(row: RefusedRow, out: TextIO, width: int) -> None:
     """Write a site that has no place, and why."""
-    name = shorten(printable(row.function), max(width - 30, 24))
+    name = shorten(row.function, max(width - 30, 24))
     out.write(f"\nrefused  {_phases(row.phases)}  {row.kind:4}  {name}\n         {printable(row.reason)}\n")
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
+from incprof.report.csv_cells import with_text_cells
+
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def write_csv(rows: pd.DataFrame, out: TextIO) -> None:
-    """Write the rows under a line of names; what is not known is empty, and carriage returns are escaped."""
-    text = rows.select_dtypes(["object", "str", "category"]).columns
-    rows = rows.assign(**{c: rows[c].astype("object").str.replace("\r", r"\r", regex=False) for c in text})
-    rows.round(9).to_csv(out, index=False, lineterminator="\n")
+    """Write the rows under a line of names; what is not known is empty."""
+    with_text_cells(rows).round(9).to_csv(out, index=False, lineterminator="\n")
 
 
 def write_parquet(rows: pd.DataFrame, out: BinaryIO) -> None:

@@ -130,7 +130,7 @@ def _now(view: LiveView, width: int) -> Text:
     # The step where there is room for it beside the phase; else the phase alone.
     step = ""
     if front.step is not None:
-        step = f", step {shorten(printable(front.step[0].name), width // 4)} {percent(front.step[1])}"
+        step = f", step {shorten(front.step[0].name, width // 4)} {percent(front.step[1])}"
         step = step if room - len(step) >= min(len(words), LEAST) else ""
     line.append(" " + fitted(words, max(room - len(step), 1)) + since + step)
     return line
@@ -144,7 +144,7 @@ def _phases(view: LiveView, width: int) -> list[Text]:
         line = Text()
         line.append(f" {label_badge(phase.id)} ", style=label_style(phase.id))
         line.append(f"    {percent(phase.intervals / total):>5}  ")
-        line.append(shorten(printable(site_words(phase)), width - 15))
+        line.append(shorten(site_words(phase), width - 15))
         lines.append(line)
     return lines
 
@@ -156,7 +156,7 @@ def _functions(view: LiveView, width: int) -> list[Text]:
     for f in front.functions:
         if max(f.share, f.run_share) < SEEN:
             continue
-        name = shorten(printable(f.function.name), width - 16)
+        name = shorten(f.function.name, width - 16)
         lines.append(Text(f"{100 * f.share:5.1f}%  {100 * f.run_share:5.1f}%  {name}"))
     return lines
 

@@ -13,6 +13,7 @@ from incprof.analysis.agreement.results import UNSEEN, Agreement, Beats, Overhea
 from incprof.analysis.results import PhaseResult, RunSummary
 from incprof.analysis.ribbon import badge, cells, runs, sign
 from incprof.report.beat_words import elapsed, percent, printable, rate, seconds
+from incprof.report.console import console_for
 from incprof.report.phase_colours import style
 from incprof.report.phases_text import shorten
 
@@ -35,10 +36,7 @@ def write_text(
     colour: bool = False,
 ) -> None:
     """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program)."""
-    console = Console(
-        file=out, width=max(width, 40), force_terminal=colour, no_color=not colour, highlight=False, emoji=False,
-        markup=False, color_system="256" if colour else None, legacy_windows=False,
-    )  # fmt: skip
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
     console.print(_head(run, beats), soft_wrap=True)
     console.print(_aligned(found), soft_wrap=True)
     console.print(_verdict(found), soft_wrap=True)
@@ -114,7 +112,7 @@ def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int)
     table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
     names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}
     for phase, recorded in zip(found.phases, result.phases, strict=True):
-        own = "\n".join(shorten(printable(names[number]), room) for number in phase.heartbeats) or "(none)"
+        own = "\n".join(shorten(names[number], room) for number in phase.heartbeats) or "(none)"
         table.add_row(
             Text(f" {badge(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Sequence
@@ -11,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from incprof.errors import NoDataError
+from incprof.inputs import read_input
+from incprof.jsontext import INSTEAD, parse_json
 
 MOST_BYTES = 512 << 20
 # Of one command, response files included; a compiler could not be started with more.
 MOST_WORDS = 100_000
 DEEPEST_RESPONSE = 10
+MOST_RESPONSE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,10 @@ def read_commands(path: Path) -> list[Command]:
     Raises: NoDataError when it cannot be read, is no JSON, or holds no command.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise NoDataError(f"{path}: larger than {MOST_BYTES >> 20} MiB: no compile_commands.json")
-        found = json.loads(path.read_bytes())
+        found = parse_json(read_input(path, MOST_BYTES))
     except OSError as error:
         raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise NoDataError(f"{path}: no JSON: let the build write it again") from error
     if not isinstance(found, list):
         raise NoDataError(f"{path}: not a list of commands: let the build write it again")
@@ -69,7 +69,7 @@ def _command(entry: Any, base: str) -> Command | None:
 
 def _usable(text: Any) -> bool:
     """Whether a system call takes it."""
-    return isinstance(text, str) and "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return isinstance(text, str) and INSTEAD not in text
 
 
 def with_response_files(words: Sequence[str], directory: str) -> list[str]:
@@ -88,9 +88,6 @@ def with_response_files(words: Sequence[str], directory: str) -> list[str]:
 
 def _response(path: str) -> list[str] | None:
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > 1 << 20:
-            return None
-        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
-            return shlex.split(stream.read())
+        return shlex.split(os.fsdecode(read_input(path, MOST_RESPONSE)))
     except (OSError, ValueError):
         return None

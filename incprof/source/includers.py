@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
+from incprof.inputs import open_input
+
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|import)[ \t]*["<]([^">\n]+)[">]', re.M)
 # Sources of a tree whose text is looked through, and the part of each where includes stand.
 MOST_SOURCES = 20_000
@@ -51,7 +53,7 @@ def _headers(root: str) -> Iterator[str]:
 
 def _includes(path: str) -> set[str]:
     try:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             text = stream.read(MOST_BYTES)
     except OSError:
         return set()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from incprof.errors import NoDataError
+from incprof.inputs import read_input
 from incprof.source.c.marks import strip_c
 from incprof.source.c.parse import parse_c
 from incprof.source.fortran.marks import strip_fortran
@@ -47,9 +48,7 @@ def read_source(path: Path) -> bytes:
     Raises: NoDataError when it cannot be read, or is larger than 64 MiB.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise NoDataError(f"{path}: larger than {MOST_BYTES >> 20} MiB: no heartbeat is put into such a file")
-        return path.read_bytes()
+        return read_input(path, MOST_BYTES)
     except OSError as error:
         raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -8,15 +8,13 @@ one at the old place, if that is still there; else the names and lines of its fu
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
-import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from incprof.errors import NoDataError
+from incprof.jsonstore import JsonStore
 from incprof.source.languages import language_of, read_source, strip
 from incprof.source.model import SourceFile
 
@@ -34,9 +32,9 @@ class KnownSources:
     """
 
     def __init__(self, directory: str, start_ns: int | None):
-        self._store = Path(directory) / STORE
+        self._store = JsonStore(directory, STORE, VERSION)
         self._start_ns = start_ns
-        self._known = _load(self._store, start_ns)
+        self._known = self._store.load(self._understood) or {}
         self._new = False
 
     def judge(self, recorded: str, actual: Path, file: SourceFile) -> Verdict:
@@ -54,17 +52,14 @@ class KnownSources:
 
     def save(self) -> None:
         """Keep what is new; a directory that cannot be written to is left alone."""
-        if not self._new:
-            return
-        text = json.dumps({"version": VERSION, "start_unix_ns": self._start_ns, "sha256": self._known}, sort_keys=True)
-        with contextlib.suppress(OSError):
-            handle, temporary = tempfile.mkstemp(dir=self._store.parent, prefix=STORE, suffix=".tmp")
-            try:
-                with os.fdopen(handle, "w") as file:
-                    file.write(text)
-                os.replace(temporary, self._store)
-            except OSError:
-                os.unlink(temporary)
+        if self._new:
+            self._store.save({"start_unix_ns": self._start_ns, "sha256": dict(sorted(self._known.items()))})
+
+    def _understood(self, stored: dict[str, Any]) -> dict[str, str]:
+        """Texts found unchanged before; none when they are of another recording."""
+        if stored["start_unix_ns"] != self._start_ns:
+            return {}
+        return {str(name): str(digest) for name, digest in stored["sha256"].items()}
 
     def _by_age(self, recorded: str, actual: Path, digest: str) -> Verdict:
         """Judge a file that is not known yet by its age, or by what lies where it was compiled."""
@@ -95,14 +90,3 @@ def _digest(path: Path) -> str | None:
         return None
     language = language_of(str(path), data)
     return hashlib.sha256(strip(data, language) if language else data).hexdigest()
-
-
-def _load(path: Path, start_ns: int | None) -> dict[str, str]:
-    """Texts found unchanged before; none when the file is missing, damaged or of another recording."""
-    try:
-        stored = json.loads(path.read_bytes())
-        if stored["version"] != VERSION or stored["start_unix_ns"] != start_ns:
-            return {}
-        return {str(name): str(digest) for name, digest in stored["sha256"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}

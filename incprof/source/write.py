@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import IncprofError
+from incprof.inputs import open_input
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,11 @@ def _target(root: Path, version: Version) -> Path:
     """The file to replace, after every check that can be made before."""
     target = inside(root, version.path)
     try:
-        mode = target.stat().st_mode
-        now = target.read_bytes()
+        with open_input(target) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            now = file.read(len(version.old) + 1)
     except OSError as error:
         raise IncprofError(f"{target}: cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(mode):
-        raise IncprofError(f"{target}: not a regular file: nothing is written to it")
     # Root may write to anything; who has made a file read-only has meant something by it.
     if not mode & 0o222 or not os.access(target, os.W_OK):
         raise IncprofError(f"{target}: read-only: make it writable, or take the patch")

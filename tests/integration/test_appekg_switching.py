@@ -189,6 +189,7 @@ SETTINGS = [
     ("EKG_START", "maybe", "EKG_START=maybe is not valid, using on"),
     ("EKG_CLOCK", "sun", "EKG_CLOCK=sun is not valid, using auto"),
     ("EKG_DISABLE", "x", "EKG_DISABLE=x is not valid, using 0"),
+    ("EKG_DISABLE", "\x1b[31m\u202e\u00e9", "EKG_DISABLE=?[31m?\u00e9 is not valid, using 0"),
     ("EKG_RANK", "-3", "EKG_RANK=-3 is not valid, using the launcher's rank"),
     ("EKG_SINK", "paper", "EKG_SINK knows file, prometheus, ldms and none, using file: paper"),
     ("EKG_SINK", "file,paper", "EKG_SINK knows file, prometheus, ldms and none, using those: file,paper"),

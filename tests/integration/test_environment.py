@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,33 @@ def test_bad_value(host: BuildHost, tmp_path: Path, name: str, value: str, key: 
     assert line.startswith(f"incprof: {name}={value} ")
     assert "using" in line
     assert metadata(tmp_path / "run")[key] == default
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"\x1b[31m\x1b]0;title\x07", "?[31m?]0;title?"),
+        (b"a\rb\nc\td\x7f", "a?b?c?d?"),
+        ("gr\u00fc\u00dfe \u65e5\u672c \U0001f600".encode(), "gr\u00fc\u00dfe \u65e5\u672c \U0001f600"),
+        ("\u009b2J\u202etxt\u2066\u200f\u061c\ufeff\U000e0041".encode(), "?2J?txt?????"),
+        (b"\xe9\xff\xc3", "???"),
+        (b"\xc0\x9b\xe0\x80\x9b\xed\xa0\x80\xf4\x90\x80\x80", "???????"),
+        (b"x" * 99 + "\u65e5".encode(), "x" * 99 + "?"),
+    ],
+)
+def test_a_bad_value_does_nothing_to_a_terminal(host: BuildHost, tmp_path: Path, value: bytes, shown: str) -> None:
+    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", INCPROF_CLOCK=os.fsdecode(value))
+    line = f"incprof: INCPROF_CLOCK={shown} is not valid, using cpu"
+    assert (outcome.status, outcome.stderr.splitlines()) == (3, [line])
+
+
+def test_a_path_does_nothing_to_a_terminal(host: BuildHost, tmp_path: Path) -> None:
+    """In a message about a directory that cannot be made, which is cut where the line has no room."""
+    place = "/proc/\x1b[2J\u202e" + "\u00e9" * 100
+    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR=place)
+    (line,) = collector_lines(outcome)
+    assert (outcome.status, "/proc/?[2J?\u00e9" in line) == (3, True)
+    assert line.isprintable()
 
 
 @pytest.mark.parametrize(

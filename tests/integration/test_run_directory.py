@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,20 @@ def test_impossible_names(host: BuildHost, tmp_path: Path, name: str) -> None:
     """One line, and nothing made under half of the name."""
     trial = try_both([host("simple.c")], tmp_path, env={"INCPROF_DIR": name}, lines=1)
     assert {path.name for path in trial.place.iterdir()} <= {"stdout", "stderr", "gmon.out"}
+
+
+def test_names_in_another_encoding_than_utf_8(host: BuildHost, tmp_path: Path) -> None:
+    """Directory, program and argument in Latin-1: the recording says so, and can be read."""
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    program = shutil.copy(host("simple.c"), place / os.fsdecode(b"program\xe9"))
+    assert record_only([program, os.fsdecode(b"\xfc")], place).status == 3
+    (directory,) = [path for path in place.iterdir() if path.is_dir()]
+    profile = read_profile(open_run(directory))
+    assert (calls(profile)["tick"], profile.metadata.exe) == (500, str(program))
+    for words in (["phases"], ["export", "--format", "csv"], ["report", "-o", "-"]):
+        done = incprof(*words, directory)
+        assert ("internal error" in done.stderr, "damaged" in done.stderr) == (False, False)
 
 
 def test_relative_directory_and_chdir(host: BuildHost, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ class Symbol:
     size: int = 0x80
     binding: int = GLOBAL
     type: int = FUNC
+    name_at: int | None = None  # in the names, instead of one of its own
 
 
 def elf_bytes(
@@ -36,8 +37,9 @@ def elf_bytes(
     entries = bytes(24)
     for symbol in symbols:
         info = symbol.binding << 4 | symbol.type
-        entries += struct.pack("<IBBHQQ", len(strings), info, 0, 1, symbol.address, symbol.size)
-        strings += symbol.name.encode() + b"\0"
+        name_at = len(strings) if symbol.name_at is None else symbol.name_at
+        entries += struct.pack("<IBBHQQ", name_at, info, 0, 1, symbol.address, symbol.size)
+        strings += symbol.name.encode() + b"\0" if symbol.name_at is None else b""
     strings += extra_strings
     note = struct.pack("<III4s", 4, len(build_id) // 2, 3, b"GNU\0") + bytes.fromhex(build_id) if build_id else b""
     stubs = plt or (text[1], text[1])

@@ -142,7 +142,7 @@ def test_notes_that_make_no_sense(tmp_path):
     file.data += b'#beat {\xff}\n#beat {"id":' + b"9" * 5000 + b"}\n#\n# \n"
     found = read(file.interval(good(0)).end().save(tmp_path / "rank-00000.ekg"))
     assert (found.beats[1].name, found.beats[1].rate_factor) == (None, 1)
-    assert found.beats[2].name.encode() == b"half ? a pair"
+    assert found.beats[2].name == "half \ufffd a pair"
     assert found.processes[0].tids == {}
 
 

@@ -109,7 +109,7 @@ def test_help_and_completion_are_had_where_the_file_is_wrong(project, words, cap
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("make", "why"), [(os.mkdir, "Is a directory"), (os.mkfifo, "not a file")])
+@pytest.mark.parametrize(("make", "why"), [(os.mkdir, "Is a directory"), (os.mkfifo, "not a regular file")])
 def test_a_file_that_cannot_be_read_is_named(project, tmp_path, capsys, make, why):
     make(tmp_path / "work/incprof.toml")
     assert main(["phases", "DIR"]) == 2

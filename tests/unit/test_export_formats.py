@@ -20,7 +20,9 @@ from incprof.analysis.stack_tree import DEEPEST, stack_tree
 from incprof.analysis.stacks import Frame, StackSeries
 from incprof.analysis.tracks import stretches
 from incprof.cli import main
+from incprof.printable import printable_lines
 from incprof.readers import open_run, read_profile
+from incprof.report.csv_cells import cell
 from tests.unit.ekgfiles import simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run
@@ -74,7 +76,7 @@ def test_times_add_up_to_the_same_in_every_format(names, samples):
         assert sum(float(row["cpu_s"]) for row in rows) == pytest.approx(ticks / 100)
         rows = list(csv.DictReader(io.StringIO(exported(run, "csv"))))
         assert sum(float(row["self_s"]) for row in rows) == pytest.approx(profile.self_s.sum(), abs=1e-5)
-        assert {row["function"] for row in rows} <= {f.name.replace("\r", r"\r") for f in profile.functions}
+        assert {row["function"] for row in rows} <= {printable_lines(cell(f.name)) for f in profile.functions}
 
 
 @settings(max_examples=6, deadline=None)

@@ -91,6 +91,8 @@ def test_a_range_of_samples():
         ("time,a\n0,1\n2,1\n1,1\n", None, "time does not increase: sample 3 is at 1 after 2"),
         ("time,a\n0,1\n0,1\n", None, "time does not increase: sample 2"),
         ("time,a\n0,1\nnan,1\n", None, "time of sample 2 is nan"),
+        ("time,a\n-1e308,1\n1e308,1\n", None, r"time of sample 1 is -1e\+308: too large"),
+        ("a,b\n1e300,1e-300\n", "a/b", "sample 1 of a/b is inf"),
         ("1" * (1 << 20) + "1\n", None, "longer than"),
         ("\x00\x01\x02\n", None, "no sample"),
         ("time,a\n2026-11-21,1\n", None, r"line 2: '2026-11-21' is no number \(column time\): take --time none"),
@@ -99,6 +101,7 @@ def test_a_range_of_samples():
         ("a" * 9999 + "\nnan\n", None, r"sample 1 of a{40}\.\.\. is nan"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_bad_tables(text, column, message):
     with pytest.raises(NoDataError, match=message) as error:
         read(text, column)
@@ -119,6 +122,13 @@ def test_bad_tables(text, column, message):
 def test_what_cannot_be_meant(text, column, message):
     with pytest.raises(UsageError, match=message):
         read(text, column, most=2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_float64_does_not_have(tmp_path):
+    np.save(tmp_path / "long.npy", np.full(3, np.longdouble("1e4000")))
+    with pytest.raises(NoDataError, match="sample 1 of values is inf, and 3 in all"):
+        read_series(str(tmp_path / "long.npy"), Wanted())
 
 
 def test_a_bad_number_far_down_is_named_by_its_line():

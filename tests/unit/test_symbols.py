@@ -1,10 +1,13 @@
 """Symbol tables: which function an address belongs to, and under which name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incprof.elf.traits import read_traits
 from incprof.errors import NoDataError
 from incprof.readers.demangle import display_names
 from incprof.readers.elf import open_elf
@@ -159,6 +162,30 @@ def test_32_bit_and_big_endian_are_refused(tmp_path):
         path.write_bytes(ident + bytes(300))
         with pytest.raises(NoDataError, match=says):
             open_elf(str(path))
+
+
+@pytest.mark.parametrize("apart", [0, 16])
+def test_names_that_are_parts_of_each_other_take_no_memory(apart, tmp_path):
+    """Each of 20 000 names is nearly a megabyte long, in a file of two."""
+    symbols = [Symbol("x" * 1_000_000, 0x1000)]
+    symbols += [Symbol("", 0x1000 + apart * i, name_at=1 + i) for i in range(20_000)]
+    path = tmp_path / "app"
+    path.write_bytes(elf_bytes(symbols, build_id="ab" * 20, text=(0x1000, 0x1000 + 16 * 20_000)))
+    with pytest.raises(NoDataError, match="names of symbols lie in each other"):
+        read_symbols(open_elf(str(path)))
+    with pytest.raises(NoDataError, match="names of symbols lie in each other"):
+        read_traits(str(path))
+
+
+def test_a_section_larger_than_any(tmp_path):
+    path = tmp_path / "app"
+    path.write_bytes(elf_bytes([Symbol("f", 0x1000)], build_id="ab" * 20, text=TEXT))
+    elf = open_elf(str(path))
+    section = elf.section(".symtab")
+    with pytest.raises(NoDataError, match="cut off"):
+        elf.bytes_of(replace(section, size=section.size + 10_000))
+    with pytest.raises(NoDataError, match="too large"):
+        elf.bytes_of(replace(section, size=1 << 40))
 
 
 WHOLE = elf_bytes([Symbol("a", 0x1000), Symbol("b", 0x1100)], build_id="ab" * 20, text=TEXT)

@@ -1,0 +1,121 @@
+"""Opens files that somebody else may have put there.
+
+Only regular files: a pipe would be waited for, a device has no end, and opening one may already do something. What
+belongs to a recorded run lies in its directory, and no link leads from there to other files of whoever looks at it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from typing import Any
+
+FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+# Reading through a larger hole would take minutes. Nobody who writes a file leaves one.
+LARGEST_HOLE = 1 << 30
+PIECE = 1 << 16
+
+AnyPath = str | os.PathLike[str]
+
+
+def open_input(path: AnyPath, *, within: AnyPath | None = None) -> io.BufferedReader:
+    """Open a regular file for reading.
+
+    within: the directory of a run; symbolic links must not lead out of it.
+
+    Raises: OSError, also when it is anything else, or no file can have this name.
+    """
+    try:
+        real = os.fspath(path) if within is None else _inside(path, within)
+        _check_kind(os.stat(real), path)
+        descriptor = os.open(real, FLAGS)
+    except ValueError as error:  # NUL, or half a character
+        raise OSError(errno.EINVAL, "no file can have this name", os.fspath(path)) from error
+    try:
+        _check_kind(os.fstat(descriptor), path)  # it may be another one by now
+    except OSError:
+        os.close(descriptor)
+        raise
+    return io.BufferedReader(_File(descriptor, path))
+
+
+def read_input(path: AnyPath, most: int, *, within: AnyPath | None = None) -> bytes:
+    """Read a regular file of at most so many bytes.
+
+    Raises: OSError, also when there are more.
+    """
+    with open_input(path, within=within) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = b""
+        # It may grow meanwhile, and files of the kernel have no size.
+        while size <= most and len(data) <= most and (piece := file.read(min(max(size, PIECE), most + 1 - len(data)))):
+            data += piece
+    if max(size, len(data)) > most:
+        limit = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most} bytes"
+        raise OSError(errno.EFBIG, f"larger than {limit}", os.fspath(path))
+    return data
+
+
+def open_series(path: AnyPath) -> io.FileIO:
+    """Open a file, a pipe or a terminal that the user named to read from as it is written. A pipe waits for a writer.
+
+    Raises: OSError, also for a directory, or when no file can have this name.
+    """
+    try:
+        return io.FileIO(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY))
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "no file can have this name", os.fspath(path)) from error
+
+
+def next_data(descriptor: int, offset: int) -> int:
+    """Where the first byte lies, from `offset` on, that is not in a hole: the end of the file if there is none.
+
+    File systems that know no holes have data everywhere. The position of the descriptor changes.
+    """
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_DATA)
+    except OSError as error:
+        return os.fstat(descriptor).st_size if error.errno == errno.ENXIO else offset
+
+
+def inside(path: AnyPath, directory: AnyPath) -> bool:
+    """Whether a path, all links followed, lies in a directory."""
+    try:
+        base = os.path.realpath(directory)
+        return os.path.commonpath([os.path.realpath(path), base]) == base
+    except ValueError:
+        return False
+
+
+class _File(io.FileIO):
+    """Reading stops with an error where a hole begins that is too large to read through."""
+
+    def __init__(self, descriptor: int, path: AnyPath):
+        super().__init__(descriptor)
+        self._path = os.fspath(path)
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Read into a buffer."""
+        here = self.tell()
+        if os.fstat(self.fileno()).st_size - here > LARGEST_HOLE:
+            hole = next_data(self.fileno(), here) - here
+            self.seek(here)
+            if hole > LARGEST_HOLE:
+                raise OSError(errno.EFBIG, f"a hole of {hole >> 30} GiB", self._path)
+        return super().readinto(buffer)
+
+
+def _inside(path: AnyPath, directory: AnyPath) -> str:
+    """The file that a path leads to, which lies in the directory."""
+    if not inside(path, directory):
+        raise OSError(errno.EXDEV, f"a link that leads out of {os.fspath(directory) or '.'}", os.fspath(path))
+    return os.path.realpath(path)
+
+
+def _check_kind(status: os.stat_result, path: AnyPath) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))

@@ -1,0 +1,48 @@
+"""Answers that are kept beside a run, so that they travel with it: a JSON object in a file, with its version."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incprof.atomic import replacing
+from incprof.inputs import inside, read_input
+from incprof.jsontext import parse_json
+
+# Of the answers about a large program, some megabytes.
+MOST_BYTES = 64 << 20
+
+Answer = TypeVar("Answer")
+
+
+class JsonStore:
+    """A file of a run. `version` is that of its contents: what has another one is not read, but replaced."""
+
+    def __init__(self, directory: str, name: str, version: int):
+        self._directory = directory
+        self._path = Path(directory) / name
+        self._version = version
+
+    def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
+        """What `understand` makes of the object; None if the file is missing, damaged, or no file of this run.
+
+        `understand` may take it to pieces as if it were right.
+        """
+        try:
+            found = parse_json(read_input(self._path, MOST_BYTES, within=self._directory))
+            return understand(found) if found["version"] == self._version else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return None
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        """Keep an object for the next reader; a directory that cannot be written to is left alone."""
+        data = json.dumps({"version": self._version, **content}).encode("ascii")
+        if len(data) > MOST_BYTES or not inside(self._path.parent, self._directory):
+            return
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(exist_ok=True)
+            with replacing(self._path) as file:
+                file.write(data)

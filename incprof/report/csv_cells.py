@@ -1,0 +1,22 @@
+"""Text in the cells of CSV files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# With these a formula begins in a spreadsheet, which passes over a tab.
+FORMULA = ("=", "+", "-", "@", "\t")
+
+
+def cell(text: str) -> str:
+    """Return a text as spreadsheets show it: with an apostrophe before what they would take for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def with_text_cells(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which every text is a cell; numbers stay numbers, and what is missing stays so."""
+    text = rows.select_dtypes(["object", "str", "category"]).columns
+    return rows.assign(**{name: rows[name].astype("object").map(cell, na_action="ignore") for name in text})
