@@ -10,6 +10,7 @@
 #include "sys.h"
 
 #define LONGEST_START_NS 2000000000u
+#define SLOW_FACTOR 30u     /* of what is waited for, where everything is slow */
 #define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
 
 enum { STARTING, ALIVE, ENDED };
@@ -33,6 +34,11 @@ static bool wait_while(uint32_t *word, uint32_t value, uint64_t deadline_ns)
         if (SYS6(SYS_futex, word, operation, value, &deadline, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT)
             return __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
     return true;
+}
+
+static uint64_t deadline_after(uint64_t longest_ns)
+{
+    return monotonic_ns() + (spawn_is_slow() ? SLOW_FACTOR : 1) * longest_ns;
 }
 
 /* A number from a directory entry of /proc/self/fd, or -1. */
@@ -109,7 +115,7 @@ bool worker_start(const char *name, void (*run)(void))
         state = ENDED;
         return false;
     }
-    wait_while(&state, STARTING, monotonic_ns() + LONGEST_START_NS);
+    wait_while(&state, STARTING, deadline_after(LONGEST_START_NS));
     return true;
 }
 
@@ -144,7 +150,7 @@ static bool has_ended(void)
 
 bool worker_ask(uint32_t request, uint64_t longest_ns)
 {
-    uint64_t deadline_ns = monotonic_ns() + longest_ns;
+    uint64_t deadline_ns = deadline_after(longest_ns);
     uint32_t other = 0;
     while (!has_ended() &&
            !__atomic_compare_exchange_n(&asked, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {

@@ -20,8 +20,8 @@ bool worker_start(const char *name, void (*run)(void));
 /* In a forked child: there is no such thread here. */
 void worker_forget(void);
 
-/* Asks for something (not 0) and waits until it is done, for so long at most. False if it was not done, or if the
- * thread has ended. Async-signal-safe and thread-safe. */
+/* Asks for something (not 0) and waits until it is done, for so long at most (under Valgrind thirty times as long).
+ * False if it was not done, or if the thread has ended. Async-signal-safe and thread-safe. */
 bool worker_ask(uint32_t request, uint64_t longest_ns);
 
 /* Asks for something that may be forgotten: nothing when there is another request. Never waits. Async-signal-safe and
