@@ -73,12 +73,16 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One recorded process of a run: a rank, or a child of one. `path` is its stream (or its gmon directory)."""
+    """One recorded process of a run: a rank, or a child of one. `path` is its stream (or its gmon directory).
+
+    `life`: which of the programs that a process has become by exec, of those whose files bear its pid, from 1.
+    """
 
     rank: int
     pid: int | None
     path: str
     primary: bool = True
+    life: int = 1
 
 
 @dataclass(frozen=True, slots=True)
