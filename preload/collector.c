@@ -215,6 +215,7 @@ static void serve(uint32_t request)
 {
     switch (request) {
     case REQUEST_STOP:
+    case WORKER_END:
         __atomic_store_n(&on, 0, __ATOMIC_RELEASE);
         thread_stop_all();
         close_interval();

@@ -64,12 +64,12 @@ static bool spawn_known(void)
     return true;
 }
 
-/* Only this thread ends: if it is the process's last one, the process ends as the one before it left it. */
+/* Only this thread ends, and the process if it is its last one. */
 static __attribute__((noreturn, used)) void enter_by_clone(void)
 {
-    entered(NULL);
+    int code = entered(NULL);
     for (;;)
-        SYS1(SYS_exit, 0);
+        SYS1(SYS_exit, code);
 }
 
 /* The new thread calls enter_by_clone on `top` of its stack. It is made without libc's clone, which is not for threads

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Runs `enter` in a thread with a table of descriptors, a working directory, a root and a umask of its own. False if
- * there can be none. Not thread-safe. */
+/* Runs `enter` in a thread with a table of descriptors, a working directory, a root and a umask of its own, which ends
+ * with what it returns: the process's exit code, if it is its last thread. False if there can be none. Not thread-safe.
+ */
 bool spawn(int (*enter)(void *));
 
 /* Whether everything takes some dozen times as long as elsewhere: under Valgrind. */
