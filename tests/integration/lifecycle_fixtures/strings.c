@@ -1,11 +1,12 @@
-/* The runtime's own functions on strings and memory against libc's, on random bytes; and its clock. Compiled together
- * with runtime/string.c and runtime/vdso.c, without builtins. */
+/* The runtime's own functions on strings and memory against libc's, on random bytes; its clock; its words for errors.
+ * Compiled without builtins, together with runtime/string.c, vdso.c, reason.c and text.c. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "reason.h"
 #include "sys.h"
 
 enum { BYTES = 200, TRIALS = 50000 };
@@ -94,6 +95,12 @@ int main(void)
         SAME_EFFECT(stpcpy, from, few);
         SAME_EFFECT(strcat, at, few);
         SAME_EFFECT(strncat, from, few, trial % 4);
+    }
+    for (int error = 1; error < 200; error++) {
+        char number[32], expected[32];
+        const char *reason = reason_of(-error, number);
+        snprintf(expected, sizeof expected, "error %d", error);
+        expect(strcmp(reason, strerror(error)) == 0 || strcmp(reason, expected) == 0, reason);
     }
     struct timespec before, after;
     clock_gettime(CLOCK_MONOTONIC, &before);
