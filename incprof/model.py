@@ -78,6 +78,7 @@ class Process:
     """One recorded process of a run: a rank, or a child of one.
 
     path: its stream. series: it has left a gmon file for each interval instead, and `path` is their directory.
+    life: which of the programs that a process has become by exec, of those whose files bear its pid, from 1.
     """
 
     rank: int
@@ -85,6 +86,7 @@ class Process:
     path: str
     primary: bool = True
     series: bool = False
+    life: int = 1
 
 
 @dataclass(frozen=True, slots=True)

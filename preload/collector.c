@@ -207,6 +207,7 @@ static void serve(uint32_t request)
 {
     switch (request) {
     case REQUEST_STOP:
+    case WORKER_END:
         switch_set(SWITCH_OFF);
         thread_stop_all();
         close_interval();

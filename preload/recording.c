@@ -57,36 +57,24 @@ static void name_gmon(struct recording *recording, char *path, const char *stem,
     name->length = 0;
 }
 
-static void set_suffix(struct recording *recording)
-{
-    struct buffer *text = &recording->data;
-    text->length = 0;
-    buffer_u8(text, '.');
-    buffer_decimal(text, (uint64_t)SYS0(SYS_getpid));
-    buffer_u8(text, '\0');
-    memcpy(recording->suffix, text->data, text->length);
-    text->length = 0;
-}
-
-/* The description comes first, under a name that shows whose the files are. */
+/* The description comes first, under a name that shows whose the files are: the process's, and of all the programs that
+ * it becomes this one's. */
 static long open_gmon(struct recording *recording)
 {
     char path[PATH_MAX];
+    long error = -EEXIST;
     if (!buffer_reserve(&recording->data, 4096))
         return -ENOMEM;
-    if (recording->forked)
-        set_suffix(recording);
-    for (int attempt = 0; attempt < 2; attempt++) {
+    for (uint64_t attempt = recording->forked ? 1 : 0; attempt < OUTPUT_MOST_NAMES && error == -EEXIST; attempt++) {
+        recording->suffix[0] = '\0';
+        output_append_process(recording->suffix, sizeof recording->suffix, attempt);
         name_gmon(recording, path, "gmon-meta", UINT64_MAX, ".json");
         put_metadata(recording);
-        long error = output_write_file(path, &recording->data, true);
-        if (error != -EEXIST || recording->suffix[0] != '\0') {
-            write_snapshots(recording);
-            return error;
-        }
-        set_suffix(recording);
+        error = output_write_file(path, &recording->data, true);
     }
-    return -EEXIST;
+    if (error == 0)
+        write_snapshots(recording);
+    return error;
 }
 
 static long write_gmon(struct recording *recording, const struct interval *interval)

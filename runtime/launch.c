@@ -6,13 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "buffer.h"
 #include "log.h"
-#include "quiet.h"
 #include "sys.h"
-
-#define MOST_DIRECTORIES 10000
-#define LONGEST_NAME 128 /* of a file in the run directory */
+#include "text.h"
 
 /* The launchers' own variables come first: SLURM_PROCID is also set where mpirun was called within a step. */
 static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -27,6 +23,7 @@ static const char *const job_names[][2] = {
 static const char *const launcher_names[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID",
                                              "JSM_NAMESPACE_ID"};
 
+#define LONGEST_NAME 128 /* of a file in the run directory */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static int number_from(const char *const *names, size_t count)
@@ -53,32 +50,13 @@ static int rank_from_launcher(void)
     return number_from(slurm, COUNT(slurm));
 }
 
-static void append(char *text, size_t size, const char *more)
-{
-    size_t length = strlen(text);
-    size_t room = strnlen(more, size - 1 - length);
-    memcpy(text + length, more, room);
-    text[length + room] = '\0';
-}
-
-static void append_number(char *text, size_t size, unsigned long long number)
-{
-    char digits[24];
-    char *at = digits + sizeof digits - 1;
-    *at = '\0';
-    do {
-        *--at = (char)('0' + number % 10);
-    } while ((number /= 10) > 0);
-    append(text, size, at);
-}
-
 /* Field 22 of /proc/<pid>/stat: when the process started, in ticks since boot. */
 static unsigned long long start_time(pid_t pid)
 {
     char path[64] = "/proc/";
     char text[1024];
-    append_number(path, sizeof path, (unsigned long long)pid);
-    append(path, sizeof path, "/stat");
+    text_append_number(path, sizeof path, (unsigned long long)pid, 1);
+    text_append(path, sizeof path, "/stat");
     int fd = sys_open(path, O_RDONLY, 0);
     if (fd < 0)
         return 0;
@@ -95,10 +73,10 @@ static unsigned long long start_time(pid_t pid)
 
 static void identify_process(char *text, size_t size, const char *kind, pid_t pid)
 {
-    append(text, size, kind);
-    append_number(text, size, (unsigned long long)pid);
-    append(text, size, "@");
-    append_number(text, size, start_time(pid));
+    text_append(text, size, kind);
+    text_append_number(text, size, (unsigned long long)pid, 1);
+    text_append(text, size, "@");
+    text_append_number(text, size, start_time(pid), 1);
 }
 
 /* The scheduler's job and step; an MPI launcher's name space tells several launches within one job apart. */
@@ -112,17 +90,17 @@ static void identify_launch(struct launch *launch, bool has_rank)
         const char *step = job_names[i][1] != NULL ? getenv(job_names[i][1]) : NULL;
         if (job == NULL || *job == '\0')
             continue;
-        append(text, size, "job ");
-        append(text, size, job);
-        append(text, size, ".");
-        append(text, size, step != NULL ? step : "");
+        text_append(text, size, "job ");
+        text_append(text, size, job);
+        text_append(text, size, ".");
+        text_append(text, size, step != NULL ? step : "");
     }
     for (size_t i = 0; has_rank && i < COUNT(launcher_names); i++) {
         const char *space = getenv(launcher_names[i]);
         if (space == NULL || *space == '\0')
             continue;
-        append(text, size, " launcher ");
-        append(text, size, space);
+        text_append(text, size, " launcher ");
+        text_append(text, size, space);
         return;
     }
     if (*text != '\0')
@@ -131,6 +109,16 @@ static void identify_launch(struct launch *launch, bool has_rank)
         identify_process(text, size, "parent ", getppid());
     else
         identify_process(text, size, "process ", getpid());
+}
+
+static const char *job_from_scheduler(void)
+{
+    for (size_t i = 0; i < COUNT(job_names); i++) {
+        const char *job = getenv(job_names[i][0]);
+        if (job != NULL && *job != '\0')
+            return job;
+    }
+    return NULL;
 }
 
 const char *launch_basename(const char *path)
@@ -157,77 +145,7 @@ bool launch_identify(struct launch *launch, int rank)
     return true;
 }
 
-/* mkdir -p, on a copy. 0 or negative errno. */
-static long make_directories(const char *path)
-{
-    char part[PATH_MAX];
-    size_t length = strnlen(path, sizeof part - 1);
-    memcpy(part, path, length);
-    part[length] = '\0';
-    for (char *at = part + 1; *at != '\0'; at++) {
-        if (*at != '/')
-            continue;
-        *at = '\0';
-        sys_mkdir(part, 0777);
-        *at = '/';
-    }
-    long made = sys_mkdir(part, 0777);
-    return made == -EEXIST ? 0 : made;
-}
-
-enum claim { CLAIM_OURS, CLAIM_FOREIGN, CLAIM_FAILED };
-
-/* Another process may have created the file and not yet written its line: wait for it, half a second at most. */
-static bool owned_by_us(const char *path, const char *identity)
-{
-    char text[sizeof((struct launch *)0)->identity + 1];
-    for (int attempt = 0; attempt < 500; attempt++) {
-        int fd = sys_open(path, O_RDONLY | O_NONBLOCK, 0); /* whatever has that name, nobody waits for it */
-        long got = fd >= 0 ? SYS3(SYS_read, fd, text, sizeof text - 1) : -1;
-        if (fd >= 0)
-            sys_close(fd);
-        if (got > 0 && text[got - 1] == '\n') {
-            text[got - 1] = '\0';
-            return strcmp(text, identity) == 0;
-        }
-        struct timespec millisecond = {0, 1000000};
-        SYS2(SYS_nanosleep, &millisecond, NULL);
-    }
-    return false;
-}
-
-static enum claim claim(const char *directory, const char *identity)
-{
-    char path[PATH_MAX];
-    path[0] = '\0';
-    append(path, sizeof path, directory);
-    append(path, sizeof path, "/launch");
-    long error = make_directories(directory);
-    int fd = error == 0 ? sys_open(path, O_WRONLY | O_CREAT | O_EXCL, 0666) : (int)error;
-    if (fd == -EEXIST)
-        return owned_by_us(path, identity) ? CLAIM_OURS : CLAIM_FOREIGN;
-    if (fd < 0) {
-        log_error("cannot write to the run directory, not recording", directory, fd);
-        return CLAIM_FAILED;
-    }
-    char line[sizeof((struct launch *)0)->identity + 1];
-    line[0] = '\0';
-    append(line, sizeof line - 1, identity);
-    append(line, sizeof line, "\n");
-    long length = (long)strlen(line);
-    struct quiet quiet = quiet_begin();
-    long wrote = SYS3(SYS_write, fd, line, length);
-    quiet_end(quiet);
-    sys_close(fd);
-    if (wrote == length)
-        return CLAIM_OURS;
-    sys_unlink(path); /* whoever comes next need not wait for its line */
-    log_error("cannot write to the run directory, not recording", directory, wrote < 0 ? wrote : -ENOSPC);
-    return CLAIM_FAILED;
-}
-
-/* The given name made absolute, or <prefix>-<app>[-<job>] here: the program may change its directory later. */
-static bool name_directory(const struct launch *launch, const char *given, const char *prefix, char *path, size_t size)
+bool launch_name_directory(const struct launch *launch, const char *given, const char *prefix, char *path, size_t size)
 {
     path[0] = '\0';
     if (given == NULL || *given != '/') {
@@ -235,49 +153,23 @@ static bool name_directory(const struct launch *launch, const char *given, const
             log_warn("cannot tell the current directory, not recording", NULL);
             return false;
         }
-        append(path, size, "/");
+        text_append(path, size, "/");
     }
     if (given != NULL && *given != '\0') {
         if (strlen(path) + strnlen(given, size) + LONGEST_NAME >= size) {
             log_warn("the name of the run directory is too long, not recording", NULL);
             return false;
         }
-        append(path, size, given);
+        text_append(path, size, given);
         return true;
     }
-    append(path, size, prefix);
-    append(path, size, "-");
-    append(path, size, launch_basename(launch->exe));
-    for (size_t i = 0; i < COUNT(job_names); i++) {
-        const char *job = getenv(job_names[i][0]);
-        if (job != NULL && *job != '\0') {
-            append(path, size, "-");
-            append(path, size, job);
-            break;
-        }
+    text_append(path, size, prefix);
+    text_append(path, size, "-");
+    text_append(path, size, launch_basename(launch->exe));
+    const char *job = job_from_scheduler();
+    if (job != NULL) {
+        text_append(path, size, "-");
+        text_append(path, size, job);
     }
     return true;
-}
-
-bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix)
-{
-    char stem[PATH_MAX - 8];
-    if (!name_directory(launch, given, prefix, stem, sizeof stem))
-        return false;
-    for (size_t length = strlen(stem); length > 1 && stem[length - 1] == '/'; length--)
-        stem[length - 1] = '\0';
-    for (unsigned int number = 0; number < MOST_DIRECTORIES; number++) {
-        strcpy(launch->directory, stem);
-        if (number > 0) {
-            append(launch->directory, sizeof launch->directory, ".");
-            append_number(launch->directory, sizeof launch->directory, number);
-        }
-        enum claim result = claim(launch->directory, launch->identity);
-        if (result == CLAIM_OURS)
-            log_debug("recording", launch->directory);
-        if (result != CLAIM_FOREIGN)
-            return result == CLAIM_OURS;
-    }
-    log_warn("too many run directories of other launches, not recording", stem);
-    return false;
 }

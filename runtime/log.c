@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "quiet.h"
+#include "reason.h"
 #include "sys.h"
 
 /* Linux 5.3 and 5.6; the C library's headers may be older. */
@@ -149,7 +150,6 @@ void log_debug(const char *what, const char *detail)
 
 void log_error(const char *what, const char *detail, long error)
 {
-    /* strerrordesc_np is a table look-up: no locale, no allocation. */
-    const char *reason = strerrordesc_np((int)-error);
-    say(LOG_WARN, what, detail, reason != NULL ? reason : "unknown error");
+    char number[32];
+    say(LOG_WARN, what, detail, reason_of(error, number));
 }

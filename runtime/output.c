@@ -2,10 +2,12 @@
 #include "output.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 #include "sys.h"
+#include "text.h"
 
-#define MOST_NAMES 1000
+#define MOST_DRAWS 8
 
 long output_create(struct output *output, const char *path)
 {
@@ -18,14 +20,16 @@ long output_create(struct output *output, const char *path)
     return 0;
 }
 
-static void put_number(char *path, uint64_t number, int digits)
+void output_append_process(char *name, size_t size, uint64_t attempt)
 {
-    char text[24];
-    int at = sizeof text;
-    text[--at] = '\0';
-    for (int digit = 0; digit < digits || number > 0; digit++, number /= 10)
-        text[--at] = (char)('0' + number % 10);
-    strcat(path, text + at);
+    if (attempt > 0) {
+        text_append(name, size, ".");
+        text_append_number(name, size, (uint64_t)SYS0(SYS_getpid), 1);
+    }
+    if (attempt > 1) {
+        text_append(name, size, "-");
+        text_append_number(name, size, attempt, 1);
+    }
 }
 
 long output_create_for_rank(struct output *output, const struct launch *launch, const char *suffix, bool another)
@@ -34,19 +38,12 @@ long output_create_for_rank(struct output *output, const struct launch *launch, 
     long error = -EEXIST;
     if (strlen(launch->directory) > PATH_MAX - 64)
         return -ENAMETOOLONG;
-    for (uint64_t attempt = another ? 1 : 0; attempt < MOST_NAMES && error == -EEXIST; attempt++) {
+    for (uint64_t attempt = another ? 1 : 0; attempt < OUTPUT_MOST_NAMES && error == -EEXIST; attempt++) {
         strcpy(path, launch->directory);
-        strcat(path, "/rank-");
-        put_number(path, (uint64_t)launch->rank, 5);
-        if (attempt > 0) {
-            strcat(path, ".");
-            put_number(path, (uint64_t)SYS0(SYS_getpid), 1);
-        }
-        if (attempt > 1) {
-            strcat(path, "-");
-            put_number(path, attempt, 1);
-        }
-        strcat(path, suffix);
+        text_append(path, sizeof path, "/rank-");
+        text_append_number(path, sizeof path, (uint64_t)launch->rank, 5);
+        output_append_process(path, sizeof path, attempt);
+        text_append(path, sizeof path, suffix);
         error = output_create(output, path);
     }
     return error;
@@ -91,23 +88,66 @@ long output_cut(struct output *output, uint64_t length)
     return error;
 }
 
+/* A number that nobody can foretell, as far as the kernel has any. */
+static uint64_t draw(void)
+{
+    uint64_t number = 0;
+    if (SYS3(SYS_getrandom, &number, sizeof number, GRND_NONBLOCK) == (long)sizeof number)
+        return number;
+    return sys_clock_ns(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15u ^ (uint64_t)SYS0(SYS_gettid);
+}
+
+/* A new file beside `path`, under a name that nothing can have been put in the way of: nobody's file is opened. Its
+ * descriptor or negative errno. */
+static int create_beside(const char *path, char *temporary)
+{
+    int fd = -EEXIST;
+    for (int attempt = 0; attempt < MOST_DRAWS && fd == -EEXIST; attempt++) {
+        output_name(temporary, NULL, path, ".");
+        text_append_number(temporary, PATH_MAX, draw(), 1);
+        text_append(temporary, PATH_MAX, ".tmp");
+        fd = sys_open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    }
+    return fd;
+}
+
+/* Some file systems (Lustre, NFS) know no flags of rename, but links. */
+static long move(const char *temporary, const char *path, bool keep)
+{
+    long error = SYS5(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, keep ? 1 /* RENAME_NOREPLACE */ : 0);
+    if (!keep || error != -EINVAL)
+        return error;
+    error = SYS5(SYS_linkat, AT_FDCWD, temporary, AT_FDCWD, path, 0);
+    if (error == 0)
+        sys_unlink(temporary);
+    return error;
+}
+
 long output_write_file(const char *path, const struct buffer *data, bool keep)
 {
     char temporary[PATH_MAX];
-    output_name(temporary, NULL, path, ".tmp");
     if (data->failed)
         return -ENOMEM;
-    /* Whatever has that name already: nobody's file is written through a link, and nobody waits for a pipe's reader. */
-    int fd = sys_open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    int fd = create_beside(path, temporary);
     if (fd < 0)
         return fd;
     long error = write_all(fd, data);
     sys_close(fd);
     if (error == 0)
-        error = SYS5(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, keep ? 1 /* RENAME_NOREPLACE */ : 0);
+        error = move(temporary, path, keep);
     if (error != 0)
         sys_unlink(temporary);
     return error;
+}
+
+long output_try_file(const char *path)
+{
+    char temporary[PATH_MAX];
+    int fd = create_beside(path, temporary);
+    if (fd < 0)
+        return fd;
+    sys_close(fd);
+    return sys_unlink(temporary);
 }
 
 void output_name(char *path, const char *directory, const char *name, const char *suffix)

@@ -64,8 +64,57 @@ static bool spawn_known(void)
     return true;
 }
 
+/* Only this thread ends, and the process if it is its last one. */
+static __attribute__((noreturn, used)) void enter_by_clone(void)
+{
+    int code = entered(NULL);
+    for (;;)
+        SYS1(SYS_exit, code);
+}
+
+/* The new thread calls enter_by_clone on `top` of its stack. It is made without libc's clone, which is not for threads
+ * that libc does not know where a sanitizer has put its own in that place. The new thread's number or negative errno.
+ */
+static long clone_raw(long flags, void *top, void *thread_pointer)
+{
+#if defined(__x86_64__)
+    long made;
+    register long child_tid __asm__("r10") = 0;
+    register void *tls __asm__("r8") = thread_pointer;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t" /* the outermost frame */
+                     "call %P[enter]\n"
+                     "1:"
+                     : "=a"(made)
+                     : "a"(SYS_clone), "D"(flags), "S"(top), "d"(0), "r"(child_tid),
+                       "r"(tls), [enter] "i"(enter_by_clone)
+                     : "rcx", "r11", "cc", "memory");
+    return made;
+#elif defined(__aarch64__)
+    register long number __asm__("x8") = SYS_clone;
+    register long made __asm__("x0") = flags;
+    register void *stack_pointer __asm__("x1") = top;
+    register long parent_tid __asm__("x2") = 0;
+    register void *tls __asm__("x3") = thread_pointer;
+    register long child_tid __asm__("x4") = 0;
+    __asm__ volatile("svc 0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "mov x30, xzr\n\t"
+                     "b %[enter]\n"
+                     "1:"
+                     : "+r"(made)
+                     : "r"(number), "r"(stack_pointer), "r"(parent_tid), "r"(tls),
+                       "r"(child_tid), [enter] "S"(enter_by_clone)
+                     : "cc", "memory");
+    return made;
+#endif
+}
+
 /* The thread has a thread block of its own: that of the thread which starts it goes with that thread. It is empty. What
- * libc's plain functions look for in theirs is a canary, which may be 0, and where it is itself. */
+ * compilers look for in theirs is a canary, which may be 0, and where it is itself. */
 static void *thread_block(uint8_t *block)
 {
     uint8_t *pointer = block + BLOCK_BYTES;
@@ -79,22 +128,21 @@ static void *thread_block(uint8_t *block)
     return pointer;
 }
 
-/* 0 or errno. */
-static int spawn_unknown(void)
+/* 0 or negative errno. */
+static long spawn_unknown(void)
 {
-    const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+    const long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
     stack = sys_alloc(STACK_BYTES + 2 * BLOCK_BYTES);
     if (stack == NULL)
-        return ENOMEM;
+        return -ENOMEM;
     SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
-    int made = clone(entered, stack + STACK_BYTES, flags, NULL, NULL, thread_block(stack + STACK_BYTES));
-    int error = errno;
+    long made = clone_raw(flags, stack + STACK_BYTES, thread_block(stack + STACK_BYTES));
     if (made > 0) {
-        __atomic_store_n(&tid, made, __ATOMIC_RELAXED);
+        __atomic_store_n(&tid, (pid_t)made, __ATOMIC_RELAXED);
         return 0;
     }
     spawn_forget();
-    return error;
+    return made;
 }
 
 /* An emulator says that it knows no such flags. */
@@ -103,8 +151,13 @@ bool spawn(int (*enter)(void *))
     entered = enter;
     if (IS_SANITIZED || is_valgrind())
         return spawn_known();
-    int error = spawn_unknown();
-    return error == EINVAL ? spawn_known() : error == 0;
+    long error = spawn_unknown();
+    return error == -EINVAL ? spawn_known() : error == 0;
+}
+
+bool spawn_is_slow(void)
+{
+    return is_valgrind();
 }
 
 pid_t spawn_tid(void)

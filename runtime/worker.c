@@ -6,11 +6,14 @@
 #include <sys/prctl.h>
 
 #include "log.h"
+#include "lookout.h"
 #include "spawn.h"
 #include "sys.h"
 
 #define LONGEST_START_NS 2000000000u
+#define SLOW_FACTOR 30u     /* of what is waited for, where everything is slow */
 #define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
+#define REQUEST_FOLLOW (WORKER_END - 1)
 
 enum { STARTING, ALIVE, ENDED };
 
@@ -18,6 +21,7 @@ static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
+static pid_t owner; /* a vfork child runs in its parent's memory */
 
 static void wake(uint32_t *word)
 {
@@ -33,6 +37,11 @@ static bool wait_while(uint32_t *word, uint32_t value, uint64_t deadline_ns)
         if (SYS6(SYS_futex, word, operation, value, &deadline, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT)
             return __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
     return true;
+}
+
+static uint64_t deadline_after(uint64_t longest_ns)
+{
+    return monotonic_ns() + (spawn_is_slow() ? SLOW_FACTOR : 1) * longest_ns;
 }
 
 /* A number from a directory entry of /proc/self/fd, or -1. */
@@ -90,13 +99,15 @@ static int enter(void *unused)
     run_worker();
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     worker_done();
-    return 0;
+    return lookout_exit_code();
 }
 
 bool worker_start(const char *name, void (*run)(void))
 {
     worker_name = name;
     run_worker = run;
+    owner = (pid_t)SYS0(SYS_getpid);
+    lookout_start();
     state = STARTING;
     uint64_t all = ~(uint64_t)0;
     uint64_t old = 0;
@@ -109,7 +120,7 @@ bool worker_start(const char *name, void (*run)(void))
         state = ENDED;
         return false;
     }
-    wait_while(&state, STARTING, monotonic_ns() + LONGEST_START_NS);
+    wait_while(&state, STARTING, deadline_after(LONGEST_START_NS));
     return true;
 }
 
@@ -127,8 +138,16 @@ pid_t worker_tid(void)
 
 uint32_t worker_wait(uint64_t deadline_ns)
 {
-    wait_while(&asked, 0, deadline_ns);
-    return __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
+    for (;;) {
+        wait_while(&asked, 0, deadline_ns < lookout_due_ns() ? deadline_ns : lookout_due_ns());
+        uint32_t request = __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
+        if (!lookout_goes_on(request == REQUEST_FOLLOW))
+            return WORKER_END;
+        if (request == REQUEST_FOLLOW)
+            worker_done();
+        else if (request != 0 || monotonic_ns() >= deadline_ns)
+            return request;
+    }
 }
 
 void worker_done(void)
@@ -144,7 +163,7 @@ static bool has_ended(void)
 
 bool worker_ask(uint32_t request, uint64_t longest_ns)
 {
-    uint64_t deadline_ns = monotonic_ns() + longest_ns;
+    uint64_t deadline_ns = deadline_after(longest_ns);
     uint32_t other = 0;
     while (!has_ended() &&
            !__atomic_compare_exchange_n(&asked, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -158,6 +177,12 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
         if (!wait_while(&asked, request, deadline_ns))
             return false;
     return true;
+}
+
+void worker_follow(uint64_t longest_ns)
+{
+    if (!has_ended() && SYS0(SYS_getpid) == owner)
+        worker_ask(REQUEST_FOLLOW, longest_ns);
 }
 
 void worker_nudge(uint32_t request)

@@ -87,7 +87,8 @@ static void run(void)
     bool on = true;
     while (on) {
         uint32_t request = worker_wait(deadline);
-        on = lines_write(&launch, &settings, start_ns, is_forked, request == REQUEST_STOP) && request != REQUEST_STOP;
+        bool last = request == REQUEST_STOP || request == WORKER_END;
+        on = lines_write(&launch, &settings, start_ns, is_forked, last) && !last;
         while (deadline <= monotonic_ns())
             deadline += settings.interval_ns;
         if (!on)

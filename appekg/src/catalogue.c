@@ -5,32 +5,35 @@
 #include <string.h>
 
 #include "lock.h"
+#include "spread.h"
 #include "utf8.h"
 
 #define ENTRIES 16384u /* most of it stays untouched zero pages */
+#define MOST_IDS (ENTRIES / 4 * 3)
 
 static struct beat beats[ENTRIES];
+static uint32_t ids;
 static uint32_t default_factor = 1;
 static struct lock lock;
 
-/* The id's entry, or the free one where it would be, or NULL when all are taken. */
+/* The id's entry, or the free one where it would be: there is always one not far. */
 static struct beat *entry_of(uint32_t id)
 {
-    for (uint32_t step = 0; step < ENTRIES; step++) {
-        struct beat *beat = &beats[(id + step) % ENTRIES];
-        if (beat->version == 0 || beat->id == id)
-            return beat;
-    }
-    return NULL;
+    uint32_t at = spread(id, ENTRIES);
+    while (beats[at].version != 0 && beats[at].id != id)
+        at = (at + 1) % ENTRIES;
+    return &beats[at];
 }
 
 static void change(uint32_t id, const char *name, uint32_t factor)
 {
     uint64_t mask = lock_take(&lock);
     struct beat *beat = entry_of(id);
-    if (beat != NULL) {
-        if (beat->version++ == 0)
+    if (beat->version != 0 || ids < MOST_IDS) {
+        if (beat->version++ == 0) {
             *beat = (struct beat){.id = id, .version = 1};
+            ids++;
+        }
         if (factor != 0)
             beat->factor = factor;
         if (name != NULL)
@@ -58,7 +61,7 @@ void catalogue_get(uint32_t id, struct beat *beat)
 {
     uint64_t mask = lock_take(&lock);
     const struct beat *entry = entry_of(id);
-    if (entry != NULL && entry->version != 0)
+    if (entry->version != 0)
         *beat = *entry;
     else
         *beat = (struct beat){.id = id};

@@ -57,6 +57,12 @@ void lifecycle_new_generation(void)
         lifecycle_switch(true);
 }
 
+void lifecycle_end(void)
+{
+    __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
+    lifecycle_switch(false);
+}
+
 static void fork_prepare(void)
 {
     uint64_t mask = lock_take(&starting);
@@ -191,10 +197,8 @@ void ekg_finalize(void)
         interval_ask_last((pid_t)SYS0(SYS_gettid));
         turns_stop();
     }
-    if (before == RUNNING || before == FORKED) {
-        lifecycle_switch(false);
-        __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
-    }
+    if (before == RUNNING || before == FORKED)
+        lifecycle_end();
     lock_give(&starting, mask);
 }
 

@@ -5,6 +5,7 @@
 
 #include "catalogue.h"
 #include "lock.h"
+#include "spread.h"
 #include "sys.h"
 
 #define MAP_FLAGS (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -44,14 +45,20 @@ static struct record *free_record(void)
     return record;
 }
 
+/* Most of it is never touched, and then never there, in a program that locks its memory (mlockall) either: what cannot
+ * be accessed yet is not filled. */
 static struct record *new_record(void)
 {
-    long at = SYS6(SYS_mmap, 0, RECORD_BYTES, PROT_READ | PROT_WRITE, MAP_FLAGS, -1, 0);
+    long at = SYS6(SYS_mmap, 0, RECORD_BYTES, PROT_NONE, MAP_FLAGS, -1, 0);
     if (at < 0 && at > -4096)
         return NULL;
     struct record *record = (struct record *)at;
-    SYS3(SYS_madvise, record, RECORD_BYTES, MADV_NOHUGEPAGE); /* most of it is never touched */
-    return record;
+    SYS2(SYS_munlock, record, RECORD_BYTES);
+    SYS3(SYS_madvise, record, RECORD_BYTES, MADV_NOHUGEPAGE);
+    if (SYS3(SYS_mprotect, record, RECORD_BYTES, PROT_READ | PROT_WRITE) == 0)
+        return record;
+    sys_free(record, RECORD_BYTES);
+    return NULL;
 }
 
 static void publish(struct record *record)
@@ -73,6 +80,7 @@ static struct record *any_record(void)
     if (fresh && (record = new_record()) == NULL)
         return NULL;
     record->tid = (pid_t)SYS0(SYS_gettid);
+    record->displaced_above = EKG_SLOTS_;
     __atomic_store_n(&record->number, __atomic_fetch_add(&numbers, 1, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     __atomic_store_n(&record->state, RECORD_LIVE, __ATOMIC_RELEASE);
     if (fresh)
@@ -95,40 +103,74 @@ struct record *record_mine(void)
     return record;
 }
 
-/* Where the id is, or the free slot where it would be, or NULL in a full record. Ids below EKG_SLOTS_ do not collide
- * with each other. */
+static bool is_used(const struct slot *slot)
+{
+    return __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) != 0;
+}
+
 static struct slot *place_of(struct record *record, uint32_t id)
 {
-    struct slot *slots = record_slots(record);
-    for (uint32_t step = 0; step < EKG_SLOTS_; step++) {
-        struct slot *slot = &slots[(id + step) % EKG_SLOTS_];
-        if (__atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) == 0 || slot->id == id)
-            return slot;
+    return &record_slots(record)[id % EKG_SLOTS_];
+}
+
+/* The entry of an id that is not at its place, or the free one where it would be. */
+static uint16_t *entry_of(struct record *record, uint32_t id)
+{
+    uint16_t *index = record_index(record);
+    for (uint32_t at = spread(id, INDEX_PLACES);; at = (at + 1) % INDEX_PLACES) {
+        uint16_t number = __atomic_load_n(&index[at], __ATOMIC_ACQUIRE);
+        if (number == 0 || record_slots(record)[number - 1].id == id)
+            return &index[at];
     }
-    return NULL;
 }
 
 struct slot *record_find(struct record *record, uint32_t id)
 {
     struct slot *slot = place_of(record, id);
-    return slot != NULL && __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE) != 0 ? slot : NULL;
+    if (!is_used(slot))
+        return NULL;
+    if (slot->id == id)
+        return slot;
+    uint16_t number = __atomic_load_n(entry_of(record, id), __ATOMIC_ACQUIRE);
+    return number != 0 ? &record_slots(record)[number - 1] : NULL;
+}
+
+/* A free slot, from the end: ids are hardly ever that high. There is one. */
+static struct slot *any_place(struct record *record)
+{
+    struct slot *slots = record_slots(record);
+    while (is_used(&slots[record->displaced_above - 1]))
+        record->displaced_above--;
+    return &slots[record->displaced_above - 1];
+}
+
+static struct slot *add(struct record *record, uint32_t id, uint32_t generation)
+{
+    struct slot *slot = place_of(record, id);
+    bool is_displaced = is_used(slot);
+    if (is_displaced)
+        slot = any_place(record);
+    uint16_t number = (uint16_t)(slot - record_slots(record));
+    slot->id = id;
+    record->touched[record->touched_count] = number;
+    __atomic_store_n(&slot->generation, generation, __ATOMIC_RELEASE);
+    __atomic_store_n(&record->touched_count, record->touched_count + 1, __ATOMIC_RELEASE);
+    if (is_displaced)
+        __atomic_store_n(entry_of(record, id), (uint16_t)(number + 1), __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* against ekg_rate: one of us sees the other */
+    __atomic_store_n(&slot->skip, catalogue_factor(id) - 1, __ATOMIC_RELAXED);
+    return slot;
 }
 
 struct slot *record_claim(struct record *record, uint32_t id, uint32_t generation)
 {
-    struct slot *slot = place_of(record, id);
-    if (slot == NULL || slot->generation != 0)
+    struct slot *slot = record_find(record, id);
+    if (slot != NULL || record->touched_count == EKG_SLOTS_)
         return slot;
     uint64_t mask = signals_block(); /* a handler may want a slot as well */
-    slot = place_of(record, id);
-    if (slot != NULL && slot->generation == 0) {
-        slot->id = id;
-        record->touched[record->touched_count] = (uint16_t)(slot - record_slots(record));
-        __atomic_store_n(&slot->generation, generation, __ATOMIC_RELEASE);
-        __atomic_store_n(&record->touched_count, record->touched_count + 1, __ATOMIC_RELEASE);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST); /* against ekg_rate: one of us sees the other */
-        __atomic_store_n(&slot->skip, catalogue_factor(id) - 1, __ATOMIC_RELAXED);
-    }
+    slot = record_find(record, id);
+    if (slot == NULL && record->touched_count < EKG_SLOTS_)
+        slot = add(record, id, generation);
     signals_restore(mask);
     return slot;
 }
@@ -182,7 +224,7 @@ void record_recycle(struct record *record)
 {
     for (uint32_t i = 0; i < record->touched_count; i++)
         record_slots(record)[record->touched[i]] = (struct slot){.key = 0};
-    SYS3(SYS_madvise, record_deep(record), DEEP_STARTS * sizeof(struct deep_start), MADV_DONTNEED);
+    SYS3(SYS_madvise, record_deep(record), RECORD_DEEP_BYTES + RECORD_INDEX_BYTES, MADV_DONTNEED);
     record->touched_count = record->dropped = record->unmatched = 0;
     record->dropped_taken = record->unmatched_taken = record->deep_used = record->deep_free = 0;
     record->announced = record->in_doubt = record->deep_busy = false;

@@ -11,6 +11,7 @@
 
 #define INLINE_STARTS 7u
 #define DEEP_STARTS 65536u /* of all ids of a thread together */
+#define INDEX_PLACES (2 * EKG_SLOTS_)
 
 /* What ended in one interval, in ticks. All zero at its beginning; `min` holds once there is a count. */
 struct bank {
@@ -66,13 +67,16 @@ struct record {
     bool in_doubt;                 /* did not settle in time, and is not waited for again */
     bool announced;                /* a row of its thread was written. The interval thread's */
     struct record *next, *next_free;
+    uint32_t displaced_above; /* the slots from this one on are in use. The owner's */
     uint32_t touched_count;
     uint16_t touched[EKG_SLOTS_]; /* slots in use, in order of first beat */
 };
 
 #define RECORD_HEADER_BYTES ((size_t)32 << 10)
 #define RECORD_SLOT_BYTES (EKG_SLOTS_ * sizeof(struct slot))
-#define RECORD_BYTES (RECORD_HEADER_BYTES + RECORD_SLOT_BYTES + DEEP_STARTS * sizeof(struct deep_start))
+#define RECORD_DEEP_BYTES (DEEP_STARTS * sizeof(struct deep_start))
+#define RECORD_INDEX_BYTES (INDEX_PLACES * sizeof(uint16_t))
+#define RECORD_BYTES (RECORD_HEADER_BYTES + RECORD_SLOT_BYTES + RECORD_DEEP_BYTES + RECORD_INDEX_BYTES)
 
 _Static_assert(sizeof(struct record) <= RECORD_HEADER_BYTES, "the header has its room");
 
@@ -89,6 +93,13 @@ static inline struct slot *record_slots(struct record *record)
 static inline struct deep_start *record_deep(struct record *record)
 {
     return (struct deep_start *)((char *)record + RECORD_HEADER_BYTES + RECORD_SLOT_BYTES);
+}
+
+/* A hash table of the slots of ids that are not at their place, id modulo EKG_SLOTS_, because another one was there
+ * before: number of the slot, from 1. At most half full. */
+static inline uint16_t *record_index(struct record *record)
+{
+    return (uint16_t *)((char *)record_deep(record) + RECORD_DEEP_BYTES);
 }
 
 /* Adds one to a counter that only the caller writes. */

@@ -11,9 +11,11 @@
 #include "prometheus_text.h"
 #include "sink.h"
 #include "sys.h"
+#include "text.h"
 
 #define DEFAULT_DIRECTORY "/var/lib/prometheus/node-exporter"
 #define LONGEST_APP 64
+#define NAME_BYTES (LONGEST_APP + 40)
 #define NANO 1000000000u
 #define READABLE 022u /* the umask: whoever runs the exporter must be able to read the file */
 
@@ -24,18 +26,6 @@ static struct id_sums sums;
 static struct process_totals totals;
 static bool has_failed;
 
-static void put_number(char *into, uint64_t number)
-{
-    char digits[24];
-    size_t at = sizeof digits - 1;
-    digits[at] = '\0';
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    strcat(into, digits + at);
-}
-
 /* appekg-<app>-<pid>, of characters that mean nothing to shells and collectors. */
 static void put_name(char *name, const char *app, uint64_t pid)
 {
@@ -45,13 +35,13 @@ static void put_name(char *name, const char *app, uint64_t pid)
         if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-", *at) == NULL)
             *at = '_';
     strcat(name, "-");
-    put_number(name, pid);
+    text_append_number(name, NAME_BYTES, pid, 1);
 }
 
 /* False if it is too long. The interval thread is somewhere else: a relative directory is one below ours. */
 static bool choose_path(void)
 {
-    char name[LONGEST_APP + 40];
+    char name[NAME_BYTES];
     char directory[PATH_MAX] = "";
     const char *given = environment_text("EKG_PROMETHEUS_DIR");
     if (given == NULL)
@@ -68,27 +58,15 @@ static bool choose_path(void)
     return true;
 }
 
-/* What the first interval would meet, as far as it can be known. 0 or negative errno. */
-static long try_to_write(void)
-{
-    char probe[PATH_MAX];
-    output_name(probe, NULL, path, ".tmp");
-    int fd = sys_open(probe, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (fd < 0)
-        return fd;
-    sys_close(fd);
-    return sys_unlink(probe);
-}
-
 static void choose_labels(void)
 {
     char number[24] = "";
     labels.length = 0;
     prometheus_label(&labels, "app", launch_basename(session->launch->exe));
-    put_number(number, (uint64_t)session->launch->rank);
+    text_append_number(number, sizeof number, (uint64_t)session->launch->rank, 1);
     prometheus_label(&labels, "rank", number);
     number[0] = '\0';
-    put_number(number, (uint64_t)SYS0(SYS_getpid));
+    text_append_number(number, sizeof number, (uint64_t)SYS0(SYS_getpid), 1);
     prometheus_label(&labels, "pid", number);
 }
 
@@ -104,7 +82,7 @@ static bool open_prometheus(const struct session *of)
         log_warn("EKG_PROMETHEUS_DIR is too long, heartbeats go to the file instead", NULL);
         return false;
     }
-    long error = try_to_write();
+    long error = output_try_file(path);
     if (error != 0) {
         log_error("cannot write for Prometheus, heartbeats go to the file instead", path, error);
         return false;

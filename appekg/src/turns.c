@@ -65,7 +65,8 @@ static void run(void)
     records_prepare();
     cost_measure();
     uint64_t look = monotonic_ns();
-    while (worker_wait(look < grid ? look : grid) != REQUEST_STOP) {
+    uint32_t request;
+    while ((request = worker_wait(look < grid ? look : grid)) == 0) {
         if (monotonic_ns() >= look) {
             obey_control();
             look = monotonic_ns() + CONTROL_PERIOD_NS;
@@ -78,6 +79,8 @@ static void run(void)
             grid += ((now - grid) / interval_ns + 1) * interval_ns;
     }
     write_last();
+    if (request == WORKER_END)
+        lifecycle_end();
 }
 
 bool turns_start(uint64_t start_ns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from incprof.readers.streamrecords import Libs
 
 Progress = Callable[[int, int], None]
 
-STREAM = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-\d{1,9})?)?\.gmon")
-SERIES = re.compile(r"gmon-(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
+STREAM = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?\.gmon")
+SERIES = re.compile(r"gmon-(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?")
 CLASSIC = re.compile(r"gmon(?:\.out)?[-_.](\d{1,9})(?:\.out)?|gmon\.out()")
 
 
@@ -41,7 +41,7 @@ def open_run(directory: str | os.PathLike[str], *, exe: str | None = None) -> Ru
     processes = streams(root, names) or _series(root, names)
     if not processes:
         raise NoDataError(f"{root}: no profile in it: record one with incprof record -o {root} -- PROGRAM")
-    processes.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
+    processes.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.life, p.path))
     return Run(str(root), _app_name(processes, exe), tuple(processes))
 
 
@@ -108,19 +108,25 @@ def streams(directory: str | os.PathLike[str], names: list[str]) -> list[Process
     found: list[Process] = []
     for name in names:
         if match := STREAM.fullmatch(name):
-            pid = int(match[2]) if match[2] else None
-            found.append(Process(int(match[1]), pid, str(Path(directory) / name), primary=pid is None))
+            found.append(_process(match.groups(), Path(directory) / name))
     return _with_primaries(found)
 
 
 def _series(root: Path, names: list[str]) -> list[Process]:
     """Processes recorded as one file per interval."""
-    found: dict[tuple[int, int | None], Process] = {}
+    found: set[Process] = set()
     for name in names:
-        if (match := SERIES.fullmatch(name)) or CLASSIC.fullmatch(name):
-            rank, pid = (int(match[2]), match[3] and int(match[3])) if match else (0, None)
-            found.setdefault((rank, pid or None), Process(rank, pid or None, str(root), primary=not pid, series=True))
-    return _with_primaries(list(found.values()))
+        if match := SERIES.fullmatch(name):
+            found.add(_process(match.groups()[1:], root, series=True))
+        elif CLASSIC.fullmatch(name):
+            found.add(Process(0, None, str(root), series=True))
+    return _with_primaries(sorted(found, key=lambda p: (p.rank, p.pid or 0, p.life)))
+
+
+def _process(numbers: Sequence[str | None], path: Path, *, series: bool = False) -> Process:
+    """The process that a name speaks of: rank, and after those of a rank's first process pid and life."""
+    rank, pid, life = (int(number) if number else None for number in numbers)
+    return Process(rank or 0, pid, str(path), primary=pid is None, series=series, life=life or 1)
 
 
 def _with_primaries(processes: list[Process]) -> list[Process]:
@@ -138,8 +144,10 @@ def _files_of(process: Process) -> list[Snapshot]:
     found: list[Snapshot] = []
     for entry in Path(process.path).iterdir():
         if match := SERIES.fullmatch(entry.name):
-            pid = int(match[3]) if match[3] else None
-            if (int(match[2]), pid) == (process.rank, process.pid):
+            if (
+                replace(_process(match.groups()[1:], Path(process.path), series=True), primary=process.primary)
+                == process
+            ):
                 found.append(Snapshot(int(match[1]), str(entry)))
         elif process.rank == 0 and process.pid is None and (classic := CLASSIC.fullmatch(entry.name)):
             # A bare gmon.out is what the program left at its end: after all numbered ones.
@@ -153,7 +161,8 @@ def _files_of(process: Process) -> list[Snapshot]:
 
 def _series_metadata(process: Process, exe: str | None) -> Metadata:
     """The metadata beside a series; without any, a program given by hand and glibc's usual rate."""
-    names = [f"gmon-meta.{process.rank}.{process.pid}.json", f"gmon-meta.{process.rank}.json"]
+    life = f"-{process.life}" if process.life > 1 else ""
+    names = [f"gmon-meta.{process.rank}.{process.pid}{life}.json", f"gmon-meta.{process.rank}.json"]
     for path in (Path(process.path) / name for name in names):
         try:
             return parse_metadata(read_input(path, MOST_BYTES, within=process.path), str(path))

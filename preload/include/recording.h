@@ -19,7 +19,7 @@ struct recording {
     bool open;   /* the stream exists */
     bool broken; /* writing has failed: nothing more is tried */
     bool forked;
-    char suffix[32]; /* of gmon files: the pid, in another process of the rank */
+    char suffix[32]; /* of gmon files (output_append_process) */
     uint64_t start_ns;
     size_t modules_written;
     uint64_t samples, lost;

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct launch {
     int rank;                 /* 0 without a launcher */
@@ -18,8 +19,13 @@ struct launch {
  * /proc. No MPI call is made. False after one line on stderr. Not thread-safe (getenv); called once, before main. */
 bool launch_identify(struct launch *launch, int rank);
 
-/* Creates or joins the run directory of this launch: DIR, or DIR.1, DIR.2, ... where another launch owns it. DIR is
- * `given`, or <prefix>-<app>[-<job>] here without one. False after one line on stderr. */
+/* The absolute path of the run directory that is wanted: `given`, or <prefix>-<app>[-<job>] here without one (the
+ * program may change its directory later). False after one line on stderr. Not thread-safe (getenv). */
+bool launch_name_directory(const struct launch *launch, const char *given, const char *prefix, char *path, size_t size);
+
+/* Creates or joins the run directory of this launch: DIR as above, or DIR.1, DIR.2, ... where another launch owns it.
+ * The ranks of a launch that start at about the same time meet, unless some 256 other launches come between them. False
+ * after one line on stderr. Not thread-safe; called once. */
 bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix);
 
 /* The last component of a path. Pure. */

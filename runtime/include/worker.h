@@ -5,6 +5,10 @@
  * application: a program that closes every descriptor, counts on the lowest number being free, waits for the end of a
  * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It has
  * an empty thread block, not libc's: what libc keeps per thread is not to be used, errno least of all.
+ *
+ * Once a second, or more often, it looks what has become of the application. Where its threads have all ended behind
+ * libc's back, the recording ends, and the process with it, as they have left it. Where they have become another user,
+ * so does this thread, before it opens another file.
  */
 #ifndef RUNTIME_WORKER_H
 #define RUNTIME_WORKER_H
@@ -20,15 +24,24 @@ bool worker_start(const char *name, void (*run)(void));
 /* In a forked child: there is no such thread here. */
 void worker_forget(void);
 
-/* Asks for something (not 0) and waits until it is done, for so long at most. False if it was not done, or if the
- * thread has ended. Async-signal-safe and thread-safe. */
+/* Asks for something (not 0) and waits until it is done, for so long at most (under Valgrind thirty times as long).
+ * False if it was not done, or if the thread has ended. Async-signal-safe and thread-safe. */
 bool worker_ask(uint32_t request, uint64_t longest_ns);
 
 /* Asks for something that may be forgotten: nothing when there is another request. Never waits. Async-signal-safe and
  * thread-safe. */
 void worker_nudge(uint32_t request);
 
+/* The application's threads have another user, other groups or capabilities from here on: the thread takes them at
+ * once, and the caller waits for it, for so long at most. Does nothing where there is no such thread, and in a vfork
+ * child. Async-signal-safe and thread-safe. */
+void worker_follow(uint64_t longest_ns);
+
 pid_t worker_tid(void);
+
+/* What worker_wait says when nobody has asked, and the recording has to end all the same: `run` returns. Below it is
+ * one that no caller of worker_ask may use either. */
+#define WORKER_END UINT32_MAX
 
 /* For the thread itself: waits for a request until `deadline_ns` on CLOCK_MONOTONIC; 0 when there is none. */
 uint32_t worker_wait(uint64_t deadline_ns);

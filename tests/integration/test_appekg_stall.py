@@ -135,12 +135,23 @@ def test_an_hours_interval(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".tmp"])
 def test_pipes_where_prometheus_files_should_be(program: Path, tmp_path: Path, name: str) -> None:
-    """One line; heartbeats go to the file instead, or the pipe is replaced."""
+    """What has the file's name is replaced, and what has another one is not touched."""
     shell = shutil.which("sh")
     assert shell is not None
     script = f'mkfifo "$EKG_PROMETHEUS_DIR/appekg-limits-$$.prom{name}" && exec "$0" start sleep=100'
     pressed = press([shell, "-c", script, program], tmp_path, sink="prometheus", prometheus_dir=str(tmp_path))
-    assert (pressed.outcome.status, len(tally(pressed.outcome))) == (0, 5)
-    assert len(pressed.lines()) == len(pressed.outcome.stderr.splitlines()) == (1 if name else 0)
-    if name:
-        assert counts(pressed.read()) == tally(pressed.outcome)
+    assert (pressed.outcome.status, len(tally(pressed.outcome)), pressed.outcome.stderr) == (0, 5, "")
+    assert len(list(tmp_path.glob("appekg-limits-*"))) == (1 if name else 0)
+
+
+def test_files_where_prometheus_could_write_first(program: Path, tmp_path: Path) -> None:
+    """Somebody else's file, under a second name that can be guessed, is neither written nor removed."""
+    shell = shutil.which("sh")
+    assert shell is not None
+    (tmp_path / "victim").write_text("mine")
+    link = '"$EKG_PROMETHEUS_DIR/appekg-limits-$$.prom.tmp"'
+    script = f'ln "$EKG_PROMETHEUS_DIR/victim" {link} && exec "$0" start sleep=100'
+    pressed = press([shell, "-c", script, program], tmp_path, sink="prometheus", prometheus_dir=str(tmp_path))
+    assert (pressed.outcome.status, pressed.outcome.stderr) == (0, "")
+    (left,) = tmp_path.glob("appekg-limits-*")
+    assert left.read_text() == (tmp_path / "victim").read_text() == "mine"

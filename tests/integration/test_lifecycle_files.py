@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import Build
 from tests.integration.hosts import BuildHost, calls, ended_cleanly, need, need_root, streams, ticks, try_both
+
+SYS_RENAMEAT2 = 316
 
 
 @pytest.mark.parametrize(
@@ -105,3 +110,36 @@ def test_changes_its_root(host: BuildHost, tmp_path: Path, style: str) -> None:
     assert trial.recorded.stdout == "chroot 0\n"
     assert calls(trial.profile())["tick"] == 20
     assert [path.name for path in jail.iterdir()] in ([], ["gmon.out"])  # glibc's, of the run alone
+
+
+@pytest.mark.parametrize("style", ["stream", "gmon"])
+@pytest.mark.parametrize("how", ["hard", "symbolic"])
+def test_links_under_names_that_can_be_guessed(host: BuildHost, tmp_path: Path, style: str, how: str) -> None:
+    """In a directory that others can write to: nobody's file is written through them, and ours are there."""
+    directory, victim = tmp_path / "run", tmp_path / "victim"
+    victim.write_text("mine")
+    (directory / "symbols").mkdir(parents=True)
+    build_id = build_id_of(host("simple.c"))
+    names = ["gmon-meta.0.json", *(f"gmon-{n}.0" for n in range(5)), f"symbols/{build_id}.elf"]
+    for name in names:
+        path = directory / f"{name}.tmp"
+        path.hardlink_to(victim) if how == "hard" else path.symlink_to(victim)
+    trial = try_both([host("simple.c"), "100"], tmp_path, directory=directory, env={"INCPROF_FORMAT": style})
+    assert victim.read_text() == "mine"
+    assert calls(trial.profile())["tick"] == 500
+    assert (directory / f"symbols/{build_id}.elf").is_file()
+    assert len(list(directory.rglob("*.tmp"))) == len(names)
+
+
+def test_a_file_system_that_renames_without_conditions(build: Build, host: BuildHost, tmp_path: Path) -> None:
+    """Lustre and NFS do: the copy of the symbols gets its name by a link."""
+    refuse = [build("refuse.c", pg=False), str(SYS_RENAMEAT2), str(errno.EINVAL)]
+    trial = try_both([*refuse, host("simple.c"), "50"], tmp_path)
+    (copy,) = (trial.directory / "symbols").iterdir()
+    assert copy.name == f"{build_id_of(host('simple.c'))}.elf"
+
+
+def build_id_of(program: Path) -> str:
+    """The program's build-id, in hexadecimal digits."""
+    text = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True).stdout
+    return text.partition("Build ID: ")[2].split()[0]

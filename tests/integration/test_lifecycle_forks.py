@@ -95,3 +95,17 @@ def test_program_that_becomes_itself(host: BuildHost, tmp_path: Path) -> None:
     assert len(run.processes) == 3
     assert [calls(read_profile(run, process=p))["tick"] for p in run.processes] == [111] * 3
     assert all(ended_cleanly(trial.directory / name) for name in trial.files())
+
+
+@pytest.mark.parametrize("style", ["stream", "gmon"])
+def test_program_that_becomes_itself_again_and_again(host: BuildHost, tmp_path: Path, style: str) -> None:
+    """Each life has files of its own, and all of it is in them."""
+    plain = host("reexec.c", pg=False, output="plain")
+    env = {"INCPROF_FORMAT": style, "BRIEF": "1"}
+    trial = try_both([host("reexec.c"), "30"], tmp_path, interval=60, env=env, reference=[plain, "30"])
+    assert trial.recorded.status == 9
+    run = open_run(trial.directory)
+    assert [process.life for process in run.processes] == [1, *range(1, 31)]
+    assert len({process.pid for process in run.processes[1:]}) == 1
+    assert [calls(read_profile(run, process=process))["tick"] for process in run.processes] == [111] * 31
+    assert not [path.name for path in trial.directory.rglob("*.tmp")]

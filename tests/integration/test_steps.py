@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build
 
+SYS_PERF_EVENT_OPEN = 298
 ORDER = ["exchange", "gather", "accelerate", "drift"]
 # CLOCK_MONOTONIC_COARSE goes on by the kernel's tick.
 HZ = round(1 / time.clock_getres(6))
@@ -101,8 +103,8 @@ def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_without_perf_there_is_one_line(build: Build, tmp_path: Path) -> None:
-    barred = build("no_perf.c", pg=False)
-    answer = ask(tmp_path, 1000, barred, build("timesteps.c"), "20", "50")
+    barred = [build("refuse.c", pg=False), str(SYS_PERF_EVENT_OPEN), str(errno.EACCES)]
+    answer = ask(tmp_path, 1000, *barred, build("timesteps.c"), "20", "50")
     lines = [line for line in answer.stderr.splitlines() if "perf" in line]
     assert answer.clock == "cpu"
     assert len(lines) == 1

@@ -3,8 +3,9 @@
  *     robust_storm MILLISECONDS WORKERS [fork]
  *
  * Beats that nest deeply, end without a begin, begin without an end, end elsewhere; ids that share a place; switching,
- * rates and names from several threads; threads that come and go; forked children that beat and exit. Prints how many
- * beats began and how many pulses there were in the process: the library may have recorded fewer. */
+ * rates and names from several threads; threads that come and go; forked children that beat and exit. Goes on for that
+ * long, and until there is something to be recorded: on a busy machine no thread need have had a turn by then. Prints
+ * how many beats began and how many pulses there were in the process: the library may have recorded fewer. */
 #define _GNU_SOURCE
 #include <appekg.h>
 
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PLACES = 8192, MOST_WORKERS = 64 };
+enum { PLACES = 8192, MOST_WORKERS = 64, LEAST_BEATS = 20000, LEAST_PULSES = 200 };
 
 static atomic_int over;
 static atomic_ullong began, pulses;
@@ -137,6 +138,11 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static int is_enough(double end)
+{
+    return seconds() >= end && atomic_load(&began) >= LEAST_BEATS && atomic_load(&pulses) >= LEAST_PULSES;
+}
+
 int main(int count, char **arguments)
 {
     pthread_t threads[MOST_WORKERS], passing;
@@ -146,7 +152,7 @@ int main(int count, char **arguments)
     for (int i = 0; i < workers; i++)
         if (pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i) != 0)
             return 2;
-    for (uint64_t turn = 0; seconds() < end; turn++) {
+    for (uint64_t turn = 0; !is_enough(end); turn++) {
         if (pthread_create(&passing, NULL, live_shortly, (void *)(uintptr_t)turn) == 0)
             pthread_join(passing, NULL);
         if (forks)

@@ -1,0 +1,202 @@
+/* Who has which of DIR, DIR.1, DIR.2, ... A launch has the one whose file `launch` holds its identity. That file is
+ * created once, exclusively, and a number is taken only when the one below it is: ranks of one launch that start at the
+ * same time as another's find each other. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "launch.h"
+#include "log.h"
+#include "quiet.h"
+#include "sys.h"
+#include "text.h"
+
+#define MOST_LOOKED_AT 256u /* where others of the launch may be */
+#define MOST_CLAIMS 10000u  /* while other launches are faster */
+#define MOST_PATIENCE 500   /* milliseconds, for processes that are writing their identity */
+#define LISTING_BYTES ((size_t)64 << 10)
+
+enum owner { OURS, OTHERS, NOBODYS, FAILED };
+
+struct search {
+    const char *identity;
+    int patience;
+};
+
+/* A process that has created the file may not have written its line yet. */
+static enum owner owner_of(const char *file, struct search *search)
+{
+    char text[sizeof((struct launch *)0)->identity + 1];
+    const struct timespec millisecond = {0, 1000000};
+    for (;;) {
+        int fd = sys_open(file, O_RDONLY | O_NONBLOCK, 0); /* whatever has that name, nobody waits for it */
+        if (fd < 0)
+            return fd == -ENOENT ? NOBODYS : OTHERS;
+        long got = SYS3(SYS_read, fd, text, sizeof text - 1);
+        sys_close(fd);
+        if (got > 0 && text[got - 1] == '\n') {
+            text[got - 1] = '\0';
+            return strcmp(text, search->identity) == 0 ? OURS : OTHERS;
+        }
+        if (search->patience-- <= 0)
+            return OTHERS;
+        SYS2(SYS_nanosleep, &millisecond, NULL);
+    }
+}
+
+static enum owner fail(const char *directory, long error)
+{
+    log_error("cannot write to the run directory, not recording", directory, error);
+    return FAILED;
+}
+
+/* Writes the identity into the file, which is ours. */
+static enum owner sign(int fd, const char *file, const char *directory, const char *identity)
+{
+    char line[sizeof((struct launch *)0)->identity + 1] = "";
+    text_append(line, sizeof line - 1, identity);
+    text_append(line, sizeof line, "\n");
+    long length = (long)strlen(line);
+    struct quiet quiet = quiet_begin();
+    long wrote = SYS3(SYS_write, fd, line, length);
+    quiet_end(quiet);
+    sys_close(fd);
+    if (wrote == length)
+        return OURS;
+    sys_unlink(file); /* whoever comes next need not wait for its line */
+    return fail(directory, wrote < 0 ? wrote : -ENOSPC);
+}
+
+static void name_file(char *file, const char *directory)
+{
+    strcpy(file, directory);
+    text_append(file, PATH_MAX, "/launch");
+}
+
+/* mkdir -p of what is above it. */
+static void make_parents(const char *directory)
+{
+    char part[PATH_MAX];
+    strcpy(part, directory);
+    for (char *at = part + 1; *at != '\0'; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        sys_mkdir(part, 0777);
+        *at = '/';
+    }
+}
+
+/* Takes the directory for the launch, unless another one has it. Where there can be others (`numbered`), one that is
+ * not for us is another's. */
+static enum owner claim(const char *directory, bool numbered, struct search *search)
+{
+    char file[PATH_MAX];
+    name_file(file, directory);
+    long error = sys_mkdir(directory, 0777);
+    if (error == -ENOENT) {
+        make_parents(directory);
+        error = sys_mkdir(directory, 0777);
+    }
+    if (error != 0 && error != -EEXIST)
+        return fail(directory, error);
+    enum owner owner = NOBODYS;
+    search->patience = MOST_PATIENCE;
+    for (int attempt = 0; owner == NOBODYS && attempt < 3; attempt++) { /* who had created the file has unlinked it */
+        int fd = sys_open(file, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (fd >= 0)
+            return sign(fd, file, directory, search->identity);
+        if (fd != -EEXIST)
+            return numbered && (fd == -ENOTDIR || fd == -EACCES) ? OTHERS : fail(directory, fd);
+        owner = owner_of(file, search);
+    }
+    return owner == OURS ? OURS : OTHERS;
+}
+
+/* The number in a name such as run.12, where `stem` is run; or 0. */
+static unsigned int number_in(const char *name, const char *stem, size_t stem_length)
+{
+    unsigned int number = 0;
+    if (strncmp(name, stem, stem_length) != 0 || name[stem_length] != '.' || name[stem_length + 1] == '0')
+        return 0;
+    for (name += stem_length + 1; *name >= '0' && *name <= '9' && number < 100000000; name++)
+        number = number * 10 + (unsigned int)(*name - '0');
+    return *name == '\0' ? number : 0;
+}
+
+/* The highest N of what is called DIR.N; 0 when there is none, or when the directory above cannot be listed. */
+static unsigned int highest_number(const char *stem)
+{
+    char above[PATH_MAX];
+    const char *name = launch_basename(stem);
+    size_t length = (size_t)(name - stem);
+    unsigned int highest = 0;
+    memcpy(above, stem, length);
+    strcpy(above + length, ".");
+    int fd = sys_open(above, O_RDONLY | O_DIRECTORY, 0);
+    char *listing = fd >= 0 ? sys_alloc(LISTING_BYTES) : NULL;
+    long got;
+    while (listing != NULL && (got = SYS3(SYS_getdents64, fd, listing, LISTING_BYTES)) > 0) {
+        for (long at = 0; at < got;) {
+            const struct sys_directory_entry *entry = (const void *)(listing + at);
+            unsigned int number = number_in(entry->name, name, strlen(name));
+            highest = number > highest ? number : highest;
+            at += entry->length;
+        }
+    }
+    sys_free(listing, LISTING_BYTES);
+    if (fd >= 0)
+        sys_close(fd);
+    return highest;
+}
+
+static void name_numbered(char *directory, const char *stem, unsigned int number)
+{
+    strcpy(directory, stem);
+    text_append(directory, PATH_MAX, ".");
+    text_append_number(directory, PATH_MAX, number, 1);
+}
+
+/* Another launch has DIR itself: from the highest number down, where others of ours are, or the first of the numbers
+ * above that nobody has. */
+static enum owner claim_numbered(struct launch *launch, const char *stem, struct search *search)
+{
+    char file[PATH_MAX];
+    unsigned int highest = highest_number(stem);
+    unsigned int first = highest + 1;
+    bool is_above_all = true;
+    for (unsigned int number = highest; number > 0 && highest - number < MOST_LOOKED_AT; number--) {
+        name_numbered(launch->directory, stem, number);
+        name_file(file, launch->directory);
+        enum owner owner = owner_of(file, search);
+        if (owner == OURS)
+            return OURS;
+        is_above_all = is_above_all && owner == NOBODYS; /* made, and about to be taken: perhaps by one of us */
+        if (is_above_all)
+            first = number;
+    }
+    for (unsigned int number = first; number - first < MOST_CLAIMS; number++) {
+        name_numbered(launch->directory, stem, number);
+        enum owner owner = claim(launch->directory, true, search);
+        if (owner != OTHERS)
+            return owner;
+    }
+    log_warn("too many run directories of other launches, not recording", stem);
+    return FAILED;
+}
+
+bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix)
+{
+    char stem[PATH_MAX - 16];
+    struct search search = {launch->identity, MOST_PATIENCE};
+    if (!launch_name_directory(launch, given, prefix, stem, sizeof stem))
+        return false;
+    for (size_t length = strlen(stem); length > 1 && stem[length - 1] == '/'; length--)
+        stem[length - 1] = '\0';
+    strcpy(launch->directory, stem);
+    enum owner owner = claim(launch->directory, false, &search);
+    if (owner == OTHERS)
+        owner = claim_numbered(launch, stem, &search);
+    if (owner == OURS)
+        log_debug("recording", launch->directory);
+    return owner == OURS;
+}

@@ -1,0 +1,123 @@
+#define _GNU_SOURCE
+#include "tasks.h"
+
+#include <string.h>
+
+#include "sys.h"
+#include "text.h"
+
+int task_open(const char *path)
+{
+    char name[64] = "/proc/";
+    text_append(name, sizeof name, path);
+    return sys_open(name, O_RDONLY, 0);
+}
+
+/* By one read: the kernel makes the text anew for each. */
+bool task_read(int fd, struct buffer *text)
+{
+    size_t room = 0;
+    long got;
+    text->length = 0;
+    text->failed = false;
+    do {
+        if (!buffer_reserve(text, 2 * room + 2))
+            return false;
+        room = text->capacity - 1;
+        got = SYS4(SYS_pread64, fd, text->data, room, 0);
+    } while (got == (long)room);
+    if (got <= 0)
+        return false;
+    text->length = (size_t)got;
+    text->data[text->length] = '\0';
+    return true;
+}
+
+bool task_read_once(const char *path, struct buffer *text)
+{
+    int fd = task_open(path);
+    bool is_read = fd >= 0 && task_read(fd, text);
+    if (fd >= 0)
+        sys_close(fd);
+    return is_read;
+}
+
+const char *task_field(const char *status, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *line = status; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, word, length) == 0)
+            return line + length + (line[length] == '\t');
+    }
+    return "";
+}
+
+bool task_has_ended(const char *status)
+{
+    char state = *task_field(status, "State:");
+    return state == 'Z' || state == 'X';
+}
+
+static uint64_t hexadecimal(const char *text)
+{
+    uint64_t value = 0;
+    for (; (*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'f'); text++)
+        value = value << 4 | (uint64_t)(*text <= '9' ? *text - '0' : *text - 'a' + 10);
+    return value;
+}
+
+bool task_blocks_all(const char *status)
+{
+    return (hexadecimal(task_field(status, "SigBlk:")) & TASK_BLOCKED) == TASK_BLOCKED;
+}
+
+/* libc, too, blocks everything, for moments. */
+bool task_is_worker(const char *status)
+{
+    static const char *const names[] = {"appekg\n", "incprof\n", "selfanalyze\n"};
+    const char *name = task_field(status, "Name:");
+    bool is_named = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_named = is_named || strncmp(name, names[i], strlen(names[i])) == 0;
+    return is_named && task_blocks_all(status);
+}
+
+/* A thread that is not there any more is nobody's. */
+static bool is_found(const char *tid, bool (*is_ours)(const char *tid, const char *status), struct buffer *text)
+{
+    char path[64] = "self/task/";
+    text_append(path, sizeof path, tid);
+    text_append(path, sizeof path, "/status");
+    return task_read_once(path, text) && !is_ours(tid, (const char *)text->data);
+}
+
+/* Numbers are those of the process in which /proc was mounted: the first thread's is where /proc/self leads to. */
+int task_find(bool (*is_ours)(const char *tid, const char *status), struct buffer *text)
+{
+    _Alignas(8) char entries[2048];
+    char first[24] = "";
+    bool found = false;
+    int directory = sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY, 0);
+    long got = sys_readlink("/proc/self", first, sizeof first - 1) > 0 ? directory : -1;
+    while (got >= 0 && !found && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < got && !found;) {
+            const struct sys_directory_entry *entry = (const void *)(entries + at);
+            found = entry->name[0] != '.' && strcmp(entry->name, first) != 0 && is_found(entry->name, is_ours, text);
+            at += entry->length;
+        }
+    }
+    if (directory >= 0)
+        sys_close(directory);
+    return found ? 1 : got < 0 ? -1 : 0;
+}
+
+/* The last field of /proc/self/stat. */
+int task_first_exit_code(struct buffer *text)
+{
+    const char *at = task_read_once("self/stat", text) ? strrchr((const char *)text->data, ' ') : NULL;
+    int code = 0;
+    for (at = at != NULL ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+        code = code * 10 + (*at - '0');
+    return code;
+}
