@@ -133,11 +133,34 @@ int own_signal_action(int number, const struct sigaction *action, struct sigacti
     return 0;
 }
 
-void own_signal_pass_on(int number, siginfo_t *info, void *context)
+static void block(int number)
+{
+    uint64_t set = (uint64_t)1 << (number - 1);
+    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof set);
+}
+
+void own_signal_send_again(int number, siginfo_t *info)
+{
+    long process = SYS0(SYS_getpid);
+    if (info->si_code == SI_TKILL)
+        SYS4(SYS_rt_tgsigqueueinfo, process, SYS0(SYS_gettid), number, info);
+    else
+        SYS3(SYS_rt_sigqueueinfo, process, number, info);
+}
+
+void own_signal_pass_on(int *hidden, int number, siginfo_t *info, ucontext_t *context)
 {
     int i = index_of(number);
     if (i < 0)
         return;
+    if (*hidden == number) {
+        *hidden = 0;
+        if (i == current_index())
+            give_away(i);
+        sigaddset(&context->uc_sigmask, number);
+        own_signal_send_again(number, info);
+        return;
+    }
     struct sigaction action = kept_action(i);
     if (does_nothing(&action))
         return; /* both signals do nothing by default */
@@ -152,7 +175,30 @@ void own_signal_pass_on(int number, siginfo_t *info, void *context)
         action.sa_handler(number);
 }
 
-void own_signal_before_block(sigset_t *set)
+void own_signal_follow(int *hidden)
+{
+    if (*hidden == 0 || *hidden == own_signal())
+        return;
+    block(*hidden);
+    *hidden = 0;
+}
+
+void own_signal_before_mask(int *hidden, int how, sigset_t *set)
+{
+    own_signal_follow(hidden);
+    int ours = own_signal();
+    bool named = ours != 0 && sigismember(set, ours) == 1;
+    if (how == SIG_UNBLOCK)
+        *hidden = named ? 0 : *hidden;
+    else if (how == SIG_SETMASK)
+        *hidden = named ? ours : 0;
+    else if (named)
+        *hidden = ours;
+    if (named && how != SIG_UNBLOCK)
+        sigdelset(set, ours);
+}
+
+void own_signal_before_wait(int *hidden, sigset_t *set)
 {
     bool is_all = sigismember(set, SIGRTMAX) == 1;
     for (int i = 0; i < CANDIDATES; i++) {
@@ -163,4 +209,5 @@ void own_signal_before_block(sigset_t *set)
         else
             give_away(i);
     }
+    own_signal_follow(hidden);
 }

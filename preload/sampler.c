@@ -81,7 +81,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct thread *thread = incprof_tls.self;
     if (!ticker_is_ours(thread, info)) {
-        own_signal_pass_on(number, info, context);
+        int none = 0;
+        own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);
+        if (thread != NULL && number != own_signal() && number == thread->tick_signal)
+            ticker_move(thread, false);
         return;
     }
     if (thread == NULL || thread->state != THREAD_LIVE)

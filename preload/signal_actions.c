@@ -7,6 +7,7 @@
 
 #include "next.h"
 #include "own_signal.h"
+#include "signal_masks.h"
 #include "signal_stacks.h"
 
 /* Old programs use old calls. */
@@ -24,6 +25,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     if (!own_signal_keeps(number))
         return signal_stacks_action(number, action, old);
     int error = own_signal_action(number, action, old);
+    signal_masks_follow();
     if (error == 0)
         return 0;
     errno = error;

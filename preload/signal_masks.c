@@ -1,13 +1,15 @@
 /* The calls that block signals or wait for them. The ticks' signal stays unblocked, or becomes the application's
  * (own_signal.h). All are as async-signal-safe and thread-safe as libc's own. */
 #define _GNU_SOURCE
-#include <errno.h>
+#include "signal_masks.h"
+
 #include <signal.h>
 #include <sys/signalfd.h>
 
 #include "next.h"
 #include "own_signal.h"
 #include "switch.h"
+#include "sys.h"
 #include "thread.h"
 #include "ticker.h"
 
@@ -18,35 +20,58 @@ DECLARE_NEXT(sigwaitinfo);
 DECLARE_NEXT(sigtimedwait);
 DECLARE_NEXT(signalfd);
 
-/* The set that the kernel is given for the application's. A claim made elsewhere reaches this thread here, too: its
- * ticks leave a signal before that is blocked or waited for. */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+static const int claimable[] = {SIGURG, SIGWINCH};
+
+/* Threads without a record have no ticks. */
+static struct thread *recorded_thread(void)
 {
-    struct thread *thread = incprof_tls.self;
-    if (set == NULL || !switch_is_on())
-        return set;
-    *copy = *set;
-    own_signal_before_block(copy);
-    if (thread != NULL && thread->tick_signal != 0 && sigismember(copy, thread->tick_signal) == 1)
-        ticker_move(thread, true);
-    return copy;
+    return switch_is_on() ? incprof_tls.self : NULL;
 }
 
-static const sigset_t *to_block(int how, const sigset_t *set, sigset_t *copy)
+void signal_masks_follow(void)
 {
-    return how == SIG_UNBLOCK ? set : without_ours(set, copy);
+    struct thread *thread = recorded_thread();
+    if (thread != NULL)
+        own_signal_follow(&thread->hidden_signal);
+}
+
+/* A claim made elsewhere reaches this thread here, too: its ticks leave a signal before that is blocked or waited for.
+ */
+static void leave(struct thread *thread, const sigset_t *set)
+{
+    if (thread->tick_signal != 0 && thread->tick_signal != own_signal() && sigismember(set, thread->tick_signal) == 1)
+        ticker_move(thread, true);
+}
+
+typedef int (*set_mask)(int how, const sigset_t *set, sigset_t *old);
+
+static int change_mask(set_mask next, int how, const sigset_t *set, sigset_t *old)
+{
+    struct thread *thread = recorded_thread();
+    if (thread == NULL)
+        return next(how, set, old);
+    int was_hidden = thread->hidden_signal;
+    sigset_t copy;
+    if (set != NULL) {
+        copy = *set;
+        own_signal_before_mask(&thread->hidden_signal, how, &copy);
+        if (how != SIG_UNBLOCK)
+            leave(thread, &copy);
+    }
+    int result = next(how, set != NULL ? &copy : NULL, old);
+    if (result == 0 && old != NULL && was_hidden != 0)
+        sigaddset(old, was_hidden);
+    return result;
 }
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-    sigset_t copy;
-    return NEXT(pthread_sigmask)(how, to_block(how, set, &copy), old);
+    return change_mask(NEXT(pthread_sigmask), how, set, old);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-    sigset_t copy;
-    return NEXT(sigprocmask)(how, to_block(how, set, &copy), old);
+    return change_mask(NEXT(sigprocmask), how, set, old);
 }
 
 static int block_one(int how, int number)
@@ -91,6 +116,35 @@ EXPORT int sigblock(int mask)
 EXPORT int sigsetmask(int mask)
 {
     return change_bsd_mask(SIG_SETMASK, mask);
+}
+
+/* Ticks that came by a signal while it was blocked already, and are no signal of the application's. */
+static void throw_ticks_away(struct thread *thread, int number)
+{
+    const struct timespec none = {0, 0};
+    uint64_t set = (uint64_t)1 << (number - 1);
+    siginfo_t info;
+    while (SYS4(SYS_rt_sigtimedwait, &set, &info, &none, sizeof set) == number) {
+        if (ticker_is_ours(thread, &info))
+            continue;
+        own_signal_send_again(number, &info);
+        return;
+    }
+}
+
+/* The set that the kernel is given for the application's. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
+{
+    struct thread *thread = recorded_thread();
+    if (set == NULL || thread == NULL)
+        return set;
+    *copy = *set;
+    own_signal_before_wait(&thread->hidden_signal, copy);
+    leave(thread, copy);
+    for (int i = 0; i < 2; i++)
+        if (claimable[i] != own_signal() && own_signal_keeps(claimable[i]) && sigismember(copy, claimable[i]) == 1)
+            throw_ticks_away(thread, claimable[i]);
+    return copy;
 }
 
 EXPORT int sigwait(const sigset_t *set, int *number)

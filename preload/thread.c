@@ -93,6 +93,8 @@ struct thread *thread_new(void)
     thread->exit_ns = 0;
     thread->timer = thread->perf_fd = -1;
     thread->tick_signal = 0;
+    thread->hidden_signal =
+        incprof_tls.self != NULL ? incprof_tls.self->hidden_signal : 0; /* inherited, as a mask is */
     thread->wants_ticker = false;
     thread->memory.count = 0;
     return thread;

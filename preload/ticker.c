@@ -110,8 +110,11 @@ void ticker_start_thread(struct thread *thread)
     thread->delivered = thread->held = 0;
     thread->credit_ns = FULL_CREDIT_NS;
     int number = own_signal();
-    uint64_t ours = number != 0 ? (uint64_t)1 << (number - 1) : 0; /* a mask is inherited, also across exec */
-    SYS4(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, NULL, sizeof ours);
+    uint64_t ours = number != 0 ? (uint64_t)1 << (number - 1) : 0;
+    uint64_t inherited = 0; /* also across exec */
+    SYS4(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, &inherited, sizeof ours);
+    if ((inherited & ours) != 0)
+        thread->hidden_signal = number;
     if (clock_source == CLOCK_CPU)
         set_timer(thread, number);
     else

@@ -8,7 +8,7 @@
 
 #include "log.h"
 #include "sys.h"
-#include "text.h"
+#include "fixed_text.h"
 
 /* The launchers' own variables come first: SLURM_PROCID is also set where mpirun was called within a step. */
 static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD_RANK", "PMI_RANK",

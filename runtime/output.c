@@ -5,7 +5,7 @@
 #include <sys/random.h>
 
 #include "sys.h"
-#include "text.h"
+#include "fixed_text.h"
 
 #define MOST_DRAWS 8
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "text.h"
+#include "fixed_text.h"
 
 /* Not libc's table: that can be read without allocation and locale since glibc 2.32 only. */
 static const struct {

@@ -8,7 +8,7 @@
 #include "log.h"
 #include "quiet.h"
 #include "sys.h"
-#include "text.h"
+#include "fixed_text.h"
 
 #define MOST_LOOKED_AT 256u /* where others of the launch may be */
 #define MOST_CLAIMS 10000u  /* while other launches are faster */

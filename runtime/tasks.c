@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sys.h"
-#include "text.h"
+#include "fixed_text.h"
 
 int task_open(const char *path)
 {

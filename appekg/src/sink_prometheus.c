@@ -11,7 +11,7 @@
 #include "prometheus_text.h"
 #include "sink.h"
 #include "sys.h"
-#include "text.h"
+#include "fixed_text.h"
 
 #define DEFAULT_DIRECTORY "/var/lib/prometheus/node-exporter"
 #define LONGEST_APP 64

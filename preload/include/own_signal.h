@@ -5,19 +5,23 @@
  * resets its handlers behind our back is not killed. Real-time signals kill by default. Worse, perf's events queue them
  * without bound, and where the kernel can queue no more it sends SIGIO, which kills too.
  *
- * The application does not see it. What it asks for in its stead is kept here:
- *   - a handler, a block or a wait (sigwait, signalfd) that names the signal claims it: the ticks move to the other
- * one, each thread's at its next tick, and the signal is the application's alone. A program that claims both is sampled
- *     no more (one line on stderr);
- *   - a block of all signals (a set with the last real-time signal in it) leaves ours out, and claims nothing.
+ * The application does not see it. What it asks for in its stead is kept here.
  *
- * Everything here is async-signal-safe and thread-safe, but for own_signal_begin.
+ * A handler for the signal, or a wait for it (sigwait, signalfd), claims it: the ticks move to the other one, each
+ * thread's at its next tick, and the signal is the application's alone. A program that claims both is sampled no more
+ * (one line on stderr). A wait for all signals (a set with the last real-time signal in it) claims nothing.
+ *
+ * Where a thread blocks it, it stays open for the ticks, and is hidden: the thread's record holds its number. When one
+ * comes that is no tick, it is sent again and blocked for real: the application has claimed it.
+ *
+ * Everything here is async-signal-safe and thread-safe, but for own_signal_begin. `hidden` is of the calling thread.
  */
 #ifndef INCPROF_OWN_SIGNAL_H
 #define INCPROF_OWN_SIGNAL_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <ucontext.h>
 
 typedef void (*signal_handler)(int number, siginfo_t *info, void *context);
 
@@ -34,9 +38,19 @@ bool own_signal_keeps(int number);
 int own_signal_action(int number, const struct sigaction *action, struct sigaction *old);
 
 /* Does with a signal that is no tick what the application asked for. For the handler of the ticks. */
-void own_signal_pass_on(int number, siginfo_t *info, void *context);
+void own_signal_pass_on(int *hidden, int number, siginfo_t *info, ucontext_t *context);
 
-/* The calling thread is about to block these signals, or to wait for them: takes out what must be left to the ticks. */
-void own_signal_before_block(sigset_t *set);
+/* Sends a signal that was taken once more, to whom it came to. */
+void own_signal_send_again(int number, siginfo_t *info);
+
+/* What the calling thread has hidden is blocked for real where it has been claimed since. */
+void own_signal_follow(int *hidden);
+
+/* The calling thread is about to change its mask, by `how` and `set` as in sigprocmask: takes out of the set what must
+ * be left to the ticks, and hides it. */
+void own_signal_before_mask(int *hidden, int how, sigset_t *set);
+
+/* The calling thread is about to wait for these signals: takes out what must be left to the ticks. */
+void own_signal_before_wait(int *hidden, sigset_t *set);
 
 #endif

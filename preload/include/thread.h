@@ -60,6 +60,7 @@ struct thread {
 
     /* Sampling. Due times are on the thread's CPU clock. */
     int tick_signal;   /* that its ticks come by, or 0 */
+    int hidden_signal; /* that the application believes blocked here, or 0 (own_signal.h) */
     int timer;         /* kernel timer id, or -1 */
     int perf_fd;       /* of the interval thread's descriptors, or -1 */
     bool wants_ticker; /* from the interval thread */

@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).parent / "parts_fixtures"
 SOURCES = [
     *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "elf_file", "interval", "modules")),
     *(f"preload/{name}.c" for name in ("path", "ring", "table", "unwind")),
-    "runtime/buffer.c",
+    *(f"runtime/{name}.c" for name in ("buffer", "vdso")),
 ]
 # What the parts ask of those that are not here.
 STANDINS = """

@@ -1,5 +1,5 @@
 /* The runtime's own functions on strings and memory against libc's, on random bytes; its clock; its words for errors.
- * Compiled without builtins, together with runtime/string.c, vdso.c, reason.c and text.c. */
+ * Compiled without builtins, together with runtime/string.c, vdso.c, reason.c and fixed_text.c. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

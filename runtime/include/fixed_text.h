@@ -1,6 +1,6 @@
 /* Text in a fixed room, cut where it does not fit. Async-signal-safe. */
-#ifndef RUNTIME_TEXT_H
-#define RUNTIME_TEXT_H
+#ifndef RUNTIME_FIXED_TEXT_H
+#define RUNTIME_FIXED_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "text.h"
+#include "fixed_text.h"
 
 #include <string.h>
 
