@@ -15,8 +15,7 @@ struct capabilities {
     uint64_t inheritable, permitted, effective;
 };
 
-static struct __user_cap_data_struct glanced[CAPABILITY_WORDS]; /* the first thread's */
-static struct buffer own;                                       /* the calling thread's status, as it was last seen */
+static struct buffer own; /* the calling thread's status, as it was last seen */
 
 /* The next number behind spaces; false at the end of the line. */
 static bool next_number(const char **at, unsigned int base, uint64_t *number)
@@ -135,16 +134,6 @@ static bool has_more(struct capabilities one, struct capabilities other)
             (one.inheritable & ~other.inheritable)) != 0;
 }
 
-bool credentials_seem_changed(void)
-{
-    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, (int)SYS0(SYS_getpid)};
-    struct __user_cap_data_struct now[CAPABILITY_WORDS];
-    if (SYS2(SYS_capget, &head, now) != 0 || memcmp(now, glanced, sizeof now) == 0)
-        return false;
-    memcpy(glanced, now, sizeof now);
-    return true;
-}
-
 void credentials_forget(void)
 {
     own.length = 0;
@@ -152,7 +141,7 @@ void credentials_forget(void)
 
 static bool read_own(void)
 {
-    return task_read_once("thread-self/status", &own);
+    return task_read("thread-self/status", &own);
 }
 
 bool credentials_follow(const char *status)

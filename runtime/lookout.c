@@ -9,24 +9,20 @@
 #include "sys.h"
 #include "tasks.h"
 
-#define GLANCE_PERIOD_NS 100000000u
-#define LOOK_PERIOD_NS 1000000000u
+#define LOOK_PERIOD_NS 500000000u
 #define CONFIRM_PERIOD_NS 50000000u
 #define CONFIRMATIONS 2 /* that no thread of the application is left */
 
-static uint64_t next_glance_ns, next_look_ns;
+static uint64_t next_look_ns;
 static int seen_alone;
 static bool was_left_by_the_first; /* and others were still there */
-static int status_fd;              /* of the application's first thread, or negative */
 static struct buffer status;
 
 void lookout_start(void)
 {
-    next_glance_ns = monotonic_ns();
-    next_look_ns = next_glance_ns + LOOK_PERIOD_NS;
+    next_look_ns = monotonic_ns() + LOOK_PERIOD_NS;
     seen_alone = 0;
     was_left_by_the_first = false;
-    status_fd = -1;
     credentials_forget();
 }
 
@@ -47,9 +43,7 @@ static bool is_worker(const char *tid, const char *of)
 static bool look(void)
 {
     int others = 1;
-    if (status_fd < 0)
-        status_fd = task_open("self/status");
-    if (status_fd < 0 || !task_read(status_fd, &status))
+    if (!task_read("self/status", &status))
         return true;
     const char *text = (const char *)status.data;
     if (task_has_ended(text)) {
@@ -66,16 +60,11 @@ static bool look(void)
     return false;
 }
 
-/* A look takes some 20 us, a glance one: when the thread wakes up anyway. */
+/* It takes some 50 us, most often because what it needs is not in the processor's cache. */
 bool lookout_goes_on(bool at_once)
 {
     uint64_t now_ns = monotonic_ns();
-    bool is_due = at_once || now_ns >= next_look_ns;
-    if (now_ns >= next_glance_ns) {
-        next_glance_ns = now_ns + GLANCE_PERIOD_NS;
-        is_due = credentials_seem_changed() || is_due;
-    }
-    if (!is_due)
+    if (!at_once && now_ns < next_look_ns)
         return true;
     bool goes_on = look();
     next_look_ns = now_ns + (seen_alone > 0 ? CONFIRM_PERIOD_NS : LOOK_PERIOD_NS);

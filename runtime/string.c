@@ -99,8 +99,11 @@ void *memchr(const void *memory, int value, size_t bytes)
 void *memmem(const void *memory, size_t bytes, const void *part, size_t length)
 {
     const uint8_t *at = memory;
+    if (length == 0)
+        return (void *)(uintptr_t)at;
+    const uint8_t first = *(const uint8_t *)part;
     for (; bytes >= length; bytes--, at++)
-        if (compare_bytes(at, part, length) == 0)
+        if (*at == first && compare_bytes(at, part, length) == 0)
             return (void *)(uintptr_t)at;
     return NULL;
 }

@@ -6,40 +6,32 @@
 #include "sys.h"
 #include "fixed_text.h"
 
-int task_open(const char *path)
+#define LEAST_ROOM 4096
+
+/* All of it, most often by one read: the kernel makes the text for the first one. */
+static bool read_all(int fd, struct buffer *text)
+{
+    long got = 1;
+    while (got > 0 && buffer_reserve(text, LEAST_ROOM)) {
+        got = SYS3(SYS_read, fd, text->data + text->length, text->capacity - text->length);
+        text->length += got > 0 ? (size_t)got : 0;
+    }
+    return got == 0 && text->length > 0;
+}
+
+bool task_read(const char *path, struct buffer *text)
 {
     char name[64] = "/proc/";
     text_append(name, sizeof name, path);
-    return sys_open(name, O_RDONLY, 0);
-}
-
-/* By one read: the kernel makes the text anew for each. */
-bool task_read(int fd, struct buffer *text)
-{
-    size_t room = 0;
-    long got;
     text->length = 0;
     text->failed = false;
-    do {
-        if (!buffer_reserve(text, 2 * room + 2))
-            return false;
-        room = text->capacity - 1;
-        got = SYS4(SYS_pread64, fd, text->data, room, 0);
-    } while (got == (long)room);
-    if (got <= 0)
+    int fd = sys_open(name, O_RDONLY, 0);
+    if (fd < 0)
         return false;
-    text->length = (size_t)got;
-    text->data[text->length] = '\0';
-    return true;
-}
-
-bool task_read_once(const char *path, struct buffer *text)
-{
-    int fd = task_open(path);
-    bool is_read = fd >= 0 && task_read(fd, text);
-    if (fd >= 0)
-        sys_close(fd);
-    return is_read;
+    bool is_read = read_all(fd, text);
+    sys_close(fd);
+    buffer_u8(text, '\0');
+    return is_read && !text->failed;
 }
 
 const char *task_field(const char *status, const char *word)
@@ -89,7 +81,7 @@ static bool is_found(const char *tid, bool (*is_ours)(const char *tid, const cha
     char path[64] = "self/task/";
     text_append(path, sizeof path, tid);
     text_append(path, sizeof path, "/status");
-    return task_read_once(path, text) && !is_ours(tid, (const char *)text->data);
+    return task_read(path, text) && !is_ours(tid, (const char *)text->data);
 }
 
 /* Numbers are those of the process in which /proc was mounted: the first thread's is where /proc/self leads to. */
@@ -115,7 +107,7 @@ int task_find(bool (*is_ours)(const char *tid, const char *status), struct buffe
 /* The last field of /proc/self/stat. */
 int task_first_exit_code(struct buffer *text)
 {
-    const char *at = task_read_once("self/stat", text) ? strrchr((const char *)text->data, ' ') : NULL;
+    const char *at = task_read("self/stat", text) ? strrchr((const char *)text->data, ' ') : NULL;
     int code = 0;
     for (at = at != NULL ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
         code = code * 10 + (*at - '0');

@@ -10,10 +10,6 @@
  * False if it can not, or if it has more rights than that one. For the interval thread alone. */
 bool credentials_follow(const char *status);
 
-/* Whether the capabilities of the application's first thread are others than when this was asked before: they are when
- * root becomes anybody else. One system call. For the interval thread alone. */
-bool credentials_seem_changed(void);
-
 /* Another thread is going to call it. */
 void credentials_forget(void);
 

@@ -9,14 +9,9 @@
 
 #include "buffer.h"
 
-/* Opens /proc/<path>: "self/status" is that of the first thread. A descriptor or negative errno. */
-int task_open(const char *path);
-
-/* Reads what an open file of /proc says now into `text`, with a NUL behind it. False where nothing can be read. */
-bool task_read(int fd, struct buffer *text);
-
-/* Both, for once. */
-bool task_read_once(const char *path, struct buffer *text);
+/* Reads /proc/<path> into `text`, with a NUL behind it: "self/status" is that of the first thread. False where nothing
+ * can be read. */
+bool task_read(const char *path, struct buffer *text);
 
 /* What is behind a word such as "Uid:" at the beginning of one of its lines; "" where there is no such line. Pure. */
 const char *task_field(const char *status, const char *word);

@@ -6,7 +6,7 @@
  * pipe, or changes its root, meets nothing of ours and takes nothing from us. All signals are blocked in it. It has
  * an empty thread block, not libc's: what libc keeps per thread is not to be used, errno least of all.
  *
- * Once a second, or more often, it looks what has become of the application. Where its threads have all ended behind
+ * Twice a second it looks what has become of the application. Where its threads have all ended behind
  * libc's back, the recording ends, and the process with it, as they have left it. Where they have become another user,
  * so does this thread, before it opens another file.
  */

@@ -62,7 +62,7 @@ static long count_sleeps(void)
 /* Until the interval thread has seen that the first one is gone, and others are not. */
 static void *goes_on(void *unused)
 {
-    usleep(1200000); /* it looks once a second */
+    usleep(600000); /* it looks twice a second */
     long before = count_sleeps();
     for (int attempt = 0; attempt < 6000 && before >= 0 && count_sleeps() < before + 2; attempt++)
         usleep(10000);
