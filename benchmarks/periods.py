@@ -16,8 +16,7 @@ import numpy as np
 from benchmarks.bed import Bed
 from benchmarks.measure import Result
 from benchmarks.periods_detection import TROUBLE, detection, found_of, random_series
-from incprof.analysis import dtw
-from incprof.analysis.patterns import find_patterns
+from incprof.analysis.patterns import dtw, find_patterns
 from incprof.analysis.patterns.synthetic import SHAPES, Truth, profile
 
 PEERS = ("dtaidistance", "tslearn", "aeon")

@@ -15,8 +15,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from incprof.analysis import dtw
-from incprof.analysis.patterns import find_patterns
+from incprof.analysis.patterns import dtw, find_patterns
 from incprof.analysis.patterns.average import wgss
 from incprof.analysis.patterns.nodes import turned
 from incprof.analysis.patterns.synthetic import SHAPES, Truth, profile

@@ -10,7 +10,7 @@ import subprocess
 from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
 from incprof import launch
-from incprof.readers.loopfile import read_loops
+from incprof.readers.loops import read_loops
 
 RATE = 10_000  # parallel regions a second
 SECONDS = 2

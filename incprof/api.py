@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-    from incprof.analysis.results import PhaseResult
-    from incprof.analysis.tables import Table
+    from incprof.analysis.phases.results import PhaseResult
+    from incprof.analysis.views.tables import Table
     from incprof.model import IntervalProfile, Run
 
 Libs = Literal["caller", "separate", "drop"]
@@ -81,8 +81,8 @@ class Recording:
         Raises:
             incprof.errors.IncprofError: as `profile`, or there is nothing to find phases in.
         """
-        from incprof.analysis.confidence import with_confidence
-        from incprof.analysis.phases import find_phases
+        from incprof.analysis.phases.confidence import with_confidence
+        from incprof.analysis.phases.find import find_phases
         from incprof.analysis.sites.budget import within_budget
         from incprof.commands._phases import located
         from incprof.commands._sites_cost import TYPICAL
@@ -101,7 +101,7 @@ class Recording:
             ValueError: there is no table of that name.
             incprof.errors.IncprofError: as `profile` and `phases`.
         """
-        from incprof.analysis.tables import OF_RESULT, TABLES, intervals_table, samples_table
+        from incprof.analysis.views.tables import OF_RESULT, TABLES, intervals_table, samples_table
 
         if table not in TABLES:
             raise ValueError(f"no table {table!r}: there are {', '.join(TABLES)}")

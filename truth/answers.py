@@ -8,9 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from incprof.analysis.phases import find_phases
-from incprof.analysis.rates import BeatCost
+from incprof.analysis.phases.find import find_phases
 from incprof.analysis.sites.budget import within_budget
+from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
 from truth.alternatives import ALTERNATIVES, described

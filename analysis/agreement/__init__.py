@@ -31,7 +31,7 @@ from incprof.analysis.agreement.results import (
     Pieces,
     Timeline,
 )
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.results import PhaseResult
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.analysis.agreement.results import BoolArray
-from incprof.analysis.chains import Chains, merge_call_sites
 from incprof.model import PROFILER, FloatArray, IntervalProfile
+from incprof.model.calltree import Chains, merge_call_sites
 
 
 def expected_share(profile: IntervalProfile, groups: Sequence[Sequence[int]]) -> FloatArray:

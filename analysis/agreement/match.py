@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from incprof.analysis.agreement.results import Matched
-from incprof.analysis.results import Phase, Site
+from incprof.analysis.phases.results import Phase, Site
 
 Key = tuple[int, str]
 Sites = dict[Key, Site]

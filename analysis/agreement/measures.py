@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis.agreement.results import SILENT, Beats, Matched, PhaseAgreement, Pieces, Timeline
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray
 
 

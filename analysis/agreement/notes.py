@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from incprof.analysis.agreement.results import UNSEEN, Beats, Matched, Timeline
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.results import PhaseResult
 from incprof.model import IntArray
 
 MOST = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis.agreement.results import Beats, Matched
-from incprof.analysis.results import Phase
+from incprof.analysis.phases.results import Phase
 from incprof.model import FloatArray, IntervalProfile
 
 

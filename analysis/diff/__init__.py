@@ -11,7 +11,7 @@ from incprof.analysis.diff.measure import Measured, measure
 from incprof.analysis.diff.naming import alike, notes
 from incprof.analysis.diff.results import Comparison, Side
 from incprof.analysis.diff.table import Table
-from incprof.analysis.results import PhaseResult, RunSummary
+from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.errors import NoDataError
 from incprof.model import IntArray, IntervalProfile
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.features import Features
-from incprof.analysis.visits import SHORT, visits_of
+from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.in_time import SHORT, visits_of
 from incprof.model import FloatArray, IntArray
 
 # An end of a visit this long is compared with its middle.

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import chain_ticks, fold_recursion, merge_call_sites
 from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.names import same_functions
-from incprof.analysis.features import build_features
-from incprof.analysis.mixes import KNOWN
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.features import build_features
+from incprof.analysis.phases.mixes import KNOWN
+from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import chain_ticks, fold_recursion, merge_call_sites
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from incprof.analysis.beats.noise import Change
-from incprof.analysis.results import RunSummary
+from incprof.analysis.phases.results import RunSummary
 from incprof.model import FloatArray, IntArray
 
 LEVEL = 0.95

@@ -15,7 +15,7 @@ from incprof.analysis.diff.estimates import Estimate, counted, observed
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.pace import pace
-from incprof.analysis.visits import visits_of
+from incprof.analysis.phases.in_time import visits_of
 from incprof.model import FloatArray, IntArray
 
 # A function whose calls tell the pace of a phase is called in this part of its intervals, in both runs.

@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from incprof.analysis.choose_k import MISFIT_SHARE, NOISE_SLACK
 from incprof.analysis.explain.sites import explain_sites
-from incprof.analysis.features import Features, build_features
-from incprof.analysis.merge import NO_GAP, SAME_TIME, overlap, separation
-from incprof.analysis.results import KScore, Phase, PhaseResult
+from incprof.analysis.phases.choose_k import MISFIT_SHARE, NOISE_SLACK
+from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.merge import NO_GAP, SAME_TIME, overlap, separation
+from incprof.analysis.phases.results import KScore, Phase, PhaseResult
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.model import FloatArray, IntArray, IntervalProfile
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence, Set
 import numpy as np
 from scipy.sparse import csc_array
 
-from incprof.analysis.features import Features
-from incprof.analysis.results import Phase, PhaseResult, Site
+from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.sites import Choice, activity, choose_sites
 from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.evidence import RunnerUp, SiteEvidence

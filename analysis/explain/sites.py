@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.explain.selftime import SelfTimeExplainer
-from incprof.analysis.features import Features
-from incprof.analysis.results import Phase, PhaseResult, Site
+from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, RunnerUp, SiteEvidence
 from incprof.analysis.sites.tree import PhaseTree, by_phase, call_tree, sites_of_phase
 from incprof.model import FloatArray, IntArray, IntervalProfile

@@ -15,7 +15,7 @@ from incprof.analysis.live.mixes import FunctionNumbers, Mix
 from incprof.analysis.live.model import BETWEEN, NOTHING_KNOWN, PhaseModel, fit_model, with_retired
 from incprof.analysis.live.results import LivePhase, LiveView
 from incprof.analysis.live.track import Track
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.results import PhaseResult
 from incprof.model import Function, IntArray, IntervalProfile, Process
 
 # Fewer intervals say little.

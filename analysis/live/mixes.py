@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.features import shares
+from incprof.analysis.phases.features import shares
 from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
 
 

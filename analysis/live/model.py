@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.features import IDLE_FRACTION
 from incprof.analysis.live.mixes import Mix
+from incprof.analysis.phases.features import IDLE_FRACTION
 from incprof.model import FloatArray, IntArray
 
 # Labels of intervals in no phase: between two of them or too short to tell, and unlike all that there was.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incprof.analysis.results import Phase
+from incprof.analysis.phases.results import Phase
 from incprof.model import Function, IntArray, Metadata
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis import dtw
+from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.average import average, medoid
 from incprof.analysis.patterns.cluster import clusters
 from incprof.analysis.patterns.evidence import is_credible

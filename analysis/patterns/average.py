@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis import dtw
 from incprof.analysis._native import native
-from incprof.analysis.dtw import Pack, doubles, pointers, spread
+from incprof.analysis.patterns import dtw
+from incprof.analysis.patterns.dtw import Pack, doubles, pointers, spread
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.model import FloatArray, IntArray
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from incprof.analysis import dtw
-from incprof.analysis.dtw import Pack
+from incprof.analysis.patterns import dtw
+from incprof.analysis.patterns.dtw import Pack
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.model import FloatArray, IntArray
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from incprof.analysis import dtw
+from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.results import Patterns
 from incprof.analysis.patterns.shapes import lay_over
 from incprof.model import FloatArray

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import fft
 
 from incprof.analysis._native import ffi, native
-from incprof.analysis.dtw import doubles
+from incprof.analysis.patterns.dtw import doubles
 from incprof.analysis.patterns.plain import Limit, base_period, carriers, is_close, lags
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.model import FloatArray, IntArray

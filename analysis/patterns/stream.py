@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis import dtw
-from incprof.analysis.patterns import find_patterns, regions_of
+from incprof.analysis.patterns import dtw, find_patterns, regions_of
 from incprof.analysis.patterns.average import fast_step
 from incprof.analysis.patterns.results import Pattern, PatternOptions, Patterns
 from incprof.model import FloatArray, IntArray

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis._native import ffi, native
-from incprof.analysis.dtw import doubles
+from incprof.analysis.patterns.dtw import doubles
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.analysis.patterns.runs import Run
 from incprof.analysis.patterns.shapes import Kind, cut_at_the_edges, kinds_of, similar_places

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.dtw import spread
+from incprof.analysis.patterns.dtw import spread
 from incprof.analysis.patterns.groups import length_groups
 from incprof.analysis.patterns.results import SMALLEST_WINDOW, PatternOptions, Tried
 from incprof.analysis.patterns.scan import Scan, noise_level, scan

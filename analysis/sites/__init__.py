@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from incprof.analysis.features import shares
+from incprof.analysis.phases.features import shares
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 COVERAGE = 0.95

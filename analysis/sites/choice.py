@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.features import Features
+from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.waiting import usual_time, who_was_called
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.tree import by_phase, call_tree, sites_of_phase
-from incprof.analysis.waits import usual_time, who_was_called
 from incprof.model import IntArray, IntervalProfile
 
 # Sites that tell two phases apart stand for them if they hold this much of what those did that do not.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.separation import evenly
+from incprof.analysis.phases.separation import evenly
 from incprof.analysis.sites import COVERAGE, NONE, Activity, Choice
 from incprof.analysis.sites.set_cover import cover
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains, chain_ticks, entries, fold_library, merge_call_sites
 from incprof.analysis.sites import NONE
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import Chains, chain_ticks, entries, fold_library, merge_call_sites
 
 # A function is specific to a phase when this part of its share in all phases is the one in this phase.
 SPECIFIC = 0.8

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains, fold_library, merge_call_sites, working
-from incprof.analysis.results import Step
+from incprof.analysis.phases.results import Step
 from incprof.analysis.steps.times import Driven, with_times
 from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import Chains, fold_library, merge_call_sites, working
 
 # The driver is the deepest function on the way from the start that holds this part of the phase.
 MOST = 0.8

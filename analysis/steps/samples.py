@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.chains import Chains
 from incprof.analysis.steps.order import Pairs
 from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import Chains
 
 # A thread runs the driver if it has this part of the samples that the busiest one has below it.
 BUSY = 0.1

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.chains import Chains
-from incprof.analysis.results import Step
+from incprof.analysis.phases.results import Step
 from incprof.analysis.steps.calls import Recurrence, calls_of_steps, find_recurrence
 from incprof.analysis.steps.first import first_of
 from incprof.analysis.steps.order import Pairs, order_of
@@ -25,6 +24,7 @@ from incprof.analysis.steps.samples import (
     visits_of,
 )
 from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import Chains
 
 
 @dataclass(frozen=True)

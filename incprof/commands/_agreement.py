@@ -10,7 +10,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 if TYPE_CHECKING:
     from appekg.model import Heartbeats, Process
     from incprof.analysis.agreement.results import Beats, Overhead
-    from incprof.analysis.results import PhaseResult
+    from incprof.analysis.phases.results import PhaseResult
     from incprof.model import IntervalProfile
 
 CLOCKS_AGREE_NS = 1_000_000_000

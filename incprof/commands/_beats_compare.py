@@ -54,9 +54,9 @@ def run_compare(args: argparse.Namespace, width: int) -> int:
     from incprof.analysis.beats.compare import compare, differences
     from incprof.analysis.beats.gates import broken, parse
     from incprof.analysis.beats.match import match
-    from incprof.report.beats_compare_json import write_json
-    from incprof.report.beats_compare_text import write_text
-    from incprof.report.beats_compare_words import broken_line
+    from incprof.report.json.beats_compare import write_json
+    from incprof.report.text.beats_compare import write_text
+    from incprof.report.words.beats_compare import broken_line
 
     conditions = [parse(text) for text in args.fail_on]
     wanted = argparse.Namespace(**{**vars(args), "id": None})  # a heartbeat may well be in one run only

@@ -46,7 +46,7 @@ def check_files(args: argparse.Namespace) -> bool:
 
 def write_files(found: Heartbeats, args: argparse.Namespace) -> None:
     """Write the files that were asked for."""
-    from incprof.report.heartbeats_tables import write_csv, write_parquet, write_sqlite
+    from incprof.report.files.heartbeats import write_csv, write_parquet, write_sqlite
 
     if args.csv is not None:
         write_text(args.csv, lambda out: write_csv(found.to_pandas(), out))

@@ -59,9 +59,9 @@ def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Name
     """
     from incprof.analysis.beats.history import judge
     from incprof.analysis.beats.verdict import History
-    from incprof.report.beats_history_json import write_json
-    from incprof.report.beats_history_text import write_text
-    from incprof.report.beats_history_words import poor_line
+    from incprof.report.json.beats_history import write_json
+    from incprof.report.text.beats_history import write_text
+    from incprof.report.words.beats_history import poor_line
 
     own = run_row(found)
     with opened(args.history) as store:

@@ -8,20 +8,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incprof import __version__
-from incprof.analysis.rankmap import PhaseMixes, phase_mixes, rank_row
-from incprof.analysis.stack_slices import ThreadSlices, thread_slices
-from incprof.analysis.stacks import stack_series
-from incprof.analysis.timebins import time_bins
-from incprof.analysis.tracks import MOST, Curve, beat_curves, phase_stretches, profile_curves, stretches
+from incprof.analysis.views.rankmap import PhaseMixes, phase_mixes, rank_row
+from incprof.analysis.views.stack_slices import ThreadSlices, thread_slices
+from incprof.analysis.views.stacks import stack_series
+from incprof.analysis.views.timebins import time_bins
+from incprof.analysis.views.tracks import MOST, Curve, beat_curves, phase_stretches, profile_curves, stretches
 from incprof.commands._agreement import load_beats, offset_s
 from incprof.commands._beats import summaries
 from incprof.commands._common import chosen_libs, progress, warn
 from incprof.commands._output import write_text
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.report.trace_json import RankTracks, write_trace
+from incprof.report.files.trace import RankTracks, write_trace
 
 if TYPE_CHECKING:
-    from incprof.analysis.results import PhaseResult
+    from incprof.analysis.phases.results import PhaseResult
     from incprof.model import IntervalProfile, Run
 
 # About 120 bytes each.

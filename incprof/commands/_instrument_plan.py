@@ -12,7 +12,7 @@ from incprof.commands._common import warn
 from incprof.commands._sites import PlacedSite
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, Run
-from incprof.readers.entry import main_place
+from incprof.readers.symbols.entry import main_place
 from incprof.source.c.calls import calls_refusal
 from incprof.source.c.macros import macros_of
 from incprof.source.languages import HEADERS, parse_file, read_source

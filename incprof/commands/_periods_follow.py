@@ -13,7 +13,7 @@ from incprof.errors import NoDataError, UsageError
 if TYPE_CHECKING:
     from incprof.analysis.patterns.results import PatternOptions, Patterns
     from incprof.analysis.patterns.stream import PatternStream
-    from incprof.readers.series import Wanted
+    from incprof.readers.series.read import Wanted
 
 # Rows that are taken at once.
 BATCH = 4096
@@ -45,8 +45,8 @@ def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) ->
     An interrupt (Ctrl-C) is an end like any other.
     """
     from incprof.analysis.patterns.stream import PatternStream
-    from incprof.readers.series_growing import growing_lines, opened
-    from incprof.readers.series_rows import Rows
+    from incprof.readers.series.growing import growing_lines, opened
+    from incprof.readers.series.rows import Rows
 
     where = "stdin" if args.series == "-" else args.series
     stream, rows = PatternStream(options), Rows(where, wanted)
@@ -79,6 +79,6 @@ def _as_text(found: Patterns) -> str:
 
 def _as_json(found: Patterns, name: str, args: argparse.Namespace) -> str:
     """Return the state as an object of the schema, in one line."""
-    from incprof.report.periods_json import as_dict
+    from incprof.report.json.periods import as_dict
 
     return json.dumps(as_dict(args.series, name, args.interval, found, ()), ensure_ascii=False, allow_nan=False)

@@ -10,7 +10,7 @@ from incprof.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.model import FloatArray, IntervalProfile
-    from incprof.readers.series import Series, Wanted
+    from incprof.readers.series.read import Series, Wanted
 
 OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
 
@@ -35,7 +35,7 @@ def wanted_of(args: argparse.Namespace) -> Wanted:
     Raises:
         UsageError: the interval is none.
     """
-    from incprof.readers.series import MOST_SAMPLES, Wanted
+    from incprof.readers.series.read import MOST_SAMPLES, Wanted
 
     if args.interval is not None and not 0 < args.interval < 1e9:
         raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")
@@ -51,7 +51,7 @@ def read_source(path: str, args: argparse.Namespace) -> Series:
     """
     from dataclasses import replace
 
-    from incprof.readers.series import read_series
+    from incprof.readers.series.read import read_series
 
     wanted = wanted_of(args)
     if Path(path).is_dir() or Path(path).suffix == ".ekg":
@@ -133,7 +133,7 @@ def _cut(values: FloatArray, name: str, interval_s: float, path: str, wanted: Wa
     """Return the part that is meant, looked at as that of a file is."""
     from dataclasses import replace
 
-    from incprof.readers.series import series_from
+    from incprof.readers.series.read import series_from
 
     part = values[wanted.first : wanted.last]
     return replace(series_from([part], None, name, path, wanted), interval_s=interval_s)

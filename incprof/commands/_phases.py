@@ -14,7 +14,7 @@ from incprof.commands._sites_cost import TYPICAL
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.results import Phase, PhaseResult, RunSummary, Site
+    from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary, Site
     from incprof.model import IntervalProfile, Run
 
 
@@ -45,8 +45,8 @@ def check_phase_arguments(args: argparse.Namespace) -> None:
 
 def analyse(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> tuple[RunSummary, PhaseResult]:
     """Find the phases, and sites whose heartbeats cost no more than they may; look up where these are in the source."""
-    from incprof.analysis.describe import summarise
-    from incprof.analysis.phases import find_phases
+    from incprof.analysis.phases.describe import summarise
+    from incprof.analysis.phases.find import find_phases
     from incprof.analysis.sites.budget import within_budget
 
     # Clustering takes one thread. Else scikit-learn would count cores, and print a traceback where there is no /sys.
@@ -64,7 +64,7 @@ def located(recorded: Run, profile: IntervalProfile, result: PhaseResult, exe: s
     """Give each site its file and line: the function's, or for a loop the line that is sampled most in its phase."""
     import numpy as np
 
-    from incprof.readers.lines import line_weights, locate
+    from incprof.readers.symbols.lines import line_weights, locate
 
     functions = [site.function for phase in result.phases for site in phase.sites]
     functions += [step.function for phase in result.phases for step in phase.steps]

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from incprof.analysis.agreement.match import match
-from incprof.analysis.calltree import CallTree, call_tree
-from incprof.analysis.confidence import with_confidence
 from incprof.analysis.explain import explain
-from incprof.analysis.foremost import self_series
-from incprof.analysis.quality import quality
-from incprof.analysis.results import PhaseResult
-from incprof.analysis.timebins import MOST, time_bins
-from incprof.analysis.timecells import calls_by_cell, cut
+from incprof.analysis.phases.confidence import with_confidence
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.views.calltree import CallTree, call_tree
+from incprof.analysis.views.quality import quality
+from incprof.analysis.views.self_time import self_series
+from incprof.analysis.views.timebins import MOST, time_bins
+from incprof.analysis.views.timecells import calls_by_cell, cut
 from incprof.commands._common import chosen_libs, warn
 from incprof.commands._phases import analyse
 from incprof.commands._report_ranks import rank_map
@@ -25,10 +25,10 @@ from incprof.commands._sites_cost import TYPICAL
 from incprof.commands._sites_described import described
 from incprof.commands._sites_memory import as_placed
 from incprof.model import Function, IntArray, IntervalProfile, Run
-from incprof.readers.lines import locate
 from incprof.readers.run import choose_process
-from incprof.report.page_parts import BeatLanes, PageParts, Timed
-from incprof.report.sites_rows import SitesAnswer
+from incprof.readers.symbols.lines import locate
+from incprof.report.page.parts import BeatLanes, PageParts, Timed
+from incprof.report.sites_answer import SitesAnswer
 
 # What the tables by time and phase may take of a page.
 MOST_BYTES = 2_200_000

@@ -12,7 +12,7 @@ from incprof.commands._common import warn
 if TYPE_CHECKING:
     from appekg.model import Heartbeats
     from incprof.model import IntervalProfile
-    from incprof.report.page_parts import BeatLanes
+    from incprof.report.page.parts import BeatLanes
 
 MOST = 12
 
@@ -27,7 +27,7 @@ def beat_lanes(directory: str, profile: IntervalProfile) -> tuple[BeatLanes, boo
         UsageError: that rank has none.
     """
     from incprof.analysis.beats.traces import foremost, trace
-    from incprof.report.page_parts import BeatLanes
+    from incprof.report.page.parts import BeatLanes
 
     beaten = load_beats(directory, profile)
     warn(beaten.found.warnings)

@@ -11,10 +11,10 @@ from incprof.commands._common import Libs, progress, warn
 from incprof.errors import IncprofError
 
 if TYPE_CHECKING:
-    from incprof.analysis.rankmap import PhaseMixes, RankRow
-    from incprof.analysis.results import PhaseResult
+    from incprof.analysis.phases.results import PhaseResult
+    from incprof.analysis.views.rankmap import PhaseMixes, RankRow
     from incprof.model import IntervalProfile, Run
-    from incprof.report.page_parts import RankMap
+    from incprof.report.page.parts import RankMap
 
 
 def rank_map(
@@ -31,9 +31,9 @@ def rank_map(
     """Read all ranks and give their time to the phases; None where there is one rank only. whole: a row for each."""
     if len(recorded.ranks) < 2:
         return None
-    from incprof.analysis.rankmap import MOST_BINS, agreement, grouped, own_row, phase_mixes
-    from incprof.analysis.timebins import time_bins
-    from incprof.report.page_parts import RankMap
+    from incprof.analysis.views.rankmap import MOST_BINS, agreement, grouped, own_row, phase_mixes
+    from incprof.analysis.views.timebins import time_bins
+    from incprof.report.page.parts import RankMap
 
     bins = time_bins(profile, result.labels, MOST_BINS)
     mixes = phase_mixes(profile, result, bins)
@@ -79,7 +79,7 @@ def _read(work: Callable[[int], RankRow | None], ranks: list[int], jobs: int) ->
 
 def _row(recorded: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | None, inlined: bool) -> RankRow | None:
     """Read one rank and keep no more of it than its row."""
-    from incprof.analysis.rankmap import rank_row
+    from incprof.analysis.views.rankmap import rank_row
     from incprof.readers import read_profile
 
     try:

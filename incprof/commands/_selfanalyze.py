@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from incprof.analysis.speedup import Estimate, Speedup, estimate, speedup
-from incprof.loopmodel import Loop, LoopRun
-from incprof.readers.loopnames import region_names
-from incprof.report.selfanalyze_words import Answer, LoopAnswer
+from incprof.analysis.omp.speedup import Estimate, Speedup, estimate, speedup
+from incprof.model.loops import Loop, LoopRun
+from incprof.readers.symbols.region_names import region_names
+from incprof.report.words.loops import Answer, LoopAnswer
 
 
 class Analyst:

@@ -14,8 +14,8 @@ from pathlib import Path
 from incprof.commands._selfanalyze import Analyst
 from incprof.errors import NoDataError
 from incprof.printable import say
-from incprof.readers.loopfile import LoopReader, loop_readers
-from incprof.report.selfanalyze_words import progress_words
+from incprof.readers.loops import LoopReader, loop_readers
+from incprof.report.words.loops import progress_words
 
 EVERY_S = 1.0
 NOT_EXECUTABLE, NOT_FOUND = 126, 127

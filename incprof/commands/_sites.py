@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
-from incprof.analysis.results import PhaseResult, RunSummary
+from incprof.analysis.phases.results import PhaseResult, RunSummary
+from incprof.analysis.sites.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
 from incprof.commands._phases import analyse
 from incprof.commands._sites_arguments import add_site_arguments as add_site_arguments
 from incprof.commands._sites_byhand import by_hand

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.results import PhaseResult
 from incprof.errors import UsageError
 from incprof.model import IntervalProfile
 from incprof.source.names import without_arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from incprof.analysis.rates import BeatCost
+from incprof.analysis.sites.rates import BeatCost
 from incprof.jsonstore import JsonStore
 
 # Used where libappekg cannot be asked: pairs of begin and end as in docs/performance.md.

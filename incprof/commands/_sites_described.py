@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incprof.analysis.rates import BeatCost
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.rates import BeatCost
 from incprof.commands._sites import PlacedSite
-from incprof.report.sites_rows import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, harmless
+from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, harmless
 from incprof.source.locate import line_text, name_line
 
 CONTEXT = 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from incprof.analysis.phases import choose_again
-from incprof.analysis.rates import BeatCost, choose_rate, phase_time
-from incprof.analysis.results import PhaseResult
+from incprof.analysis.phases.find import choose_again
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.commands._sites_byhand import Wanted
 from incprof.commands._sites_place import Placer
 from incprof.commands._sites_placed import UNKNOWN_RATE, Kind, PlacedSite, describe

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from incprof.analysis.results import Phase, PhaseResult, Site
+from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.jsonstore import JsonStore
 
 if TYPE_CHECKING:

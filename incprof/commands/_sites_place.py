@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.callers import heaviest_callers
-from incprof.analysis.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
-from incprof.analysis.rates import Basis, CallLine, Executions, calls_by_phase, iterations
+from incprof.analysis.sites.callers import heaviest_callers
+from incprof.analysis.sites.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
+from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
 from incprof.commands._sites_files import Found, Sources
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Process, Run
-from incprof.readers.demangle import display_names
-from incprof.readers.inlines import CodeReader, FunctionCode
-from incprof.readers.levels import Level
-from incprof.readers.lines import locate
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.inlines import CodeReader, FunctionCode
+from incprof.readers.symbols.levels import Level
+from incprof.readers.symbols.lines import locate
 from incprof.source.model import Loop
 from incprof.source.names import without_arguments
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from incprof.analysis.rates import Rate
+from incprof.analysis.sites.rates import Rate
 from incprof.commands._sites_place import Spot
 from incprof.source.locate import name_line
 from incprof.source.model import SourceFile

@@ -20,7 +20,7 @@ from appekg.header import Header
 from appekg.pieces import MARK
 from incprof.inputs import open_input
 from incprof.model import Metadata
-from incprof.report.top_parts import BeatLine
+from incprof.report.words.top import BeatLine
 
 # What counts as now; the same as for functions.
 NOW_NS = 10 * 10**9

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from incprof.errors import NoDataError
 
 if TYPE_CHECKING:
-    from incprof.analysis.results import PhaseResult
+    from incprof.analysis.phases.results import PhaseResult
     from incprof.model import IntervalProfile, Process
 
 
@@ -38,7 +38,7 @@ class Fitting(threading.Thread):
         # Clustering takes one thread. Else scikit-learn would count cores.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         try:
-            from incprof.analysis.phases import find_phases
+            from incprof.analysis.phases.find import find_phases
 
             begin = time.monotonic()  # the import, a second or two, comes once
             self.found = find_phases(self.window)

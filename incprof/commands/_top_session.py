@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from incprof.commands._common import warn
 from incprof.commands._top_beats import BeatsWatch, found_beside
 from incprof.errors import NoDataError
-from incprof.report.phases_text import duration
-from incprof.report.top_parts import BeatLine
+from incprof.report.text.phases import duration
+from incprof.report.words.top import BeatLine
 
 if TYPE_CHECKING:
     from incprof.analysis.live.results import LiveView

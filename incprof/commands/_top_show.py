@@ -18,9 +18,9 @@ from incprof.commands._terminal import text_width, wants_colour
 from incprof.commands._top_session import Session
 from incprof.commands._top_terminal import Waiting, waiting
 from incprof.printable import say
-from incprof.report.console import console_for
-from incprof.report.top_json import as_dict
-from incprof.report.top_text import frame, log_line
+from incprof.report.json.top import as_dict
+from incprof.report.text.console import console_for
+from incprof.report.text.top import frame, log_line
 
 if TYPE_CHECKING:
     from incprof.commands._top_watch import Watch

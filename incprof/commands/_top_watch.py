@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from incprof.analysis.live import LiveRun
 from incprof.commands._top_fitting import Fitting
 from incprof.errors import NoDataError
-from incprof.readers.follow_run import RunFollower
+from incprof.readers.stream.follow_run import RunFollower
 
 if TYPE_CHECKING:
     from incprof.analysis.live.results import LiveView
     from incprof.commands._common import Libs
     from incprof.model import Process
-    from incprof.readers.follow import Follower
+    from incprof.readers.stream.follow import Follower
 
 # Phases are found in the last so many intervals.
 WINDOW = 3600

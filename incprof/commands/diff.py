@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         warn((sides.warnings[-1],))
     write(found, failed, sides.warnings, args)
     if failed:
-        from incprof.report.diff_words import broken_line
+        from incprof.report.words.diff import broken_line
 
         sys.stdout.flush()
         raise GateError(*(broken_line(condition, row) for condition, row in failed))
@@ -101,7 +101,7 @@ def write(
 ) -> None:
     """Print the answer in the forms that were asked for."""
     if args.html is not None:
-        from incprof.report.diff_html import page
+        from incprof.report.page.diff import page
 
         text = page(found, failed, warnings)
 
@@ -112,14 +112,14 @@ def write(
         if args.html == "-":
             return
     if args.json:
-        from incprof.report.diff_json import write_json
+        from incprof.report.json.diff import write_json
 
         write_json(found, failed, warnings, sys.stdout)
     elif args.markdown:
-        from incprof.report.diff_markdown import write_markdown
+        from incprof.report.text.diff_markdown import write_markdown
 
         write_markdown(found, failed, warnings, sys.stdout)
     else:
-        from incprof.report.diff_text import write_text
+        from incprof.report.text.diff import write_text
 
         write_text(found, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)

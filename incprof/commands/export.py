@@ -25,13 +25,13 @@ from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageErr
 if TYPE_CHECKING:
     import pandas as pd
 
-    from incprof.analysis.results import PhaseResult
+    from incprof.analysis.phases.results import PhaseResult
     from incprof.model import BoolArray, IntervalProfile, Run
 
 NAME = "export"
 FORMATS = ("gprof", "csv", "parquet", "folded", "speedscope", "trace", "hatchet")
 BINARY = ("gprof", "parquet")
-# The tables of incprof.analysis.tables, which would take long to import for the help.
+# The tables of incprof.analysis.views.tables, which would take long to import for the help.
 TABLES = ("profile", "intervals", "samples", "phases", "labels", "functions", "sites", "steps", "scores")
 # What else an option goes with.
 ONLY = {
@@ -94,7 +94,7 @@ def write(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> 
 def write_gprof(recorded: Run, args: argparse.Namespace) -> None:
     """Write the sum of all intervals as the gmon.out that the program itself would have left."""
     from incprof.readers.run import choose_process
-    from incprof.readers.writer import stream_totals, write_gmon
+    from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 
     totals = stream_totals(choose_process(recorded, args.rank, args.pid), libs=chosen_libs(args.libs))
     write_bytes(args.output, lambda out: write_gmon(totals, out))
@@ -103,11 +103,11 @@ def write_gprof(recorded: Run, args: argparse.Namespace) -> None:
 def write_table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
     """Write one table."""
     if args.format == "csv" and args.table in (None, "profile"):
-        from incprof.report.profile_csv import write_profile_csv
+        from incprof.report.files.profile_csv import write_profile_csv
 
         write_text(args.output, lambda out: write_profile_csv(profile, out))
         return
-    from incprof.report.tables_files import write_csv, write_parquet
+    from incprof.report.files.tables import write_csv, write_parquet
 
     rows = table(recorded, profile, args)
     if args.format == "csv":
@@ -118,7 +118,7 @@ def write_table(recorded: Run, profile: IntervalProfile, args: argparse.Namespac
 
 def table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> pd.DataFrame:
     """Return the table that was asked for."""
-    from incprof.analysis.tables import intervals_table, samples_table
+    from incprof.analysis.views.tables import intervals_table, samples_table
 
     if args.table in (None, "profile"):
         return profile.to_pandas()
@@ -126,7 +126,7 @@ def table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> 
         return samples_table(profile, libraries=chosen_libs(args.libs) != "drop")
     result = phases_of(recorded, profile, args)
     if args.table == "phases":
-        from incprof.analysis.confidence import with_confidence
+        from incprof.analysis.phases.confidence import with_confidence
 
         result = with_confidence(profile, result, random_state=args.seed)
     return intervals_table(profile, result) if args.table == "intervals" else result.to_pandas(args.table)
@@ -134,8 +134,8 @@ def table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> 
 
 def write_tree(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
     """Write the tree of call stacks, with the time of each phase."""
-    from incprof.analysis.stack_tree import stack_tree
-    from incprof.report.hatchet_json import write_hatchet
+    from incprof.analysis.views.stack_tree import stack_tree
+    from incprof.report.files.hatchet import write_hatchet
 
     result = phases_of(recorded, profile, args)
     keep = None if args.phase is None else intervals_of(result, args.phase)
@@ -147,9 +147,9 @@ def write_tree(recorded: Run, profile: IntervalProfile, args: argparse.Namespace
 
 def write_stacks(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
     """Write the samples as stacks, in one of the two formats for that."""
-    from incprof.analysis.stacks import stack_series
-    from incprof.report.folded import write_folded
-    from incprof.report.speedscope import write_speedscope
+    from incprof.analysis.views.stacks import stack_series
+    from incprof.report.files.folded import write_folded
+    from incprof.report.files.speedscope import write_speedscope
 
     keep = None if args.phase is None else intervals_of(phases_of(recorded, profile, args), args.phase)
     series = stack_series(profile, keep, libraries=chosen_libs(args.libs) != "drop")

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if not stdout_taken or args.plot is not None:
         beats = summaries(found)
         if args.plot is not None:
-            from incprof.report.beats_plot import write_plot as draw
+            from incprof.report.plots.heartbeats import write_plot as draw
 
             write_plot(args, lambda out, form: draw(run_of(found), beats, out, form))
         if args.history is not None:
@@ -73,11 +73,11 @@ def run(args: argparse.Namespace) -> int:
 def write(found: Heartbeats, beats: list[BeatSummary], args: argparse.Namespace) -> None:
     """Print the answer in the form that was asked for."""
     if args.json:
-        from incprof.report.heartbeats_json import write_json
+        from incprof.report.json.heartbeats import write_json
 
         write_json(run_of(found), beats, found.warnings, sys.stdout)
     else:
-        from incprof.report.heartbeats_text import write_text
+        from incprof.report.text.heartbeats import write_text
 
         write_text(run_of(found), beats, sys.stdout, width=text_width(), every=args.all)
 

@@ -20,7 +20,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.printable import say
 
 if TYPE_CHECKING:
-    from incprof.analysis.rates import Rate
+    from incprof.analysis.sites.rates import Rate
     from incprof.commands._sites import PlacedSite
     from incprof.source.write import Version
 

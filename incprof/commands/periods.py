@@ -28,7 +28,7 @@ from incprof.errors import IncprofError, UsageError
 
 if TYPE_CHECKING:
     from incprof.analysis.patterns.results import PatternOptions, Patterns
-    from incprof.readers.series import Series
+    from incprof.readers.series.read import Series
 
 NAME = "periods"
 
@@ -64,11 +64,11 @@ def answer(args: argparse.Namespace, options: PatternOptions) -> int:
     warn(series.notes)
     found = analysed(series, options)
     if args.csv is not None:
-        from incprof.report.periods_csv import write_csv
+        from incprof.report.files.periods_csv import write_csv
 
         write_text(args.csv, lambda out: write_csv(found, out))
     if args.plot is not None:
-        from incprof.report.periods_plot import write_plot as draw
+        from incprof.report.plots.periods import write_plot as draw
 
         write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
     if args.csv != "-":
@@ -104,14 +104,14 @@ def write(series: Series, found: Patterns, others: list[tuple[str, Patterns]], a
     every = [found, *(result for _, result in others)]
     pairs = agreements(every) if others else []
     if args.json:
-        from incprof.report.periods_json import node_of, pair_of, write_json
+        from incprof.report.json.periods import node_of, pair_of, write_json
 
         nodes = [node_of(path, result) for path, result in [(args.series, found), *others]] if others else []
         nodes += [pair_of(pair) for pair in pairs]
         write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, sys.stdout)
         return
-    from incprof.report.periods_text import write_agreement
-    from incprof.report.periods_text import write_text as write_answer
+    from incprof.report.text.periods import write_agreement
+    from incprof.report.text.periods import write_text as write_answer
 
     write_answer(
         args.series, series.name, series.interval_s, found, sys.stdout,

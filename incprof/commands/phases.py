@@ -19,7 +19,7 @@ from incprof.commands._terminal import text_width, wants_colour
 
 if TYPE_CHECKING:
     from incprof.analysis.explain import Explanation
-    from incprof.analysis.results import PhaseResult, RunSummary
+    from incprof.analysis.phases.results import PhaseResult, RunSummary
     from incprof.model import IntervalProfile
 
 NAME = "phases"
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     recorded, profile = load(args)
     warn(profile.warnings)
     summary, result = analyse(recorded, profile, args)
-    from incprof.analysis.confidence import with_confidence
+    from incprof.analysis.phases.confidence import with_confidence
 
     result = with_confidence(profile, result, random_state=args.seed)
     warn(result.warnings)
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
 
 def plot(summary: RunSummary, profile: IntervalProfile, result: PhaseResult, args: argparse.Namespace) -> None:
     """Draw the picture that was asked for."""
-    from incprof.analysis.foremost import self_series
-    from incprof.analysis.timebins import time_bins
-    from incprof.report.phases_plot import BINS, FUNCTIONS, write_plot
+    from incprof.analysis.views.self_time import self_series
+    from incprof.analysis.views.timebins import time_bins
+    from incprof.report.plots.phases import BINS, FUNCTIONS, write_plot
 
     bins = time_bins(profile, result.labels, BINS)
     series = self_series(profile, result.labels, bins, len(FUNCTIONS))
@@ -74,23 +74,23 @@ def plot(summary: RunSummary, profile: IntervalProfile, result: PhaseResult, arg
 def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace, why: Explanation | None = None) -> None:
     """Print the answer in the form that was asked for."""
     if args.json:
-        from incprof.report.phases_json import write_json
+        from incprof.report.json.phases import write_json
 
         told = None
         if why is not None:
-            from incprof.report.phases_explain_json import explain_dict
+            from incprof.report.json.explanation import explain_dict
 
             told = explain_dict(result, why)
         write_json(summary, result, sys.stdout, explain=told)
     elif args.csv:
-        from incprof.report.phases_csv import write_csv
+        from incprof.report.files.phases_csv import write_csv
 
         write_csv(result, sys.stdout)
     else:
-        from incprof.report.phases_text import write_text
+        from incprof.report.text.phases import write_text
 
         write_text(summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead)
         if why is not None:
-            from incprof.report.phases_explain import write_explanation
+            from incprof.report.text.explanation import write_explanation
 
             write_explanation(result, why, sys.stdout, width=text_width())

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
         beats, torn = beat_lanes(args.heartbeats, profile)
     from incprof.commands._report import gather
-    from incprof.report.page_html import page
+    from incprof.report.page.html import page
 
     parts = gather(recorded, profile, beats, args)
     unread = parts.ranks.unread if parts.ranks is not None else ()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from incprof import launch
 from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
-from incprof.loopmodel import LoopRun
+from incprof.model.loops import LoopRun
 from incprof.printable import say
 
 NAME = "selfanalyze"
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the program, or read an earlier run, and report."""
     from incprof.commands._selfanalyze import Analyst
     from incprof.commands._selfanalyze_run import run_program
-    from incprof.readers.loopfile import read_loops
+    from incprof.readers.loops import read_loops
 
     words = args.command
     if args.include:
@@ -120,8 +120,8 @@ def report_earlier(args: argparse.Namespace, analyst: object, runs: list[LoopRun
 def write(args: argparse.Namespace, analyst: object, runs: list[LoopRun], directory: str, status: int | None) -> None:
     """Print the report of the process with the most parallel regions."""
     from incprof.commands._selfanalyze import Analyst
-    from incprof.report.selfanalyze_json import write_json
-    from incprof.report.selfanalyze_text import write_text
+    from incprof.report.json.loops import write_json
+    from incprof.report.text.loops import write_text
 
     assert isinstance(analyst, Analyst)
     answer = analyst.answer(runs[0], directory, status)

@@ -18,9 +18,9 @@ from incprof.commands._sites_arguments import add_site_arguments
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.results import RunSummary
+    from incprof.analysis.phases.results import RunSummary
     from incprof.model import IntervalProfile, Run
-    from incprof.report.sites_rows import SitesAnswer
+    from incprof.report.sites_answer import SitesAnswer
 
 NAME = "sites"
 
@@ -65,11 +65,11 @@ def look(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> t
 def write(summary: RunSummary, answer: SitesAnswer, args: argparse.Namespace) -> None:
     """Print the answer in the form that was asked for."""
     if args.json:
-        from incprof.report.sites_json import write_json
+        from incprof.report.json.sites import write_json
 
         write_json(summary, answer, sys.stdout)
     else:
         from incprof.commands._terminal import text_width
-        from incprof.report.sites_text import write_text
+        from incprof.report.text.sites import write_text
 
         write_text(summary, answer, sys.stdout, width=text_width())

@@ -77,11 +77,11 @@ def run(args: argparse.Namespace) -> int:
     found = agree(profile, result, beats, align=kind, offset_s=offset)
     cost = overhead_of(beaten, profile, result, beats)
     if args.json:
-        from incprof.report.validate_json import write_json
+        from incprof.report.json.validate import write_json
 
         write_json(summary, beats, found, cost, sys.stdout)
     else:
-        from incprof.report.validate_text import write_text
+        from incprof.report.text.validate import write_text
 
         write_text(summary, result, beats, found, cost, sys.stdout, width=text_width(), colour=wants_colour())
     _judge(found, args.min_agreement)

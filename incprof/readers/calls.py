@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import Arcs
-from incprof.readers.longtable import LongTable
+from incprof.readers.long_table import LongTable
 
 IntArray = npt.NDArray[np.int64]
 NumberArray = npt.NDArray[np.int32]

@@ -11,13 +11,13 @@ from pathlib import Path
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.inputs import read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
-from incprof.readers.collect import first_metadata
-from incprof.readers.gmondir import Snapshot, read_gmon_files
-from incprof.readers.inlined import with_inlined
-from incprof.readers.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
-from incprof.readers.source import Source
-from incprof.readers.stream import read_stream
-from incprof.readers.streamrecords import Libs
+from incprof.readers.gmon.directory import Snapshot, read_gmon_files
+from incprof.readers.stream.collect import first_metadata
+from incprof.readers.stream.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
+from incprof.readers.stream.read import read_stream
+from incprof.readers.stream.records import Libs
+from incprof.readers.stream.window import Source
+from incprof.readers.symbols.inlined import with_inlined
 
 Progress = Callable[[int, int], None]
 

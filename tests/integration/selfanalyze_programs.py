@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from incprof.launch import find_loop_library
-from incprof.loopmodel import Loop, LoopRun
-from incprof.readers.loopfile import read_loops
+from incprof.model.loops import Loop, LoopRun
+from incprof.readers.loops import read_loops
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "selfanalyze_fixtures"

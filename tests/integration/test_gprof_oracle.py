@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from incprof.readers import open_run
-from incprof.readers.credit import filled_bins
-from incprof.readers.gmonfile import flat_profile, read_gmon
-from incprof.readers.writer import stream_totals, write_gmon
+from incprof.readers.gmon.credit import filled_bins
+from incprof.readers.gmon.file import flat_profile, read_gmon
+from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 
 PROGRAMS = [
     ("oracle.c", "-O0"),

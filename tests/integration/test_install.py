@@ -62,8 +62,12 @@ def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
         "incprof/include/dpd.h",
         "incprof/_lib/pkgconfig/dpd.pc",
     } <= names
-    page = {path.relative_to(ROOT).as_posix() for path in (ROOT / "incprof/report/page").rglob("*.*")}
-    assert {"incprof/report/page/page.html.j2", "incprof/report/page/uplot/uPlot.iife.min.js"} <= page <= names
+    page = {path.relative_to(ROOT).as_posix() for path in (ROOT / "incprof/report/page/assets").rglob("*.*")}
+    assert (
+        {"incprof/report/page/assets/page.html.j2", "incprof/report/page/assets/uplot/uPlot.iife.min.js"}
+        <= page
+        <= names
+    )
     assert not [name for name in names if name.startswith("incprof/analysis/native")]
     heartbeats = {"__init__.py", "py.typed", "_lib/libappekg.so", "_lib/libappekg.so.1", "_lib/libappekg.a"}
     heartbeats |= {"include/appekg.h", "fortran/appekg.f90", "fortran/appekg_fortran.h", "_lib/pkgconfig/appekg.pc"}

@@ -13,7 +13,7 @@ from incprof.analysis.synthetic import make_profile
 from incprof.cli import main
 from incprof.commands._report import gather
 from incprof.model import IntervalProfile, Process, Run
-from incprof.report.page_html import page
+from incprof.report.page.html import page
 from incprof.verbs import build_parser
 from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.analysis.agreement.results import Beats
-from incprof.analysis.results import Phase, PhaseResult, Site
+from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.synthetic import make_profile
 from incprof.model import FloatArray, IntervalProfile
 

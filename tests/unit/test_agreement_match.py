@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from incprof.analysis.agreement.expect import expected_share
 from incprof.analysis.agreement.match import components, match
-from incprof.analysis.results import Phase, Site
+from incprof.analysis.phases.results import Phase, Site
 from incprof.model import Function
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.callers import PART, heaviest_callers
+from incprof.analysis.sites.callers import PART, heaviest_callers
 from incprof.model import PathTree
 
 

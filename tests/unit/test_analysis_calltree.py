@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.calltree import (
+from incprof.analysis.views.calltree import (
     BROKEN_FRAME,
     LEAST_NODES,
     LIBRARY_FRAME,
@@ -14,9 +14,9 @@ from incprof.analysis.calltree import (
     call_tree,
     inclusive,
 )
-from incprof.analysis.foremost import self_series
-from incprof.analysis.timebins import time_bins
-from incprof.analysis.timecells import calls_by_cell, cut, entries
+from incprof.analysis.views.self_time import self_series
+from incprof.analysis.views.timebins import time_bins
+from incprof.analysis.views.timecells import calls_by_cell, cut, entries
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import LIBM_ID, LIBRARY, PROFILER, UNKNOWN, Sample, StreamWriter

@@ -4,10 +4,10 @@ import sys
 import numpy as np
 import pytest
 
-from incprof.analysis.choose_k import chord_elbow, elbow
-from incprof.analysis.judge import judge
-from incprof.analysis.kmeans import by_first_appearance, fit_range
-from incprof.analysis.separation import calinski_harabasz, distances, silhouette
+from incprof.analysis.phases.choose_k import chord_elbow, elbow
+from incprof.analysis.phases.kmeans import by_first_appearance, fit_range
+from incprof.analysis.phases.scores_of_k import judge
+from incprof.analysis.phases.separation import calinski_harabasz, distances, silhouette
 
 
 def blobs(centers, size=40, scale=0.05, seed=0):
@@ -116,7 +116,7 @@ def test_asked_k_wins_up_to_the_number_of_fits():
 
 
 def test_only_who_asks_for_the_elbow_waits_for_what_finds_it():
-    asked = "from tests.unit.profiles import noisy; from incprof.analysis.phases import find_phases; import sys; "
+    asked = "from tests.unit.profiles import noisy; from incprof.analysis.phases.find import find_phases; import sys; "
     found = "r = find_phases(noisy([{'a': 1}, {'b': 1}], [9, 9])); print('kneed' in sys.modules, r.votes['elbow'])"
     out = subprocess.run([sys.executable, "-c", asked + found], capture_output=True, text=True, check=True).stdout
     assert out == "False 2\n"

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.confidence import with_confidence
-from incprof.analysis.phases import find_phases
+from incprof.analysis.phases.confidence import with_confidence
+from incprof.analysis.phases.find import find_phases
+from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.synthetic import make_profile
-from incprof.analysis.verdict import verdict
 from tests.unit.profiles import noisy, rows
 
 A, B = {"solve": 0.9, "dot": 0.1}, {"write": 1.0}

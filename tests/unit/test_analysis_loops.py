@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
+from incprof.analysis.sites.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
 
 
 def loops(*spans, idle=(), refused=None):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.features import build_features
-from incprof.analysis.mixes import chain_mixes
-from incprof.analysis.phases import find_phases
+from incprof.analysis.phases.features import build_features
+from incprof.analysis.phases.find import find_phases
+from incprof.analysis.phases.mixes import chain_mixes
 from incprof.model import LIBRARY
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows

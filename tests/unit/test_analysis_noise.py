@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.noise import effective_dimensions, local_shares, overdispersion, sampling_noise, transitions
+from incprof.analysis.phases.noise import (
+    effective_dimensions,
+    local_shares,
+    overdispersion,
+    sampling_noise,
+    transitions,
+)
 
 
 def draw(p, n, ticks=100, scatter=0.0, seed=0):

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.phases import find_phases
-from incprof.analysis.quality import quality
-from incprof.analysis.rankmap import agreement, grouped, own_row, phase_mixes, rank_row
-from incprof.analysis.timebins import time_bins
+from incprof.analysis.phases.find import find_phases
+from incprof.analysis.views.quality import quality
+from incprof.analysis.views.rankmap import agreement, grouped, own_row, phase_mixes, rank_row
+from incprof.analysis.views.timebins import time_bins
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.loops import LoopLines
-from incprof.analysis.rates import (
+from incprof.analysis.sites.loops import LoopLines
+from incprof.analysis.sites.rates import (
     LIMIT_PCT,
     BeatCost,
     CallLine,

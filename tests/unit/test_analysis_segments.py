@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.segments import pooled, segments
+from incprof.analysis.phases.segments import pooled, segments
 
 
 def draw(lengths, mixes, ticks, seed):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.chains import merge_call_sites
 from incprof.analysis.steps import find_steps
+from incprof.model.calltree import merge_call_sites
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import noisy
 from tests.unit.streamwriter import BASE, STEP, Sample, StreamWriter

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import incprof
-from incprof.analysis.tables import OF_RESULT, TABLES
+from incprof.analysis.views.tables import OF_RESULT, TABLES
 from incprof.cli import main
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import two_phase_run

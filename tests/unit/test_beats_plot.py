@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib")
 
 from incprof.analysis.beats.results import BeatRun
 from incprof.cli import main
-from incprof.report.beats_plot import COLOURS, PALE, figure, steps, write_plot
+from incprof.report.plots.heartbeats import COLOURS, PALE, figure, steps, write_plot
 from tests.unit.beatmaker import beat
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 

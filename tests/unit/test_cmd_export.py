@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import incprof
-from incprof.analysis.calltree import call_tree
+from incprof.analysis.views.calltree import call_tree
 from incprof.cli import main
 from incprof.commands.export import FORMATS
 from tests.unit.profiles import two_phase_run

@@ -309,7 +309,7 @@ def test_following_shows_what_a_slow_pipe_has_brought_so_far(series, capsys, mon
 
 
 def test_an_interrupt_ends_following_with_the_answer(series, capsys, monkeypatch):
-    from incprof.readers import series_growing
+    from incprof.readers.series import growing as series_growing
 
     def lines(*_):
         yield from series.read_text().splitlines(keepends=True)

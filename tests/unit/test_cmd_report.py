@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array as sparse_random
 
-from incprof.analysis.calltree import ROOT_FRAME
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.analysis.synthetic import make_profile
+from incprof.analysis.views.calltree import ROOT_FRAME
 from incprof.cli import main
 from incprof.commands._report import over_time
 from incprof.commands.report import default_target
-from incprof.report.page_html import SCRIPTS, asset
-from incprof.report.page_json import _by_cell, _cells, _series, _tree, embedded
-from incprof.report.page_names import short
-from incprof.report.page_words import why_site
+from incprof.report.page.data import _by_cell, _cells, _series, _tree, embedded
+from incprof.report.page.html import SCRIPTS, asset
+from incprof.report.page.words import why_site
+from incprof.report.words.names import short
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from incprof.cli import main
-from incprof.report.csv_cells import cell, with_text_cells
+from incprof.report.files.csv_cells import cell, with_text_cells
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import demangle, demangler
-from incprof.readers.demangle import MOST_ENDS, demangled_apart, display_names
-from incprof.readers.elf import open_elf
-from incprof.readers.symbols import read_symbols
+from incprof.readers.symbols import demangle, demangler
+from incprof.readers.symbols.demangle import MOST_ENDS, demangled_apart, display_names
+from incprof.readers.symbols.elf import open_elf
+from incprof.readers.symbols.elf_symbols import read_symbols
 from tests.unit.places import patience
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -5,7 +5,7 @@ import pytest
 from rich.cells import cell_len
 
 from incprof.cli import main
-from incprof.report import beat_words as words
+from incprof.report.words import numbers as words
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 
 MS = 1_000_000

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from incprof.analysis.live import FIRST_FIT, LiveRun
 from incprof.analysis.live.model import BETWEEN, NEW
-from incprof.analysis.phases import find_phases
-from incprof.readers import follow
-from incprof.readers.follow_run import RunFollower
+from incprof.analysis.phases.find import find_phases
+from incprof.readers.stream import follow
+from incprof.readers.stream.follow_run import RunFollower
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
 
 FUNCTIONS = ["main", "read", "solve", "flux", "write", "other", "kernel"]

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from incprof.report.page_html import asset
+from incprof.report.page.html import asset
 
 # Machado, Oliveira and Fernandes (2009), severity 1: what colours are to eyes that lack a kind of cone. Linear RGB.
 EYES = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.report.page_names import clean, phase_names, short, told_apart
+from incprof.report.words.names import clean, phase_names, short, told_apart
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis import dtw
 from incprof.analysis.patterns import cluster as patterns_cluster
+from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.cluster import Heights, clusters, cut_of
 from incprof.analysis.patterns.results import PatternOptions
 

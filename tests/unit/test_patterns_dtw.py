@@ -9,7 +9,7 @@ from dtaidistance import dtw_barycenter as peer_barycenter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis import dtw
+from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.average import average, fast_step, medoid, plain_step, wgss
 from incprof.analysis.patterns.results import PatternOptions
 

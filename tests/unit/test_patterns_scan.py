@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis._native import ffi, native
-from incprof.analysis.dtw import doubles
+from incprof.analysis.patterns.dtw import doubles
 from incprof.analysis.patterns.groups import length_groups
 from incprof.analysis.patterns.plain import base_period, carriers, lags
 from incprof.analysis.patterns.results import PatternOptions

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from incprof.analysis.dtw import plain
 from incprof.analysis.patterns import find_patterns
+from incprof.analysis.patterns.dtw import plain
 from incprof.analysis.patterns.nodes import agreements, mean_step, turned
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.analysis.patterns.stream import FIRST, PatternStream

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from incprof.analysis.confidence import with_confidence
 from incprof.analysis.explain import explain
-from incprof.analysis.phases import find_phases
-from incprof.analysis.rates import BeatCost
+from incprof.analysis.phases.confidence import with_confidence
+from incprof.analysis.phases.find import find_phases
 from incprof.analysis.sites.budget import within_budget
+from incprof.analysis.sites.rates import BeatCost
 from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError
-from incprof.report.phases_explain import write_explanation
+from incprof.report.text.explanation import write_explanation
 
 METHODS = pytest.mark.parametrize("method", ["robust", "paper"])
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from incprof.analysis.explain import explain
-from incprof.analysis.phases import find_phases
+from incprof.analysis.phases.find import find_phases
 from incprof.cli import main
 from incprof.readers import open_run, read_profile
-from incprof.report.phases_explain import write_explanation
+from incprof.report.text.explanation import write_explanation
 from tests.unit.profiles import noisy, rows
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.describe import summarise
-from incprof.analysis.foremost import self_series
-from incprof.analysis.phases import find_phases
-from incprof.analysis.timebins import time_bins
+from incprof.analysis.phases.describe import summarise
+from incprof.analysis.phases.find import find_phases
+from incprof.analysis.views.self_time import self_series
+from incprof.analysis.views.timebins import time_bins
 from incprof.cli import main
-from incprof.report.phases_plot import figure
-from incprof.report.plots import compact
+from incprof.report.plots.phases import figure
+from incprof.report.plots.style import compact
 from tests.unit.profiles import rows, two_phase_run
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from incprof.analysis.live import LiveRun
 from incprof.errors import NoDataError
 from incprof.model import Process
-from incprof.readers import follow, open_run, read_profile
-from incprof.readers.follow_run import RunFollower
+from incprof.readers import open_run, read_profile
+from incprof.readers.stream import follow
+from incprof.readers.stream.follow_run import RunFollower
 from tests.unit.streamwriter import LIBRARY, MODULES, PROFILER, UNKNOWN, Sample, StreamWriter, image, module
 
 

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.chains import merge_call_sites
-from incprof.analysis.stacks import stack_series
-from incprof.readers import addr2line, open_run, read_profile
-from incprof.readers.addr2line import Frame
-from incprof.readers.backjumps import back_jumps
-from incprof.readers.elf import open_elf
-from incprof.readers.inlined import with_inlined
-from incprof.readers.loopowners import called_beside, is_system, loop_owner
-from incprof.readers.symbols import read_symbols
+from incprof.analysis.views.stacks import stack_series
+from incprof.model.calltree import merge_call_sites
+from incprof.readers import open_run, read_profile
+from incprof.readers.symbols import addr2line
+from incprof.readers.symbols.addr2line import Frame
+from incprof.readers.symbols.backjumps import back_jumps
+from incprof.readers.symbols.elf import open_elf
+from incprof.readers.symbols.elf_symbols import read_symbols
+from incprof.readers.symbols.inlined import with_inlined
+from incprof.readers.symbols.loop_owners import called_beside, is_system, loop_owner
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\
@@ -129,7 +130,7 @@ def test_answers_are_kept_for_where_the_debug_information_is_not(program, tmp_pa
     first = read_profile(run, inlined=True)
     assert first.inlined is not None
     subprocess.run(["strip", "-g", moved], check=True)
-    monkeypatch.setattr("incprof.readers.jumps.back_jumps", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("incprof.readers.symbols.jumps.back_jumps", lambda *_: pytest.fail("asked again"))
     again = with_inlined(run, read_profile(run))
     assert again.functions == first.functions
     assert np.array_equal(again.inlined.function, first.inlined.function)

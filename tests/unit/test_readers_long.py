@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from incprof.errors import NoDataError
-from incprof.readers import open_run, read_profile, source, stream, streamrecords
-from incprof.readers.collect import collect
-from incprof.readers.longtable import LongTable
-from incprof.readers.source import Source
-from incprof.readers.writer import stream_totals
+from incprof.readers import open_run, read_profile
+from incprof.readers.long_table import LongTable
+from incprof.readers.stream import read as stream
+from incprof.readers.stream import records as streamrecords
+from incprof.readers.stream import window as source
+from incprof.readers.stream.as_gmon import stream_totals
+from incprof.readers.stream.collect import collect
+from incprof.readers.stream.window import Source
 from tests.unit.elfwriter import Symbol, elf_bytes
 from tests.unit.streamwriter import LIBRARY, MODULES, OWN_TIME, PROFILER, Sample, StreamWriter, arc, image, module
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers.series import Wanted, read_series
-from incprof.readers.series_rows import Rows
+from incprof.readers.series.read import Wanted, read_series
+from incprof.readers.series.rows import Rows
 
 PERF = """# started on Sat Nov 21 08:00:00 2026
 
@@ -34,7 +34,7 @@ PERF_X = """     0.005060130,5.01,msec,cpu-clock,5010000,100.00,1.0,CPUs utilize
 
 
 def read(text, column=None, **more):
-    from incprof.readers.series_text import read_text
+    from incprof.readers.series.text import read_text
 
     return read_text(io.StringIO(text), "x.csv", Wanted(column, **more))
 

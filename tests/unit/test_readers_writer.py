@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import NoDataError
-from incprof.readers import open_run, varint
-from incprof.readers.gmonfile import flat_profile, read_gmon
-from incprof.readers.writer import GmonTotals, stream_totals, write_gmon
+from incprof.readers import open_run
+from incprof.readers.gmon.file import flat_profile, read_gmon
+from incprof.readers.stream import varint
+from incprof.readers.stream.as_gmon import GmonTotals, stream_totals, write_gmon
 from tests.unit import streamwriter
 from tests.unit.streamwriter import BUILD_ID, LIBRARY, Sample, StreamWriter
 

@@ -3,10 +3,10 @@ import io
 import numpy as np
 import pytest
 
-from incprof.analysis.describe import summarise
-from incprof.analysis.phases import find_phases
-from incprof.analysis.ribbon import badge, cells, runs, sign, stretched
-from incprof.report.phases_text import duration, shorten, without_parameters, write_text
+from incprof.analysis.phases.describe import summarise
+from incprof.analysis.phases.find import find_phases
+from incprof.analysis.views.ribbon import badge, cells, runs, sign, stretched
+from incprof.report.text.phases import duration, shorten, without_parameters, write_text
 from tests.unit.profiles import noisy, rows
 
 

@@ -3,10 +3,10 @@ import io
 
 import pytest
 
-from incprof.analysis.describe import summarise
-from incprof.analysis.phases import find_phases
-from incprof.report.phases_json import as_dict
-from incprof.report.phases_text import write_text
+from incprof.analysis.phases.describe import summarise
+from incprof.analysis.phases.find import find_phases
+from incprof.report.json.phases import as_dict
+from incprof.report.text.phases import write_text
 from tests.unit.loops import Loop, run
 
 STEPS = (("exchange", 0.0015), ("gather", 0.004), ("accelerate", 0.009), ("drift", 0.0025), ("output", 0.02))

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.phases import find_phases
-from incprof.analysis.rates import Rate
+from incprof.analysis.phases.find import find_phases
+from incprof.analysis.sites.rates import Rate
 from incprof.commands._sites_memory import STORE, as_placed, remember
 from incprof.commands._sites_placed import PlacedSite, merged
 from tests.unit.profiles import rows

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from incprof.analysis.chains import Chains
-from incprof.analysis.features import build_features
+from incprof.analysis.phases.features import build_features
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.tree import (
     HALF,
@@ -23,6 +22,7 @@ from incprof.analysis.sites.tree import (
     sites_of_phase,
 )
 from incprof.model import Function
+from incprof.model.calltree import Chains
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 

@@ -11,10 +11,10 @@ import pytest
 
 from incprof.cli import main
 from incprof.readers import open_run
-from incprof.readers.addr2line import LARGEST
-from incprof.readers.gmonfile import read_gmon
-from incprof.readers.loopfile import LoopReader
-from incprof.readers.source import Source
+from incprof.readers.gmon.file import read_gmon
+from incprof.readers.loops import LoopReader
+from incprof.readers.stream.window import Source
+from incprof.readers.symbols.addr2line import LARGEST
 from incprof.source.includers import sources_that_include
 from incprof.source.languages import read_source
 from tests.unit.ekgfiles import EkgFile, beats
@@ -189,7 +189,7 @@ def test_heartbeats_before_a_hole_are_told(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_programs_are_copied_up_to_a_size(tmp_path: Path) -> None:
-    from incprof.readers.addr2line import _without_symbols
+    from incprof.readers.symbols.addr2line import _without_symbols
 
     shutil.copy("/bin/true", tmp_path / "app")
     os.truncate(tmp_path / "app", LARGEST + 1)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from incprof.elf.traits import read_traits
 from incprof.errors import NoDataError
-from incprof.readers.demangle import display_names
-from incprof.readers.elf import open_elf
-from incprof.readers.symbolcache import cached_symbols
-from incprof.readers.symbols import read_symbols
-from incprof.readers.symboltable import NOWHERE
+from incprof.readers.symbols.cache import cached_symbols
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.elf import open_elf
+from incprof.readers.symbols.elf_symbols import read_symbols
+from incprof.readers.symbols.table import NOWHERE
 from tests.unit.elfwriter import FUNC, GLOBAL, LOCAL, NOTYPE, WEAK, Symbol, elf_bytes
 
 TEXT = (0x1000, 0x2000)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.commands._top_beats import BeatsWatch, found_beside
-from incprof.readers.metadata import parse_metadata
+from incprof.readers.stream.metadata import parse_metadata
 from tests.unit.ekgfiles import SECOND, EkgFile, beats
 
 MS = 10**6

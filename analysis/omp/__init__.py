@@ -1,0 +1,1 @@
+"""Loops around parallel regions: speedup and efficiency."""

@@ -1,0 +1,1 @@
+"""Phases: intervals that do the same, and how sure that is."""

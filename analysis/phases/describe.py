@@ -1,0 +1,115 @@
+"""From labels and chosen sites to the phases that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
+from incprof.analysis.sites import Choice, number_heartbeats
+from incprof.analysis.steps import find_steps
+from incprof.model import IntArray, IntervalProfile
+
+TOP_FUNCTIONS = 10
+
+
+def top_functions(profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS) -> tuple[FunctionShare, ...]:
+    """Return the functions with the most self time in some intervals, largest first."""
+    self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
+    calls = np.asarray(csr_array(profile.calls)[members].sum(axis=0)).ravel()
+    order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:most]
+    total = float(self_s.sum())
+    return tuple(
+        FunctionShare(profile.functions[i], float(self_s[i]), float(self_s[i]) / total, int(calls[i]))
+        for i in order
+        if self_s[i] > 0
+    )
+
+
+def describe_phases(
+    profile: IntervalProfile,
+    labels: IntArray,
+    clusters: IntArray,
+    chosen: Sequence[Sequence[Choice]],
+    off_cpu: int | None,
+    known: Mapping[tuple[int, str], int] | None = None,
+) -> tuple[Phase, ...]:
+    """Build the phases.
+
+    Args:
+        profile: n intervals.
+        labels: (n,) phase ids from 0, -1 for none.
+        clusters: (n,) ids before merging.
+        chosen: sites per phase.
+        off_cpu: the phase in which the program waits, if there is one.
+        known: heartbeat ids given before, by (function, kind).
+    """
+    heartbeats = number_heartbeats(chosen, known)
+    wall = profile.end_s - profile.start_s
+    steps = find_steps(profile, labels)
+    phases = []
+    for phase, choices in enumerate(chosen):
+        members = np.flatnonzero(labels == phase)
+        before = clusters[members]
+        phases.append(
+            Phase(
+                id=phase,
+                intervals=len(members),
+                app_pct=100.0 * len(members) / profile.n_intervals,
+                seconds=float(wall[members].sum()),
+                functions=top_functions(profile, members),
+                sites=tuple(_site(profile, c, heartbeats[c.function, c.kind], len(members)) for c in choices),
+                steps=() if phase == off_cpu else steps[phase],
+                clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
+                off_cpu=phase == off_cpu,
+            )
+        )
+    return tuple(phases)
+
+
+def _site(profile: IntervalProfile, choice: Choice, heartbeat: int, intervals: int) -> Site:
+    """Turn a choice into a site with percentages."""
+    function = profile.functions[choice.function]
+    return Site(
+        heartbeat=heartbeat,
+        index=choice.function,
+        function=function,
+        kind=choice.kind,
+        phase_pct=100.0 * choice.covered / intervals,
+        app_pct=100.0 * choice.covered / profile.n_intervals,
+        file=function.file,
+        line=function.line,
+    )
+
+
+def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> RunSummary:
+    """Return the head of a report: what was recorded, of which process."""
+    meta = profile.metadata
+    samples = int(profile.counters.samples.sum())
+    if not samples:
+        samples = int(np.rint(profile.self_s.sum() * meta.rate_hz))
+    return RunSummary(
+        app=app or meta.app,
+        ranks=ranks,
+        rank=meta.rank,
+        intervals=profile.n_intervals,
+        interval_s=meta.interval_s,
+        duration_s=float(profile.end_s[-1]) if profile.n_intervals else 0.0,
+        rate_hz=meta.rate_hz,
+        samples=samples,
+        overhead_pct=profile.overhead_pct,
+        off_cpu_s=float(profile.off_cpu_s.sum()),
+        reached_hz=_reached_hz(profile),
+    )
+
+
+def _reached_hz(profile: IntervalProfile) -> float | None:
+    """Return the samples per second of CPU time, the collector's own left out; None without samples or counters.
+
+    A sample may stand for several ticks: those that were due when the kernel got round to it.
+    """
+    used_s = float((profile.counters.cpu_s - profile.counters.collector_s).sum())
+    samples = int(profile.counters.samples.sum())
+    return samples / used_s if samples and used_s > 0 else None

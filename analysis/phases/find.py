@@ -1,0 +1,246 @@
+"""The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
+
+`method="paper"` follows the text literally. `method="robust"` clusters mixes of call chains instead of seconds, asks
+first whether there is more than one phase, and keeps mixtures, interruptions, waiting and stray ticks from becoming
+phases or sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.phases.bad_input import refuse
+from incprof.analysis.phases.choose_k import STRAY, misfits, sufficient
+from incprof.analysis.phases.describe import describe_phases
+from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.in_time import fill_gaps, join_interruptions, without_mixtures
+from incprof.analysis.phases.kmeans import MAX_K, MOST_K, Fit, by_first_appearance, fit_range
+from incprof.analysis.phases.merge import merge_clusters
+from incprof.analysis.phases.noise import overdispersion, sampling_noise, transitions, usual_scatter
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phases.scores_of_k import Judgement, judge
+from incprof.analysis.phases.segments import pooled
+from incprof.analysis.phases.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette, silhouettes
+from incprof.analysis.sites.choice import SiteChooser
+from incprof.errors import UsageError
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+
+METHODS = ("robust", "paper")
+# Waiting is a phase when it is more than this part of the run.
+OFF_CPU_PHASE = 0.05
+# In runs longer than this, a few stray intervals are no phase.
+STRAY_FROM = 20
+STRAY_SHARE = 0.002
+FEWEST = 2
+# No substantial structure has been found below this (Kaufman and Rousseeuw 1990, table 2.4).
+NO_STRUCTURE = 0.25
+# Phases of a mix that wanders have silhouettes up to 0.3, phases of programs and of generated runs from 0.55 on.
+DISTINCT = 0.4
+
+
+@dataclass(frozen=True)
+class _Clustering:
+    """Labels per interval before and after merging, each (n,), and what led to them."""
+
+    clusters: IntArray
+    labels: IntArray
+    judgement: Judgement
+    dispersion: float
+    off_cpu: int | None
+    scatter: float | None = None
+
+
+def find_phases(
+    profile: IntervalProfile,
+    *,
+    method: str = "robust",
+    k: int | None = None,
+    random_state: int = 0,
+    executor: Executor | None = None,
+) -> PhaseResult:
+    """Find the phases of a process.
+
+    Args:
+        profile: what was recorded.
+        method: "robust" or "paper".
+        k: number of phases wanted; by default the method chooses.
+        random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
+        executor: runs the starts of k-means side by side (threads); the answer is the same.
+
+    Raises:
+        UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
+        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
+    """
+    _check(profile, method, k)
+    features = build_features(profile, share=method == "robust")
+    chooser = SiteChooser(profile, features, literal=method == "paper")
+    cluster = _cluster_robust if method == "robust" else _cluster_paper
+    found = cluster(features, chooser, k, random_state, executor)
+    chosen = chooser.of_all(found.labels, found.off_cpu)
+    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu)
+    judgement = found.judgement
+    return PhaseResult(
+        method=method,
+        k=len(phases),
+        k_clusters=judgement.k,
+        rule="user" if k is not None else judgement.rule,
+        other_votes=judgement.votes,
+        scores=judgement.scores,
+        end_s=profile.end_s,
+        labels=found.labels,
+        clusters=found.clusters,
+        phases=phases,
+        dispersion=found.dispersion,
+        features=len(features.columns),
+        scatter=found.scatter,
+        warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
+    )
+
+
+def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
+    """Give the phases of a result the sites that they get without some.
+
+    Args:
+        profile: that the result is of.
+        result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
+        excluded: (function, kind) of sites that cannot be had.
+    """
+    features = build_features(profile, share=result.method == "robust")
+    off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
+    chosen = SiteChooser(profile, features, literal=result.method == "paper").of_all(result.labels, off_cpu, excluded)
+    known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
+    return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
+
+
+def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
+    """Refuse what cannot be answered."""
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+    most = MAX_K if method == "paper" else MOST_K
+    if k is not None and not 1 <= k <= most:
+        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
+    refuse(profile)
+
+
+def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:
+    """Say what the reader of the answer should know."""
+    out = []
+    if profile.n_intervals == 1:
+        out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")
+    elif profile.n_intervals < 10:
+        out.append(f"{profile.n_intervals} intervals are few: record for longer, or with a shorter interval")
+    if asked is not None and k < asked:
+        out.append(f"{asked} phases were asked for, but only {k} differ")
+    unclassified = int((labels < 0).sum())
+    if unclassified > 0.2 * len(labels):
+        out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
+    return out
+
+
+def _cluster_paper(
+    features: Features, chooser: SiteChooser, k: int | None, random_state: int, executor: Executor | None
+) -> _Clustering:
+    """k-means on raw seconds, elbow, every interval in a phase (section V-A)."""
+    fits = fit_range(features.x, random_state=random_state, executor=executor)
+    judgement = judge(features.x, fits, None, k)
+    labels = fits[judgement.k - 1].labels
+    return _Clustering(labels, labels, judgement, 1.0, None)
+
+
+def _cluster_robust(
+    features: Features, chooser: SiteChooser, k: int | None, random_state: int, executor: Executor | None
+) -> _Clustering:
+    """k-means on shares, without idle and border intervals; clusters that are one phase are merged."""
+    waiting = bool(features.idle.mean() >= OFF_CPU_PHASE and features.idle.sum() >= 2)
+    busy = np.flatnonzero(~features.idle)
+    x, ticks = features.x[busy], features.ticks[busy]
+    dispersion = overdispersion(x, ticks)
+    border = transitions(x, ticks, dispersion)
+    keep = busy[~border]
+    x, ticks = pooled(x[~border], ticks[~border], dispersion)
+
+    def noise(fit: Fit) -> FloatArray:
+        return dispersion * sampling_noise(fit.centers[fit.labels], ticks)
+
+    def enough(fit: Fit) -> bool:
+        return sufficient(x, fit, noise(fit)) if k is None else fit.k >= k
+
+    fits = fit_range(x, enough=enough, random_state=random_state, executor=executor)
+    expected = [noise(fit) for fit in fits]
+    judgement = judge(x, fits, expected, max(1, k - waiting) if k is not None else None)
+    fit = fits[judgement.k - 1]
+    stray = np.zeros(len(x), dtype=np.bool_) if k is not None else _stray(x, fit, expected[fit.k - 1], judgement.rule)
+    labels = np.where(stray, -1, fit.labels)
+    merged = labels
+    if k is None:
+        merged = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]), chooser.calls(keep))
+    found = _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
+    return replace(found, scatter=usual_scatter(x, merged, ticks))
+
+
+def _one_phase_each(
+    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None
+) -> IntArray:
+    """Join and take apart clusters until each of them is a phase: what one rule does may show the next what to do."""
+    while True:
+        count = int(labels.max(initial=-1)) + 1
+        labels = merge_clusters(x, join_interruptions(x, without_mixtures(x, labels)), sites, calls)
+        if int(labels.max(initial=-1)) + 1 in (count, 0):
+            return labels if _distinct(x, labels) else np.minimum(labels, 0)
+
+
+def _distinct(x: FloatArray, labels: IntArray) -> bool:
+    """Tell whether phases are more than parts of a mix that wanders about."""
+    known = np.flatnonzero(labels >= 0)
+    known = known[evenly(len(known), SILHOUETTE_SAMPLE)]
+    value = silhouette(distances(x[known]), labels[known])
+    return value is None or value >= DISTINCT
+
+
+def _stray(x: FloatArray, fit: Fit, noise: FloatArray, rule: str) -> BoolArray:
+    """Mark intervals that fit no cluster, and clusters too small to be a phase of a long run. Shape (n,)."""
+    stray = misfits(x, fit, noise, STRAY) if rule == "noise_floor" else np.zeros(len(x), dtype=np.bool_)
+    if len(x) >= STRAY_FROM:
+        least = max(FEWEST, int(np.ceil(STRAY_SHARE * len(x))))
+        small = np.bincount(fit.labels, minlength=fit.k) < least
+        stray |= small[fit.labels]
+    return stray | _left_over(x, fit) if rule == "silhouette" else stray
+
+
+def _left_over(x: FloatArray, fit: Fit) -> BoolArray:
+    """Mark the intervals of clusters without a structure of their own, where more kinds of them are than clusters."""
+    seen = evenly(len(x), SILHOUETTE_SAMPLE)
+    each = silhouettes(distances(x[seen]), fit.labels[seen])
+    if each is None:
+        return np.zeros(len(x), dtype=np.bool_)
+    size = np.maximum(np.bincount(fit.labels[seen], minlength=fit.k), 1)
+    mean = np.bincount(fit.labels[seen], weights=each, minlength=fit.k) / size
+    return np.asarray(mean < NO_STRUCTURE)[fit.labels]
+
+
+def _spread(
+    n: int,
+    keep: IntArray,
+    clusters: IntArray,
+    merged: IntArray,
+    idle: BoolArray,
+    waiting: bool,
+    judgement: Judgement,
+    dispersion: float,
+) -> _Clustering:
+    """Put labels of the clustered intervals back among all n, with waiting as a phase of its own."""
+    before, after = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    before[keep], after[keep] = clusters, merged
+    after = fill_gaps(after, ~idle)
+    off_cpu = None
+    if waiting:
+        after[idle] = n
+    after = by_first_appearance(after)
+    if waiting:
+        off_cpu = int(after[idle][0])
+    return _Clustering(by_first_appearance(before), after, judgement, dispersion, off_cpu)

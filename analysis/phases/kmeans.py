@@ -1,0 +1,146 @@
+"""k-means for every k of a range, best of several seeded starts, with what it takes to judge each k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cache
+from itertools import repeat
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import ThreadpoolController
+
+from incprof.analysis.phases.separation import evenly
+from incprof.model import FloatArray, IntArray
+
+# The paper's range of k; a run whose phases it cannot hold gets a longer one.
+MAX_K = 8
+MOST_K = 16
+STARTS = 10
+# Intervals that the seeded starts see.
+LONG = 20_000
+PRINCIPAL = 32
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Return the handle on the thread pools of BLAS and OpenMP; finding them takes a while."""
+    return ThreadpoolController()
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One clustering: labels (n,) in order of first appearance, centers (k, d), inertia: sum of squared distances.
+
+    stability: mean adjusted Rand index between the starts and the best of them; 1 is "always the same".
+    """
+
+    k: int
+    labels: IntArray
+    centers: FloatArray
+    inertia: float
+    stability: float
+
+
+def by_first_appearance(labels: IntArray) -> IntArray:
+    """Renumber labels so that they count up in the order in which they appear; -1 stays."""
+    values, first = np.unique(labels, return_index=True)
+    known = values >= 0
+    order = values[known][np.argsort(first[known], kind="stable")]
+    renumbered = np.full(labels.shape, -1, dtype=np.int64)
+    for new, old in enumerate(order):
+        renumbered[labels == old] = new
+    return renumbered
+
+
+def cluster_means(x: FloatArray, labels: IntArray, k: int) -> FloatArray:
+    """Return the mean row of each cluster 0..k-1, shape (k, d). Clusters must not be empty."""
+    return np.stack([x[labels == c].mean(axis=0) for c in range(k)])
+
+
+def _start(x: FloatArray, k: int, seed: int, init: FloatArray | None) -> tuple[float, IntArray]:
+    """Run k-means once, from seeded or given centers (k, d); its inertia and labels in order of appearance."""
+    start = "k-means++" if init is None else init
+    # OpenMP's limit belongs to the calling thread, which may be an executor's.
+    with _threads().limit(limits=1, user_api="openmp"):
+        model = KMeans(n_clusters=k, init=start, n_init=1, random_state=seed, algorithm="lloyd").fit(x)
+    # Rounding: starts that end in the same place differ in the last bits.
+    return round(float(model.inertia_), 12), by_first_appearance(model.labels_.astype(np.int64))
+
+
+def make_fit(x: FloatArray, labels: IntArray, stability: float = 1.0) -> Fit:
+    """Turn labels 0..k-1 into a fit."""
+    k = int(labels.max()) + 1
+    centers = cluster_means(x, labels, k)
+    return Fit(k, labels, centers, float(((x - centers[labels]) ** 2).sum()), stability)
+
+
+def principal(x: FloatArray, most: int = PRINCIPAL) -> FloatArray:
+    """Return x (n, d) along its `most` axes of largest variance; x itself when d is not larger.
+
+    Eight clusters differ along at most seven axes, which carry far more variance than the noise on the others.
+    """
+    if x.shape[1] <= most:
+        return x
+    centered = x - x.mean(axis=0)
+    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :most]
+    return np.ascontiguousarray(centered @ axes)
+
+
+def fit_k(
+    x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: int = 0, executor: Executor | None = None
+) -> Fit:
+    """Return the best of ten seeded starts and one that adds the farthest interval to the centers of k - 1.
+
+    Seeded starts find large clusters; the last one finds what they overlook, a few intervals far from everything.
+    Starts run on `y`, the principal axes of `x` (n, d), which has at least k distinct rows.
+    """
+    distance = ((x - previous.centers[previous.labels]) ** 2).sum(axis=1)
+    grown = np.vstack([cluster_means(y, previous.labels, previous.k), y[int(np.argmax(distance))]])
+    run = map if executor is None else executor.map
+    # Of a long run the seeded starts see a part; the best of them goes on with all of it.
+    seen = evenly(len(y), LONG)
+    seeds = range(random_state, random_state + STARTS)
+    runs = list(run(_start, repeat(y[seen]), repeat(k), seeds, [None] * STARTS))
+    ends = runs
+    if len(seen) < len(y):
+        labels = min(runs, key=lambda found: found[0])[1]
+        ends = [_start(y, k, random_state, cluster_means(y[seen], labels, int(labels.max()) + 1))]
+    grown_run = _start(y, k, random_state + STARTS, grown)
+    best = min([*ends, grown_run], key=lambda found: found[0])[1]
+    mine = best[seen]
+    agreement = [1.0 if np.array_equal(mine, other) else adjusted_rand_score(mine, other) for _, other in runs]
+    return make_fit(x, best, float(np.mean(agreement)))
+
+
+def fit_range(
+    x: FloatArray,
+    *,
+    max_k: int = MAX_K,
+    enough: Callable[[Fit], bool] | None = None,
+    random_state: int = 0,
+    executor: Executor | None = None,
+) -> list[Fit]:
+    """Run k-means for k = 1..max_k, or up to the number of distinct rows if that is smaller (paper, section V-A).
+
+    Each run has one thread, so that sums are added in the same order on every machine. An executor (of threads: the
+    inner loops release the interpreter) does the starts side by side without changing a bit. When no fit is `enough`,
+    the range goes on to the first that is, or to MOST_K.
+    """
+    with _threads().limit(limits=1):
+        y = principal(x)
+        distinct = len(np.unique(np.round(x, 12), axis=0))
+        fits = [make_fit(x, np.zeros(len(x), dtype=np.int64))]
+        satisfied = enough is None or enough(fits[0])
+        for k in range(2, min(MOST_K, distinct) + 1):
+            if k > max_k and satisfied:
+                break
+            fit = fit_k(x, y, k, previous=fits[-1], random_state=random_state, executor=executor)
+            if fit.k < k:
+                break
+            fits.append(fit)
+            satisfied = satisfied or (enough is not None and enough(fit))
+    return fits

@@ -1,0 +1,85 @@
+"""Clusters that are one phase: k-means splits a cloud in halves, and splits "called" from "still running"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.phases.kmeans import by_first_appearance
+from incprof.model import FloatArray, IntArray
+
+# Halves of a normal cloud are 2.7 apart by this measure, halves of an even one 3.5.
+NO_GAP = 3.6
+# Phases with the same site functions are one when this much of their time goes to the same functions.
+SAME_TIME = 0.6
+# Where the same is called in the same proportions, intervals differ by what the samples happened to hit: a loop whose
+# iteration is as long as the kernel's tick is sampled at the same place again and again.
+SAME_CALLS = 0.9
+SOME_TIME = 0.3
+
+
+def separation(a: FloatArray, b: FloatArray) -> float:
+    """Return Ashman's D of two clusters (rows) along the line between their centers; infinite for two points."""
+    line = b.mean(axis=0) - a.mean(axis=0)
+    length = float(np.sqrt(line @ line))
+    if length == 0.0:
+        return 0.0
+    spread = float(np.var(a @ (line / length)) + np.var(b @ (line / length)))
+    return np.sqrt(2.0) * length / np.sqrt(spread) if spread > 0 else np.inf
+
+
+def overlap(a: FloatArray, b: FloatArray) -> float:
+    """Return the share of time that two clusters spend in the same functions, 0..1, from their mean shares."""
+    return float(np.minimum(a.mean(axis=0), b.mean(axis=0)).sum())
+
+
+def merge_clusters(
+    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None = None
+) -> IntArray:
+    """Join clusters until each pair has a gap between them and differs in its sites, its calls or its time.
+
+    Args:
+        x: (n, d) shares.
+        labels: (n,) clusters 0..k-1, -1 for intervals that belong to none.
+        sites: the site functions that would be chosen for some intervals.
+        calls: sparse (n, f), what is called from outside in each interval, by the time that it usually takes.
+
+    Returns:
+        Labels (n,) renumbered in order of first appearance.
+    """
+    labels = by_first_appearance(labels)
+    while True:
+        pair = _most_alike(x, labels, sites, calls)
+        if pair is None:
+            return labels
+        labels = by_first_appearance(np.where(labels == pair[1], pair[0], labels))
+
+
+def _most_alike(
+    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None
+) -> tuple[int, int] | None:
+    """Return the least separated pair of clusters that should be joined, or None."""
+    members = [np.flatnonzero(labels == c) for c in range(int(labels.max(initial=-1)) + 1)]
+    chosen = [sites(m) for m in members]
+    called = [_call_mix(calls, m) for m in members]
+    found = []
+    for a in range(len(members)):
+        for b in range(a + 1, len(members)):
+            gap, common = separation(x[members[a]], x[members[b]]), overlap(x[members[a]], x[members[b]])
+            same = bool(chosen[a]) and chosen[a] == chosen[b] and common >= SAME_TIME
+            alike = common >= SOME_TIME and float(np.minimum(called[a], called[b]).sum()) >= SAME_CALLS
+            if gap < NO_GAP or same or alike:
+                found.append((gap, a, b))
+    return min(found)[1:] if found else None
+
+
+def _call_mix(calls: csr_array | None, members: IntArray) -> FloatArray:
+    """Return the part that each function has of the calls in some intervals, (f,); zeros unless most have some."""
+    if calls is None:
+        return np.zeros(1)
+    mine = calls[members]
+    some = np.diff(mine.indptr) > 0
+    total: FloatArray = np.asarray(mine.sum(axis=0), dtype=np.float64).ravel()
+    return total / total.sum() if total.sum() > 0 and 2 * some.sum() > len(members) else np.zeros_like(total)

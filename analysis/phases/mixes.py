@@ -1,0 +1,58 @@
+"""What an interval is made of, by call path: how much of it each chain of functions has to itself.
+
+Self time by function cannot tell phases that share their small functions, and splits what one step does among the many
+that it calls. Chains of functions tell the callers apart; those that hardly matter are counted for their caller. n
+intervals, q chains, d kept ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.phases.waiting import filled_by_calls
+from incprof.model import IntArray, IntervalProfile
+from incprof.model.calltree import chain_ticks, fold_recursion, merge_call_sites
+
+# A chain that has, with what it calls, less of the run than this is counted for its caller,
+LEAST = 0.02
+# unless it has this much of several intervals: phases may be short.
+MUCH = 0.25
+SEVERAL = 2
+# Call paths stand for the run when they hold this part of its ticks.
+KNOWN = 0.5
+
+
+def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
+    """Return the ticks of each chain that matters, sparse (n, d), and the innermost function of each, (d,).
+
+    None without call paths (gmon directories), or when less than half of the ticks are known by them (damaged files).
+    """
+    if not len(profile.samples.time_s):
+        return None
+    plain = merge_call_sites(profile)
+    chains, move = fold_recursion(plain)
+    ticks = csr_array(chain_ticks(profile, plain) @ move)
+    told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
+    if not told > KNOWN * float(ticks.sum()):
+        return None
+    ticks, unseen = filled_by_calls(profile, chains, ticks)
+    inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())
+    total = np.asarray(inclusive.sum(axis=0)).ravel()
+    in_interval = np.asarray(ticks.sum(axis=1)).ravel()
+    inclusive.data /= np.repeat(in_interval, np.diff(inclusive.indptr))
+    often = np.asarray((inclusive >= MUCH).sum(axis=0)).ravel()
+    keep = (total >= LEAST * total[0]) | (often >= SEVERAL)
+    keep[0] = True
+    own = _nearest_kept(keep, chains.parent)
+    own = np.concatenate([own, int(keep.sum()) + np.arange(len(unseen))])
+    gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(own.max()) + 1))
+    return csr_array(ticks @ gather), np.concatenate([chains.function[keep], unseen])
+
+
+def _nearest_kept(keep: np.ndarray, parent: IntArray) -> IntArray:
+    """Return for each chain the place, among the kept ones, of itself or of its nearest caller that is kept."""
+    place = np.cumsum(keep) - 1
+    for chain in np.flatnonzero(~keep).tolist():
+        place[chain] = place[parent[chain]]
+    return place.astype(np.int64)

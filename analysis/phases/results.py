@@ -1,0 +1,194 @@
+"""What the phase analysis answers. Reports read these and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from incprof.model import FloatArray, Function, IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from incprof.analysis.views.tables import ResultTable
+
+
+@dataclass(frozen=True)
+class FunctionShare:
+    """A function in a phase: self seconds, share of the phase's time (0..1), calls."""
+
+    function: Function
+    self_s: float
+    share: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class SiteCost:
+    """Beats of a body site per second of its phase, the rate factor, and the predicted overhead with it in percent."""
+
+    beats_hz: float
+    rate_factor: int
+    overhead_pct: float
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a heartbeat goes. `kind` is "body" or "loop".
+
+    phase_pct, app_pct: time in it and below it, percent of its phase and of the run; without call paths, and by the
+    paper's method, intervals that it covers and no site before it does.
+
+    index: the function's column in the profile. file, line: the loop's hottest line or the function's first one.
+    cost: None where it is not known (a loop), or nobody asked.
+    """
+
+    heartbeat: int
+    index: int
+    function: Function
+    kind: str
+    phase_pct: float
+    app_pct: float
+    file: str | None = None
+    line: int | None = None
+    cost: SiteCost | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A repeated child of the phase's long-lived driver: its share of the phase (0..1) and its calls.
+
+    mean_s: duration of a call. driver: the function whose loop calls it. period_s: from one iteration of that loop to
+    the next, the same in all steps of a phase that are timed by it. every: it comes in each every-th iteration; times:
+    calls in an iteration in which it comes. order: its place in the iteration, from 1. None where that is not known.
+    """
+
+    index: int
+    function: Function
+    kind: str
+    share: float
+    calls: int
+    mean_s: float
+    file: str | None = None
+    line: int | None = None
+    driver: Function | None = None
+    period_s: float | None = None
+    every: int | None = None
+    times: int | None = None
+    order: int | None = None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase. app_pct: percent of the run's intervals. seconds: their wall time. clusters: ids before merging.
+
+    off_cpu: the program mostly waited; there is no function to instrument.
+    confidence: part of the intervals that would be in the phase again (0..1); None where nobody asked.
+    """
+
+    id: int
+    intervals: int
+    app_pct: float
+    seconds: float
+    functions: tuple[FunctionShare, ...]
+    sites: tuple[Site, ...]
+    steps: tuple[Step, ...] = ()
+    clusters: tuple[int, ...] = ()
+    off_cpu: bool = False
+    confidence: float | None = None
+
+
+@dataclass(frozen=True)
+class KScore:
+    """How well k clusters describe the run; None where a score is not defined.
+
+    noise_ratio: inertia over what sampling noise explains (1 is "nothing left to explain"). misfits: intervals
+    beyond that noise. stability: agreement of seeded starts (adjusted Rand index).
+    """
+
+    k: int
+    inertia: float
+    silhouette: float | None
+    calinski_harabasz: float | None
+    noise_ratio: float | None
+    misfits: int | None
+    stability: float
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """The phases of one process.
+
+    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. other_votes: what each rule but
+    the elbow would choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified,
+    cluster ids are before merging.
+    dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
+    scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
+    k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
+    beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
+    """
+
+    method: str
+    k: int
+    k_clusters: int
+    rule: str
+    other_votes: dict[str, int | None]
+    scores: tuple[KScore, ...]
+    end_s: FloatArray
+    labels: IntArray
+    clusters: IntArray
+    phases: tuple[Phase, ...]
+    dispersion: float
+    features: int
+    warnings: tuple[str, ...] = ()
+    scatter: float | None = None
+    k_again: float | None = None
+    beats_pct: float | None = None
+
+    @property
+    def votes(self) -> dict[str, int | None]:
+        """What each rule would choose."""
+        from incprof.analysis.phases.choose_k import elbow
+
+        ks, inertia = [score.k for score in self.scores], [score.inertia for score in self.scores]
+        return {"elbow": elbow(ks, inertia), **self.other_votes}
+
+    def to_pandas(self, table: ResultTable = "phases") -> pd.DataFrame:
+        """The phases, labels, functions, sites, steps or scores as a table; docs/python.md has the columns.
+
+        Raises:
+            ValueError: there is no table of that name.
+        """
+        from incprof.analysis.views.tables import result_table
+
+        return result_table(self, table)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: which phase was when, and the sites of each."""
+        from incprof.analysis.views.notebook import phases_html
+
+        return phases_html(self)
+
+    def __repr__(self) -> str:
+        """One line: all fields would be pages."""
+        return f"<PhaseResult: {self.k} phases in {len(self.labels)} intervals, method {self.method}>"
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """The run that an answer is about, for the head of a report. samples: of the analysed process.
+
+    reached_hz: samples per second of CPU time, None where the recording cannot tell.
+    """
+
+    app: str
+    ranks: int
+    rank: int
+    intervals: int
+    interval_s: float
+    duration_s: float
+    rate_hz: float
+    samples: int
+    overhead_pct: float
+    off_cpu_s: float
+    reached_hz: float | None = None

@@ -1,0 +1,91 @@
+"""Intervals in which the program mostly waited: few ticks say where it was, and its calls say it as well.
+
+A thread that waits has no ticks. What it waits for was called: an interval with hardly any ticks is filled up with
+those that the functions called in it usually leave. n intervals, q chains, f functions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import Chains, chain_ticks, merge_call_sites
+
+# An interval is filled up to this part of the ticks of a thread that never waits.
+FILL = 0.25
+# A function that was never seen is taken to have this many ticks.
+UNSEEN = 0.5
+# A function stands for intervals without ticks when it is entered in this part of them.
+MOSTLY = 0.5
+
+
+def filled_by_calls(profile: IntervalProfile, chains: Chains, ticks: csr_array) -> tuple[csr_array, IntArray]:
+    """Fill up intervals of few ticks.
+
+    Args:
+        profile: calls and arcs are used; without them nothing is filled.
+        chains: of the profile.
+        ticks: sparse (n, q).
+
+    Returns:
+        Ticks, sparse (n, q + u), and the functions (u,) of the last u columns: those that are called where the program
+        waits and never have a tick themselves.
+    """
+    level = FILL * profile.metadata.interval_s * profile.metadata.rate_hz
+    missing = np.maximum(level - np.asarray(ticks.sum(axis=1)).ravel(), 0.0)
+    entered = entered_calls(profile, missing > 0)
+    if not entered.nnz:
+        return ticks, np.zeros(0, dtype=np.int64)
+    below = _mix_below(chains, ticks, len(profile.functions))
+    seen = np.asarray(below.sum(axis=1)).ravel()
+    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    weight = csr_array(entered * (np.maximum(seen, UNSEEN) / np.maximum(calls, 1.0))[None, :])
+    whole = np.asarray(weight.sum(axis=1)).ravel()
+    weight.data *= np.repeat(missing / np.maximum(whole, 1e-300), np.diff(weight.indptr))
+    unseen = np.flatnonzero((seen <= 0) & (np.asarray(weight.sum(axis=0)).ravel() > 0))
+    mix = csr_array(below.multiply(1.0 / np.maximum(seen, 1e-300)[:, None]))
+    return csr_array(hstack([ticks + weight @ mix, weight[:, unseen]])), unseen
+
+
+def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
+    """Return the calls that came from functions which were running already, in the intervals wanted (n,): (n, f)."""
+    arcs, size = profile.arcs, (profile.n_intervals, len(profile.functions))
+    use = np.flatnonzero(wanted[arcs.interval]) if len(arcs.interval) else np.zeros(0, dtype=np.int64)
+    interval, caller = arcs.interval[use].astype(np.int64), arcs.caller[use].astype(np.int64)
+    callee, count = arcs.callee[use].astype(np.int64), arcs.count[use].astype(np.float64)
+    called = np.unique(interval * size[1] + callee)
+    outside = (caller < 0) | ~np.isin(interval * size[1] + caller, called)
+    place = (interval[outside], callee[outside])
+    return csr_array((count[outside], place), shape=size)
+
+
+def usual_time(profile: IntervalProfile) -> csr_array:
+    """Return the calls from functions that were running already, by the time that one of them takes: sparse (n, f)."""
+    chains = merge_call_sites(profile)
+    entered = entered_calls(profile, np.ones(profile.n_intervals, dtype=np.bool_))
+    seen = np.asarray(_mix_below(chains, chain_ticks(profile, chains), len(profile.functions)).sum(axis=1)).ravel()
+    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    return csr_array(entered * (seen / np.maximum(calls, 1.0))[None, :])
+
+
+def who_was_called(profile: IntervalProfile, members: IntArray) -> list[tuple[int, float]]:
+    """Return the functions that are entered in most of some intervals, and in what part of them; most often first.
+
+    They stand for a phase that has no tick at all.
+    """
+    wanted = np.zeros(profile.n_intervals, dtype=np.bool_)
+    wanted[members] = True
+    often = np.asarray((entered_calls(profile, wanted) > 0).sum(axis=0)).ravel() / max(len(members), 1)
+    order = np.lexsort((np.arange(len(often)), -often))
+    return [(int(f), float(often[f])) for f in order if often[f] >= MOSTLY]
+
+
+def _mix_below(chains: Chains, ticks: csr_array, functions: int) -> csr_array:
+    """Return the ticks of each chain that has a function on its stack, sparse (f, q)."""
+    chain = np.flatnonzero(chains.function >= 0)
+    shape = (len(chains.parent), functions)
+    is_function = csr_array((np.ones(len(chain)), (chain, chains.function[chain])), shape=shape)
+    on_stack = ((chains.ancestors() @ is_function) > 0).astype(np.float64)
+    own: FloatArray = np.asarray(ticks.sum(axis=0)).ravel()
+    return csr_array(on_stack.multiply(own[:, None]).T.tocsr())

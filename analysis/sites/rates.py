@@ -1,0 +1,193 @@
+"""How often a heartbeat would beat, what that costs, and the rate factor that keeps it cheap.
+
+Overhead is the time that a site's beats take, as a part of the CPU time that the program itself uses (profiler not
+counted), both summed over all threads, in the phase of the run in which that part is largest.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.analysis.sites.loops import LoopLines
+from incprof.model import FloatArray, IntArray, IntervalProfile
+
+LIMIT_PCT = 1.0
+# A larger rate factor is of no use once the recorded beats cost less than this part of what the skipped ones do.
+LITTLE = 0.1
+MOST_SKIPPED = 1_000_000
+
+# counted: calls of the function. estimated: calls of the line in the loop that calls most often. at most, at least:
+# bounds of it (docs/sites.md).
+Basis = Literal["counted", "estimated", "at most", "at least", "unknown"]
+
+
+@dataclass(frozen=True)
+class BeatCost:
+    """Nanoseconds of a recorded pair of begin and end, and of a pair that the rate factor skips."""
+
+    pair_ns: float
+    skipped_ns: float
+
+
+@dataclass(frozen=True)
+class PhaseTime:
+    """Seconds of each phase, both (k,): CPU time of the program's own in all threads, wall time without profiler."""
+
+    cpu_s: FloatArray
+    wall_s: FloatArray
+
+
+@dataclass(frozen=True)
+class Executions:
+    """How often a site ran in each phase, shape (k,), and where the number comes from."""
+
+    count: FloatArray
+    basis: Basis
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often a site beats, and the rate factor.
+
+    beats_hz: beats per second of its phases, before the factor; None when nothing is known. overhead_pct: with the
+    factor; None when how often it beats is not known, or only that it is at least so often. too_often: no factor
+    brings it below the limit.
+    """
+
+    beats_hz: float | None
+    basis: Basis
+    factor: int
+    overhead_pct: float | None
+    too_often: bool = False
+
+
+def phase_time(profile: IntervalProfile, labels: IntArray) -> PhaseTime:
+    """Time of each phase. labels: (n,) phase ids from 0, -1 for none."""
+    counters, k = profile.counters, int(labels.max(initial=-1)) + 1
+    all_cpu = counters.cpu_s
+    own = all_cpu - counters.collector_s - counters.handler_s - counters.profiler_s
+    if not own.sum() > 0:  # gmon directories have no counters
+        all_cpu = own = np.asarray(profile.self_s.sum(axis=1)).ravel()
+    part = np.divide(own, all_cpu, out=np.ones_like(own), where=all_cpu > 0)
+    wall = (profile.end_s - profile.start_s) * np.clip(part, 0.0, 1.0)
+    use = labels >= 0
+    cpu_s, wall_s = np.zeros(k), np.zeros(k)
+    np.add.at(cpu_s, labels[use], own[use])
+    np.add.at(wall_s, labels[use], wall[use])
+    return PhaseTime(np.maximum(cpu_s, 0.0), wall_s)
+
+
+def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> FloatArray:
+    """Calls of each function in each phase, (k, f); of inlined ones as many as of what is called beside them.
+
+    labels: (n,) phase ids from 0, -1 for none.
+    """
+    use = np.flatnonzero(labels >= 0)
+    shape = (int(labels.max(initial=-1)) + 1, profile.n_intervals)
+    gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=shape)
+    counted: FloatArray = (gather @ csr_array(profile.calls).astype(np.float64)).toarray()
+    calls = counted.copy()
+    for function, beside in profile.inlined.beside.items() if profile.inlined is not None else ():
+        calls[:, function] = counted[:, [function, *beside]].max(axis=1)
+    return calls
+
+
+def choose_rate(runs: Executions, time: PhaseTime, phases: Sequence[int], cost: BeatCost) -> Rate:
+    """Choose the smallest of 1, 2, 5, 10, 20, ... with which a site's beats cost less than the limit.
+
+    phases: those that the site stands for; it may run in others as well, and cost something there.
+    """
+    if runs.basis == "unknown":
+        return Rate(None, "unknown", 1, None)
+    chosen = list(phases)
+    wall = float(time.wall_s[chosen].sum())
+    beats_hz = float(runs.count[chosen].sum()) / wall if wall > 0 else 0.0
+    if runs.basis == "at least" and not beats_hz > 0:
+        return Rate(None, "unknown", 1, None)
+    busy = time.cpu_s > 0
+    worst = float((runs.count[busy] / time.cpu_s[busy]).max(initial=0.0))
+    for factor in _factors():
+        overhead = 100 * 1e-9 * worst * (cost.pair_ns / factor + cost.skipped_ns * (1 - 1 / factor))
+        if overhead < LIMIT_PCT:
+            return Rate(beats_hz, runs.basis, factor, None if runs.basis == "at least" else overhead)
+        if cost.pair_ns < LITTLE * factor * cost.skipped_ns:
+            break
+    return Rate(beats_hz, runs.basis, factor, overhead, too_often=True)
+
+
+def factors() -> list[int]:
+    """Return the rate factors that there are: 1, 2, 5, 10, 20, 50, ... up to MOST_SKIPPED."""
+    return list(_factors())
+
+
+def _factors() -> Iterator[int]:
+    """Yield 1, 2, 5, 10, 20, 50, ... up to MOST_SKIPPED."""
+    step = 1
+    while step < MOST_SKIPPED:
+        yield from (step, 2 * step, 5 * step)
+        step *= 10
+    yield MOST_SKIPPED
+
+
+@dataclass(frozen=True)
+class CallLine:
+    """A line of a function that calls, and how often in each phase, shape (k,). inlined: code inlined there calls."""
+
+    line: int
+    calls: FloatArray
+    inlined: bool = False
+
+
+def iterations(calls: Sequence[CallLine], loops: Sequence[LoopLines], loop: int, entered: FloatArray) -> Executions:
+    """Estimate how often a loop was repeated in each phase.
+
+    The line of the loop, outside of inner loops, that calls most often tells. Else inner loops, which run at least as
+    often where each iteration reaches them, or calls in inlined code; else how often the function was called.
+
+    Args:
+        calls: the call lines of the function.
+        loops: of the function, an outer one before what it holds.
+        loop: position of the loop.
+        entered: (k,) calls of the function.
+    """
+    found: dict[int, Executions] = {}
+    own, inner = _own_calls(calls, loops), defaultdict[int, list[Executions]](list)
+    for i in range(len(loops) - 1, loop - 1, -1):
+        if estimate := _estimate(own[i], inner[i]):
+            found[i] = estimate
+            if (parent := loops[i].parent) is not None:
+                inner[parent].append(estimate)
+    if loop in found:
+        return found[loop]
+    return Executions(entered, "at least" if entered.any() else "unknown")
+
+
+def _own_calls(calls: Sequence[CallLine], loops: Sequence[LoopLines]) -> defaultdict[int, list[CallLine]]:
+    """Give each call line to the innermost loop around it."""
+    ordered = sorted(calls, key=lambda call: call.line)
+    lines = [call.line for call in ordered]
+    owner: list[int | None] = [None] * len(calls)
+    for i, loop in enumerate(loops):
+        low, high = bisect_left(lines, loop.first), bisect_right(lines, loop.last)
+        owner[low:high] = [i] * (high - low)
+    result = defaultdict[int, list[CallLine]](list)
+    for call, holder in zip(ordered, owner, strict=True):
+        if holder is not None:
+            result[holder].append(call)
+    return result
+
+
+def _estimate(own: Sequence[CallLine], inner: Sequence[Executions]) -> Executions | None:
+    """Return what a loop's own call lines and the inner loops say of its iterations; None when they say nothing."""
+    direct = [c.calls for c in own if not c.inlined]
+    if direct:
+        return Executions(max(direct, key=lambda calls: float(calls.sum())), "estimated")
+    bounds = [runs.count for runs in inner] + [c.calls for c in own]
+    return Executions(min(bounds, key=lambda calls: float(calls.sum())), "at most") if bounds else None

@@ -1,0 +1,186 @@
+"""The call tree of a run with what happened when: which call paths were on the CPU, bin by bin and phase by phase.
+
+Small paths are joined with their siblings, so that the tree of any run can be drawn. Time is in ticks of the sampling
+clock. q nodes, s samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.views.timecells import Cells, Entries, entries
+from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import merge_call_sites
+
+# Frames that are no function of the program: those of libraries come after them, by module id.
+ROOT_FRAME, OTHER_FRAME, ELIDED_FRAME, BROKEN_FRAME, UNKNOWN_FRAME, LIBRARY_FRAME = -1, -2, -3, -4, -5, -10
+
+# A node stays if it has this part of the run, or of a phase, or there are few; and no more than so many.
+OF_RUN, OF_PHASE = 0.0005, 0.005
+LEAST_NODES, MOST_NODES = 200, 3000
+
+
+@dataclass(frozen=True)
+class CallTree:
+    """A tree and its samples.
+
+    parent, frame: (q,) a parent before its children, node 0 is the root. A frame is a function's column in the profile,
+    or one of the negative frames; LIBRARY_FRAME - m is the library with module id m.
+    interval, node, ticks: (s,) samples, by the node that they end in. joined: nodes that became part of an "other".
+    paths: nodes are call paths; else each function stands alone below the root.
+    """
+
+    parent: IntArray
+    frame: IntArray
+    interval: IntArray
+    node: IntArray
+    ticks: FloatArray
+    joined: int
+    paths: bool = True
+
+    def by_cell(self, cells: Cells) -> Entries:
+        """Return the ticks that end in each node, by cell."""
+        return entries(cells, self.interval, self.node, self.ticks)
+
+    def below(self, functions: Collection[int], labels: IntArray) -> dict[int, float]:
+        """Return for each label of intervals, (n,), the ticks in some functions and in what they call."""
+        inside = np.isin(self.frame, list(functions))
+        for node, above in enumerate(self.parent.tolist()[1:], start=1):
+            inside[node] |= inside[above]
+        use = inside[self.node]
+        span = int(labels.max(initial=-1)) + 2
+        ticks = np.bincount(labels[self.interval[use]] + 1, weights=self.ticks[use], minlength=span)
+        return {label - 1: number for label, number in enumerate(ticks.tolist())}
+
+    @property
+    def total(self) -> FloatArray:
+        """Ticks of each node with all that it calls, (q,)."""
+        own = np.bincount(self.node, weights=self.ticks, minlength=len(self.parent))
+        return inclusive(self.parent, own.astype(np.float64))
+
+
+def call_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = True, whole: bool = False) -> CallTree:
+    """Build the tree. A profile without call paths (gmon files, a damaged stream) gives one node for each function.
+
+    Args:
+        profile: n intervals.
+        labels: (n,) phase ids from 0, -1 for none.
+        libraries: keep samples that were taken in a library.
+        whole: join nothing.
+    """
+    paths = _has_paths(profile)
+    if paths:
+        parent, frame, interval, node, ticks = _sampled(profile, libraries)
+    else:
+        parent, frame, interval, node, ticks = _flat(profile)
+    span = int(labels.max(initial=-1)) + 2
+    keep = _kept(parent, labels[interval] + 1, node, ticks, span, whole)
+    parent, frame, target = _joined(parent, frame, keep)
+    return CallTree(parent, frame, interval, target[node], ticks, int(len(keep) - keep.sum()), paths)
+
+
+def _has_paths(profile: IntervalProfile) -> bool:
+    """Tell whether at least half of the samples end in a function of the program that their path names."""
+    weight = profile.samples.weight.astype(np.float64)
+    named = profile.paths.function[profile.samples.node] >= 0
+    return len(weight) > 0 and float(weight[named].sum()) >= 0.5 * float(weight.sum())
+
+
+Parts = tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]
+
+
+def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
+    """Return parent and frame of each chain, and interval, chain and ticks of each sample."""
+    chains = merge_call_sites(profile)
+    samples = profile.samples
+    use = samples.kind != PROFILER
+    if not libraries:
+        use &= samples.kind != LIBRARY
+    kind, node = samples.kind[use], chains.of_node[samples.node[use]]
+    library = samples.library[use].astype(np.int64)
+    # Samples that do not end in a function of the program get a leaf of their own.
+    leaf = np.where(kind == LIBRARY, LIBRARY_FRAME - np.maximum(library, 0), UNKNOWN_FRAME)
+    # What is sampled in a linkage stub of the program itself is its caller's.
+    own = np.isin(library, [m.id for m in profile.metadata.modules if m.app])
+    odd = ((kind == LIBRARY) & ~own) | (kind == UNKNOWN) | (node == 0)
+    pairs, which = np.unique(np.stack([node[odd], leaf[odd]]), axis=1, return_inverse=True)
+    node[odd] = len(chains.parent) + which.ravel()
+    frame = chains.function.copy()
+    for marker, shown in ((ELIDED, ELIDED_FRAME), (BROKEN, BROKEN_FRAME)):
+        frame[chains.function == marker] = shown
+    return (
+        np.concatenate([chains.parent, pairs[0]]),
+        np.concatenate([frame, pairs[1]]),
+        profile.interval_of_samples()[use],
+        node,
+        samples.weight[use].astype(np.float64),
+    )
+
+
+def _flat(profile: IntervalProfile) -> Parts:
+    """Return a tree of one level from self times."""
+    table = profile.self_s.tocoo()
+    row, column = table.coords
+    number = len(profile.functions)
+    frame = np.concatenate([[ROOT_FRAME], np.arange(number)])
+    ticks = np.rint(table.data * profile.metadata.rate_hz)
+    return np.zeros(number + 1, np.int64), frame, row.astype(np.int64), column.astype(np.int64) + 1, ticks
+
+
+def inclusive(parent: IntArray, own: FloatArray) -> FloatArray:
+    """Add what happens below each node. own: (..., q)."""
+    total = np.ascontiguousarray(np.moveaxis(np.array(own, dtype=np.float64), -1, 0))
+    # All nodes of a depth at once, deepest first.
+    depth = np.zeros(len(parent), dtype=np.int64)
+    for node, above in enumerate(parent.tolist()[1:], start=1):
+        depth[node] = depth[above] + 1
+    order = np.argsort(depth, kind="stable")
+    for level in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[:0:-1]:
+        np.add.at(total, parent[level], total[level])
+    return np.moveaxis(total, 0, -1)
+
+
+def _kept(parent: IntArray, label: IntArray, node: IntArray, ticks: FloatArray, span: int, whole: bool) -> BoolArray:
+    """Mark the nodes that stay, (q,): never one without its parent."""
+    size = len(parent)
+    own = np.bincount(label * size + node, weights=ticks, minlength=span * size).reshape(span, size)
+    total = inclusive(parent, own.astype(np.float64))
+    part = total / np.maximum(total[:, :1], 1.0)
+    run = total.sum(axis=0) / max(float(total[:, 0].sum()), 1.0)
+    # Neither grows from a node to its children.
+    worth = np.maximum(run / OF_RUN, part.max(axis=0) / OF_PHASE)
+    if whole:
+        keep: BoolArray = run > 0
+    else:
+        # As many as are large, at least so many and at most so many: callers are no smaller and come first.
+        number = min(max(int((worth >= 1).sum()), LEAST_NODES), MOST_NODES)
+        keep = np.zeros(size, dtype=np.bool_)
+        keep[np.lexsort((np.arange(size), -worth))[:number]] = True
+        keep &= run > 0
+    keep[0] = True
+    return keep
+
+
+def _joined(parent: IntArray, frame: IntArray, keep: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Number the kept nodes anew. Returns parent, frame, and for each old node its new one."""
+    parents, frames, target = [0], [ROOT_FRAME], [0]
+    others: dict[int, int] = {}
+    olds = zip(parent.tolist()[1:], frame.tolist()[1:], keep.tolist()[1:], strict=True)
+    for above, what, stays in olds:
+        caller = target[above]
+        if stays:
+            target.append(len(parents))
+            parents.append(caller)
+            frames.append(what)
+        elif frames[caller] == OTHER_FRAME:
+            target.append(caller)
+        else:
+            if caller not in others:
+                others[caller] = len(parents)
+                parents.append(caller)
+                frames.append(OTHER_FRAME)
+            target.append(others[caller])
+    return np.array(parents, np.int64), np.array(frames, np.int64), np.array(target, np.int64)

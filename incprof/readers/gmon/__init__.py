@@ -1,0 +1,1 @@
+"""gmon.out files: their records, and directories of them."""

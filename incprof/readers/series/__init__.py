@@ -1,0 +1,1 @@
+"""Series of numbers at equal distances in time (docs/periods.md)."""

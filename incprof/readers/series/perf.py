@@ -1,0 +1,162 @@
+"""Series from `perf stat -I MS`, as text or with -x: one event, or the ratio of two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.readers.series.read import Series, Wanted, columns_of, series_from
+
+UNAVAILABLE = re.compile(r"<not (counted|supported)>")
+COMMAS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
+POINTS = re.compile(r"\d{1,3}(\.\d{3}){2,}(,\d+)?|\d{1,3}(\.\d{3})+,\d+")
+UNITS = "msec|usec|nsec|ms|us|ns|Joules|[KMGT]iB|[Bb]ytes|MHz|GHz|C|%|Watts"
+TEXT = re.compile(
+    rf"\s*(?P<time>\d+\.\d{{3,9}})\s+(?P<count><not \w+>|[\d.,]+)\s+(?:(?:{UNITS})\s+)?(?P<event>[A-Za-z]\S*)"
+)
+SEPARATED = re.compile(r"\s*(?P<time>\d+\.\d{9})(?P<sign>[,;:|\t])(?P<count><not \w+>|[\d.]*)(?P=sign)(?P<rest>.*)")
+
+# Lines that one interval may have.
+MOST_EVENTS = 4096
+
+
+@dataclass
+class Event:
+    """What an event has counted: the time of each line, and the number, NaN where there was none."""
+
+    time: list[float] = field(default_factory=list)
+    count: list[float] = field(default_factory=list)
+    why: set[str] = field(default_factory=set)
+
+
+def is_perf(line: str) -> bool:
+    """Say whether a line is one of perf stat -I, in either form."""
+    match = TEXT.match(line)
+    return _separated(line) is not None or (match is not None and "," not in line.split()[0])
+
+
+def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
+    """Read an event, of which --column gives the name, or the ratio of two.
+
+    Raises: as read_series; NoDataError also where an event was not counted.
+    """
+    events: dict[str, Event] = {}
+    for line in lines:
+        parsed = _parsed(line)
+        if parsed is None:
+            continue
+        time, count, name = parsed
+        event = events.setdefault(name, Event())
+        event.time.append(time)
+        if missing := UNAVAILABLE.match(count):
+            event.why.add(missing[1])
+        event.count.append(_number_of(count))
+        if len(event.count) >= wanted.rows:
+            break
+    names = list(events)
+    chosen, _ = columns_of(names, Wanted(column=wanted.column), where)
+    for at in chosen:
+        _refuse_uncounted(events[names[at]], names[at], where)
+    lengths = {len(events[names[at]].count) for at in chosen}
+    part = slice(wanted.first, min(min(lengths), wanted.rows))
+    columns = [np.array(events[names[at]].count[part]) for at in chosen]
+    time_s = None if wanted.time == "none" else np.array(events[names[chosen[0]]].time[part])
+    return series_from(columns, time_s, "/".join(names[at] for at in chosen), where, wanted)
+
+
+class PerfRows:
+    """The values of an event, or of the ratio of two, as lines of perf arrive.
+
+    The lines of the first interval tell which events there are; they are kept until it is over.
+    """
+
+    def __init__(self, where: str, wanted: Wanted):
+        self.where, self.wanted = where, wanted
+        self.name = ""
+        self._first: list[tuple[float, str, str]] = []
+        self._events: list[str] = []
+        self._time = 0.0
+        self._counted: dict[str, float] = {}
+
+    def values(self, line: str) -> list[float]:
+        """Return the values that a line completes, NaN where an event was not counted.
+
+        Raises: as read_series.
+        """
+        parsed = _parsed(line)
+        if parsed is None:
+            return []
+        if self._events:
+            return self._value(*parsed)
+        begun = []
+        if len(self._first) >= MOST_EVENTS or (self._first and parsed[0] != self._first[0][0]):
+            begun = self.rest()
+        if self._events:
+            return begun + self._value(*parsed)
+        self._first.append(parsed)
+        return []
+
+    def rest(self) -> list[float]:
+        """Return the value of the first interval, if it has not been given: it is over."""
+        if self._events or not self._first:
+            return []
+        names = list(dict.fromkeys(name for _, _, name in self._first))
+        chosen, _ = columns_of(names, Wanted(column=self.wanted.column), self.where)
+        self._events = [names[at] for at in chosen]
+        self.name = "/".join(self._events)
+        return [value for parsed in self._first for value in self._value(*parsed)]
+
+    def _value(self, time: float, count: str, name: str) -> list[float]:
+        """Return the value of an interval with its last event."""
+        if name not in self._events:
+            return []
+        if time != self._time:
+            self._time, self._counted = time, {}
+        self._counted[name] = _number_of(count)
+        if len(self._counted) < len(set(self._events)):
+            return []
+        first, last = self._counted[self._events[0]], self._counted[self._events[-1]]
+        if len(self._events) == 1:
+            return [first]
+        return [first / last if last else float("nan")]
+
+
+def _refuse_uncounted(event: Event, name: str, where: str) -> None:
+    """Name an event that perf could not count, instead of a series of zeros."""
+    if event.why and np.isnan(event.count).all():
+        why = "not supported on the machine that recorded it" if "supported" in event.why else "never counted"
+        raise NoDataError(f"{where}: {name} was {why}: take another event with --column")
+
+
+def _parsed(line: str) -> tuple[float, str, str] | None:
+    """Return time, count and event of a line, None for one that is none."""
+    if separated := _separated(line):
+        return separated
+    match = TEXT.match(line)
+    return (float(match["time"]), match["count"], match["event"]) if match else None
+
+
+def _number_of(text: str) -> float:
+    """Return a number as perf prints it: commas or points between thousands, or a decimal comma; NaN: not counted."""
+    if COMMAS.fullmatch(text):
+        return float(text.replace(",", ""))
+    if POINTS.fullmatch(text):
+        return float(text.replace(".", "").replace(",", "."))
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:  # <not counted>
+        return float("nan")
+
+
+def _separated(line: str) -> tuple[float, str, str] | None:
+    match = SEPARATED.match(line)
+    if not match:
+        return None
+    fields = match["rest"].split(match["sign"])
+    if len(fields) < 2 or not re.match("[A-Za-z]", fields[1]):
+        return None
+    return float(match["time"]), match["count"], fields[1]

@@ -1,0 +1,1 @@
+"""Streams, as the collector writes them (docs/formats.md)."""

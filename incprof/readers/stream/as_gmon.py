@@ -1,0 +1,145 @@
+"""One cumulative gmon.out from a recorded process, for stock gprof."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.errors import NoDataError
+from incprof.model import Process
+from incprof.readers.gmon.records import ARC, ARC_TAG, HISTOGRAM_HEAD, HISTOGRAM_TAG
+from incprof.readers.stream.collect import collect
+from incprof.readers.stream.images import HEADER, MAGIC
+from incprof.readers.stream.records import ImageRecords, Libs, chunks, parse_images
+from incprof.readers.stream.window import Source
+
+AddressArray = npt.NDArray[np.uint64]
+IntArray = npt.NDArray[np.int64]
+# Columns of keys, each shape (m,), and their values (m,).
+Totals = tuple[tuple[AddressArray, ...], IntArray]
+
+BIN_BYTES, BLOCK_BINS = 4, 16
+BLOCK_BYTES = BIN_BYTES * BLOCK_BINS
+MAX_BIN, MAX_ARC = 2**16 - 1, 2**32 - 1
+
+
+@dataclass(frozen=True)
+class GmonTotals:
+    """Sums over a run, of the program itself.
+
+    bin_address (b,), ticks (b,): 4-byte bins with samples. from_pc, self_pc, count (a,): calls. Addresses ascend.
+    """
+
+    bin_address: AddressArray
+    ticks: IntArray
+    from_pc: AddressArray
+    self_pc: AddressArray
+    count: IntArray
+    rate_hz: int
+
+
+def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
+    """Add up the complete intervals of a stream: module 0, with library time at its callers if `libs` says so.
+
+    Raises: NoDataError when the process was not recorded as a stream, or nothing in it is whole.
+    """
+    if process.series:
+        raise NoDataError(f"{process.path}: these files are gmon.out files already: give the last one to gprof")
+    arcs: list[Totals] = []
+    bins: list[Totals] = []
+    with Source(process.path) as source:
+        found = collect(source)
+        for chunk in chunks(found):
+            images = [i for i in parse_images(found, chunk) if i.module == 0 and (libs == "caller" or not i.library)]
+            if images:
+                arcs.append(_arc_totals(images))
+                bins.append(_bin_totals(images))
+    if not arcs:
+        raise NoDataError(f"{process.path}: no complete interval: there is nothing to export")
+    rate = min(max(round(found.metadata.rate_hz), 1), 2**31)
+    (from_pc, self_pc), count = _added_up(arcs)
+    (address,), ticks = _added_up(bins)
+    return GmonTotals(address, ticks, from_pc, self_pc, count, rate)
+
+
+def write_gmon(totals: GmonTotals, file: BinaryIO) -> None:
+    """Write a gmon.out that stock gprof reads.
+
+    Counts above a field's range are written as repeated records, which gprof adds up. It insists on a histogram and
+    an arc, so an empty one of each stands in where there is none.
+    """
+    file.write(MAGIC + bytes(HEADER.size - len(MAGIC)))
+    histograms = list(_histograms(totals))
+    if not histograms:
+        anywhere = int(totals.self_pc[0]) // BLOCK_BYTES * BLOCK_BYTES if len(totals.self_pc) else 0
+        histograms = [_histogram(anywhere, np.zeros(BLOCK_BINS, dtype=np.int64), totals.rate_hz)]
+    file.write(b"".join(histograms))
+    file.write(_arcs(totals) or struct.pack("<BQQI", ARC_TAG, 0, 0, 0))
+
+
+def _added_up(parts: list[Totals]) -> Totals:
+    """One row per key, ascending."""
+    keys = [np.concatenate(columns) for columns in zip(*(keys for keys, _ in parts), strict=True)]
+    values = np.concatenate([values for _, values in parts])
+    order = np.lexsort(keys[::-1])
+    keys = [column[order] for column in keys]
+    new = np.zeros(len(order), dtype=bool)
+    new[:1] = True
+    for column in keys:
+        new[1:] |= column[1:] != column[:-1]
+    head = np.flatnonzero(new)
+    return tuple(column[head] for column in keys), np.add.reduceat(values[order], head) if len(head) else values
+
+
+def _arc_totals(images: list[ImageRecords]) -> Totals:
+    """Calls by addresses in caller and callee."""
+    return _added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images])
+
+
+def _bin_totals(images: list[ImageRecords]) -> Totals:
+    """Ticks by the address of the 4-byte bin in which a histogram's bin begins."""
+    address, ticks = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
+    for image in images:
+        for histogram in image.records.histograms:
+            record, index = np.nonzero(histogram.counts)
+            low = histogram.low[record]
+            width = (histogram.high[record] - low) / max(histogram.counts.shape[1], 1)
+            address.append(low + (index * width).astype(np.uint64))
+            ticks.append(histogram.counts[record, index].astype(np.int64))
+    grid = np.concatenate(address) // np.uint64(BIN_BYTES) * np.uint64(BIN_BYTES)
+    return _added_up([((grid,), np.concatenate(ticks))])
+
+
+def _histograms(totals: GmonTotals) -> Iterator[bytes]:
+    """Records of 16 bins aligned to 64 bytes: gprof refuses overlapping records of different shape."""
+    block, where = np.unique(totals.bin_address // np.uint64(BLOCK_BYTES), return_inverse=True)
+    table = np.zeros((len(block), BLOCK_BINS), dtype=np.int64)
+    table[where, (totals.bin_address % BLOCK_BYTES // BIN_BYTES).astype(np.int64)] = totals.ticks
+    for number, counts in zip(block.tolist(), table, strict=True):
+        left = counts
+        while left.any():
+            yield _histogram(number * BLOCK_BYTES, np.minimum(left, MAX_BIN), totals.rate_hz)
+            left = np.maximum(left - MAX_BIN, 0)
+
+
+def _histogram(low: int, counts: IntArray, rate: int) -> bytes:
+    head = HISTOGRAM_HEAD.pack(HISTOGRAM_TAG, low, low + BLOCK_BYTES, len(counts), rate, b"seconds", b"s")
+    return head + counts.astype("<u2").tobytes()
+
+
+def _arcs(totals: GmonTotals) -> bytes:
+    """Arc records; a count above 32 bits becomes several."""
+    repeats = np.maximum((totals.count + MAX_ARC - 1) // MAX_ARC, 1)
+    table = np.zeros(int(repeats.sum()), dtype=ARC)
+    last = np.cumsum(repeats) - 1
+    table["tag"] = ARC_TAG
+    table["from_pc"] = np.repeat(totals.from_pc, repeats)
+    table["self_pc"] = np.repeat(totals.self_pc, repeats)
+    table["count"] = MAX_ARC
+    table["count"][last] = totals.count - (repeats - 1) * MAX_ARC
+    return table.tobytes()

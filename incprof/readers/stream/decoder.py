@@ -1,0 +1,110 @@
+"""The decoded parts of a stream: paths, samples, self time, calls, counters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.model import Counters, PathTree
+from incprof.readers.calls import CallTable
+from incprof.readers.profile_builder import FloatArray, Parts, SelfTime
+from incprof.readers.stream.collect import Collected
+from incprof.readers.stream.nodes import NODE_BYTES, Nodes, decode_nodes
+from incprof.readers.stream.paths import extended, path_tree
+from incprof.readers.stream.records import Libs, call_arcs, chunks, histogram_time, parse_images
+from incprof.readers.stream.sample_decoder import SampleDecoder
+from incprof.readers.symbols.function_space import FunctionSpace
+
+NS = 1e-9
+MAX_COUNT = 2**53
+
+
+class StreamDecoder:
+    """Decodes a collected stream, a chunk of intervals at a time. Function numbers are those of `space`; n intervals.
+
+    arcs: who called whom is wanted, and not only how often each function was called.
+    """
+
+    def __init__(self, found: Collected, space: FunctionSpace, libs: Libs, *, arcs: bool = True):
+        self._found = found
+        self._space = space
+        self._libs = libs
+        self._arcs = arcs
+        self._counters: FloatArray = found.counters.astype(np.float64)
+
+    def decode(self) -> Parts:
+        """Everything but the names. Damaged images are left out and counted."""
+        found = self._found
+        nodes, bad = decode_nodes(found.nodes, found.source.size // NODE_BYTES)
+        found.nodes.clear()
+        found.bad_images += bad
+        return self.decode_with(nodes, path_tree(nodes, self._space))
+
+    def decode_with(self, nodes: Nodes, paths: PathTree) -> Parts:
+        """The same, when the nodes have been decoded and looked up already."""
+        found, rate_hz = self._found, self._found.metadata.rate_hz
+        node_limit = found.source.size // NODE_BYTES
+        samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit)
+        self_time: list[SelfTime] = []
+        calls = CallTable()
+        for chunk in chunks(found):
+            self_time.append(samples.take(chunk))
+            images = parse_images(found, chunk)
+            self_time += histogram_time(images, ~samples.exact, self._space, rate_hz, self._libs)
+            calls.add(call_arcs(images, self._space, callers=self._arcs))
+        paths = extended(paths, samples.nodes_used)
+        lost_nodes = len(paths.parent) - int(np.count_nonzero(~nodes.lost))
+        warnings, damaged = self._verdict(lost_nodes)
+        return Parts(
+            metadata=found.metadata,
+            start_s=self._counters[:, 0] * NS,
+            end_s=self._counters[:, 1] * NS,
+            counters=self._counters_of(samples.profiler_ticks),
+            self_time=self_time,
+            calls=calls,
+            keep_arcs=self._arcs,
+            paths=paths,
+            samples=samples.samples(),
+            warnings=warnings,
+            damaged=damaged,
+        )
+
+    def _counters_of(self, profiler_ticks: FloatArray) -> Counters:
+        """Counters in seconds and counts; time inside the profiler from its samples (n,) where the counter lacks it."""
+        c, tick = self._counters, 1.0 / self._found.metadata.rate_hz
+        whole = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
+        return Counters(
+            cpu_s=c[:, 2] * NS,
+            thread_s=c[:, 3] * NS,
+            collector_s=c[:, 4] * NS,
+            handler_s=c[:, 5] * NS,
+            profiler_s=np.maximum(c[:, 8], profiler_ticks) * tick,
+            samples=whole[:, 0],
+            lost=whole[:, 1],
+            broken=whole[:, 2],
+            threads=whole[:, 3],
+            skipped=whole[:, 4],
+            shortened=whole[:, 5],
+        )
+
+    def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:
+        """Warnings, and whether data was dropped."""
+        found, warnings = self._found, list[str]()
+        where = found.source.path
+        damaged = bool(found.damage.holes or found.damage.torn or found.bad_images or found.lost or lost_nodes)
+        if found.damage.torn:
+            warnings.append(f"{where}: the last interval is cut off and was dropped")
+        elif found.lost:
+            warnings.append(f"{where}: {found.lost} incomplete intervals were dropped")
+        if found.damage.holes:
+            warnings.append(f"{where}: {found.damage.holes} damaged places were skipped")
+        if found.bad_images:
+            warnings.append(f"{where}: {found.bad_images} damaged images were dropped")
+        if lost_nodes:
+            warnings.append(f"{where}: {lost_nodes} nodes of call paths are lost: what lies above them is unknown")
+        if not found.ended and not damaged:
+            n = found.n_intervals
+            warnings.append(f"{where}: the run did not end cleanly (all {n} intervals are whole)")
+        lost = int(np.minimum(self._counters[:, 9], MAX_COUNT).sum())
+        if lost:
+            warnings.append(f"{where}: {lost} samples were lost in the run: lower the rate")
+        return warnings, damaged

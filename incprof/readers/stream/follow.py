@@ -1,0 +1,159 @@
+"""A stream that is still being written: each look decodes what was appended since the one before."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from incprof.errors import NoDataError
+from incprof.model import IntervalProfile, Metadata, Module
+from incprof.readers.profile_builder import Parts, build_profile
+from incprof.readers.stream import images
+from incprof.readers.stream.collect import Collected, Sorter, first_metadata
+from incprof.readers.stream.decoder import StreamDecoder
+from incprof.readers.stream.follow_nodes import GrowingPaths, GrowingSpace
+from incprof.readers.stream.follow_parts import joined, pruned
+from incprof.readers.stream.records import Libs
+from incprof.readers.stream.regions import with_regions_joined
+from incprof.readers.stream.window import Source
+from incprof.readers.symbols.table import SymbolTable
+
+# So many intervals are decoded at once at most.
+MOST_INTERVALS = 1024
+# A file that begins like a stream may become one up to this size.
+HEAD_BYTES = 1 << 20
+# Another file under the same name is told from the old one by its first bytes: the metadata has pid and start.
+KNOWN_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Look:
+    """What came since the look before: intervals (None: no new one). more: look again at once, there are others.
+
+    restarted: the file was replaced or cut short, and is read from its beginning again.
+    """
+
+    profile: IntervalProfile | None = None
+    more: bool = False
+    restarted: bool = False
+
+
+class Follower:
+    """Follows one stream. It is opened for reading at each look, and never written to or locked.
+
+    metadata: None until it has been read. ended: its last image is there. n_intervals: complete ones so far. holes:
+    damaged places that were skipped. first_kept: the first interval of `window`. restarts: how often it was replaced.
+
+    load: symbols of a module. keep: about so many of the last intervals stay for `window`, none if 0.
+    """
+
+    def __init__(self, path: str, load: Callable[[Module], SymbolTable], *, libs: Libs = "caller", keep: int = 0):
+        self.path = path
+        self.keep = keep
+        self.restarts = -1
+        self._load, self._libs = load, libs
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self.metadata: Metadata | None = None
+        self.restarts += 1
+        self.ended = False
+        self.n_intervals = self.first_kept = self.holes = 0
+        self._position = self._end_ns = 0
+        self._known, self._size = b"", -1
+        self._file: tuple[int, int] | None = None
+        self._parts: deque[Parts] = deque()
+        self._sorter: Sorter | None = None
+
+    def look(self) -> Look:
+        """Decode what was appended, as far as it is whole; a file that is not there (yet) has nothing.
+
+        Raises: NoDataError when it cannot be read, or is no stream.
+        """
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return Look()
+        except OSError as error:
+            raise NoDataError(f"{self.path}: cannot be read: {error.strerror}") from error
+        this, restarted = (found.st_dev, found.st_ino), False
+        if self._file not in (None, this) or found.st_size < self._position:
+            restarted = True
+        elif found.st_size == self._size:
+            return Look()
+        with Source(self.path) as source:
+            if restarted or not source.peek(0, KNOWN_BYTES).startswith(self._known):
+                restarted = True
+                self._start_over()
+            self._file = this
+            return replace(self._take(source), restarted=restarted)
+
+    def _take(self, source: Source) -> Look:
+        """Decode what lies behind the last position, up to MOST_INTERVALS of it."""
+        self._size = source.size
+        if self.metadata is None and not self._begin(source):
+            return Look()
+        assert self.metadata is not None
+        assert self._sorter is not None
+        found = Collected(source, self.metadata, self._sorter.found.modules, before_ns=self._end_ns)
+        self._sorter.found = found
+        more = False
+        for image in images.walk(source, found.damage, self._position):
+            self.holes += image.after_hole
+            complete = self._sorter.take(image)
+            self._position = image.offset + image.length
+            if complete and found.n_intervals == MOST_INTERVALS:
+                more = self._position < source.size
+                break
+        self._size = -1 if more else self._size
+        self.ended = self.ended or found.ended
+        return Look(self._decode(found), more)
+
+    def _begin(self, source: Source) -> bool:
+        """Read the metadata, if they are there.
+
+        Raises: NoDataError when it is no stream.
+        """
+        head = source.bytes_at(0, images.HEADER.size)
+        try:
+            self.metadata = first_metadata(source) if head else None
+        except NoDataError:
+            hopeful = images.MAGIC.startswith(head[: len(images.MAGIC)]) and not head.endswith(bytes(12))
+            if source.size >= HEAD_BYTES or not (hopeful or len(head) < len(images.MAGIC)):
+                raise
+        if self.metadata is None:
+            return False
+        self._known = source.peek(0, KNOWN_BYTES)
+        modules = {module.id: module for module in self.metadata.modules}
+        self._sorter = Sorter(Collected(source, self.metadata, modules))
+        self._space = GrowingSpace(self.metadata.modules, self._load)
+        self._paths = GrowingPaths(self._space)
+        return True
+
+    def _decode(self, found: Collected) -> IntervalProfile | None:
+        """The profile of the intervals that were found."""
+        modules = tuple(found.modules[number] for number in sorted(found.modules))
+        if self._space.learn(modules):
+            self._paths.look_up_again()
+        found.bad_images += self._paths.add(found.nodes, found.source.size)
+        if not found.n_intervals:
+            return None
+        self._end_ns = found.end_ns
+        found.metadata = replace(found.metadata, modules=modules)
+        parts = StreamDecoder(found, self._space, self._libs, arcs=False).decode_with(
+            self._paths.nodes, self._paths.tree
+        )
+        parts.warnings = []
+        self.n_intervals += found.n_intervals
+        self._parts.append(parts)
+        while self._parts and self.n_intervals - self.first_kept - len(self._parts[0].end_s) >= self.keep:
+            self.first_kept += len(self._parts.popleft().end_s)
+        return build_profile(pruned(joined([parts], self._paths.tree)), self._space)
+
+    def window(self) -> IntervalProfile | None:
+        """The profile of the last intervals, as `read_profile` would make it without arcs; None before the first."""
+        if not self._parts:
+            return None
+        return with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))

@@ -1,0 +1,63 @@
+"""A run directory that is still being written: its streams, as they appear."""
+
+from __future__ import annotations
+
+import os
+
+from incprof.errors import NoDataError
+from incprof.model import Module, Process
+from incprof.readers.run import SERIES, streams
+from incprof.readers.stream.follow import Follower
+from incprof.readers.stream.records import Libs
+from incprof.readers.symbols.modules import SymbolLoader
+from incprof.readers.symbols.source import module_key
+from incprof.readers.symbols.table import SymbolTable
+
+
+class SharedSymbols:
+    """Symbols for all processes of a run: what two of them have in common is read once."""
+
+    def __init__(self, directory: str, exe: str | None):
+        self._loader = SymbolLoader(directory, exe, nameless=True)
+        self._tables: dict[tuple[bool, str], SymbolTable] = {}
+
+    def load(self, module: Module) -> SymbolTable:
+        """Symbols of a module; a program without any is one nameless function."""
+        key = (module.id == 0, module_key(module))
+        if key not in self._tables:
+            self._tables[key] = self._loader.load(module)
+        return self._tables[key]
+
+
+class RunFollower:
+    """Follows the streams of a directory, which need not exist yet. rank: only of this one.
+
+    processes: those seen so far, in order of (rank, children last), with what follows each.
+    """
+
+    def __init__(self, directory: str, *, rank: int | None = None, libs: Libs = "caller", exe: str | None = None):
+        self.directory = directory
+        self.processes: list[tuple[Process, Follower]] = []
+        self._rank, self._libs = rank, libs
+        self._symbols = SharedSymbols(directory, exe)
+        self._known: dict[str, Follower] = {}
+
+    def scan(self) -> None:
+        """Look for streams that are new.
+
+        Raises: NoDataError when the directory is a file, cannot be read, or holds a recording in another form.
+        """
+        try:
+            names = sorted(os.listdir(self.directory))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise NoDataError(f"{self.directory}: {error.strerror}: give the directory of a run") from error
+        found = streams(self.directory, names)
+        if not found and any(SERIES.fullmatch(name) for name in names):
+            raise NoDataError(f"{self.directory}: gmon files cannot be followed: record with INCPROF_FORMAT=stream")
+        found.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
+        for process in found:
+            if process.path not in self._known and self._rank in (None, process.rank):
+                self._known[process.path] = Follower(process.path, self._symbols.load, libs=self._libs)
+        self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]

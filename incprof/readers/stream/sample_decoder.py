@@ -1,0 +1,104 @@
+"""Samples of a stream as the model has them, and the self time that they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples
+from incprof.readers.long_table import LongTable
+from incprof.readers.profile_builder import SelfTime
+from incprof.readers.stream.collect import Collected
+from incprof.readers.stream.images import SAMPLES
+from incprof.readers.stream.nodes import Nodes
+from incprof.readers.stream.records import Chunk, Libs
+from incprof.readers.stream.samples import RawSamples, decode_samples
+from incprof.readers.symbols.function_space import FunctionSpace
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+NumberArray = npt.NDArray[np.int32]
+
+US = 1e-6
+
+
+class SampleDecoder:
+    """Decodes the samples of one chunk of intervals after the other.
+
+    start_s, end_s: (n,) seconds. function: (p,) of the nodes. node_limit: as many nodes as the file could hold.
+    exact: (n,) intervals whose self time the samples tell; in the others it is up to the histograms.
+    profiler_ticks: (n,) ticks inside the profiler. nodes_used: one more than the highest node of a sample.
+    """
+
+    def __init__(
+        self, found: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray, node_limit: int
+    ):
+        self._found, self._space, self._libs = found, space, libs
+        self._nodes, self._function = nodes, function
+        self._node_limit = node_limit if nodes.more_lost else len(nodes.parent)
+        self._rate_hz = found.metadata.rate_hz
+        self._start_s, self._end_s = (found.counters[:, i].astype(np.float64) * 1e-9 for i in (0, 1))
+        before_s = found.before_ns * 1e-9 if found.before_ns else -np.inf
+        self._before_s = np.concatenate([[before_s], self._end_s])
+        self._table = LongTable(np.float64, np.int32, np.int32, np.int8, np.int32, np.int32)
+        self.exact: BoolArray = np.zeros(found.n_intervals, dtype=bool)
+        self.profiler_ticks: FloatArray = np.zeros(found.n_intervals)
+        self.nodes_used = 0
+
+    def take(self, chunk: Chunk) -> SelfTime:
+        """Decode the samples of a chunk, and return their self time."""
+        raw, interval = self._usable(chunk)
+        known = raw.node < len(self._function)
+        node = np.where(known, raw.node, 0)
+        self.nodes_used = max(self.nodes_used, int(raw.node.max(initial=0)) + 1)
+        inside = raw.kind == PROFILER
+        np.add.at(self.profiler_ticks, interval[inside], raw.weight[inside])
+
+        counted = raw.kind == OWN if self._libs == "drop" else ~inside
+        self.exact[interval[counted & (~known | self._nodes.lost[node])]] = False
+        self._table.append(self._columns(raw, interval, counted | inside))
+        # Histograms do not have time without any application frame.
+        counted &= self.exact[interval] | (raw.kind == UNKNOWN)
+        function = np.where(raw.kind == UNKNOWN, self._space.no_frame, self._function[node])
+        function[function < 0] = self._space.no_frame
+        if self._libs == "separate":
+            in_library = raw.kind == LIBRARY
+            function[in_library] = self._space.library(raw.module[in_library])
+        return self._self_time(interval[counted], function[counted], raw.weight[counted])
+
+    def samples(self) -> Samples:
+        """All samples taken so far."""
+        return Samples(*self._table.columns())
+
+    def _usable(self, chunk: Chunk) -> tuple[RawSamples, IntArray]:
+        """Samples of the chunk's intervals all of whose samples can be read, and the interval of each, shape (s,)."""
+        places = chunk.places[chunk.places["kind"] == SAMPLES]
+        array_at, owner = self._found.source.array_at, places["interval"]
+        raw, bad = decode_samples([array_at(o, n) for o, n in places[["offset", "length"]].tolist()])
+        interval = owner[raw.payload]
+        self.exact[owner] = True
+        self.exact[owner[bad]] = False
+        self.exact[interval[raw.node >= self._node_limit]] = False
+        self._found.bad_images += len(np.unique(owner[~self.exact[owner]]))
+        keep = self.exact[interval]
+        columns = (getattr(raw, name)[keep] for name in RawSamples.__dataclass_fields__)
+        return RawSamples(*columns), interval[keep]
+
+    def _columns(self, raw: RawSamples, interval: IntArray, keep: BoolArray) -> list[npt.NDArray[Any]]:
+        """What the model says of samples, with times that lie inside of their interval, whatever the clock did."""
+        interval = interval[keep]
+        low = np.maximum(self._start_s[interval], np.nextafter(self._before_s[interval], np.inf))
+        time_s = np.clip(self._start_s[interval] + raw.delay_us[keep] * US, low, self._end_s[interval])
+        return [time_s, *(column[keep] for column in (raw.thread, raw.node, raw.kind, raw.weight, raw.module))]
+
+    def _self_time(self, interval: IntArray, function: NumberArray, ticks: IntArray) -> SelfTime:
+        """Ticks added up, one row per (interval, function), and turned into seconds."""
+        width = self._space.size
+        distinct, where = np.unique(interval * width + function, return_inverse=True)
+        seconds = np.bincount(where, weights=ticks, minlength=len(distinct)) / self._rate_hz
+        return SelfTime(
+            (distinct // width).astype(np.int32), (distinct % width).astype(np.int32), seconds.astype(np.float64)
+        )

@@ -1,0 +1,1 @@
+"""What binaries say of addresses: functions, lines, loops, inlined functions."""

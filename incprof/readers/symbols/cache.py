@@ -1,0 +1,87 @@
+"""Digested symbol tables kept by build-id in the user's cache directory.
+
+A cache never changes a result: a damaged file is read as absent and rewritten, and failures to write are silent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from incprof.atomic import replacing
+from incprof.inputs import open_input
+from incprof.readers.series.binary import HOSTILE
+from incprof.readers.symbols.elf import ElfFile
+from incprof.readers.symbols.elf_symbols import read_symbols
+from incprof.readers.symbols.table import SymbolTable
+
+VERSION = 1
+# Reading a small table takes no longer than reading the cache.
+WORTH_CACHING = 4000
+DAMAGED: tuple[type[Exception], ...] = (
+    *HOSTILE, KeyError, IndexError, zipfile.BadZipFile, zlib.error, NotImplementedError,
+)  # fmt: skip
+
+
+def cached_symbols(elf: ElfFile) -> SymbolTable:
+    """The symbols of a file, from the cache where possible.
+
+    Raises: NoDataError when they have to be read and the file is damaged.
+    """
+    path = _path(elf)
+    table = _load(path) if path else None
+    if table is None:
+        table = read_symbols(elf)
+        if path and len(table) >= WORTH_CACHING:
+            _store(path, table)
+    return table
+
+
+def _path(elf: ElfFile) -> Path | None:
+    """Where the table is kept. A stripped copy has the same build-id, so the size of the symbols is in the name."""
+    symbols = elf.section(".symtab")
+    if elf.build_id is None or symbols is None:
+        return None
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "incprof" / f"symbols-{VERSION}-{elf.build_id}-{symbols.size:x}.npz"
+
+
+def _load(path: Path) -> SymbolTable | None:
+    """A stored table, or None when there is none that can be used."""
+    try:
+        with open_input(path) as file, np.load(file, allow_pickle=False) as store:
+            columns = {name: store[name] for name in ("address", "size", "name_end", "start", "end", "owner")}
+            table = SymbolTable(
+                **columns,
+                names=store["names"].tobytes(),
+                fortran=bool(store["flags"][0]),
+                exported_only=bool(store["flags"][1]),
+            )
+    except DAMAGED:
+        return None
+    return table if _consistent(table) else None
+
+
+def _consistent(table: SymbolTable) -> bool:
+    """Whether the arrays fit together."""
+    symbols = len(table.address) == len(table.size) == len(table.name_end)
+    ranges = len(table.start) == len(table.end) == len(table.owner)
+    if not (symbols and ranges and len(table.address)):
+        return False
+    owners = bool((table.owner >= 0).all() and (table.owner < len(table.address)).all())
+    return owners and int(table.name_end[-1]) == len(table.names)
+
+
+def _store(path: Path, table: SymbolTable) -> None:
+    """Write a table so that no reader ever sees half of it."""
+    columns = {name: getattr(table, name) for name in ("address", "size", "name_end", "start", "end", "owner")}
+    names = np.frombuffer(table.names, dtype=np.uint8)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            np.savez(file, names=names, flags=np.array([table.fortran, table.exported_only]), **columns)

@@ -1,0 +1,128 @@
+"""All functions of a process under one numbering, so that whole arrays of addresses become functions at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.model import Function, Module, module_label
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.elf_symbols import PLT_NAME
+from incprof.readers.symbols.table import NOWHERE, SymbolTable
+
+IntArray = npt.NDArray[np.int64]
+NumberArray = npt.NDArray[np.int32]
+
+# Time without any application function on the stack: threads that libraries keep for themselves, and start-up code.
+NO_FRAME = "[no application frame]"
+
+
+class FunctionSpace:
+    """Numbers (module, symbol) pairs from 0, so that whole tables of functions take 32 bits each.
+
+    NO_FRAME comes first, then one number for each module as a library (`[libm.so.6]`). A module's symbols are asked
+    for when its first address is, and get the next numbers in order of address; they end with one for the module's
+    addresses outside all functions (`[unknown in libfoo.so]`). `in_order` sorts by module, whichever came first.
+    """
+
+    no_frame = 0
+
+    def __init__(self, modules: Sequence[Module], load: Callable[[Module], SymbolTable]):
+        self._modules = {module.id: module for module in modules}
+        self._load = load
+        self._ids = np.array(sorted(self._modules), dtype=np.int64)
+        self._tables: dict[int, SymbolTable] = {}
+        # Modules whose symbols have been asked for, with their first numbers, which ascend.
+        self._loaded: list[tuple[int, int]] = []
+        self._specials = len(self._ids) + 2
+        self.size = self._specials
+
+    def table(self, module: int) -> SymbolTable:
+        """Symbols of a known module."""
+        if module not in self._tables:
+            self._tables[module] = self._load(self._modules[module])
+            self._loaded.append((module, self.size))
+            self.size += len(self._tables[module]) + 1
+        return self._tables[module]
+
+    def knows(self, module: int) -> bool:
+        """Whether the recording describes this module."""
+        return module in self._modules
+
+    def resolve(self, module: IntArray, address: npt.NDArray[np.uint64]) -> NumberArray:
+        """Function number of each (module, address), same shape. Unknown modules give NO_FRAME's."""
+        result = np.full(module.shape, self.no_frame, dtype=np.int32)
+        for number in np.unique(module).tolist():
+            if not self.knows(number):
+                continue
+            here = module == number
+            result[here] = self.of_addresses(number, address[here])
+        return result
+
+    def of_addresses(self, module: int, address: npt.NDArray[np.uint64]) -> NumberArray:
+        """Function number of each address in a known module, same shape."""
+        return self.of_symbols(module, self.table(module).find(address))
+
+    def of_symbols(self, module: int, symbol: IntArray) -> NumberArray:
+        """Function numbers of a module's symbols, NOWHERE included; same shape."""
+        unknown = len(self.table(module))
+        first = next(first for loaded, first in self._loaded if loaded == module)
+        return (first + np.where(symbol == NOWHERE, unknown, symbol)).astype(np.int32)
+
+    def library(self, module: IntArray) -> NumberArray:
+        """Numbers that stand for whole modules, same shape; unknown modules share one."""
+        place = np.searchsorted(self._ids, module)
+        known = np.isin(module, self._ids)
+        return (1 + np.where(known, place, len(self._ids))).astype(np.int32)
+
+    def in_order(self, numbers: NumberArray) -> NumberArray:
+        """Ascending numbers in order of (module id, address); those that stand for no function come last."""
+        parts = [numbers[:0]]
+        for module, first in sorted(self._loaded):
+            low, high = np.searchsorted(numbers, [first, first + len(self._tables[module]) + 1])
+            parts.append(numbers[low:high])
+        return np.concatenate([*parts, numbers[: np.searchsorted(numbers, self._specials)]])
+
+    def is_stub(self, number: NumberArray) -> npt.NDArray[np.bool_]:
+        """Whether each number is a linkage stub, same shape."""
+        distinct, where = np.unique(number, return_inverse=True)
+        stub = [n >= self._specials and self._mangled(*self._origin(n)) == PLT_NAME.decode() for n in distinct.tolist()]
+        return np.array(stub, dtype=bool)[where]
+
+    def describe(self, numbers: NumberArray) -> tuple[Function, ...]:
+        """The functions behind numbers, in the order given; those of a module follow each other."""
+        found: list[Function] = []
+        own = [self._origin(number) for number in numbers[numbers >= self._specials].tolist()]
+        for module, group in groupby(own, key=itemgetter(0)):
+            found += self._describe_module(module, [symbol for _, symbol in group])
+        found += [self._describe_special(number) for number in numbers[numbers < self._specials].tolist()]
+        return tuple(found)
+
+    def _origin(self, number: int) -> tuple[int, int]:
+        """Module and symbol of a function's number."""
+        module, first = self._loaded[bisect_right(self._loaded, number, key=itemgetter(1)) - 1]
+        return module, number - first
+
+    def _describe_module(self, module: int, symbols: list[int]) -> list[Function]:
+        table, label = self.table(module), Path(self._modules[module].path).name
+        mangled = [self._mangled(module, symbol) for symbol in symbols]
+        names = display_names(mangled, fortran=table.fortran)
+        address = [int(table.address[s]) if s < len(table) else 0 for s in symbols]
+        return [Function(label, m, n, a) for m, n, a in zip(mangled, names, address, strict=True)]
+
+    def _mangled(self, module: int, symbol: int) -> str:
+        table = self.table(module)
+        return table.name(symbol) if symbol < len(table) else f"[unknown in {Path(self._modules[module].path).name}]"
+
+    def _describe_special(self, number: int) -> Function:
+        if number == self.no_frame:
+            return Function("", NO_FRAME, NO_FRAME, 0)
+        known = number <= len(self._ids)
+        module = Path(self._modules[int(self._ids[number - 1])].path).name if known else "unknown library"
+        return Function(module, module_label(module), module_label(module), 0)

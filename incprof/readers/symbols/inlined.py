@@ -1,0 +1,184 @@
+"""Inlined functions on call paths, as the program's debug information has them.
+
+Of what was inlined, only functions count that a person would name: written in the program's own source, and with a loop
+of their own in the machine code. Accessors, operators and the standard library's templates stay part of their callers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfile, Run
+from incprof.readers.symbols.addr2line import Chain
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.jumps import jumps_of
+from incprof.readers.symbols.lines import chains_of
+from incprof.readers.symbols.loop_owners import Key, called_beside, is_own, is_system, loop_owner
+
+# So many addresses of a module are asked for, those with the most time.
+MOST_ADDRESSES = 20_000
+# Only functions with this part of the run's time are looked at, and count where they were inlined.
+LEAST = 0.002
+
+
+@dataclass(frozen=True)
+class _Code:
+    """What is known of a module's part of the call paths.
+
+    nodes: of its functions. chains: at their addresses. lines: of the inlined functions that count, the first known
+    line. beside: see called_beside, where that is known.
+    """
+
+    label: str
+    nodes: list[int]
+    chains: dict[int, Chain]
+    lines: dict[Key, int]
+    beside: dict[Key, set[int]]
+
+
+def with_inlined(run: Run, profile: IntervalProfile, *, exe: str | None = None) -> IntervalProfile:
+    """The profile with the inlined functions of its call paths; itself where nothing is known of any.
+
+    They come behind the other functions, and have no self time and no calls of their own. Functions whose source is a
+    header of the system are marked.
+    """
+    ticks = _inclusive(profile)
+    labels = sorted({f.module for f in profile.functions if f.address})
+    found = [_look_up(run, profile, label, ticks, exe) for label in labels] if ticks[0] > 0 else []
+    functions = list(profile.functions)
+    for code in found:
+        for index in _of_the_system(profile, code):
+            functions[index] = replace(functions[index], system=True)
+    number = _numbered(functions, found)
+    inlined = _inlined(profile, found, number)
+    if functions == list(profile.functions):
+        return replace(profile, inlined=inlined) if len(inlined.function) else profile
+    shape = (profile.n_intervals, len(functions))
+    self_s, calls = (csr_array((m.data, m.indices, m.indptr), shape=shape) for m in (profile.self_s, profile.calls))
+    return replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
+
+
+def _inclusive(profile: IntervalProfile) -> FloatArray:
+    """Ticks of each path node with all that is below it, shape (p,)."""
+    use = profile.samples.kind != PROFILER
+    node, p = profile.samples.node[use], len(profile.paths.parent)
+    own = np.bincount(node, weights=profile.samples.weight[use], minlength=p)
+    total, parent = own.tolist(), profile.paths.parent.tolist()
+    for child in range(p - 1, 0, -1):
+        total[parent[child]] += total[child]
+    return np.array(total, dtype=np.float64)
+
+
+def _look_up(run: Run, profile: IntervalProfile, label: str, ticks: FloatArray, exe: str | None) -> _Code:
+    """Ask for the addresses of a module's functions, and for the loops of those that others were inlined into."""
+    own = np.array([f.module == label and f.address > 0 for f in profile.functions] + [False], dtype=bool)
+    nodes = np.flatnonzero(own[np.maximum(profile.paths.function, -1)] & (ticks > 0))
+    address, where = np.unique(profile.paths.address[nodes], return_inverse=True)
+    weight = np.bincount(where.ravel(), weights=ticks[nodes], minlength=len(address))
+    asked = np.sort(address[np.argsort(-weight, kind="stable")[:MOST_ADDRESSES]]).tolist()
+    chains = dict(zip(asked, chains_of(run, profile, label, asked, exe=exe), strict=True))
+
+    beside = _with_loops(run, profile, label, nodes.tolist(), chains, ticks, exe)
+    seen: defaultdict[Key, float] = defaultdict(float)
+    for node in nodes.tolist():
+        for key in {(frame.function, frame.file) for frame in _at(profile, chains, node)[:-1]} & beside.keys():
+            seen[key] += float(ticks[node])
+    lines = _first_lines(chains.values(), {key for key, total in seen.items() if total >= LEAST * ticks[0]})
+    return _Code(label, nodes.tolist(), chains, lines, {key: b for key, b in beside.items() if b and key in lines})
+
+
+def _with_loops(
+    run: Run, profile: IntervalProfile, label: str, nodes: list[int], chains: dict[int, Chain], ticks: FloatArray,
+    exe: str | None,
+) -> dict[Key, set[int] | None]:  # fmt: skip
+    """The inlined functions of the program's own that have a loop in a function on record; see called_beside."""
+    hosts: defaultdict[int, float] = defaultdict(float)
+    for node in nodes:
+        if any(is_own(frame) for frame in _at(profile, chains, node)[:-1]):
+            hosts[int(profile.paths.function[node])] += float(ticks[node])
+    large = [index for index in sorted(hosts, key=lambda i: (-hosts[i], i)) if hosts[index] >= LEAST * ticks[0]]
+    jumps = jumps_of(run, profile, label, [profile.functions[index].address for index in large], exe=exe)
+    ends = sorted({address for function in jumps for jump in function for address in jump})
+    at = dict(zip(ends, chains_of(run, profile, label, ends, exe=exe), strict=True))
+    calls = _calls(profile, nodes, large)
+    beside: dict[Key, set[int] | None] = {}
+    for host, function in zip(large, jumps, strict=True):
+        owners = {jump: loop_owner(at[jump[0]], at[jump[1]]) for jump in function}
+        for key, found in called_beside(owners, calls[host], host).items():
+            known = beside.setdefault(key, set())
+            beside[key] = known | found if known is not None and found is not None else None
+    return beside
+
+
+def _calls(profile: IntervalProfile, nodes: Sequence[int], hosts: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """Address and callee of the calls on call paths, by the calling function."""
+    wanted = dict.fromkeys(nodes)
+    found: dict[int, set[tuple[int, int]]] = {host: set() for host in hosts}
+    rows = zip(profile.paths.parent.tolist(), profile.paths.function.tolist(), strict=True)
+    for caller, callee in rows:
+        host = int(profile.paths.function[caller])
+        if caller in wanted and host in found and callee >= 0:
+            found[host].add((int(profile.paths.address[caller]), callee))
+    return {host: sorted(pairs) for host, pairs in found.items()}
+
+
+def _first_lines(chains: Iterable[Chain], named: set[Key]) -> dict[Key, int]:
+    """The first line of each inlined function that occurs in the chains."""
+    lines: dict[Key, int] = {}
+    for chain in chains:
+        for frame in chain[:-1]:
+            key = (frame.function, frame.file)
+            if frame.line and key in named:
+                lines[key] = min(lines.get(key, frame.line), frame.line)
+    return lines
+
+
+def _at(profile: IntervalProfile, chains: dict[int, Chain], node: int) -> Chain:
+    """The chain at a node's address."""
+    return chains.get(int(profile.paths.address[node]), ())
+
+
+def _of_the_system(profile: IntervalProfile, code: _Code) -> list[int]:
+    """Functions all of whose code that is known lies in headers of the system."""
+    files: defaultdict[int, set[str]] = defaultdict(set)
+    for node in code.nodes:
+        if (chain := _at(profile, code.chains, node)) and chain[-1].file:
+            files[int(profile.paths.function[node])].add(chain[-1].file)
+    return [index for index, seen in sorted(files.items()) if all(map(is_system, seen))]
+
+
+def _numbered(functions: list[Function], found: Sequence[_Code]) -> dict[tuple[str, Key], int]:
+    """The index of each inlined function: its own where it is on record, else a new one at the end."""
+    known = {(f.module, f.mangled): index for index, f in reversed(list(enumerate(functions)))}
+    fortran = any("_MOD_" in f.mangled or f.mangled == "MAIN__" for f in functions)
+    number: dict[tuple[str, Key], int] = {}
+    for code in found:
+        keys = sorted(code.lines)
+        for key, name in zip(keys, display_names([mangled for mangled, _ in keys], fortran=fortran), strict=True):
+            index = known.get((code.label, key[0]))
+            if index is None:
+                index = len(functions)
+                functions.append(Function(code.label, key[0], name, 0, key[1], code.lines[key]))
+            number[code.label, key] = index
+    return number
+
+
+def _inlined(profile: IntervalProfile, found: Sequence[_Code], number: dict[tuple[str, Key], int]) -> Inlined:
+    """The inlined functions that count at each path node."""
+    listed: dict[int, list[int]] = {}
+    for code in found:
+        for node in code.nodes:
+            chain = _at(profile, code.chains, node)
+            here = [number.get((code.label, (frame.function, frame.file))) for frame in reversed(chain[:-1])]
+            if known := [index for index in here if index is not None]:
+                listed[node] = known
+    count = np.zeros(len(profile.paths.parent) + 1, dtype=np.int64)
+    count[np.fromiter(listed, np.int64, len(listed)) + 1] = [len(known) for known in listed.values()]
+    function = [index for node in sorted(listed) for index in listed[node]]
+    beside = {number[code.label, key]: tuple(sorted(b)) for code in found for key, b in code.beside.items() if b}
+    return Inlined(np.cumsum(count), np.array(function, dtype=np.int64), beside)

@@ -1,0 +1,71 @@
+"""Jumps backwards of a run's functions. Answers are kept in the run directory, as those about lines are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incprof.elf.file import SHT_NOBITS
+from incprof.errors import NoDataError
+from incprof.jsonstore import JsonStore
+from incprof.model import IntervalProfile, Module, Run
+from incprof.readers.symbols.backjumps import Jump, Range, back_jumps
+from incprof.readers.symbols.cache import cached_symbols
+from incprof.readers.symbols.elf import ElfFile
+from incprof.readers.symbols.source import binaries, module_key
+from incprof.readers.symbols.table import NOWHERE
+
+VERSION = 2
+
+
+def jumps_of(
+    run: Run, profile: IntervalProfile, module: str, functions: Sequence[int], *, exe: str | None = None
+) -> list[list[Jump]]:
+    """The jumps backwards in each function, given by its address in the module with that base name.
+
+    None are known without the program or objdump, and where it is not for x86-64.
+    """
+    described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
+    if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
+        return [[] for _ in functions]
+    store = JsonStore(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
+    known = store.load(_jumps) or {}
+    missing = [address for address in dict.fromkeys(functions) if address not in known]
+    elf = _binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None
+    if elf is not None:
+        found = back_jumps(elf, _ranges(elf, missing))
+        if found:
+            known.update({address: jumps for (address, _), jumps in found.items()})
+            store.save({"jumps": {f"{a:#x}": known[a] for a in sorted(known)}})
+    return [known.get(address, []) for address in functions]
+
+
+def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:
+    """First address and size of each function that is a symbol of the file."""
+    try:
+        table = cached_symbols(elf)
+    except NoDataError:
+        return []
+    address = np.array(functions, dtype=np.uint64)
+    symbol = table.find(address)
+    rows = zip(functions, symbol.tolist(), strict=True)
+    return [(begin, int(table.size[at])) for begin, at in rows if at != NOWHERE and int(table.address[at]) == begin]
+
+
+def _binary_with_code(module: Module, directory: str, exe: str | None) -> ElfFile | None:
+    """The first file of this module that holds its machine code."""
+    for elf in binaries(module, directory, exe):
+        if any(section.executable and section.type != SHT_NOBITS for section in elf.sections):
+            return elf
+    return None
+
+
+def _jumps(stored: dict[str, Any]) -> dict[int, list[Jump]]:
+    """Jumps looked up before."""
+    return {
+        int(address, 16): [(int(source), int(target)) for source, target in jumps]
+        for address, jumps in stored["jumps"].items()
+    }

@@ -1,0 +1,123 @@
+"""Where functions and samples lie in the source. Answers are kept in the run directory, so that they travel with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from incprof.jsonstore import JsonStore
+from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
+from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
+from incprof.readers.symbols.line_tables import Place
+from incprof.readers.symbols.source import binaries, module_key
+
+VERSION = 2
+DEBUG_LINES = (".debug_line", ".zdebug_line")
+
+
+def locate(
+    run: Run, profile: IntervalProfile, functions: Iterable[Function], *, exe: str | None = None
+) -> tuple[Function, ...]:
+    """The functions with the file and line at which each begins; None where the binary has no line numbers."""
+    functions = tuple(functions)
+    places: dict[tuple[str, int], Place | None] = {}
+    for label in sorted({f.module for f in functions}):
+        wanted = sorted({f.address for f in functions if f.module == label and f.address})
+        answers = lines_of(run, profile, label, wanted, exe=exe)
+        places.update({(label, address): place for address, place in zip(wanted, answers, strict=True)})
+    found = [(f, places.get((f.module, f.address))) for f in functions]
+    return tuple(replace(f, file=place[0], line=place[1]) if place else f for f, place in found)
+
+
+def lines_of(
+    run: Run, profile: IntervalProfile, module: str, addresses: Sequence[int], *, exe: str | None = None
+) -> list[Place | None]:
+    """File and line of each link-time address in the module with that base name."""
+    return [outermost(chain) for chain in chains_of(run, profile, module, addresses, exe=exe)]
+
+
+def chains_of(
+    run: Run, profile: IntervalProfile, module: str, addresses: Sequence[int], *, exe: str | None = None
+) -> list[Chain]:
+    """The inlined functions of each link-time address in the module with that base name; what is new in one batch."""
+    described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
+    if described is None or not addresses:
+        return [()] * len(addresses)
+    store = JsonStore(run.directory, f"symbols/{module_key(described)}.json", VERSION)
+    known = store.load(_chains) or {}
+    missing = sorted({address for address in addresses if address not in known})
+    binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
+    if binary is not None:
+        found = dict(zip(missing, chains(binary, missing), strict=True))
+        # Where nothing at all was found, it may have been for want of a tool.
+        if any(found.values()):
+            known.update(found)
+            store.save({"chains": {f"{a:#x}": known[a] for a in sorted(known)}})
+    return [known.get(address, ()) for address in addresses]
+
+
+def line_weights(
+    run: Run,
+    profile: IntervalProfile,
+    function: int,
+    *,
+    intervals: IntArray | None = None,
+    exe: str | None = None,
+) -> list[tuple[str, int, float]]:
+    """(file, line, seconds) of the self time of a function, heaviest first.
+
+    function: index into the profile's functions. intervals: only samples of these, shape (k,); all unless given. Time
+    in libraries counts at the line of the call, that of functions inlined into this one at the line that uses them.
+    Empty without samples or line numbers.
+    """
+    samples, tree, described = profile.samples, profile.paths, profile.functions[function]
+    mine = np.zeros(len(tree.parent), dtype=bool)
+    mine[nodes_of(profile, function)] = True
+    use = mine[samples.node] & np.isin(samples.kind, (OWN, LIBRARY))
+    if intervals is not None:
+        use &= np.isin(profile.interval_of_samples(), intervals)
+    keys = np.stack([tree.address[samples.node[use]], tree.function[samples.node[use]] == function])
+    (address, whole), where = np.unique(keys, axis=1, return_inverse=True)
+    seconds = np.bincount(where.ravel(), weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
+    totals: dict[Place, float] = {}
+    answers = chains_of(run, profile, described.module, address.tolist(), exe=exe)
+    for chain, is_whole, weight in zip(answers, whole.tolist(), seconds.tolist(), strict=True):
+        if place := outermost(chain if is_whole else inlined_part(chain, described)):
+            totals[place] = totals.get(place, 0.0) + weight
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return [(file, line, weight) for (file, line), weight in ordered]
+
+
+def nodes_of(profile: IntervalProfile, function: int) -> IntArray:
+    """The path nodes of a function, and those that it was inlined at, ascending."""
+    nodes = np.flatnonzero(profile.paths.function == function)
+    return nodes if profile.inlined is None else np.union1d(nodes, profile.inlined.nodes_of(function))
+
+
+def inlined_part(chain: Chain, function: Function) -> Chain:
+    """The part of a chain that is a function's, with what was inlined into it; nothing where it was not inlined."""
+    for at in range(len(chain) - 2, -1, -1):
+        frame = chain[at]
+        if frame.function == function.mangled and (function.address or frame.file == function.file):
+            return chain[: at + 1]
+    return ()
+
+
+def _binary_with_lines(module: Module, directory: str, exe: str | None) -> str | None:
+    """The first file of this module that has line numbers."""
+    for elf in binaries(module, directory, exe):
+        if any(elf.section(name) for name in DEBUG_LINES):
+            return elf.path
+    return None
+
+
+def _chains(stored: dict[str, Any]) -> dict[int, Chain]:
+    """Chains looked up before."""
+    return {
+        int(address, 16): tuple(Frame(str(function), str(file), int(line)) for function, file, line in chain)
+        for address, chain in stored["chains"].items()
+    }

@@ -1,0 +1,79 @@
+"""Which inlined function a loop of the machine code belongs to, and what else is called as often."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from incprof.model import STANDARD
+from incprof.readers.symbols.addr2line import Chain, Frame
+from incprof.readers.symbols.backjumps import Jump
+
+# Headers that come with the system or the compiler.
+SYSTEM = re.compile(r"(?:^|/)(?:usr/(?:local/)?include|include/c\+\+|lib(?:32|64)?/(?:gcc|gcc-cross|llvm-\d+|clang))/")
+
+# An inlined function: its mangled name and its file.
+Key = tuple[str, str]
+
+
+def loop_owner(source: Chain, target: Chain) -> Key | None:
+    """The function of the program's own that a loop belongs to, from its jump back; None for that on record.
+
+    It is the innermost one that holds both ends. Loops of the library are those of the function that uses it.
+    """
+    shared = 0
+    for one, other in zip(reversed(source), reversed(target), strict=False):
+        if (one.function, one.file) != (other.function, other.file):
+            break
+        shared += 1
+        if one.line != other.line:  # not inlined by the same call, whatever comes next
+            break
+    own = next((i for i in range(shared - 1, 0, -1) if is_own(source[-1 - i])), 0)
+    return (source[-1 - own].function, source[-1 - own].file) if own else None
+
+
+def called_beside(
+    owners: Mapping[Jump, Key | None], calls: Sequence[tuple[int, int]], host: int
+) -> dict[Key, set[int] | None]:
+    """What is called as often as each inlined function that loops in a function on record; None where nobody knows.
+
+    That is what the loop around it calls itself, or the function on record where there is no loop around it. One that
+    loops in a loop in a loop of which nothing is known is left out: it may be as small as an accessor.
+
+    Args:
+        owners: the inlined function that each loop belongs to, by its jump; None for loops of the function on record.
+        calls: address and function called, of calls in the function on record.
+        host: that function.
+    """
+    order = sorted(owners, key=lambda jump: (jump[0] - jump[1], jump))
+    around = {
+        jump: next((o for o in order if o != jump and o[1] <= jump[1] and jump[0] <= o[0]), None) for jump in order
+    }
+    called: defaultdict[Jump | None, set[int]] = defaultdict(set)
+    for address, function in calls:
+        called[next((o for o in order if o[1] <= address <= o[0]), None)].add(function)
+    found: dict[Key, set[int] | None] = {}
+    for jump, key in owners.items():
+        outer = around[jump]
+        while outer is not None and owners[outer] == key:
+            outer = around[outer]
+        if key is None:
+            continue
+        known = called[outer] if outer is not None else {host}
+        if known:
+            before = found.get(key, set())
+            found[key] = before | known if before is not None else None
+        elif outer is not None and around[outer] is None:
+            found[key] = None
+    return found
+
+
+def is_system(file: str) -> bool:
+    """Whether a file is a header of the system or of the compiler."""
+    return SYSTEM.search(file) is not None
+
+
+def is_own(frame: Frame) -> bool:
+    """Whether code is of a function that has a name and is written in the program's own source."""
+    return bool(frame.function and frame.file) and not STANDARD.match(frame.function) and not is_system(frame.file)

@@ -1,0 +1,48 @@
+"""Symbols for the modules of one process, and what to say where there are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from incprof.errors import NoDataError
+from incprof.model import Module
+from incprof.readers.symbols.source import find_symbols
+from incprof.readers.symbols.table import SymbolTable
+
+
+class SymbolLoader:
+    """Loads tables for a FunctionSpace; `warnings` has a line for each module that could not be served in full.
+
+    nameless: a program without symbols is one nameless function, and no error.
+    """
+
+    def __init__(self, directory: str, exe: str | None, *, nameless: bool = False):
+        self._directory = directory
+        self._exe = exe
+        self._nameless = nameless
+        self.warnings: list[str] = []
+
+    def load(self, module: Module) -> SymbolTable:
+        """Symbols of a module; the program itself must have some, a library need not.
+
+        Raises: NoDataError when the program has none, or the binary given by hand does not fit.
+        """
+        found = find_symbols(module, self._directory, self._exe if module.id == 0 else None)
+        if not len(found.table):
+            self._nothing(module)
+        elif found.table.exported_only:
+            self.warnings.append(f"{found.path} is stripped: only exported functions have names (build with symbols)")
+        return found.table
+
+    def _nothing(self, module: Module) -> None:
+        """Say that a module has no symbols: an error for the program, a warning for a library."""
+        path = Path(module.path)
+        if module.id == 0 and self._nameless:
+            self.warnings.append(f"{path}: no symbols: all of its time is shown as [unknown in {path.name}]")
+            return
+        if module.id == 0 and path.is_file():
+            reason = "is stripped, or was built again since the run"
+            raise NoDataError(f"{path} {reason}: build with symbols and record again, or give the program with --exe")
+        if module.id == 0:
+            raise NoDataError(f"{path}: neither the program nor its symbols are here: give the program with --exe")
+        self.warnings.append(f"{path}: no symbols: its time is shown as [unknown in {path.name}]")

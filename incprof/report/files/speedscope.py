@@ -1,0 +1,71 @@
+"""Stacks as a speedscope file: one sampled profile per thread, weights in seconds."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+import numpy as np
+
+from incprof.analysis.views.stacks import Frame, StackSeries
+from incprof.model import BoolArray, FloatArray, IntArray
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def write_speedscope(series: StackSeries, out: TextIO, *, name: str, rate_hz: float) -> None:
+    """Write one JSON object; samples of a thread that follow each other in the same stack become one."""
+    number = _number_frames(series)
+    stacks = [[number[frame] for frame in stack] for stack in series.stacks]
+    threads = np.unique(series.thread)
+    profiles = [_profile(series, int(t), series.thread == t, stacks, rate_hz) for t in threads]
+    document = {
+        "$schema": SCHEMA,
+        "shared": {"frames": [_frame(frame) for frame in number]},
+        "profiles": profiles,
+        "name": name,
+        "activeProfileIndex": 0,
+        "exporter": "incprof",
+    }
+    json.dump(document, out, ensure_ascii=False, separators=(",", ":"))
+    out.write("\n")
+
+
+def _number_frames(series: StackSeries) -> dict[Frame, int]:
+    """Number the frames in order of appearance."""
+    number: dict[Frame, int] = {}
+    for stack in series.stacks:
+        for frame in stack:
+            number.setdefault(frame, len(number))
+    return number
+
+
+def _frame(frame: Frame) -> dict[str, object]:
+    """Return a frame in the schema's terms, without what is not known."""
+    fields = {"name": frame.name, "file": frame.file, "line": frame.line}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _profile(
+    series: StackSeries, thread: int, mine: BoolArray, stacks: list[list[int]], rate_hz: float
+) -> dict[str, object]:
+    """Return the profile of one thread."""
+    index, weight = _joined(series.stack[mine], series.weight[mine])
+    seconds = [round(w / rate_hz, 9) for w in weight]
+    return {
+        "type": "sampled",
+        "name": f"thread {thread}",
+        "unit": "seconds",
+        "startValue": 0,
+        "endValue": round(sum(seconds), 9),
+        "samples": [stacks[i] for i in index],
+        "weights": seconds,
+    }
+
+
+def _joined(stack: IntArray, weight: FloatArray) -> tuple[list[int], list[float]]:
+    """Join neighbours with the same stack: (stack, summed weight)."""
+    if not len(stack):
+        return [], []
+    first = np.flatnonzero(np.concatenate([[True], stack[1:] != stack[:-1]]))
+    return stack[first].tolist(), np.add.reduceat(weight, first).tolist()

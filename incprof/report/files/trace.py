@@ -1,0 +1,117 @@
+"""A run in the trace event format, JSON object form: what Perfetto and chrome://tracing open (docs/export.md).
+
+Each rank is a process: its phases on a first track, then a flame chart of each thread's samples, and curves. Events are
+written one at a time, in whole microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.views.stack_slices import ThreadSlices
+from incprof.analysis.views.tracks import Curve
+from incprof.report.words.names import clean, phase_names, told_apart, where
+
+# Thread numbers of the tracks. 0 would be taken for an idle processor's.
+PHASES, FIRST_THREAD = 1, 2
+
+Event = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class RankTracks:
+    """What is known of a rank. title: of its process. phases: (start_s, end_s, phase id), in order."""
+
+    rank: int
+    title: str
+    phases: Sequence[tuple[float, float, int]]
+    threads: Sequence[ThreadSlices]
+    curves: Sequence[Curve]
+
+    @property
+    def number(self) -> int:
+        """Its process id in the trace; 0 has a meaning of its own there."""
+        return self.rank + 1
+
+
+def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *, about: Mapping[str, object]) -> None:
+    """Write one JSON object, rank by rank. result: of the rank that the phases are of. about: facts on the trace."""
+    # No displayTimeUnit: Perfetto takes it for the unit of the times.
+    out.write('{"otherData":')
+    out.write(_json(about))
+    out.write(',"traceEvents":[')
+    names = told_apart(site.function.name for phase in result.phases for site in phase.sites[:1])
+    described = [_phase_fields(result, place, name) for place, name in enumerate(phase_names(result.phases, names))]
+    mark = "\n"
+    for rank in ranks:
+        for event in _events(rank, described):
+            out.write(mark + _json(event))
+            mark = ",\n"
+    out.write("\n]}\n")
+
+
+def _json(value: object) -> str:
+    """Return JSON that any encoding can carry."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _events(rank: RankTracks, described: Sequence[Event]) -> Iterator[Event]:
+    """Yield a rank's events, first what its tracks are called."""
+    yield from _names(rank)
+    at = {"pid": rank.number, "tid": PHASES}
+    for start, end, phase in rank.phases:
+        yield {**described[phase], "ph": "X", "ts": _us(start), "dur": _us(end) - _us(start), **at}
+    for thread in rank.threads:
+        at = {"pid": rank.number, "tid": FIRST_THREAD + thread.thread}
+        for one in sorted(thread.slices, key=lambda s: (s.begin_us, s.depth)):
+            times = {"ts": one.begin_us, "dur": one.end_us - one.begin_us, "tts": one.cpu_begin_us, "tdur": one.cpu_us}
+            yield {"name": clean(one.frame.name), "cat": "samples", "ph": "X", **times, **at}
+    for curve in rank.curves:
+        yield from _counts(curve, rank.number)
+
+
+def _names(rank: RankTracks) -> Iterator[Event]:
+    """Yield the events that name the rank's process and tracks and put them in order."""
+    yield _named("process_name", rank, 0, name=clean(rank.title))
+    yield _named("process_sort_index", rank, 0, sort_index=rank.rank)
+    tracks = [(PHASES, "phases")] if rank.phases else []
+    tracks += [(FIRST_THREAD + t.thread, f"thread {t.thread}") for t in rank.threads]
+    for number, name in tracks:
+        yield _named("thread_name", rank, number, name=name)
+        yield _named("thread_sort_index", rank, number, sort_index=number)
+
+
+def _named(what: str, rank: RankTracks, thread: int, **fields: object) -> Event:
+    """Return a metadata event; thread 0 stands for the process."""
+    at = {"pid": rank.number, "tid": thread} if thread else {"pid": rank.number}
+    return {"name": what, "ph": "M", **at, "args": fields}
+
+
+def _phase_fields(result: PhaseResult, place: int, name: str) -> Event:
+    """Return what each slice of a phase says."""
+    phase = result.phases[place]
+    sites = [f"{site.function.name}:{site.kind} {where(site.file, site.line)}".strip() for site in phase.sites]
+    steps = [f"{step.function.name} {100 * step.share:.1f} %, {step.calls} calls" for step in phase.steps]
+    args: dict[str, object] = {"phase": phase.id, "share of the run": f"{phase.app_pct:.1f} %"}
+    args |= {"sites": [clean(text) for text in sites]} if sites else {}
+    args |= {"steps": [clean(text) for text in steps]} if steps else {}
+    return {"name": name, "cat": "phases", "args": args}
+
+
+def _counts(curve: Curve, process: int) -> Iterator[Event]:
+    """Yield a curve's counter events where its value changes, and 0 at its end."""
+    name, before = clean(curve.name), -1.0
+    values = [round(value, 4) for value in curve.values.tolist()]
+    for start, value in zip([*curve.start_s.tolist(), curve.end_s], [*values, 0.0], strict=True):
+        if value != before:
+            yield {"name": name, "ph": "C", "ts": _us(start), "pid": process, "args": {curve.unit: value}}
+        before = value
+
+
+def _us(seconds: float) -> int:
+    """Return whole microseconds."""
+    return round(1e6 * seconds)

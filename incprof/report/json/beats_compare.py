@@ -1,0 +1,103 @@
+"""Two runs' heartbeats as JSON, schema incprof.heartbeats-diff/1 (docs/heartbeats-compare.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TextIO
+
+from incprof.analysis.beats.compare import LEVEL, BeatDiff
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.beats.results import BeatRun, BeatSummary
+from incprof.report.words.beats_compare import broken_line
+
+SCHEMA = "incprof.heartbeats-diff/1"
+KEYS = {"mean": "mean_s", "min": "min_s", "max": "max_s", "std": "std_s", "p95": "p95_s", "count": "count",
+        "rate": "rate_hz", "busy": "busy_pct"}  # fmt: skip
+
+
+def write_json(
+    runs: tuple[tuple[str, BeatRun], tuple[str, BeatRun]],
+    notes: Sequence[str],
+    diffs: Sequence[BeatDiff],
+    broken: Sequence[tuple[Condition, BeatDiff]],
+    warnings: Sequence[str],
+    out: TextIO,
+) -> None:
+    """Write one JSON object and a newline."""
+    found = {
+        "schema": SCHEMA,
+        "a": _run(*runs[0]),
+        "b": _run(*runs[1]),
+        "notes": list(notes),
+        "warnings": list(warnings),
+        "level": LEVEL,
+        "heartbeats": [_diff(diff) for diff in diffs],
+        "broken": [_broken(condition, diff) for condition, diff in broken],
+    }
+    out.write(json.dumps(found, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def _run(path: str, run: BeatRun) -> dict[str, object]:
+    """Return what is said of a run as a whole."""
+    return {
+        "path": path.encode("utf-8", "replace").decode("utf-8"),
+        "app": run.app,
+        "ranks": run.ranks,
+        "threads": run.threads,
+        "intervals": run.intervals,
+        "interval_s": run.interval_s,
+        "duration_s": _rounded(run.duration_s),
+        "clean": run.clean,
+    }
+
+
+def _diff(diff: BeatDiff) -> dict[str, object]:
+    """Return a heartbeat in both runs."""
+    ci = diff.ci
+    return {
+        "id": diff.pair.id,
+        "name": diff.pair.name,
+        "a": _beat(diff.pair.a),
+        "b": _beat(diff.pair.b),
+        "verdict": diff.verdict,
+        "notes": list(diff.pair.notes),
+        "changes": {
+            KEYS[metric]: {"a": _rounded(d.a), "b": _rounded(d.b), "change": _rounded(d.change), "pct": _rounded(d.pct)}
+            for metric, d in diff.deltas.items()
+        },
+        "mean_pct_interval": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
+        "p_value": None if ci is None else _rounded(ci.p_value),
+        "p_adjusted": _rounded(diff.p_adjusted),
+        "intervals": list(diff.intervals),
+    }
+
+
+def _beat(beat: BeatSummary | None) -> dict[str, object] | None:
+    """Return what a run calls a heartbeat; None if it does not have it."""
+    if beat is None:
+        return None
+    return {
+        "id": beat.id,
+        "name": beat.name,
+        "count": beat.count,
+        "pulses": beat.pulses,
+        "open": beat.open,
+        "rate_factor": beat.rate_factor,
+    }
+
+
+def _broken(condition: Condition, diff: BeatDiff) -> dict[str, object]:
+    """Return a condition that does not hold, and the heartbeat that breaks it."""
+    return {
+        "condition": condition.text,
+        "id": diff.pair.id,
+        "name": diff.pair.name,
+        "message": broken_line(condition, diff),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a number without digits that mean nothing; None for none, and for what JSON has no number for."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.12g}")

@@ -1,0 +1,103 @@
+"""Two runs side by side as JSON, schema incprof.diff/1 (docs/diff.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TextIO
+
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff.results import LEVEL, Comparison, Figure, PhaseRow, Row, Side
+from incprof.report.json.run import run_json
+from incprof.report.words.diff import broken_line, rounded
+
+SCHEMA = "incprof.diff/1"
+
+
+def write_json(
+    found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str], out: TextIO
+) -> None:
+    """Write one JSON object and a newline."""
+    first = len(found.a)
+    answer = {
+        "schema": SCHEMA,
+        "a": [_side(side) for side in found.a],
+        "b": [_side(side) for side in found.b],
+        "level": LEVEL,
+        "time": found.clock,
+        "run_noise": rounded(found.run_noise),
+        "notes": list(found.notes),
+        "warnings": list(warnings),
+        "run": _row(found.run),
+        "phases": [_phase(row, first) for row in found.phases],
+        "between_s": [rounded(value) for value in found.between],
+        "functions": [{**_row(row), "phase": row.group} for row in found.functions],
+        "functions_left_out": found.left_out,
+        "broken": [_broken(condition, row) for condition, row in broken],
+    }
+    # ASCII: names may hold half of a character.
+    out.write(json.dumps(answer, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def _side(side: Side) -> dict[str, object]:
+    """Return a run, with the phase of each interval in the numbers of this comparison."""
+    return {
+        "path": side.path.encode("utf-8", "replace").decode("utf-8"),
+        "run": run_json(side.summary),
+        "build": side.build,
+        "end_s": [rounded(end) for end in side.end_s.tolist()],
+        "labels": side.labels.tolist(),
+    }
+
+
+def _phase(row: PhaseRow, first: int) -> dict[str, object]:
+    """Return a phase with its steps."""
+    members = [list(one) for one in row.members]
+    return {
+        "id": row.group,
+        **_row(row),
+        "phases_a": members[:first],
+        "phases_b": members[first:],
+        "likeness": rounded(row.likeness),
+        "share_points": rounded(100 * (row.b.share - row.a.share)),
+        "share_error_points": rounded(100 * row.share_error),
+        "steps": [_row(step) for step in row.steps],
+    }
+
+
+def _row(row: Row) -> dict[str, object]:
+    """Return something on both sides."""
+    ci = row.ci
+    return {
+        "name": row.name,
+        "a": _figure(row.a),
+        "b": _figure(row.b),
+        "change_s": rounded(row.change_s),
+        "change_pct": None if row.ratio is None else rounded(100 * (row.ratio - 1)),
+        "interval_pct": None if ci is None else [rounded(100 * (ci.low - 1)), rounded(100 * (ci.high - 1))],
+        "p_value": None if ci is None else rounded(ci.p_value),
+        "p_adjusted": rounded(row.p_adjusted),
+        "verdict": row.verdict,
+    }
+
+
+def _figure(figure: Figure) -> dict[str, object]:
+    """Return what a side has."""
+    return {
+        "seconds": rounded(figure.seconds),
+        "share": rounded(figure.share),
+        "calls": rounded(figure.calls),
+        "mean_s": rounded(figure.mean_s),
+        "runs_s": [rounded(value) for value in figure.runs],
+    }
+
+
+def _broken(condition: Condition, row: Row) -> dict[str, object]:
+    """Return a gate that fails, and what fails it."""
+    return {
+        "condition": condition.text,
+        "kind": row.kind,
+        "name": row.name,
+        "phase": row.group,
+        "message": broken_line(condition, row),
+    }

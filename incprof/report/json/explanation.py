@@ -1,0 +1,41 @@
+"""Why these phases and sites as JSON: the key `explain` of incprof.phases/1 (docs/phases.md)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from incprof.analysis.explain import Explanation
+from incprof.analysis.phases.results import PhaseResult
+from incprof.report.json.run import rounded
+from incprof.report.text.explanation import phase_lines, run_lines
+from incprof.report.words.why_sites import site_lines
+
+
+def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
+    """Return the numbers, and under `text` the sentences that the text output has."""
+    phases = []
+    for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
+        known = [{**_plain(asdict(site)), "text": site_lines(site)} for site in sites]
+        phases.append({**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence), "sites": known})
+    return {"run": {**_plain(asdict(why.run)), "text": run_lines(result, why.run)}, "phases": phases}
+
+
+def _plain(values: dict[str, object]) -> dict[str, object]:
+    """Round the numbers as elsewhere in the output."""
+    rounded_values = _rounded(values)
+    assert isinstance(rounded_values, dict)
+    return rounded_values
+
+
+def _short(value: object) -> object:
+    """Round the duration of a call, which may be nanoseconds."""
+    return round(value, 12) if isinstance(value, float) else value
+
+
+def _rounded(value: object) -> object:
+    """Round a value, or all that it holds; it is nested a few levels deep."""
+    if isinstance(value, dict):
+        return {str(key): _short(inner) if key == "call_s" else _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(inner) for inner in value]
+    return rounded(value) if isinstance(value, float) else value

@@ -1,0 +1,118 @@
+"""Phases as JSON, schema incprof.phases/1 (docs/phases.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TextIO
+
+from incprof.analysis.phases.results import KScore, Phase, PhaseResult, RunSummary
+from incprof.analysis.phases.verdict import verdict
+from incprof.report.json.run import rounded, run_json
+
+SCHEMA = "incprof.phases/1"
+
+
+def write_json(
+    run: RunSummary, result: PhaseResult, out: TextIO, *, explain: Mapping[str, object] | None = None
+) -> None:
+    """Write one JSON object and a newline. explain: goes under the key of that name."""
+    answer = as_dict(run, result) | ({} if explain is None else {"explain": explain})
+    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
+
+
+def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
+    """Return the answer in the terms of the schema."""
+    return {
+        "schema": SCHEMA,
+        "run": run_json(run),
+        "rank": run.rank,
+        "method": result.method,
+        "k": result.k,
+        "k_clusters": result.k_clusters,
+        "rule": result.rule,
+        "votes": result.votes,
+        "verdict": verdict(result),
+        "scatter": rounded(result.scatter),
+        "k_again": rounded(result.k_again),
+        "beats_pct": rounded(result.beats_pct),
+        "dispersion": rounded(result.dispersion),
+        "features": result.features,
+        "scores": [_score(score) for score in result.scores],
+        "end_s": [rounded(end) for end in result.end_s.tolist()],
+        "labels": result.labels.tolist(),
+        "clusters": result.clusters.tolist(),
+        "phases": [_phase(phase) for phase in result.phases],
+        "warnings": list(result.warnings),
+    }
+
+
+def _score(score: KScore) -> dict[str, object]:
+    """Return the scores of one k."""
+    return {
+        "k": score.k,
+        "inertia": rounded(score.inertia),
+        "silhouette": rounded(score.silhouette),
+        "calinski_harabasz": rounded(score.calinski_harabasz),
+        "noise_ratio": rounded(score.noise_ratio),
+        "misfits": score.misfits,
+        "stability": rounded(score.stability),
+    }
+
+
+def _phase(phase: Phase) -> dict[str, object]:
+    """Return one phase."""
+    return {
+        "id": phase.id,
+        "intervals": phase.intervals,
+        "app_pct": rounded(phase.app_pct),
+        "seconds": rounded(phase.seconds),
+        "off_cpu": phase.off_cpu,
+        "confidence": rounded(phase.confidence),
+        "clusters": list(phase.clusters),
+        "functions": [
+            {
+                "name": top.function.name,
+                "module": top.function.module,
+                "self_s": rounded(top.self_s),
+                "share": rounded(top.share),
+                "calls": top.calls,
+            }
+            for top in phase.functions
+        ],
+        "sites": [
+            {
+                "heartbeat": site.heartbeat,
+                "function": site.function.name,
+                "module": site.function.module,
+                "mangled": site.function.mangled,
+                "kind": site.kind,
+                "phase_pct": rounded(site.phase_pct),
+                "app_pct": rounded(site.app_pct),
+                "beats_hz": rounded(site.cost.beats_hz) if site.cost else None,
+                "rate_factor": site.cost.rate_factor if site.cost else None,
+                "overhead_pct": rounded(site.cost.overhead_pct) if site.cost else None,
+                "file": site.file,
+                "line": site.line,
+            }
+            for site in phase.sites
+        ],
+        "steps": [
+            {
+                "function": step.function.name,
+                "kind": step.kind,
+                "share": rounded(step.share),
+                "calls": step.calls,
+                "mean_s": round(step.mean_s, 9),
+                "file": step.file,
+                "line": step.line,
+                "driver": step.driver.name if step.driver else None,
+                "period_s": None if step.period_s is None else round(step.period_s, 9),
+                "every": step.every,
+                "times": step.times,
+                "order": step.order,
+            }
+            for step in phase.steps
+        ],
+    }

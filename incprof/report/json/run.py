@@ -1,0 +1,29 @@
+"""The run that an answer is about, as JSON: the same keys in every schema that has a `run`."""
+
+from __future__ import annotations
+
+from incprof.analysis.phases.results import RunSummary
+
+DIGITS = 6
+
+
+def rounded(value: float | None) -> float | None:
+    """Round for people and for equal bytes: six digits behind the point."""
+    return None if value is None else round(float(value), DIGITS)
+
+
+def run_json(run: RunSummary) -> dict[str, object]:
+    """Return the recorded run. Seconds; overhead_pct is None where the recording cannot tell."""
+    return {
+        "app": run.app,
+        "rank": run.rank,
+        "ranks": run.ranks,
+        "intervals": run.intervals,
+        "interval_s": run.interval_s,
+        "rate_hz": run.rate_hz,
+        "reached_hz": rounded(run.reached_hz),
+        "samples": run.samples,
+        "overhead_pct": rounded(run.overhead_pct),
+        "duration_s": rounded(run.duration_s),
+        "off_cpu_s": rounded(run.off_cpu_s),
+    }

@@ -1,0 +1,1 @@
+"""The page on a run, and the page on two."""

@@ -1,0 +1,173 @@
+"""What a page's scripts read: one JSON object, written so that it can stand in a <script> element."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
+from incprof.analysis.views.timecells import Cells, Entries
+from incprof.model import FloatArray, IntArray
+from incprof.report.json.run import rounded
+from incprof.report.page.parts import BeatLanes, PageParts, RankMap
+from incprof.report.page.words import count
+from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, phase_names, where
+
+# Neither an element's end nor a comment can begin in what is left, and no line ends in it for a JavaScript parser.
+ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def embedded(value: object) -> str:
+    """Return JSON for a <script> element."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
+
+
+def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
+    """Return what the plots show. Seconds; ticks where the name says so. names: of functions."""
+    timed, bins = parts.timed, parts.timed.bins
+    phases = zip(parts.result.phases, phase_names(parts.result.phases, names), strict=True)
+    return {
+        "run": {
+            "app": clean(parts.run.app),
+            "rank": parts.run.rank,
+            "rate_hz": parts.run.rate_hz,
+            "intervals": parts.run.intervals,
+            "libs": parts.libs,
+        },
+        "time": {
+            "start": _numbers(bins.start_s, 6),
+            "end": _numbers(bins.end_s, 6),
+            "label": bins.label.tolist(),
+            "step": timed.cells.step,
+        },
+        "phases": [
+            {
+                "id": phase.id,
+                "name": name,
+                "seconds": rounded(phase.seconds),
+                "steps": sorted({step.index for step in phase.steps}),
+            }
+            for phase, name in phases
+        ],
+        "series": _series(parts, names),
+        "tree": _tree(parts, names),
+        "cells": _cells(timed.cells, timed.ticks),
+        "calls": {"columns": timed.called.tolist(), "cells": _by_cell(timed.calls, len(timed.cells.bin))},
+        "scores": [
+            {"k": s.k, "inertia": rounded(s.inertia), "silhouette": rounded(s.silhouette)} for s in parts.result.scores
+        ],
+        "chosen": parts.result.k_clusters,
+        "ranks": None if parts.ranks is None else _ranks(parts.ranks),
+        "beats": None if parts.beats is None else _beats(parts.beats),
+    }
+
+
+def _numbers(values: FloatArray, digits: int) -> list[float | int | None]:
+    """Return numbers with as many digits behind the point; None for what is none."""
+    out: list[float | int | None] = []
+    for value in np.round(values, digits).tolist():
+        whole = int(value) if np.isfinite(value) else None
+        out.append(whole if whole is None or whole == value else value)
+    return out
+
+
+def _series(parts: PageParts, names: Names) -> dict[str, Any]:
+    """Return seconds of self time per second, of each function and of the others, if there are any."""
+    series, wall = parts.timed.series, parts.timed.bins.wall_s
+    functions = [parts.functions[i] for i in series.functions.tolist()]
+    rest = len(parts.functions) - len(functions)
+    others = [count(rest, "other function")] if rest else []
+    return {
+        "names": [names(f.name) for f in functions] + others,
+        "full": [clean(f.name) for f in functions] + [""] * len(others),
+        "functions": series.functions.tolist(),
+        "values": [_numbers(column / wall, 4) for column in series.self_s.T[: len(functions) + len(others)]],
+    }
+
+
+def _tree(parts: PageParts, names: Names) -> dict[str, Any]:
+    """Return the call tree. A frame's names stand once: `frame` holds places in `frames`."""
+    tree = parts.timed.tree
+    used, place = np.unique(tree.frame, return_inverse=True)
+    functions = {f.name: column for column, f in enumerate(parts.functions)}
+    frames = []
+    for frame in used.tolist():
+        name, full = frame_name(frame, parts.functions, parts.metadata, names)
+        entry: dict[str, Any] = {"name": "whole run" if frame == ROOT_FRAME else name, "function": frame}
+        if full != name:
+            entry["full"] = full
+        if frame == UNKNOWN_FRAME and UNKNOWN in functions:
+            entry["like"] = functions[UNKNOWN]
+        if frame in parts.inlined:
+            entry["inlined"] = True
+        if frame >= 0 and (at := where(parts.functions[frame].file, parts.functions[frame].line)):
+            entry["where"] = at
+        frames.append(entry)
+    return {"parent": tree.parent.tolist(), "frame": place.tolist(), "frames": frames, "joined": tree.joined}
+
+
+def _cells(cells: Cells, ticks: Entries) -> dict[str, Any]:
+    """Return the cells with their ticks."""
+    return {"bin": cells.bin.tolist(), "label": cells.label.tolist(), "ticks": _by_cell(ticks, len(cells.bin))}
+
+
+def _by_cell(table: Entries, cells: int) -> list[list[int]]:
+    """Return for each cell: column, value, and so on; each column less the one before it."""
+    bounds = np.searchsorted(table.cell, np.arange(cells + 1))
+    before: IntArray = np.concatenate([np.zeros(1, np.int64), table.column])[: len(table.column)]
+    before[bounds[:-1][bounds[:-1] < len(before)]] = 0
+    flat = np.stack([table.column - before, table.value], axis=1).ravel().tolist()
+    return [flat[2 * low : 2 * high] for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
+
+
+def _ranks(found: RankMap) -> dict[str, Any]:
+    """Return a row for each rank: its phases as numbers, its use of the CPU in percent."""
+    return {
+        "start": _numbers(found.start_s, 4),
+        "end": _numbers(found.end_s, 4),
+        "reference": found.reference,
+        "unread": list(found.unread),
+        "rows": [
+            {
+                "rank": row.rank if row.last is None else f"{row.rank}-{row.last}",
+                "label": row.label.tolist(),
+                "busy": np.rint(100 * row.busy).astype(np.int64).tolist(),
+                "agreement": rounded(agreement),
+                "cpu_s": round(row.cpu_s, 4),
+                "off_cpu_s": round(row.off_cpu_s, 4),
+                "wall_s": round(row.wall_s, 4),
+                "damaged": row.damaged,
+            }
+            for row, agreement in zip(found.rows, found.agreement, strict=True)
+        ],
+    }
+
+
+def _beats(found: BeatLanes) -> dict[str, Any]:
+    """Return a lane for each heartbeat: beats per second, mean duration, and what was in progress."""
+    lanes = []
+    phases = found.phases or (None,) * len(found.beats)
+    for beat, trace, phase in zip(found.beats, found.traces, phases, strict=True):
+        factor = beat.rate_factor
+        lanes.append(
+            {
+                "id": beat.id,
+                "name": clean(beat.name or f"id {beat.id}", 120),
+                "phase": phase,
+                "pulses": not beat.count and beat.pulses > 0,
+                "count": beat.count or beat.pulses,
+                "factor": factor,
+                "rate_hz": rounded(beat.rate_hz * factor),
+                "mean_s": beat.mean_s,
+                "busy_pct": rounded(beat.busy_pct),
+                "start": _numbers(trace.begin_s + found.offset_s, 4),
+                "end": _numbers(trace.end_s + found.offset_s, 4),
+                # The trace has beats per interval of its own grid: the page shows them per second.
+                "beats": _numbers(trace.count.middle * factor / found.interval_s, 3),
+                "duration": _numbers(trace.duration_s.middle, 9),
+                "open": _numbers(trace.count.progress, 1),
+            }
+        )
+    return {"lanes": lanes, "same": found.same, "left_out": found.left_out}

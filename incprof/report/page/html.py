@@ -1,0 +1,160 @@
+"""The page on a run: one HTML file with its scripts, styles and data in it. Same parts, same bytes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from incprof import __version__
+from incprof.analysis.phases.results import Phase
+from incprof.report.page.data import embedded, page_data
+from incprof.report.page.parts import PageParts
+from incprof.report.page.rows import phase_row, site_row, step_row
+from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
+from incprof.report.sites_answer import RefusedRow, SiteRow
+from incprof.report.text.phases import duration
+from incprof.report.words.names import Names, clean, phase_names, told_apart
+
+MOST_WARNINGS = 20
+# In the order in which they need each other.
+STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
+SCRIPTS = (
+    "uplot/uPlot.iife.min.js",
+    "format.js",
+    "colours.js",
+    "state.js",
+    "canvas.js",
+    "sums.js",
+    "tables.js",
+    "brush.js",
+    "ribbon.js",
+    "series.js",
+    "beats.js",
+    "flame.js",
+    "calltree.js",
+    "hottest.js",
+    "ranks.js",
+    "scores.js",
+    "main.js",
+)
+
+
+def page(parts: PageParts, *, damaged: bool = False) -> str:
+    """Return the page. damaged: a part of some input was left out."""
+    style = Markup("\n".join(asset(name) for name in STYLES))
+    # uPlot's licence asks to go where it goes.
+    script = Markup(f"/* {asset('uplot/LICENSE')} */\n(() => {{\n" + "\n".join(map(asset, SCRIPTS)) + "\n})();")
+    names = told_apart(_shown(parts))
+    data = Markup(embedded(page_data(parts, names)))
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.globals.update(count=count, grouped=grouped, percent=percent, short=names, clean=clean)
+    return environment.get_template("page.html.j2").render(
+        style=style,
+        script=script,
+        data=data,
+        policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
+        "form-action 'none'",
+        version=__version__,
+        **_words(parts, names, damaged),
+    )
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a file that the page is made of."""
+    return files("incprof.report").joinpath("page", "assets", *name.split("/")).read_text(encoding="utf-8")
+
+
+def style_policy(style: str) -> str:
+    """Return the content security policy of a page with one inline style and no script."""
+    return f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    """Return the source expression that allows an inline script or style, and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _shown(parts: PageParts) -> list[str]:
+    """Return the names of the functions that are on the page."""
+    frames = parts.timed.tree.frame.tolist() + parts.timed.series.functions.tolist()
+    out = [parts.functions[frame].name for frame in set(frames) if frame >= 0]
+    for phase in parts.result.phases:
+        out += [total.function.name for total in phase.functions[:3]]
+        out += [site.function.name for site in phase.sites] + [step.function.name for step in phase.steps]
+    out += [row.function for row in parts.sites]
+    return out + [row.function for row in parts.refused]
+
+
+def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
+    """Return what stands on the page before any script runs."""
+    result = parts.result
+    phases = list(zip(result.phases, phase_names(result.phases, names), strict=True))
+    rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
+    reasons = [why_site(result, parts.why, row.function, row.phases) for row in rows]
+    return {
+        "app": clean(parts.run.app, 80),
+        "run": parts.run,
+        "facts": facts(parts.run, parts.metadata, parts.processes),
+        "lead": _lead(parts, phases),
+        "confident": any(phase.confidence is not None for phase in result.phases),
+        "gaps": bool((result.labels < 0).any()),
+        "phases": [phase_row(phase, name, names) for phase, name in phases],
+        "steps": [(phase.id, name, [step_row(step, names) for step in phase.steps]) for phase, name in phases],
+        "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
+        "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
+        "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
+        "source": parts.source,
+        "why": why_k(result, parts.why),
+        "why_phases": why_phases(result, parts.why),
+        "scores": result.scores,
+        "chosen": result.k_clusters,
+        "quality": data_quality(parts.quality, parts.run, damaged),
+        "warnings": _warnings(parts.warnings),
+        "ranks": parts.ranks,
+        "beats": parts.beats,
+        "beyond": _beyond(parts),
+        "joined": parts.timed.tree.joined,
+        "paths": parts.timed.tree.paths,
+        "whole": parts.whole,
+        "inlined": bool(parts.inlined),
+        "libs": {"caller": " and in libraries that it called", "drop": ", without libraries"}.get(parts.libs, ""),
+    }
+
+
+def _beyond(parts: PageParts) -> str:
+    """Return how much of another run's heartbeats lies behind the end of this one; empty where nothing does."""
+    if parts.beats is None or parts.beats.same:
+        return ""
+    last = max((float(trace.end_s[-1]) for trace in parts.beats.traces if len(trace.end_s)), default=0.0)
+    left = last + parts.beats.offset_s - float(parts.timed.bins.end_s[-1])
+    return duration(left) if left >= parts.beats.interval_s else ""
+
+
+def _warnings(lines: Sequence[str]) -> list[str]:
+    """Return the first warnings, and how many there are besides."""
+    shown = [clean(line, 400) for line in lines[:MOST_WARNINGS]]
+    left = len(lines) - len(shown)
+    return [*shown, f"and {left} more"] if left else shown
+
+
+def _lead(parts: PageParts, phases: Sequence[tuple[Phase, str]]) -> str:
+    """Return the run in one sentence."""
+    if not phases:
+        return "No phase was found."
+    if len(phases) == 1:
+        return f"One phase over {duration(parts.run.duration_s)}: {phases[0][1]}."
+    order = sorted(phases, key=lambda item: (-item[0].app_pct, item[0].id))
+    said = ", ".join(f"{name} {phase.app_pct:.0f}\u00a0%" for phase, name in order[:4])
+    more = f" and {len(order) - 4} more" if len(order) > 4 else ""
+    return f"{count(len(order), 'phase')} over {duration(parts.run.duration_s)}: {said}{more}."

@@ -1,0 +1,98 @@
+"""All that a page on a run is made of. The command gathers it; `page_json` and `page_html` write it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incprof.analysis.beats.results import BeatSummary
+from incprof.analysis.beats.traces import BeatTrace
+from incprof.analysis.explain import Explanation
+from incprof.analysis.phases.results import PhaseResult, RunSummary
+from incprof.analysis.views.calltree import CallTree
+from incprof.analysis.views.quality import Quality
+from incprof.analysis.views.rankmap import RankRow
+from incprof.analysis.views.self_time import SelfSeries
+from incprof.analysis.views.timebins import TimeBins
+from incprof.analysis.views.timecells import Cells, Entries
+from incprof.model import FloatArray, Function, IntArray, Metadata
+from incprof.report.sites_answer import RefusedRow, SiteRow
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The run over time. ticks: samples by cell and node of the tree.
+
+    calls: by cell; a column is a place in `called`, (m,), which has the functions' columns in the profile.
+    """
+
+    bins: TimeBins
+    series: SelfSeries
+    tree: CallTree
+    cells: Cells
+    ticks: Entries
+    calls: Entries
+    called: IntArray
+
+
+@dataclass(frozen=True)
+class RankMap:
+    """Ranks as rows, in order. start_s, end_s: (b,) their bins.
+
+    reference: the rank in which phases were found. agreement: for each row, the part of its bins
+    that are in the same phase as the reference's. ranks: how many there are; a row may be several.
+    unread: ranks whose files could not be read.
+    """
+
+    rows: tuple[RankRow, ...]
+    agreement: tuple[float | None, ...]
+    start_s: FloatArray
+    end_s: FloatArray
+    reference: int
+    ranks: int
+    unread: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class BeatLanes:
+    """Heartbeats on the run's time axis. same: they are of the recorded process; offset_s: their start on the axis.
+
+    left_out: heartbeats that are not shown. interval_s: of the heartbeats' own clock.
+    phases: the phase that each stands for, None where it stands for none.
+    """
+
+    directory: str
+    beats: tuple[BeatSummary, ...]
+    traces: tuple[BeatTrace, ...]
+    interval_s: float
+    same: bool
+    offset_s: float
+    left_out: int
+    phases: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class PageParts:
+    """What there is to say about a run. functions: all of the profile, with their places where they are known.
+
+    why: the reasons for phases and sites, None where there are no phases. libs: how time in libraries is counted.
+    whole: nothing was summed up. inlined: functions, by their columns, that were never called: they have no self time
+    of their own in the profile. processes: of this rank that were recorded; the page is on the first.
+    """
+
+    run: RunSummary
+    metadata: Metadata
+    result: PhaseResult
+    why: Explanation | None
+    functions: tuple[Function, ...]
+    timed: Timed
+    quality: Quality
+    sites: tuple[SiteRow, ...]
+    refused: tuple[RefusedRow, ...]
+    source: str | None
+    ranks: RankMap | None
+    beats: BeatLanes | None
+    warnings: tuple[str, ...]
+    whole: bool
+    libs: str
+    inlined: frozenset[int] = frozenset()
+    processes: int = 1

@@ -1,0 +1,139 @@
+"""Sentences of a page: why so many phases, how the recording is, figures with units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from incprof.analysis.explain import Explanation
+from incprof.analysis.phases.results import PhaseResult, RunSummary
+from incprof.analysis.phases.verdict import verdict
+from incprof.analysis.views.quality import Quality
+from incprof.model import Metadata
+from incprof.report.text.explanation import phase_lines, run_lines
+from incprof.report.text.phases import duration
+from incprof.report.words.names import clean
+from incprof.report.words.why_sites import site_lines
+
+VERDICTS = {
+    "steady": "The run is one steady phase: its intervals differ little more than counting samples explains.",
+    "no_distinct_phases": "The intervals differ, and nothing separates them into groups: there are no distinct phases.",
+    "too_few_intervals": "There are too few intervals to tell phases apart.",
+}
+
+
+def grouped(number: int) -> str:
+    """Return "12 345", with narrow spaces that do not break."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 phase", "12 345 phases"."""
+    return f"{grouped(number)} {noun}" if number == 1 else f"{grouped(number)} {noun}s"
+
+
+def percent(part: float | None) -> str:
+    """Return a share of 1 as percent."""
+    return "-" if part is None else f"{100 * part:.1f} %" if part >= 0.0005 or not part else "< 0.1 %"
+
+
+def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str, str]]:
+    """Return what was recorded, as pairs of a word and its value."""
+    raw = metadata.raw
+    out = [("Duration", duration(run.duration_s))]
+    out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s"))
+    out.append(("Rank", f"{run.rank} of {count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
+    if processes > 1:
+        out.append(("Process", f"the first of {processes}; those that it started are not shown"))
+    argv = raw.get("argv")
+    if isinstance(argv, list) and argv:
+        out.append(("Command", clean(" ".join(map(str, argv)), 200)))
+    if isinstance(host := raw.get("host"), str) and host:
+        out.append(("Host", clean(host, 80)))
+    begun = raw.get("start_unix_ns")
+    if isinstance(begun, int) and 0 < begun < 4102444800 * 10**9:
+        out.append(("Begun", datetime.fromtimestamp(begun // 10**9, UTC).strftime("%Y-%m-%d %H:%M UTC")))
+    return out
+
+
+def why_k(result: PhaseResult, why: Explanation | None) -> list[str]:
+    """Return why there are as many phases, a sentence each, in the words of `incprof phases --explain`."""
+    if why is None:
+        return []
+    out = run_lines(result, why.run)
+    if (said := VERDICTS.get(verdict(result))) is not None:
+        out.insert(0, said)
+    if any(phase.off_cpu for phase in result.phases):
+        out.append("one phase is waiting: intervals with next to no CPU time, found before clustering")
+    return [_sentence(line) for line in out]
+
+
+def why_phases(result: PhaseResult, why: Explanation | None) -> list[tuple[int, list[str]]]:
+    """Return for each phase what it is like, a sentence each."""
+    if why is None:
+        return []
+    return [
+        (phase.id, [_sentence(line) for line in phase_lines(result, phase, known)])
+        for phase, known in zip(result.phases, why.phases, strict=True)
+    ]
+
+
+def why_site(result: PhaseResult, why: Explanation | None, function: str, phases: Sequence[int]) -> list[str]:
+    """Return why a function stands for phases, a sentence each; nothing where it was not chosen but took a place."""
+    known = zip(result.phases, why.sites, strict=True) if why is not None else ()
+    found = [(phase, site) for phase, sites in known for site in sites if phase.id in phases]
+    chosen = [(phase.id, site_lines(site)) for phase, site in found if site.function == function]
+    if len(chosen) < 2:
+        return [_sentence(line) for _, lines in chosen for line in lines]
+    return [f"Phase {phase}: {_sentence('; '.join(lines))}" for phase, lines in chosen]
+
+
+def _sentence(line: str) -> str:
+    """Return a line as a sentence that a page can show; "k = 4" stays small."""
+    start = line if line.startswith("k =") else line[:1].upper() + line[1:]
+    return clean(start.removesuffix("."), 600).replace(" %", "\u00a0%") + "."
+
+
+def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[str, str, str]]:
+    """Return rows of what, value, and "good", "fair" or "poor" (empty where there is nothing to judge)."""
+    rows: list[tuple[str, str, str]] = []
+
+    def add(what: str, value: str, verdict: str = "") -> None:
+        rows.append((what, value, verdict))
+
+    samples = count(found.samples, "sample")
+    if found.expected:
+        share = found.ticks / found.expected
+        add("Samples", f"{samples}, {percent(share)} of what CPU time and rate come to", graded(1 - share, 0.05, 0.2))
+    else:
+        add("Samples", samples)
+    add("Dropped", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
+    if found.cpu_s > 0:
+        own = f"{run.overhead_pct:.2g} % of the CPU time ({duration(found.own_s)})"
+        add("Recording itself", own, graded(run.overhead_pct, 2, 10))
+        add("CPU time", duration(found.cpu_s))
+    add("Off the CPU", f"{duration(found.off_cpu_s)} of thread time")
+    if found.threads:
+        add("Threads", str(found.threads))
+    if found.reach_main is None:
+        add("Call paths", "none: this recording has self times and calls only", "fair")
+    else:
+        add("Paths that reach main", percent(found.reach_main))
+        complete = found.complete or 0.0
+        add("Whole paths", percent(found.complete), graded(1 - complete, 0.02, 0.2))
+        add("Broken", count(found.broken, "sample"), graded(found.broken / max(found.samples, 1), 0.02, 0.2))
+        add("In libraries", percent(found.outside))
+        # A runtime's own threads are no fault of the recording: waiting OpenMP workers, MPI's helpers.
+        threads = ", such as threads of a library" if found.threads > 1 and found.unknown else ""
+        add(
+            "No application frame",
+            percent(found.unknown) + threads,
+            "" if threads else graded(found.unknown or 0, 0.02, 0.2),
+        )
+    add("Damage", "a part of the file was left out" if damaged else "none", "poor" if damaged else "good")
+    return rows
+
+
+def graded(value: float, fair: float, poor: float) -> str:
+    """Return a verdict on a figure of which less is better."""
+    return "poor" if value > poor else "fair" if value > fair else "good"

@@ -1,0 +1,130 @@
+"""The phases of a run as a picture: who has the time, over time, above a ribbon of phases named by their sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary
+from incprof.analysis.views.self_time import SelfSeries
+from incprof.analysis.views.timebins import TimeBins
+from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.report.words import numbers as words
+from incprof.report.words.names import phase_names, told_apart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PANELS_IN, RIBBON, ROW_IN = 3.1, 0.17, 0.155
+# Paul Tol's muted colours: told apart by colour-blind eyes, and none of them a phase's.
+FUNCTIONS = ("#332288", "#88CCEE", "#CC6677", "#DDCC77", "#117733", "#AA4499", "#44AA99", "#999933", "#882255")
+OTHER = "#dddddd"
+# What fits a column of the legend; as many bins as can be told apart.
+NAME_ROOM, BINS = 50, 400
+# A stretch that is this much of the picture has room for its number.
+WIDE = 0.025
+
+
+def write_plot(
+    summary: RunSummary, result: PhaseResult, names: Sequence[str], bins: TimeBins, series: SelfSeries, out: BinaryIO,
+    form: str,
+) -> None:  # fmt: skip
+    """Write the picture.
+
+    Args:
+        summary: the run.
+        result: its phases.
+        names: of the functions of `series`, (m,).
+        bins: the run in bins.
+        series: self time in them.
+        out: where to.
+        form: `svg`, `png` or `pdf`.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed.
+    """
+    save(lambda: figure(summary, result, names, bins, series), out, form)
+
+
+def figure(
+    summary: RunSummary, result: PhaseResult, names: Sequence[str], bins: TimeBins, series: SelfSeries
+) -> Figure:
+    """Return the picture, not yet drawn."""
+    from matplotlib.figure import Figure
+
+    called = told_apart([*names, *(site.function.name for phase in result.phases for site in phase.sites[:1])])
+    functions = [*(words.fitted(called(name), NAME_ROOM) for name in names), "all others"]
+    rows = 1 + max(len(functions), len(result.phases))
+    picture = Figure(figsize=(WIDTH_IN, PANELS_IN + rows * ROW_IN), layout="constrained")
+    upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(1 - RIBBON, RIBBON))
+    divisor, unit = time_unit(summary.duration_s)
+    _stack(upper, bins, series, divisor)
+    _ribbon(lower, bins, divisor)
+    lower.set_xlabel(f"Time since start ({unit})")
+    lower.set_xlim(float(bins.start_s[0]) / divisor, float(bins.end_s[-1]) / divisor)
+    picture.align_ylabels([upper, lower])
+    parts = [words.fitted(words.printable(summary.app), 40), f"rank {summary.rank}"]
+    parts += [f"{result.k} phase{'s' * (result.k != 1)}", f"{summary.samples} samples"]
+    parts.append(words.elapsed(summary.duration_s))
+    picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
+    named = zip(result.phases, phase_names(result.phases, called), strict=True)
+    _legend(picture, functions, [(phase.id, _named(phase, name)) for phase, name in named], rows)
+    return picture
+
+
+def _function_colours(functions: int) -> list[str]:
+    """Return the colours of the stack, from its bottom on; the last one is that of all others."""
+    return [*(FUNCTIONS[i % len(FUNCTIONS)] for i in range(functions)), OTHER]
+
+
+def _stack(axes: Axes, bins: TimeBins, series: SelfSeries, divisor: float) -> None:
+    """Draw the self time of the foremost functions on top of each other, as CPUs in use."""
+    top = np.cumsum(series.self_s / bins.wall_s[:, None], axis=1)
+    edge = np.append(bins.start_s, bins.end_s[-1]) / divisor
+    colours = _function_colours(top.shape[1] - 1)
+    # From the top one down, each as far as the bottom: no seam shows between two, and each has one edge to store.
+    for height, colour in reversed(list(zip(top.T, colours, strict=True))):
+        axes.stairs(height, edge, fill=True, color=colour, linewidth=0)
+    axes.set_ylim(0, 1.05 * max(float(top[:, -1].max(initial=0.0)), 1e-9))
+    axes.set_ylabel("CPUs in use")
+
+
+def _ribbon(axes: Axes, bins: TimeBins, divisor: float) -> None:
+    """Draw which phase was when; numbers stand where there is room."""
+    start = np.flatnonzero(np.diff(bins.label, prepend=bins.label[0] - 1))
+    end = np.append(start, len(bins.label))[1:]
+    least = WIDE * float(bins.end_s[-1] - bins.start_s[0]) / divisor
+    for first, last in zip(start.tolist(), end.tolist(), strict=True):
+        phase, low, high = int(bins.label[first]), bins.start_s[first] / divisor, bins.end_s[last - 1] / divisor
+        if phase < 0:
+            continue
+        axes.axvspan(low, high, color=COLOURS[phase % len(COLOURS)], linewidth=0)
+        if high - low >= least:
+            axes.text((low + high) / 2, 0.5, str(phase), ha="center", va="center", color="white", fontweight="bold")
+    axes.set_yticks([])
+    axes.set_ylabel("Phase")
+
+
+def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[tuple[int, str]], rows: int) -> None:
+    """Say under the panels what the colours are: functions in the order of the stack, and phases."""
+    from matplotlib.patches import Patch
+
+    none = Patch(alpha=0)
+    left: list[tuple[Patch, str]] = [(none, "Self time of")]
+    left += [(Patch(color=c), f) for c, f in zip(_function_colours(len(functions) - 1), functions, strict=True)][::-1]
+    right = [(none, "Phase")] + [(Patch(color=COLOURS[number % len(COLOURS)]), label) for number, label in phases]
+    entries = [pair for column in (left, right) for pair in [*column, *[(none, "")] * (rows - len(column))]]
+    legend = picture.legend(
+        [handle for handle, _ in entries], [label for _, label in entries], loc="outside lower left", ncols=2,
+        frameon=False, fontsize=7, handlelength=1.4, labelspacing=0.3,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _named(phase: Phase, name: str) -> str:
+    """Name a phase by its number, what it is known by and its part of the run."""
+    return f"{phase.id}  {words.fitted(name, NAME_ROOM - 10)}, {phase.app_pct:.0f} %"

@@ -1,0 +1,1 @@
+"""Answers for people, in a terminal or a log."""

@@ -1,0 +1,251 @@
+"""Phases for people: a head line, the run as a ribbon, the sites in the columns of the paper's Table II, functions."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary, Site
+from incprof.analysis.phases.verdict import verdict
+from incprof.analysis.views.ribbon import badge, runs, sign, stretched
+from incprof.model import IntArray
+from incprof.printable import printable, unfiltered
+from incprof.report.text.colours import style
+from incprof.report.text.console import console_for
+from incprof.report.text.steps import step_lines
+
+RULES = {
+    "noise_floor": "noise floor",
+    "silhouette": "silhouette",
+    "elbow": "elbow",
+    "user": "you",
+}
+TOP = 3
+# The head says which rate was reached when it is off by this part, and there are samples enough to tell.
+RATE_OFF = 0.1
+ENOUGH = 100
+
+
+def write_text(
+    run: RunSummary,
+    result: PhaseResult,
+    out: TextIO,
+    *,
+    width: int = 100,
+    colour: bool = False,
+    budget_pct: float | None = None,
+) -> None:
+    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program).
+
+    budget_pct: what the heartbeats may cost, if somebody asked.
+    """
+    with StringIO() as text:
+        _write(run, result, text, width, colour, budget_pct)
+        # Tables and folded lines are filled up with blanks. Colours are in it, and nothing else that is not printable.
+        unfiltered(out).write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
+
+
+def _write(
+    run: RunSummary, result: PhaseResult, out: TextIO, width: int, colour: bool, budget_pct: float | None
+) -> None:
+    """Write the answer as it is laid out."""
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
+    console.print(_head(run), soft_wrap=not colour)
+    console.print(_verdict(run, result))
+    if one := _one_phase(result):
+        console.print(one)
+    console.print()
+    _ribbon(console, run, result.labels)
+    console.print()
+    console.print(_site_table(result, console.width))
+    if budget_pct is not None and (beats := _beats(result, budget_pct)):
+        console.print(beats)
+    console.print()
+    for phase in result.phases:
+        _functions(console, phase)
+    console.print()
+    _scores(console, result)
+
+
+def _head(run: RunSummary) -> str:
+    """Return what was recorded, in one line."""
+    which = f"rank {run.rank}"
+    if run.ranks > 1:
+        which += f" of {run.ranks} ranks (the others: --rank)"
+    parts = [
+        printable(run.app),
+        which,
+        f"{count(run.intervals, 'interval')} of {run.interval_s:g} s",
+        duration(run.duration_s),
+        count(run.samples, "sample") + _rate(run),
+        f"overhead {run.overhead_pct:.2g} %",
+    ]
+    return ", ".join(parts)
+
+
+def _rate(run: RunSummary) -> str:
+    """Return the rate that was reached, where it is not the one that was asked for."""
+    if run.reached_hz is None or abs(run.reached_hz / run.rate_hz - 1) < RATE_OFF or run.samples < ENOUGH:
+        return ""
+    return f" ({run.reached_hz:.3g} a CPU second of {run.rate_hz:g} asked for)"
+
+
+def _verdict(run: RunSummary, result: PhaseResult) -> str:
+    """Return how many phases there are, and why."""
+    parts = [f"{count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
+    merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
+    if merged > 0 and result.rule != "user":
+        parts.append(f"{count(merged, 'cluster')} merged or dropped")
+    none = int((result.labels < 0).sum())
+    if none:
+        parts.append(f"{count(none, 'interval')} between phases")
+    return ", ".join(parts)
+
+
+def _one_phase(result: PhaseResult) -> str | None:
+    """Return what the answer of one phase means; None where there are several, or one was asked for."""
+    times = result.scatter
+    differ = "differ no more than" if times is None or times < 1.3 else f"differ {times:.2g} times as much as"
+    return {
+        "steady": f"one steady phase: its intervals {differ} counting samples explains",
+        "no_distinct_phases": f"no distinct phases: intervals {differ} counting samples explains, but not in groups",
+        "too_few_intervals": "too few intervals to tell whether there are phases",
+    }.get(verdict(result))
+
+
+def _ribbon(console: Console, run: RunSummary, labels: IntArray) -> None:
+    """Print the run from left to right, and the time under it."""
+    line = Text()
+    for label, length in runs(stretched(labels, console.width)):
+        line.append(sign(label) * length, style=style(label))
+    console.print(line, soft_wrap=True)
+    end = duration(run.duration_s)
+    console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)
+
+
+def _site_table(result: PhaseResult, width: int) -> Table:
+    """Return the sites, a row each; a phase without a site has a row that says why."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, right in (("Phase", True), ("Site function", False), ("Phase %", True), ("App %", True)):
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for name in ("Inst. type", "HB", "Where"):
+        table.add_column(name, no_wrap=True)
+    room = max(16, width - 44 - max((len(_where(s, 40)) for p in result.phases for s in p.sites), default=0))
+    for phase in result.phases:
+        number = Text(f" {badge(phase.id)} ", style=style(phase.id))
+        if not phase.sites:
+            what = "(off the CPU)" if phase.off_cpu else "(none)"
+            table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "", "")
+        for site in phase.sites:
+            table.add_row(number, *_site_cells(site, room))
+            number = Text("")
+    return table
+
+
+def _beats(result: PhaseResult, budget_pct: float) -> str | None:
+    """Return what the heartbeats are predicted to cost, where some beats are skipped, or it is too much."""
+    if result.beats_pct is None:
+        return None
+    skipped = {s.heartbeat: s for p in result.phases for s in p.sites if s.cost and s.cost.rate_factor > 1}
+    if not skipped and result.beats_pct <= budget_pct:
+        return None
+    text = f"heartbeats: {result.beats_pct:.2g} % predicted overhead"
+    if result.beats_pct > budget_pct:
+        text += f", more than the {budget_pct:g} % of --overhead"
+    by_factor: dict[int, list[str]] = {}
+    for number, site in sorted(skipped.items()):
+        by_factor.setdefault(site.cost.rate_factor if site.cost else 1, []).append(str(number))
+    factors = "; ".join(f"1 beat in {factor} of HB {', '.join(by_factor[factor])}" for factor in sorted(by_factor))
+    return text + (f", recorded are {factors}" if factors else "")
+
+
+def _site_cells(site: Site, room: int) -> tuple[str, ...]:
+    """Return the cells of a site after the phase."""
+    return (
+        shorten(site.function.name, room),
+        f"{site.phase_pct:.1f}",
+        f"{site.app_pct:.1f}",
+        site.kind,
+        str(site.heartbeat),
+        _where(site, 40),
+    )
+
+
+def _where(site: Site, room: int) -> str:
+    """Return file:line of a site, or the module where there is no line information."""
+    if site.file is None:
+        return f"[{shorten(site.function.module.rsplit('/', 1)[-1], room - 2)}]"
+    name = site.file.rsplit("/", 1)[-1]
+    return f"{shorten(name, room - 8)}:{site.line}" if site.line is not None else shorten(name, room)
+
+
+def _functions(console: Console, phase: Phase) -> None:
+    """Print the largest functions of a phase."""
+    head = Text(f" {badge(phase.id)} ", style=style(phase.id))
+    head.append(f" {count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
+    head.append(duration(phase.seconds))
+    if phase.confidence is not None:
+        head.append(f", confidence {phase.confidence:.2f}")
+    console.print(head)
+    for top in phase.functions[:TOP]:
+        numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
+        console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
+    for line in step_lines(phase, console.width, shorten):
+        console.print(line, soft_wrap=True)
+
+
+def _scores(console: Console, result: PhaseResult) -> None:
+    """Print inertia and silhouette of every k, wrapped at the width; the chosen k is marked."""
+    cells = []
+    for score in result.scores:
+        mark = "*" if score.k == result.k_clusters else ""
+        silhouette = "-" if score.silhouette is None else f"{score.silhouette:.2f}"
+        cells.append(f"{score.k}{mark}:{score.inertia:.3g}/{silhouette}")
+    console.print("k: inertia/silhouette  " + "  ".join(cells))
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 phase", "2 phases"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def percent(part: float) -> str:
+    """Return "61 %" for 0.613; what is nearly all or nearly nothing is not rounded to it."""
+    digits = 0 if 0.005 <= part < 0.995 or part in (0.0, 1.0) else 2 if part > 0.5 else 1
+    return f"{100 * part:.{digits}f} %"
+
+
+def shorten(name: str, room: int) -> str:
+    """Return a printable name that fits in `room` characters: without its parameters, then with dots for its middle."""
+    name = printable(name)
+    if len(name) > room:
+        name = without_parameters(name)
+    if len(name) <= room:
+        return name
+    keep = max(room - 3, 2)
+    return name[: (keep + 1) // 2] + "..." + name[len(name) - keep // 2 :]
+
+
+def without_parameters(name: str) -> str:
+    """Return a C++ name without its parameter list: `ns::f(int, g(*)(int)) const` becomes `ns::f`."""
+    end = name.rfind(")")
+    depth = 0
+    for at in range(end, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if depth == 0:
+            return name[:at] if at > 0 and name[end + 1 :] in ("", " const") else name
+    return name

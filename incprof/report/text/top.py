@@ -1,0 +1,211 @@
+"""The live view as a frame of lines that fits a terminal, and as one line for a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from incprof.analysis.live.results import LiveView
+from incprof.analysis.views.ribbon import runs, stretched
+from incprof.model import IntArray
+from incprof.report.text.phases import count, duration, percent, shorten
+from incprof.report.words.numbers import fitted, padded, printable
+from incprof.report.words.numbers import rate as three
+from incprof.report.words.numbers import seconds as precise
+from incprof.report.words.top import BeatLine, label_badge, label_sign, label_style, phase_words, site_words
+
+# A section has its head and this many lines before another gets more.
+FEWEST = 3
+# A frame of fewer lines has no empty ones.
+ROOMY = 16
+# Functions with less than this part of the time, now and in all, are not shown: that is 0.0 %.
+SEEN = 0.0005
+LATE_S = 5.0
+# Columns for a name in a log.
+LONGEST = 80
+# Columns for the words of a phase, before its step is left out.
+LEAST = 20
+
+
+def frame(view: LiveView, beats: Sequence[BeatLine], *, width: int, height: int | None, note: str = "") -> list[Text]:
+    """Return the lines of a frame: at most `height` of them, or all there is to say; none wider than `width`.
+
+    note: how the job stands, such as "ended".
+    """
+    gap = [Text()] if height is None or height >= ROOMY else []
+    lines = [*_head(view, width, note), *gap, *_ribbon(view.front.labels, view.front.elapsed_s, width)]
+    lines += [_now(view, width), *gap]
+    sections = [_phases(view, width), _functions(view, width), _beats(beats, width), _processes(view, width)]
+    sections = [section for section in sections if len(section) > 1]
+    room = None if height is None else height - len(lines)
+    if room is not None:
+        sections = sections[: max(room // 2, 0)]
+    wide = room is None or sum(map(len, sections)) + len(sections) <= room
+    for section, lent in zip(sections, _rooms([len(s) for s in sections], room), strict=True):
+        if wide and section is not sections[0]:
+            lines.append(Text())
+        lines += _cut(section, lent)
+    for line in lines:
+        line.truncate(width)
+    return lines[:height]
+
+
+def log_line(view: LiveView, beats: Sequence[BeatLine]) -> str:
+    """Return what is going on in one line."""
+    front = view.front
+    parts = [
+        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {_named(phase_words(view, front))}"
+        f" for {duration(front.since_s)}"
+    ]
+    if front.step is not None:
+        parts.append(f"step {_named(front.step[0].name)} {percent(front.step[1])}")
+    parts.append(f"{front.cpus:.2f} CPUs")
+    hot = [f"{_named(f.function.name)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
+    if hot:
+        parts.append("hot: " + ", ".join(hot))
+    if beats:
+        parts.append("beats: " + ", ".join(f"{_named(b.name or str(b.id))} {three(b.rate_hz)}/s" for b in beats[:3]))
+    if len(view.processes) > 1:
+        labels = [label_sign(process.label) for process in view.processes]
+        parts.append("ranks in " + ", ".join(f"{sign}: {labels.count(sign)}" for sign in sorted(set(labels))))
+    return ", ".join(parts)
+
+
+def _named(text: str) -> str:
+    """Return a name for a line that is to be read."""
+    return fitted(printable(text[: 20 * LONGEST]), LONGEST)
+
+
+def _head(view: LiveView, width: int, note: str) -> list[Text]:
+    """Return what runs, and how well it is recorded."""
+    front = view.front
+    raw = front.metadata.raw
+    total = max(front.metadata.ranks or 0, len({process.rank for process in view.processes}))
+    first = [printable(front.metadata.app), f"pid {front.pid} on {printable(str(raw.get('host') or '?'))}"]
+    first.append(f"rank {front.rank}" + (f" of {total}" if total > 1 else ""))
+    first.append(duration(front.elapsed_s))
+    if note:
+        first.append(note)
+    lost = sum(process.lost for process in view.processes)
+    second = [
+        f"{count(front.intervals, 'interval')} of {front.metadata.interval_s:g} s",
+        f"{count(front.samples, 'sample')} at {front.metadata.rate_hz:g}/s",
+        f"{lost} lost",
+        f"overhead {front.overhead_pct:.2g} %",
+        f"{front.cpus:.2f} CPUs",
+    ]
+    return [Text(_joined(first, width), style="bold"), Text(_joined(second, width))]
+
+
+def _joined(parts: list[str], width: int) -> str:
+    """Return parts in a line: the first and the last ones where there is no room for all."""
+    while len(parts) > 2 and cell_len(", ".join(parts)) > width:
+        parts = [parts[0], *parts[2:]]
+    return fitted(", ".join(parts), width)
+
+
+def _strip(labels: IntArray, width: int) -> Text:
+    """Return a run as `width` signs."""
+    line = Text()
+    for label, length in runs(stretched(labels, width)) if width > 0 else []:
+        line.append(label_sign(label) * length, style=label_style(label))
+    return line
+
+
+def _ribbon(labels: IntArray, elapsed_s: float, width: int) -> list[Text]:
+    """Return the run so far, and the time under it."""
+    return [_strip(labels, width), Text("0 s" + duration(elapsed_s).rjust(width - 3))]
+
+
+def _now(view: LiveView, width: int) -> Text:
+    """Return the phase and the step of now."""
+    front = view.front
+    line = Text("now ")
+    line.append(f" {label_badge(front.label)} ", style=label_style(front.label))
+    words = printable(phase_words(view, front))
+    since = f", for {duration(front.since_s)}"
+    room = width - line.cell_len - 1 - len(since)
+    # The step where there is room for it beside the phase; else the phase alone.
+    step = ""
+    if front.step is not None:
+        step = f", step {shorten(front.step[0].name, width // 4)} {percent(front.step[1])}"
+        step = step if room - len(step) >= min(len(words), LEAST) else ""
+    line.append(" " + fitted(words, max(room - len(step), 1)) + since + step)
+    return line
+
+
+def _phases(view: LiveView, width: int) -> list[Text]:
+    """Return the phases so far, largest first."""
+    total = max(view.front.intervals, 1)
+    lines = [Text(f"Phase  {'Run':>5}  Main site", style="bold")]
+    for phase in sorted(view.phases, key=lambda phase: (-phase.intervals, phase.id)):
+        line = Text()
+        line.append(f" {label_badge(phase.id)} ", style=label_style(phase.id))
+        line.append(f"    {percent(phase.intervals / total):>5}  ")
+        line.append(shorten(site_words(phase), width - 15))
+        lines.append(line)
+    return lines
+
+
+def _functions(view: LiveView, width: int) -> list[Text]:
+    """Return the functions with most self time lately."""
+    front = view.front
+    lines = [Text(f"{'Now':>6}  {'Run':>6}  Self time by function, last {duration(front.now_s)}", style="bold")]
+    for f in front.functions:
+        if max(f.share, f.run_share) < SEEN:
+            continue
+        name = shorten(f.function.name, width - 16)
+        lines.append(Text(f"{100 * f.share:5.1f}%  {100 * f.run_share:5.1f}%  {name}"))
+    return lines
+
+
+def _beats(beats: Sequence[BeatLine], width: int) -> list[Text]:
+    """Return the heartbeats lately."""
+    lines = [Text(f"{'HB':>4}  {'Rate /s':>8}  {'Mean':>8}  {'Wall %':>7}  {'Count':>9}  Heartbeat", style="bold")]
+    for beat in beats:
+        name = fitted(printable(beat.name or "-") + (f", {beat.open} in progress" if beat.open else ""), width - 46)
+        mean = precise(beat.mean_s)
+        lines.append(
+            Text(
+                f"{beat.id:>4}  {three(beat.rate_hz):>8}  {mean:>8}  {three(beat.busy_pct):>7}  {beat.count:>9}  {name}"
+            )
+        )
+    return lines
+
+
+def _processes(view: LiveView, width: int) -> list[Text]:
+    """Return a line for each process, the most loaded first; none where there is only one."""
+    head = f"{'Rank':>5} {'pid':>8}  Phase  {'for':>10}  {'CPUs':>5} {'behind':>8}"
+    lines = [Text(head, style="bold")]
+    if len(view.processes) < 2:
+        return []
+    for process in sorted(view.processes, key=lambda p: (p.ended, -p.cpus, p.rank, not p.primary)):
+        behind = "ended" if process.ended else f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
+        line = Text(f"{process.rank:>5} {'' if process.primary else process.pid or '':>8}   ")
+        line.append(f" {label_sign(process.label)} ", style=label_style(process.label))
+        line.append(f"  {duration(process.since_s):>11}  {process.cpus:5.2f} {padded(behind, 8, right=True)}  ")
+        line.append_text(_strip(process.labels, width - line.cell_len))
+        lines.append(line)
+    return lines
+
+
+def _rooms(wanted: Sequence[int], room: int | None) -> list[int]:
+    """Return how many lines each section gets: a few for each of them, and what is left to those that want more."""
+    if room is None or sum(wanted) <= room:
+        return list(wanted)
+    rooms = [0] * len(wanted)
+    for least in (FEWEST, max(wanted, default=0)):
+        for _ in range(least):
+            for i, want in enumerate(wanted):
+                if rooms[i] < min(want, least) and sum(rooms) < room:
+                    rooms[i] += 1
+    return rooms
+
+
+def _cut(section: list[Text], room: int) -> list[Text]:
+    """Return so many lines of a section; the last one says how many more there are, unless it is the only one."""
+    if len(section) <= room or room == 2:
+        return section[:room]
+    return [*section[: room - 1], Text(f"   ... {len(section) - room + 1} more", style="dim")] if room > 1 else []

@@ -1,0 +1,165 @@
+"""A comparison of heartbeats with a recording, for people: a verdict, two ribbons, and the phases in a table."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from incprof.analysis.agreement.results import UNSEEN, Agreement, Beats, Overhead, PhaseAgreement
+from incprof.analysis.phases.results import PhaseResult, RunSummary
+from incprof.analysis.views.ribbon import badge, cells, runs, sign
+from incprof.report.text.colours import style
+from incprof.report.text.console import console_for
+from incprof.report.text.phases import shorten
+from incprof.report.words.numbers import elapsed, percent, printable, rate, seconds
+
+ROOM = len("heartbeats  ")
+FINE = 8
+FIGURES = 74
+# Below this, which phase is taken for which is worth a table.
+PERFECT = 0.9995
+
+
+def write_text(
+    run: RunSummary,
+    result: PhaseResult,
+    beats: Beats,
+    found: Agreement,
+    cost: Overhead | None,
+    out: TextIO,
+    *,
+    width: int = 100,
+    colour: bool = False,
+) -> None:
+    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program)."""
+    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
+    console.print(_head(run, beats), soft_wrap=True)
+    console.print(_aligned(found), soft_wrap=True)
+    console.print(_verdict(found), soft_wrap=True)
+    console.print()
+    _ribbons(console, found)
+    console.print()
+    console.print(_phase_table(result, beats, found, max(console.width - FIGURES, 20)))
+    if found.agreement < PERFECT and len(found.phases) > 1:
+        console.print()
+        console.print(_confusion_table(found))
+    console.print()
+    console.print(_cost_line(cost), soft_wrap=True)
+    for note in found.notes:
+        console.print(printable(note), soft_wrap=True)
+
+
+def _head(run: RunSummary, beats: Beats) -> str:
+    """Return what is compared."""
+    recorded = f"{run.intervals} intervals of {run.interval_s:g} s recorded"
+    length = float(np.median(beats.length_s))
+    beaten = f"{len(beats.end_s)} of {seconds(length)} with heartbeats"
+    return f"{printable(run.app)}, rank {run.rank}, {recorded}, {beaten}"
+
+
+def _aligned(found: Agreement) -> str:
+    """Return how the two runs were laid over each other."""
+    alignment = found.alignment
+    if alignment.kind == "clock":
+        return "one process, by its clock"
+    text = f"two runs, the recorded one {alignment.stretch:.3g} times as long"
+    if alignment.kind == "scale":
+        return f"{text}, scaled evenly"
+    moved = f"moved by {percent(alignment.warp_mean)} % of the run on average, {percent(alignment.warp_max)} % at most"
+    return f"{text}, scaled and warped: {moved}"
+
+
+def _verdict(found: Agreement) -> str:
+    """Return the figures that answer the question."""
+    parts = [f"agreement {found.agreement:.3f}"]
+    if found.unwarped is not None:
+        parts[0] += f" ({found.unwarped:.3f} without the warp)"
+    if found.kappa is not None:
+        parts.append(f"kappa {found.kappa:.3f}")
+    parts.append(f"mean recall {found.balanced:.3f}")
+    parts.append(f"{percent(found.compared_s / max(found.total_s, 1e-9))} % of the run compared")
+    return ", ".join(parts)
+
+
+def _ribbons(console: Console, found: Agreement) -> None:
+    """Print both timelines from left to right, one below the other, and the time under them."""
+    width = max(console.width - ROOM, 10)
+    line = found.timeline
+    at = (np.arange(width * FINE) + 0.5) * line.end_s[-1] / (width * FINE)
+    piece = np.minimum(np.searchsorted(line.end_s, at), len(line.end_s) - 1)
+    for name, labels in (("recorded", line.label), ("heartbeats", line.named)):
+        text = Text(name.ljust(ROOM))
+        for label, length in runs(cells(labels[piece], width)):
+            text.append(_sign(label) * length, style=style(label))
+        console.print(text, soft_wrap=True)
+    console.print(" " * ROOM + "0 s" + elapsed(float(line.end_s[-1])).rjust(width - 3), soft_wrap=True)
+
+
+def _sign(label: int) -> str:
+    """Return the character of what a moment was, or is said to be; in both ribbons a point is no phase."""
+    return "?" if label == UNSEEN else sign(label)
+
+
+def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int) -> Table:
+    """Return the phases, a row each; names of heartbeats in at most `room` columns."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("Phase", "App %", "Recall %", "Coverage %", "Busy %", "Spill %", "Rate /s", "Mean"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
+    names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}
+    for phase, recorded in zip(found.phases, result.phases, strict=True):
+        own = "\n".join(shorten(names[number], room) for number in phase.heartbeats) or "(none)"
+        table.add_row(
+            Text(f" {badge(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
+        )
+    return table
+
+
+def _cells(phase: PhaseAgreement) -> tuple[str, ...]:
+    """Return the figures of a phase."""
+    return (
+        percent(phase.recall),
+        percent(phase.coverage),
+        percent(phase.busy),
+        percent(phase.spill_beats),
+        "-" if phase.rate_hz is None else rate(phase.rate_hz),
+        seconds(phase.mean_s),
+    )
+
+
+def _confusion_table(found: Agreement) -> Table:
+    """Return what the heartbeats say of each phase's compared time, in percent of it."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("% of phase", justify="right", no_wrap=True)
+    named = np.flatnonzero(found.confusion.sum(axis=0) > 0).tolist()
+    for column in named:
+        head = "silent" if column == len(found.phases) else f"as {found.phases[column].id}"
+        table.add_column(head, justify="right", no_wrap=True)
+    for phase, row in zip(found.phases, found.confusion, strict=True):
+        if row.sum() > 0:
+            shares = (row / row.sum()).tolist()
+            table.add_row(Text(f" {badge(phase.id)} ", style=style(phase.id)), *(percent(shares[c]) for c in named))
+    return table
+
+
+def _cost_line(cost: Overhead | None) -> str:
+    """Return what the heartbeats cost."""
+    if cost is None:
+        return "what a heartbeat costs is not in this run's files"
+    took = f"{cost.beats:.0f} of {cost.pair_ns:.3g} ns"
+    if cost.skipped > 0:
+        took += f", {cost.skipped:.0f} skipped of {cost.skipped_ns:.3g} ns"
+    if cost.predicted_pct is not None:
+        took += f"; the recorded calls predict {_pct(cost.predicted_pct)}"
+    base = "CPU time" if cost.base == "cpu" else "the threads' wall time"
+    parts = f"beats {_pct(cost.beats_pct)} ({took}), interval thread {seconds(cost.own_s)}"
+    return f"overhead {_pct(cost.pct)} of {elapsed(cost.base_s)} of {base}: {parts}"
+
+
+def _pct(value: float | None) -> str:
+    """Return percent with two digits."""
+    return "-" if value is None else f"{value:.2g} %"

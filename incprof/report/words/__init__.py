@@ -1,0 +1,1 @@
+"""What more than one family of reports says: numbers, names, sentences."""

@@ -1,0 +1,168 @@
+"""What is said of two runs side by side, in the table, in JSON, in Markdown, on the page, and of gates that fail."""
+
+from __future__ import annotations
+
+import math
+
+from rich.cells import cell_len
+
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.report.text.phases import count, shorten
+from incprof.report.words import numbers as words
+from incprof.report.words.beats_compare import signed
+from incprof.report.words.names import short
+
+VERDICTS = {"gone": "not in B", "new": "not in A"}
+# A function with less than this part of the run on both sides is not worth a line, unless it changed.
+WORTH = 0.01
+# Steps likewise, of their phase.
+WORTH_STEP = 0.1
+# Percent say little from this factor on; and no number does from that one on.
+FAR, FARTHEST = 10.0, 1000.0
+LONGEST = 300
+
+
+def verdict(row: Row) -> str:
+    """Return a verdict for people."""
+    return VERDICTS.get(row.verdict, row.verdict)
+
+
+def change(row: Row) -> str:
+    """Return the change in percent of A, or times (`x36`); in seconds where only one side has any."""
+    if not min(row.a.seconds, row.b.seconds) > 0:
+        return "-" if row.verdict == "same" else ("-" if row.change_s < 0 else "+") + words.seconds(abs(row.change_s))
+    ratio = row.b.seconds / row.a.seconds
+    return _factor(ratio) if ratio >= FAR else f"{_percent(ratio)} %"
+
+
+def interval(row: Row) -> str:
+    """Return the confidence interval of the change, in percent, or times (`x36`); `-` where it cannot be told."""
+    if row.ci is None:
+        return "-"
+    low, high = row.ci.low, row.ci.high
+    if low >= FAR:
+        return f"{_factor(low)} to {_factor(high)}"
+    return f"{_percent(low)} % to {_factor(high)}" if high >= FAR else f"{_percent(low)} to {_percent(high)} %"
+
+
+def _percent(factor: float) -> str:
+    """Return a factor as a change in percent with its sign."""
+    return signed(100 * (factor - 1)) if abs(factor - 1) < 1 else f"{100 * (factor - 1):+.0f}"
+
+
+def _factor(factor: float) -> str:
+    """Return a factor that is easier to read than percent."""
+    return f"x{factor:.0f}" if factor < FARTHEST else f">x{FARTHEST:.0f}"
+
+
+def seconds(figure: Figure) -> str:
+    """Return seconds; `-` for none."""
+    return "-" if figure.seconds <= 0 else words.elapsed(figure.seconds)
+
+
+def calls(figure: Figure) -> str:
+    """Return calls; `-` where nothing is called, or nobody counts."""
+    if not figure.calls:
+        return "-"
+    return f"{figure.calls:.0f}" if figure.calls < 1e7 else f"{figure.calls:.3g}".replace("e+0", "e")
+
+
+def share(figure: Figure) -> str:
+    """Return a share in percent."""
+    return f"{100 * figure.share:.1f}"
+
+
+def named(row: Row, room: int = LONGEST) -> str:
+    """Return the name of a row, printable, in so many columns."""
+    whole = words.printable(row.name[: 20 * LONGEST])
+    return whole if cell_len(whole) <= room else words.fitted(shorten(short(row.name), room), room)
+
+
+def alike(row: PhaseRow) -> str:
+    """Return how alike the sides of a phase are, in percent."""
+    return "-" if row.likeness is None else f"{100 * row.likeness:.0f} %"
+
+
+def run_line(side: Side) -> str:
+    """Return what a run is, in one line."""
+    run = side.summary
+    parts = [words.printable(run.app), f"rank {run.rank}" + (f" of {run.ranks} ranks" if run.ranks > 1 else "")]
+    parts.append(f"{count(run.intervals, 'interval')} of {run.interval_s:g} s")
+    return ", ".join([*parts, words.elapsed(run.duration_s), count(run.samples, "sample")])
+
+
+def verdict_line(found: Comparison) -> str:
+    """Return the comparison in one sentence."""
+    row = found.run
+    cpu = " CPU" * (found.clock == "cpu")
+    what = {"slower": f"takes more{cpu} time", "faster": f"takes less{cpu} time"}
+    said = what.get(row.verdict, f"takes as much{cpu} time, within noise")
+    return f"B {said}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
+
+
+def phases_line(found: Comparison) -> str:
+    """Return what became of the phases."""
+    parts = []
+    for kind in ("slower", "faster", "new", "gone", "same"):
+        number = sum(row.verdict == kind for row in found.phases)
+        if number:
+            parts.append(f"{number} {VERDICTS.get(kind, kind)}" + " within noise" * (kind == "same"))
+    return f"{count(len(found.phases), 'phase')}: {', '.join(parts)}" if parts else "no phases"
+
+
+def matched_line(row: PhaseRow, first: int) -> str:
+    """Return which phases of the runs a row is of, where that is not one of each."""
+    sides = row.members[:first], row.members[first:]
+    texts = ["; ".join(",".join(map(str, one)) or "-" for one in side) for side in sides]
+    return f"{texts[0]} | {texts[1]}"
+
+
+def noise_line(found: Comparison) -> str:
+    """Return what the intervals know of."""
+    if found.run_noise is None:
+        return (
+            f"{time_line(found)} Intervals are from the scatter of {count(len(found.a), 'run')} of A and "
+            f"{len(found.b)} of B."
+        )
+    return (
+        f"{time_line(found)} One run of each: from run to run {100 * found.run_noise:g} % is assumed (--noise); "
+        "give several of each to measure it."
+    )
+
+
+def steps(row: PhaseRow, *, every: bool) -> list[Row]:
+    """Return the steps of a phase to be shown: those that changed, and those that take some time."""
+    return [s for s in row.steps if every or s.verdict != "same" or max(s.a.share, s.b.share) >= WORTH_STEP]
+
+
+def time_line(found: Comparison) -> str:
+    """Return what phases are measured by."""
+    return "Phases by wall time." if found.clock == "wall" else "Phases by CPU time."
+
+
+def foremost(found: Comparison, *, every: bool) -> list[Row]:
+    """Return the functions to be shown: those that changed, and those that take some time."""
+    if every:
+        return list(found.functions)
+    return [row for row in found.functions if row.verdict != "same" or max(row.a.share, row.b.share) >= WORTH]
+
+
+def broken_line(condition: Condition, row: Row) -> str:
+    """Return what fails a gate, with the evidence, in one line."""
+    head = f"fails {words.printable(condition.text.strip())!r}: "
+    head += row.name if row.kind == "run" else f"{row.kind} {named(row)}"
+    if condition.metric == "share":
+        return (
+            f"{head}: {share(row.a)} % of A, {share(row.b)} % of B, {signed(100 * (row.b.share - row.a.share))} points"
+        )
+    if condition.metric == "calls":
+        return f"{head}: {row.a.calls or 0:.0f} calls in A, {row.b.calls or 0:.0f} in B"
+    if row.verdict in ("gone", "new"):
+        return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B: {verdict(row)}"
+    return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a number without digits that mean nothing; None for none, and for what JSON has no number for."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.9g}")

@@ -1,0 +1,75 @@
+"""What the live view's forms have in common: heartbeats lately, a phase's main site, labels as signs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incprof.analysis.live.model import NEW
+from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
+from incprof.analysis.views.ribbon import badge, sign
+from incprof.report.text.colours import style
+
+NEW_SIGN = "?"
+NEW_STYLE = "reverse"
+
+
+@dataclass(frozen=True)
+class BeatLine:
+    """A heartbeat lately, all processes together. mean_s: None without a beat that ended.
+
+    busy_pct: of wall time, per process. count: since the start. open: in progress.
+    """
+
+    id: int
+    name: str | None
+    rate_hz: float
+    mean_s: float | None
+    busy_pct: float
+    count: int
+    open: int
+
+
+def main_site(phase: LivePhase) -> tuple[str | None, str | None]:
+    """Return the function that stands for a phase, and the kind of its site; None where there is none."""
+    found = phase.found
+    if found.sites:
+        return found.sites[0].function.name, found.sites[0].kind
+    return (found.functions[0].function.name, None) if found.functions and not found.off_cpu else (None, None)
+
+
+def label_sign(label: int) -> str:
+    """Return the character of a label."""
+    return NEW_SIGN if label == NEW else sign(label)
+
+
+def label_badge(label: int) -> str:
+    """Return a label for people: the number of a phase."""
+    return NEW_SIGN if label == NEW else badge(label)
+
+
+def label_style(label: int) -> str:
+    """Return the colours of a label's character."""
+    return NEW_STYLE if label == NEW else style(label)
+
+
+def phase_of(view: LiveView, label: int) -> LivePhase | None:
+    """Return the phase of a label."""
+    return next((phase for phase in view.phases if phase.id == label), None)
+
+
+def phase_words(view: LiveView, process: LiveProcess) -> str:
+    """Return what a process is in, in words: `solve (loop)`."""
+    phase = phase_of(view, process.label)
+    if phase is None:
+        if not view.front.samples:
+            return "no samples"
+        return "finding phases" if not view.fitted else "new" if process.label == NEW else "between phases"
+    return site_words(phase)
+
+
+def site_words(phase: LivePhase) -> str:
+    """Return what a phase is, in words."""
+    function, kind = main_site(phase)
+    if function is None:
+        return "off the CPU" if phase.found.off_cpu else "-"
+    return f"{function} ({kind})" if kind else function
