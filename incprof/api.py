@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
+
+from incprof.study import Libs, Method, PhaseOptions, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
     from incprof.analysis.phases.results import PhaseResult
     from incprof.analysis.views.tables import Table
     from incprof.model import IntervalProfile, Run
-
-Libs = Literal["caller", "separate", "drop"]
-# What the heartbeats of all sites may cost, as incprof phases has it by default.
-OVERHEAD_PCT = 1.0
 
 
 @dataclass(frozen=True)
@@ -58,15 +56,13 @@ class Recording:
             incprof.errors.NoDataError: there is nothing usable in the file.
             incprof.errors.UsageError: there is no such rank or process.
         """
-        from incprof.readers import read_profile
-
-        return read_profile(self.run, rank=rank, process=pid, libs=libs, exe=self.exe, inlined=True)
+        return self._study(rank=rank, pid=pid, libs=libs).profile
 
     def phases(
         self,
         profile: IntervalProfile | None = None,
         *,
-        method: Literal["robust", "paper"] = "robust",
+        method: Method = "robust",
         k: int | None = None,
         seed: int = 0,
     ) -> PhaseResult:
@@ -81,18 +77,7 @@ class Recording:
         Raises:
             incprof.errors.IncprofError: as `profile`, or there is nothing to find phases in.
         """
-        from incprof.analysis.phases.confidence import with_confidence
-        from incprof.analysis.phases.find import find_phases
-        from incprof.analysis.sites.budget import within_budget
-        from incprof.commands._phases import located
-        from incprof.commands._sites_cost import TYPICAL
-
-        # Clustering takes one thread; scikit-learn would count cores, which prints a traceback where there is no /sys.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-        profile = self.profile() if profile is None else profile
-        result = find_phases(profile, method=method, k=k, random_state=seed)
-        result = within_budget(profile, result, TYPICAL, OVERHEAD_PCT, move=method == "robust")
-        return located(self.run, profile, with_confidence(profile, result, random_state=seed), self.exe)
+        return self._study(profile=profile, options=PhaseOptions(method, k, seed)).confident
 
     def to_pandas(self, table: Table = "profile", *, rank: int | None = None) -> pd.DataFrame:
         """Return a table of a rank, the lowest unless given; docs/python.md has their names and columns.
@@ -101,20 +86,13 @@ class Recording:
             ValueError: there is no table of that name.
             incprof.errors.IncprofError: as `profile` and `phases`.
         """
-        from incprof.analysis.views.tables import OF_RESULT, TABLES, intervals_table, samples_table
+        from incprof.study.views import table as view
 
-        if table not in TABLES:
-            raise ValueError(f"no table {table!r}: there are {', '.join(TABLES)}")
-        profile = self.profile(rank)
-        if table == "profile":
-            return profile.to_pandas()
-        if table == "samples":
-            return samples_table(profile)
-        result = self.phases(profile)
-        if table == "intervals":
-            return intervals_table(profile, result)
-        assert table in OF_RESULT
-        return result.to_pandas(table)
+        return view(self._study(rank=rank), table)
+
+    def _study(self, **chosen: Any) -> Study:
+        """Return the run as a study of what was chosen."""
+        return Study(self.run, exe=self.exe, **chosen)
 
 
 def open(directory: str | os.PathLike[str], *, exe: str | None = None) -> Recording:

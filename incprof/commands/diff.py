@@ -11,22 +11,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from incprof.commands._common import LIBS, warn
-from incprof.commands._diff import directories, read_sides
-from incprof.commands._output import check_target
-from incprof.commands._output import write_text as write_file
-from incprof.commands._phases import add_phase_arguments, check_phase_arguments
-from incprof.commands._terminal import text_width, wants_colour
+from incprof.commands.options import LIBS, add_phase_arguments, check_phase_arguments, chosen_libs, phase_options
+from incprof.commands.output import check_target
+from incprof.commands.output import write_text as write_file
+from incprof.commands.terminal import STDERR, text_width, wants_colour
 from incprof.errors import GateError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.beats.gates import Condition
-    from incprof.analysis.diff.results import Comparison, Row
+    from incprof.study import Study
+    from incprof.study.sides import Sides
 
 NAME = "diff"
 MOST_NOISE = 50.0
+MOST_RUNS = 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,28 +56,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, print, judge."""
-    from incprof.analysis.diff.gates import broken, parse
+    from incprof.study.sides import compare_sides, conditions_of
 
-    conditions = [parse(text) for text in args.fail_on]
+    conditions = conditions_of(args.fail_on)
     _check(args)
-    from incprof.analysis.diff import RUN_NOISE, compare
-
-    sides = read_sides(args)
-    warn(tuple(sides.warnings))
-    noise = RUN_NOISE if args.noise is None else args.noise / 100
-    found = compare(sides.a, sides.b, run_noise=noise, cpu=args.time == "cpu")
-    failed = broken(conditions, found)
-    in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
-    if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
-        sides.warnings.append("the runs have no phase in common: no condition in percent on phases or steps can fail")
-        warn((sides.warnings[-1],))
-    write(found, failed, sides.warnings, args)
-    if failed:
+    a, b = directories(args)
+    sides = compare_sides(
+        studies(a, args.exe, args), studies(b, args.exe_b or args.exe, args), conditions,
+        noise=None if args.noise is None else args.noise / 100, cpu=args.time == "cpu",
+    )  # fmt: skip
+    STDERR.warn(sides.warnings)
+    write(sides, args)
+    if sides.failed:
         from incprof.report.words.diff import broken_line
 
         sys.stdout.flush()
-        raise GateError(*(broken_line(condition, row) for condition, row in failed))
+        raise GateError(*(broken_line(condition, row) for condition, row in sides.failed))
     return PartialDataError.exit_code if sides.damaged else 0
+
+
+def directories(args: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the run directories of both sides.
+
+    Raises:
+        UsageError: it is not clear which they are.
+    """
+    if args.against is None:
+        if len(args.runs) != 2:
+            raise UsageError(
+                f"{len(args.runs)} run{'s' * (len(args.runs) != 1)}: give A and B, or several of each: "
+                "incprof diff A1 A2 --against B1 B2"
+            )
+        return [args.runs[0]], [args.runs[1]]
+    if max(len(args.runs), len(args.against)) > MOST_RUNS:
+        raise UsageError(f"more than {MOST_RUNS} runs on a side: give fewer")
+    return list(args.runs), list(args.against)
+
+
+def studies(paths: list[str], exe: str | None, args: argparse.Namespace) -> list[Study]:
+    """Return the runs of a side."""
+    from incprof.study import Study
+
+    libs, options = chosen_libs(args.libs), phase_options(args)
+    return [Study(path, rank=args.rank, exe=exe, libs=libs, options=options, voice=STDERR) for path in paths]
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -96,30 +116,24 @@ def _check(args: argparse.Namespace) -> None:
         check_target(args.html, force=args.force, binary=False)
 
 
-def write(
-    found: Comparison, failed: list[tuple[Condition, Row]], warnings: list[str], args: argparse.Namespace
-) -> None:
+def write(sides: Sides, args: argparse.Namespace) -> None:
     """Print the answer in the forms that were asked for."""
     if args.html is not None:
         from incprof.report.page.diff import page
 
-        text = page(found, failed, warnings)
-
-        def write_page(out: TextIO) -> None:
-            out.write(text)
-
-        write_file(args.html, write_page)
+        text = page(sides.found, sides.failed, sides.warnings)
+        write_file(args.html, lambda out: out.write(text))
         if args.html == "-":
             return
     if args.json:
         from incprof.report.json.diff import write_json
 
-        write_json(found, failed, warnings, sys.stdout)
+        write_json(sides.found, sides.failed, sides.warnings, sys.stdout)
     elif args.markdown:
         from incprof.report.text.diff_markdown import write_markdown
 
-        write_markdown(found, failed, warnings, sys.stdout)
+        write_markdown(sides.found, sides.failed, sides.warnings, sys.stdout)
     else:
         from incprof.report.text.diff import write_text
 
-        write_text(found, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)
+        write_text(sides.found, sys.stdout, width=text_width(), colour=wants_colour(), every=args.all)

@@ -15,24 +15,29 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from incprof.commands._common import add_run_arguments, chosen_libs, exit_status, load, warn
-from incprof.commands._output import check_target, write_bytes, write_text
-from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
-from incprof.errors import IncprofError, NoDataError, PartialDataError, UsageError
+from incprof.commands.options import (
+    add_phase_arguments,
+    add_run_arguments,
+    check_phase_arguments,
+    exit_status,
+    study_of,
+)
+from incprof.commands.output import check_target, write_bytes, write_text
+from incprof.commands.terminal import warn
+from incprof.errors import IncprofError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from incprof.analysis.phases.results import PhaseResult
-    from incprof.model import BoolArray, IntervalProfile, Run
+    from incprof.study import Study
 
 NAME = "export"
 FORMATS = ("gprof", "csv", "parquet", "folded", "speedscope", "trace", "hatchet")
 BINARY = ("gprof", "parquet")
 # The tables of incprof.analysis.views.tables, which would take long to import for the help.
 TABLES = ("profile", "intervals", "samples", "phases", "labels", "functions", "sites", "steps", "scores")
+# Those that need phases.
+OF_PHASES = ("intervals", "phases", "labels", "functions", "sites", "steps", "scores")
 # What else an option goes with.
 ONLY = {
     "phase": ("folded", "speedscope", "hatchet"),
@@ -68,117 +73,70 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise IncprofError("--format parquet needs pyarrow: pip install 'incprof[parquet]', or take --format csv")
     check_target(args.output, force=args.force, binary=args.format in BINARY)
-    recorded, profile = load(args)
-    warn(profile.warnings)
-    damaged = write(recorded, profile, args)
-    return PartialDataError.exit_code if damaged else exit_status(profile)
+    study = study_of(args)
+    if args.format == "trace" or args.phase is not None or args.format == "hatchet" or args.table in OF_PHASES:
+        warn(study.result.warnings)
+    damaged = write(study, args)
+    return PartialDataError.exit_code if damaged else exit_status(study.profile)
 
 
-def write(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> bool:
+def write(study: Study, args: argparse.Namespace) -> bool:
     """Write the format that was asked for; say whether something beside the profile was damaged."""
     if args.format == "gprof":
-        write_gprof(recorded, args)
-    elif args.format in ("csv", "parquet"):
-        write_table(recorded, profile, args)
-    elif args.format == "hatchet":
-        write_tree(recorded, profile, args)
-    elif args.format == "trace":
-        from incprof.commands._export_trace import export_trace
+        from incprof.study.views import gprof
 
-        return export_trace(recorded, profile, phases_of(recorded, profile, args), args)
+        write_bytes(args.output, gprof(study))
+    elif args.format in ("csv", "parquet"):
+        as_table(study, args)
+    elif args.format == "trace":
+        return as_trace(study, args)
     else:
-        write_stacks(recorded, profile, args)
+        as_stacks(study, args)
     return False
 
 
-def write_gprof(recorded: Run, args: argparse.Namespace) -> None:
-    """Write the sum of all intervals as the gmon.out that the program itself would have left."""
-    from incprof.readers.run import choose_process
-    from incprof.readers.stream.as_gmon import stream_totals, write_gmon
-
-    totals = stream_totals(choose_process(recorded, args.rank, args.pid), libs=chosen_libs(args.libs))
-    write_bytes(args.output, lambda out: write_gmon(totals, out))
-
-
-def write_table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
+def as_table(study: Study, args: argparse.Namespace) -> None:
     """Write one table."""
-    if args.format == "csv" and args.table in (None, "profile"):
+    name = args.table or "profile"
+    if args.format == "csv" and name == "profile":
         from incprof.report.files.profile_csv import write_profile_csv
 
-        write_text(args.output, lambda out: write_profile_csv(profile, out))
+        write_text(args.output, lambda out: write_profile_csv(study.profile, out))
         return
     from incprof.report.files.tables import write_csv, write_parquet
+    from incprof.study.views import table
 
-    rows = table(recorded, profile, args)
+    rows = table(study, name)
     if args.format == "csv":
         write_text(args.output, lambda out: write_csv(rows, out))
     else:
         write_bytes(args.output, lambda out: write_parquet(rows, out))
 
 
-def table(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> pd.DataFrame:
-    """Return the table that was asked for."""
-    from incprof.analysis.views.tables import intervals_table, samples_table
-
-    if args.table in (None, "profile"):
-        return profile.to_pandas()
-    if args.table == "samples":
-        return samples_table(profile, libraries=chosen_libs(args.libs) != "drop")
-    result = phases_of(recorded, profile, args)
-    if args.table == "phases":
-        from incprof.analysis.phases.confidence import with_confidence
-
-        result = with_confidence(profile, result, random_state=args.seed)
-    return intervals_table(profile, result) if args.table == "intervals" else result.to_pandas(args.table)
-
-
-def write_tree(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
-    """Write the tree of call stacks, with the time of each phase."""
-    from incprof.analysis.views.stack_tree import stack_tree
-    from incprof.report.files.hatchet import write_hatchet
-
-    result = phases_of(recorded, profile, args)
-    keep = None if args.phase is None else intervals_of(result, args.phase)
-    tree = stack_tree(profile, result.labels, result.k, keep, libraries=chosen_libs(args.libs) != "drop")
-    if not tree.frames:
-        raise NoDataError(f"{args.directory}: no samples to export")
-    write_text(args.output, lambda out: write_hatchet(tree, out))
-
-
-def write_stacks(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> None:
-    """Write the samples as stacks, in one of the two formats for that."""
-    from incprof.analysis.views.stacks import stack_series
+def as_stacks(study: Study, args: argparse.Namespace) -> None:
+    """Write the samples as stacks, in one of the formats for that."""
     from incprof.report.files.folded import write_folded
+    from incprof.report.files.hatchet import write_hatchet
     from incprof.report.files.speedscope import write_speedscope
+    from incprof.study.views import stacks, tree
 
-    keep = None if args.phase is None else intervals_of(phases_of(recorded, profile, args), args.phase)
-    series = stack_series(profile, keep, libraries=chosen_libs(args.libs) != "drop")
-    if not len(series.stack):
-        raise NoDataError(f"{args.directory}: no samples to export")
-
-    def write(out: TextIO) -> None:
-        if args.format == "folded":
-            write_folded(series, out)
-        else:
-            write_speedscope(series, out, name=recorded.app, rate_hz=profile.metadata.rate_hz)
-
-    write_text(args.output, write)
-
-
-def phases_of(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> PhaseResult:
-    """Find the phases, as `incprof phases` numbers them."""
-    _, result = analyse(recorded, profile, args)
-    warn(result.warnings)
-    return result
+    if args.format == "hatchet":
+        calls = tree(study, args.phase)
+        write_text(args.output, lambda out: write_hatchet(calls, out))
+        return
+    series = stacks(study, args.phase)
+    if args.format == "folded":
+        write_text(args.output, lambda out: write_folded(series, out))
+    else:
+        rate_hz = study.profile.metadata.rate_hz
+        write_text(args.output, lambda out: write_speedscope(series, out, name=study.run.app, rate_hz=rate_hz))
 
 
-def intervals_of(result: PhaseResult, phase: int) -> BoolArray:
-    """Mark the intervals of a phase, (n,).
+def as_trace(study: Study, args: argparse.Namespace) -> bool:
+    """Write the trace, rank after rank; say whether a part of the input other than the profile was left out."""
+    from incprof.report.files.trace import write_trace
+    from incprof.study.trace import Trace
 
-    Raises:
-        UsageError: there is no such phase.
-    """
-    if not 0 <= phase < result.k:
-        raise UsageError(f"--phase {phase}: the run has phases 0 to {result.k - 1}")
-    mask: BoolArray = result.labels == phase
-    return mask
+    trace = Trace(study, args.heartbeats, all_ranks=args.all_ranks)
+    write_text(args.output, lambda out: write_trace(trace.tracks(), study.result, out, about=trace.about))
+    return trace.damaged

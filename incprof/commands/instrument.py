@@ -14,24 +14,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incprof.commands._common import add_run_arguments, exit_status, load, warn
-from incprof.commands._output import check_target, write_bytes
+from incprof.commands.options import (
+    add_run_arguments,
+    add_site_arguments,
+    check_phase_arguments,
+    exit_status,
+    study_of,
+)
+from incprof.commands.output import check_target, write_bytes
+from incprof.commands.terminal import STDERR, warn
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.printable import say
 
 if TYPE_CHECKING:
-    from incprof.analysis.sites.rates import Rate
-    from incprof.commands._sites import PlacedSite
-    from incprof.source.write import Version
+    from incprof.study.sites.edits import Version
+    from incprof.study.sites.placed import PlacedSite
 
 NAME = "instrument"
+COMMANDS = "compile_commands.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    from incprof.commands._instrument_check import add_check_arguments
-    from incprof.commands._sites_arguments import add_site_arguments
-
     add_run_arguments(parser, optional=True)
     parser.add_argument("--source", required=True, metavar="SRC", help="directory that holds the program's source")
     add_site_arguments(parser)
@@ -39,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--macro-blank", action="append", default=[], metavar="NAMES", help="macros that the parser shall not see: A,B"
     )
-    add_check_arguments(parser)
+    parser.add_argument("--check", metavar="CMD", help="shell command that must succeed in a changed copy of SRC")
+    parser.add_argument(
+        "--compile-commands",
+        metavar="FILE",
+        help=f"check the syntax with these commands (default: SRC/{COMMANDS} or SRC/build/{COMMANDS})",
+    )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--patch", metavar="FILE", help="write the unified diff there, not to stdout")
     action.add_argument("--write", action="store_true", help="edit the files")
@@ -63,43 +72,39 @@ def run(args: argparse.Namespace) -> int:
 
 def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     """Put the heartbeats of a run's sites in."""
-    from incprof.commands._instrument_check import check_versions
-    from incprof.commands._instrument_plan import plan_files, with_style
-    from incprof.commands._phases import check_phase_arguments
-    from incprof.commands._sites import find_sites
-    from incprof.commands._sites_memory import remember
-    from incprof.source.plan import with_heartbeats
-    from incprof.source.write import replace_all
+    from incprof.study.sites.check import check_versions
+    from incprof.study.sites.cost import beat_cost
+    from incprof.study.sites.edits import replace_all, with_sites
+    from incprof.study.sites.memory import remember
+    from incprof.study.sites.plan import with_style
 
     check_phase_arguments(args)
     blank = [name for names in args.macro_blank for name in names.split(",") if name]
-    recorded, profile = load(args)
-    warn(profile.warnings)
-    _, result, found = find_sites(recorded, profile, args, blank=blank)
-    warn(result.warnings)
+    study = study_of(args)
+    cost = beat_cost(study.run.directory)
+    found = study.sites(root, cost, wanted=args.site, allow_changed=args.allow_changed, blank=blank)
+    warn(study.result.warnings)
     sites = with_style(root, found, args.style)
     tell(sites, by_hand=bool(args.site))
     refuse(sites, by_hand=bool(args.site))
-    plans = plan_files(root, recorded, profile, sites, style=args.style, exe=args.exe, blank=blank)
-    versions = with_heartbeats(root, plans, args.style)
-    check_versions(root, versions, args)
+    versions = with_sites(study, root, sites, style=args.style, blank=blank)
+    check_versions(root, versions, STDERR, compile_commands=args.compile_commands, check=args.check)
     if args.write:
         replace_all(root, versions)
     else:
         write_patch(versions, target)
-    remember(recorded.directory, profile, result.labels, sites)
+    remember(study.run.directory, study.profile, study.result.labels, sites)
     if versions:
         say(f"{files(versions)} {'changed' if args.write else 'in the patch'}")
         say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")
     else:
         say("nothing to change: these heartbeats are in the source")
-    return exit_status(profile)
+    return exit_status(study.profile)
 
 
 def remove(root: Path) -> int:
     """Take out what was put in, by whatever run."""
-    from incprof.source.plan import without_heartbeats
-    from incprof.source.write import replace_all
+    from incprof.study.sites.edits import replace_all, without_heartbeats
 
     versions = without_heartbeats(root)
     replace_all(root, versions)
@@ -131,11 +136,12 @@ def tell(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
             say(f"{phases}: {site.recorded}{where} refused: {site.refusal}")
         else:
             note = f" ({site.note})" if site.note else ""
-            say(f"heartbeat {site.heartbeat}, {phases}: {site.name}{where}, {cost_of(site.rate)}{note}")
+            say(f"heartbeat {site.heartbeat}, {phases}: {site.name}{where}, {cost_of(site)}{note}")
 
 
-def cost_of(rate: Rate) -> str:
+def cost_of(site: PlacedSite) -> str:
     """What the beats of a site are predicted to cost."""
+    rate = site.rate
     if rate.beats_hz is None or rate.overhead_pct is None:
         return "how often it beats is not known"
     factor = f", 1 in {rate.factor} recorded" if rate.factor > 1 else ""
@@ -144,9 +150,9 @@ def cost_of(rate: Rate) -> str:
 
 def write_patch(versions: Sequence[Version], target: str) -> None:
     """Write the unified diff."""
-    from incprof.source.patch import difference
+    from incprof.study.sites.edits import patch
 
-    write_bytes(target, lambda out: out.writelines(difference(v.path, v.old, v.new) for v in versions))
+    write_bytes(target, lambda out: out.write(patch(versions)))
 
 
 def files(versions: Sequence[Version]) -> str:

@@ -11,16 +11,19 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from incprof.commands._common import add_run_arguments, exit_status, load, warn
-from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
-from incprof.commands._plot import add_plot_argument, check_plot
-from incprof.commands._plot import write_plot as draw_plot
-from incprof.commands._terminal import text_width, wants_colour
+from incprof.commands.options import (
+    add_phase_arguments,
+    add_run_arguments,
+    check_phase_arguments,
+    exit_status,
+    study_of,
+)
+from incprof.commands.pictures import add_plot_argument, check_plot
+from incprof.commands.pictures import write_plot as draw_plot
+from incprof.commands.terminal import text_width, wants_colour, warn
 
 if TYPE_CHECKING:
-    from incprof.analysis.explain import Explanation
-    from incprof.analysis.phases.results import PhaseResult, RunSummary
-    from incprof.model import IntervalProfile
+    from incprof.study import Study
 
 NAME = "phases"
 
@@ -41,38 +44,33 @@ def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
     check_phase_arguments(args)
     check_plot(args)
-    recorded, profile = load(args)
-    warn(profile.warnings)
-    summary, result = analyse(recorded, profile, args)
-    from incprof.analysis.phases.confidence import with_confidence
-
-    result = with_confidence(profile, result, random_state=args.seed)
-    warn(result.warnings)
-    why = None
-    if args.explain and not args.csv:
-        from incprof.analysis.explain import explain
-
-        why = explain(profile, result)
+    study = study_of(args)
+    warn(study.confident.warnings)
     if args.plot is not None:
-        plot(summary, profile, result, args)
-    write(summary, result, args, why)
-    return exit_status(profile)
+        plot(study, args)
+    write(study, args)
+    return exit_status(study.profile)
 
 
-def plot(summary: RunSummary, profile: IntervalProfile, result: PhaseResult, args: argparse.Namespace) -> None:
+def plot(study: Study, args: argparse.Namespace) -> None:
     """Draw the picture that was asked for."""
-    from incprof.analysis.views.self_time import self_series
-    from incprof.analysis.views.timebins import time_bins
     from incprof.report.plots.phases import BINS, FUNCTIONS, write_plot
+    from incprof.study.views import over_time
 
-    bins = time_bins(profile, result.labels, BINS)
-    series = self_series(profile, result.labels, bins, len(FUNCTIONS))
-    names = [profile.functions[int(i)].name for i in series.functions]
+    bins, series, names = over_time(study, BINS, len(FUNCTIONS))
+    summary, result = study.summary, study.confident
     draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
 
 
-def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace, why: Explanation | None = None) -> None:
+def write(study: Study, args: argparse.Namespace) -> None:
     """Print the answer in the form that was asked for."""
+    summary, result = study.summary, study.confident
+    if args.csv:
+        from incprof.report.files.phases_csv import write_csv
+
+        write_csv(result, sys.stdout)
+        return
+    why = study.explain() if args.explain else None
     if args.json:
         from incprof.report.json.phases import write_json
 
@@ -82,10 +80,6 @@ def write(summary: RunSummary, result: PhaseResult, args: argparse.Namespace, wh
 
             told = explain_dict(result, why)
         write_json(summary, result, sys.stdout, explain=told)
-    elif args.csv:
-        from incprof.report.files.phases_csv import write_csv
-
-        write_csv(result, sys.stdout)
     else:
         from incprof.report.text.phases import write_text
 

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TextIO
 
-from incprof.commands._common import add_run_arguments, exit_status, load, warn
-from incprof.commands._output import check_target, write_text
-from incprof.commands._phases import add_phase_arguments, check_phase_arguments
+from incprof.commands.options import (
+    add_phase_arguments,
+    add_run_arguments,
+    check_phase_arguments,
+    exit_status,
+    study_of,
+)
+from incprof.commands.output import check_target, write_text
+from incprof.commands.terminal import warn
 from incprof.errors import PartialDataError, UsageError
 from incprof.printable import say
 
@@ -43,30 +48,26 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--allow-changed needs --source")
     target = args.output if args.output is not None else default_target(args.directory)
     check_target(target, force=args.force, binary=False)
-    recorded, profile = load(args, nameless=True)
-    warn(profile.warnings)
-    beats, torn = None, False
-    if args.heartbeats is not None:
-        from incprof.commands._report_beats import beat_lanes
-
-        beats, torn = beat_lanes(args.heartbeats, profile)
-    from incprof.commands._report import gather
+    study = study_of(args, nameless=True)
     from incprof.report.page.html import page
+    from incprof.study.page import page_parts
+    from incprof.study.page_beats import beat_lanes
 
-    parts = gather(recorded, profile, beats, args)
+    beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
+    warn(study.confident.warnings)
+    parts = page_parts(
+        study, beats=beats, source=args.source, allow_changed=args.allow_changed, all_ranks=args.all_ranks,
+        whole=args.full,
+    )  # fmt: skip
     unread = parts.ranks.unread if parts.ranks is not None else ()
-    text = page(parts, damaged=profile.damaged or torn)
-
-    def write(out: TextIO) -> None:
-        out.write(text)
-
-    write_text(target, write)
+    text = page(parts, damaged=study.profile.damaged or torn)
+    write_text(target, lambda out: out.write(text))
     if target != "-":
         size = os.path.getsize(target)
         say(f"{target}, {size / 1e6:.2g} MB")
         if size > LARGE:
             say("browsers may take long to open it: leave out --full")
-    return PartialDataError.exit_code if torn or unread else exit_status(profile)
+    return PartialDataError.exit_code if torn or unread else exit_status(study.profile)
 
 
 def default_target(directory: str) -> str:

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from incprof.commands._common import add_run_arguments, exit_status, load, warn
-from incprof.commands._phases import check_phase_arguments
-from incprof.commands._sites_arguments import add_site_arguments
+from incprof.commands.options import (
+    add_run_arguments,
+    add_site_arguments,
+    check_phase_arguments,
+    exit_status,
+    study_of,
+)
+from incprof.commands.terminal import text_width, warn
 from incprof.errors import UsageError
-
-if TYPE_CHECKING:
-    from incprof.analysis.phases.results import RunSummary
-    from incprof.model import IntervalProfile, Run
-    from incprof.report.sites_answer import SitesAnswer
 
 NAME = "sites"
 
@@ -38,38 +37,20 @@ def run(args: argparse.Namespace) -> int:
     check_phase_arguments(args)
     if args.source is None and (args.site or args.allow_changed):
         raise UsageError(f"{'--site' if args.site else '--allow-changed'} needs --source")
-    recorded, profile = load(args)
-    warn(profile.warnings)
-    summary, answer = look(recorded, profile, args)
+    study = study_of(args)
+    from incprof.study.sites.cost import beat_cost
+    from incprof.study.sites.described import described
+
+    cost = beat_cost(study.run.directory)
+    sites = study.sites(args.source, cost, wanted=args.site, allow_changed=args.allow_changed)
+    answer = described(study.result, sites, cost, args.source, by_hand=bool(args.site))
     warn(answer.warnings)
-    write(summary, answer, args)
-    return exit_status(profile)
-
-
-def look(recorded: Run, profile: IntervalProfile, args: argparse.Namespace) -> tuple[RunSummary, SitesAnswer]:
-    """Find the sites, and their places if there is a source."""
-    from incprof.commands._phases import analyse
-    from incprof.commands._sites import find_sites, recorded_sites
-    from incprof.commands._sites_cost import beat_cost
-    from incprof.commands._sites_described import described
-
-    cost = beat_cost(recorded.directory)
-    if args.source is None:
-        summary, result = analyse(recorded, profile, args)
-        sites = recorded_sites(profile, result, cost)
-    else:
-        summary, result, sites = find_sites(recorded, profile, args, cost=cost)
-    return summary, described(result, sites, cost, args.source, by_hand=bool(args.site))
-
-
-def write(summary: RunSummary, answer: SitesAnswer, args: argparse.Namespace) -> None:
-    """Print the answer in the form that was asked for."""
     if args.json:
         from incprof.report.json.sites import write_json
 
-        write_json(summary, answer, sys.stdout)
+        write_json(study.summary, answer, sys.stdout)
     else:
-        from incprof.commands._terminal import text_width
         from incprof.report.text.sites import write_text
 
-        write_text(summary, answer, sys.stdout, width=text_width())
+        write_text(study.summary, answer, sys.stdout, width=text_width())
+    return exit_status(study.profile)

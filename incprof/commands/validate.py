@@ -15,16 +15,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incprof.commands._agreement import Beaten, beats_of, load_beats, offset_s, overhead_of
-from incprof.commands._common import add_run_arguments, load, warn
-from incprof.commands._phases import add_phase_arguments, analyse, check_phase_arguments
-from incprof.commands._sites_memory import as_placed
-from incprof.commands._terminal import text_width, wants_colour
+from incprof.commands.options import add_phase_arguments, add_run_arguments, check_phase_arguments, study_of
+from incprof.commands.terminal import text_width, wants_colour, warn
 from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
+from incprof.study.beats.agreement import load_beats
 
 if TYPE_CHECKING:
-    from incprof.analysis.agreement.results import Agreement
-    from incprof.model import IntervalProfile
+    from incprof.study.beats.agreement import Validation
 
 NAME = "validate"
 ALIGNMENTS = ("auto", "clock", "scale", "warp")
@@ -62,30 +59,26 @@ def run(args: argparse.Namespace) -> int:
     """
     check_phase_arguments(args)
     _check_order(args)
-    recorded, profile = load(args)
-    warn(profile.warnings)
-    beaten = load_beats(args.beats, profile)
-    warn(beaten.found.warnings)
-    summary, result = analyse(recorded, profile, args)
-    warn(result.warnings)
-    # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
-    result = as_placed(result, profile, recorded.directory)
-    beats = beats_of(beaten, result)
-    from incprof.analysis.agreement import agree
+    study = study_of(args)
+    from incprof.study.beats.agreement import validate
 
-    kind, offset = _alignment(args, profile, beaten)
-    found = agree(profile, result, beats, align=kind, offset_s=offset)
-    cost = overhead_of(beaten, profile, result, beats)
+    beaten = load_beats(args.beats, study.profile)
+    warn(beaten.found.warnings)
+    warn(study.result.warnings)
+    found = validate(study, beaten, align=args.align)
     if args.json:
         from incprof.report.json.validate import write_json
 
-        write_json(summary, beats, found, cost, sys.stdout)
+        write_json(study.summary, found.beats, found.agreement, found.overhead, sys.stdout)
     else:
         from incprof.report.text.validate import write_text
 
-        write_text(summary, result, beats, found, cost, sys.stdout, width=text_width(), colour=wants_colour())
+        write_text(
+            study.summary, found.result, found.beats, found.agreement, found.overhead, sys.stdout,
+            width=text_width(), colour=wants_colour(),
+        )  # fmt: skip
     _judge(found, args.min_agreement)
-    return PartialDataError.exit_code if profile.damaged or beaten.found.damaged else 0
+    return PartialDataError.exit_code if study.profile.damaged or beaten.found.damaged else 0
 
 
 def _check_order(args: argparse.Namespace) -> None:
@@ -109,25 +102,13 @@ def _holds(directory: Path, pattern: str) -> bool:
     return directory.is_dir() and next(directory.glob(pattern), None) is not None
 
 
-def _alignment(args: argparse.Namespace, profile: IntervalProfile, beaten: Beaten) -> tuple[str, float]:
-    """Return how the runs are laid over each other, and the start of the heartbeats where it is by the clock.
-
-    Raises:
-        UsageError: by the clock, and they are two processes.
-    """
-    offset = offset_s(profile, beaten.process)
-    kind = args.align if args.align != "auto" else "warp" if offset is None else "clock"
-    if kind == "clock" and offset is None:
-        raise UsageError("--align clock is for heartbeats of the recorded process: these are of another; leave it out")
-    return kind, offset or 0.0
-
-
-def _judge(found: Agreement, least: float | None) -> None:
+def _judge(found: Validation, least: float | None) -> None:
     """Hold the agreement against what was asked for.
 
     Raises:
         GateError: it is below.
     """
-    if least is not None and found.agreement < least:
+    agreement = found.agreement.agreement
+    if least is not None and agreement < least:
         sys.stdout.flush()
-        raise GateError(f"agreement {found.agreement:.3f} is below {least:g}")
+        raise GateError(f"agreement {agreement:.3f} is below {least:g}")

@@ -19,7 +19,7 @@ from incprof.readers.stream.records import Libs
 from incprof.readers.stream.window import Source
 from incprof.readers.symbols.inlined import with_inlined
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 
 STREAM = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?\.gmon")
 SERIES = re.compile(r"gmon-(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?")

@@ -11,10 +11,10 @@ import pytest
 
 from incprof.analysis.synthetic import make_profile
 from incprof.cli import main
-from incprof.commands._report import gather
 from incprof.model import IntervalProfile, Process, Run
 from incprof.report.page.html import page
-from incprof.verbs import build_parser
+from incprof.study import Study
+from incprof.study.page import page_parts
 from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.profiles import rows, two_phase_run
@@ -275,9 +275,8 @@ def test_no_symbols(browser, tmp_path):
 
 def written(tmp_path: Path, profile: IntervalProfile) -> Path:
     """The page on a profile that was never on disk."""
-    arguments = build_parser("report").parse_args(["report", str(tmp_path)])
     path = tmp_path / "page.html"
-    path.write_text(page(gather(Run(str(tmp_path), "app", (Process(0, None, "none"),)), profile, None, arguments)))
+    path.write_text(page(page_parts(Study(Run(str(tmp_path), "app", (Process(0, None, "none"),)), profile=profile))))
     return path
 
 

@@ -16,12 +16,12 @@ from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.analysis.synthetic import make_profile
 from incprof.analysis.views.calltree import ROOT_FRAME
 from incprof.cli import main
-from incprof.commands._report import over_time
 from incprof.commands.report import default_target
 from incprof.report.page.data import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page.html import SCRIPTS, asset
 from incprof.report.page.words import why_site
 from incprof.report.words.names import short
+from incprof.study.page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from incprof.cli import main
-from incprof.commands._output import write_bytes
+from incprof.commands.output import write_bytes
 from incprof.printable import printable, printable_lines
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.streamwriter import BASE, BUILD_ID, STEP, Sample, StreamWriter, module

@@ -6,7 +6,9 @@ import pytest
 from incprof.analysis.phases.describe import summarise
 from incprof.analysis.phases.find import find_phases
 from incprof.analysis.views.ribbon import badge, cells, runs, sign, stretched
-from incprof.report.text.phases import duration, shorten, without_parameters, write_text
+from incprof.report.text.phases import write_text
+from incprof.report.words.figures import duration
+from incprof.report.words.names import shorten, without_parameters
 from tests.unit.profiles import noisy, rows
 
 

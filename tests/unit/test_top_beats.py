@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.commands._top_beats import BeatsWatch, found_beside
 from incprof.readers.stream.metadata import parse_metadata
+from incprof.study.live.beats import BeatsWatch, found_beside
 from tests.unit.ekgfiles import SECOND, EkgFile, beats
 
 MS = 10**6

@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 AddressArray = npt.NDArray[np.uint64]
 # Addresses (from, self) shape (m, 2), and counts (m,).
 ArcTable = tuple[AddressArray, IntArray]
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 
 COUNTER_MODULUS = 65536
 

@@ -8,8 +8,8 @@ from typing import TextIO
 
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import LEVEL, Comparison, Figure, PhaseRow, Row, Side
-from incprof.report.json.run import run_json
 from incprof.report.words.diff import broken_line, rounded
+from incprof.report.words.run import run_json
 
 SCHEMA = "incprof.diff/1"
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult
-from incprof.report.json.run import rounded
-from incprof.report.text.explanation import phase_lines, run_lines
+from incprof.report.words.explanation import phase_lines, run_lines
+from incprof.report.words.run import rounded
 from incprof.report.words.why_sites import site_lines
 
 

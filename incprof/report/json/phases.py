@@ -8,7 +8,7 @@ from typing import TextIO
 
 from incprof.analysis.phases.results import KScore, Phase, PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
-from incprof.report.json.run import rounded, run_json
+from incprof.report.words.run import rounded, run_json
 
 SCHEMA = "incprof.phases/1"
 

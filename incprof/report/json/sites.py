@@ -6,8 +6,8 @@ import json
 from typing import TextIO
 
 from incprof.analysis.phases.results import RunSummary
-from incprof.report.json.run import rounded, run_json
 from incprof.report.sites_answer import RefusedRow, SiteRow, SitesAnswer
+from incprof.report.words.run import rounded, run_json
 
 SCHEMA = "incprof.sites/1"
 

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from incprof.analysis.agreement.results import Agreement, Alignment, Beats, Overhead, PhaseAgreement, Timeline
 from incprof.analysis.phases.results import RunSummary
-from incprof.report.json.run import rounded, run_json
+from incprof.report.words.run import rounded, run_json
 
 SCHEMA = "incprof.validate/1"
 

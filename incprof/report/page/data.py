@@ -10,10 +10,10 @@ import numpy as np
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
-from incprof.report.json.run import rounded
 from incprof.report.page.parts import BeatLanes, PageParts, RankMap
 from incprof.report.page.words import count
 from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, phase_names, where
+from incprof.report.words.run import rounded
 
 # Neither an element's end nor a comment can begin in what is left, and no line ends in it for a JavaScript parser.
 ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

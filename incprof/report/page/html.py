@@ -19,7 +19,7 @@ from incprof.report.page.parts import PageParts
 from incprof.report.page.rows import phase_row, site_row, step_row
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
-from incprof.report.text.phases import duration
+from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, phase_names, told_apart
 
 MOST_WARNINGS = 20

@@ -8,7 +8,7 @@ from typing import Any
 from incprof.analysis.phases.results import Phase, Step
 from incprof.report.page.words import percent
 from incprof.report.sites_answer import SiteRow
-from incprof.report.text.phases import duration
+from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
 

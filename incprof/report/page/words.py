@@ -10,8 +10,8 @@ from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.views.quality import Quality
 from incprof.model import Metadata
-from incprof.report.text.explanation import phase_lines, run_lines
-from incprof.report.text.phases import duration
+from incprof.report.words.explanation import phase_lines, run_lines
+from incprof.report.words.figures import duration
 from incprof.report.words.names import clean
 from incprof.report.words.why_sites import site_lines
 

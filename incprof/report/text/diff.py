@@ -11,11 +11,11 @@ from rich.text import Text
 
 from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
-from incprof.report.text.colours import style
 from incprof.report.text.console import console_for
-from incprof.report.text.phases import count
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
+from incprof.report.words.colours import style
+from incprof.report.words.figures import count
 
 COLOURS = {"slower": "bold red", "faster": "bold green", "new": "bold yellow", "gone": "bold yellow"}
 SHOWN = 20

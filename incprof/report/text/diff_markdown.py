@@ -8,9 +8,9 @@ from typing import TextIO
 
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, Row
-from incprof.report.text.phases import count
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
+from incprof.report.words.figures import count
 
 SHOWN = 15
 SPECIAL = re.compile(r"([\\`*_\[\]#|~<>&@])")

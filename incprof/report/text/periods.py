@@ -14,8 +14,8 @@ from incprof.analysis.patterns.nodes import Agreement
 from incprof.analysis.patterns.results import SMALLEST_WINDOW, Pattern, Patterns
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
-from incprof.report.text.colours import style
 from incprof.report.text.console import console_for
+from incprof.report.words.colours import style
 from incprof.report.words.numbers import sparkline
 
 SHAPE_ROOM = 60

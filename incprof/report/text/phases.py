@@ -14,9 +14,11 @@ from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.printable import printable, unfiltered
-from incprof.report.text.colours import style
 from incprof.report.text.console import console_for
 from incprof.report.text.steps import step_lines
+from incprof.report.words.colours import style
+from incprof.report.words.figures import count, duration
+from incprof.report.words.names import shorten
 
 RULES = {
     "noise_floor": "noise floor",
@@ -206,46 +208,3 @@ def _scores(console: Console, result: PhaseResult) -> None:
         silhouette = "-" if score.silhouette is None else f"{score.silhouette:.2f}"
         cells.append(f"{score.k}{mark}:{score.inertia:.3g}/{silhouette}")
     console.print("k: inertia/silhouette  " + "  ".join(cells))
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def count(number: int, noun: str) -> str:
-    """Return "1 phase", "2 phases"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def percent(part: float) -> str:
-    """Return "61 %" for 0.613; what is nearly all or nearly nothing is not rounded to it."""
-    digits = 0 if 0.005 <= part < 0.995 or part in (0.0, 1.0) else 2 if part > 0.5 else 1
-    return f"{100 * part:.{digits}f} %"
-
-
-def shorten(name: str, room: int) -> str:
-    """Return a printable name that fits in `room` characters: without its parameters, then with dots for its middle."""
-    name = printable(name)
-    if len(name) > room:
-        name = without_parameters(name)
-    if len(name) <= room:
-        return name
-    keep = max(room - 3, 2)
-    return name[: (keep + 1) // 2] + "..." + name[len(name) - keep // 2 :]
-
-
-def without_parameters(name: str) -> str:
-    """Return a C++ name without its parameter list: `ns::f(int, g(*)(int)) const` becomes `ns::f`."""
-    end = name.rfind(")")
-    depth = 0
-    for at in range(end, -1, -1):
-        depth += (name[at] == ")") - (name[at] == "(")
-        if depth == 0:
-            return name[:at] if at > 0 and name[end + 1 :] in ("", " const") else name
-    return name

@@ -6,7 +6,7 @@ from typing import TextIO
 
 from incprof.analysis.phases.results import RunSummary
 from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
-from incprof.report.text.phases import shorten
+from incprof.report.words.names import shorten
 from incprof.report.words.numbers import printable
 
 BASES = {

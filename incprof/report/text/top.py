@@ -10,7 +10,8 @@ from rich.text import Text
 from incprof.analysis.live.results import LiveView
 from incprof.analysis.views.ribbon import runs, stretched
 from incprof.model import IntArray
-from incprof.report.text.phases import count, duration, percent, shorten
+from incprof.report.words.figures import count, duration, percent
+from incprof.report.words.names import shorten
 from incprof.report.words.numbers import fitted, padded, printable
 from incprof.report.words.numbers import rate as three
 from incprof.report.words.numbers import seconds as precise

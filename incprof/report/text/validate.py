@@ -12,9 +12,9 @@ from rich.text import Text
 from incprof.analysis.agreement.results import UNSEEN, Agreement, Beats, Overhead, PhaseAgreement
 from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.views.ribbon import badge, cells, runs, sign
-from incprof.report.text.colours import style
 from incprof.report.text.console import console_for
-from incprof.report.text.phases import shorten
+from incprof.report.words.colours import style
+from incprof.report.words.names import shorten
 from incprof.report.words.numbers import elapsed, percent, printable, rate, seconds
 
 ROOM = len("heartbeats  ")

@@ -8,10 +8,10 @@ from rich.cells import cell_len
 
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
-from incprof.report.text.phases import count, shorten
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
-from incprof.report.words.names import short
+from incprof.report.words.figures import count
+from incprof.report.words.names import short, shorten
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
 # A function with less than this part of the run on both sides is not worth a line, unless it changed.

@@ -18,7 +18,6 @@ from incprof.analysis.views.calltree import (
 )
 from incprof.model import Function, Metadata, module_label
 from incprof.printable import printable
-from incprof.report.text.phases import without_parameters
 
 # A function's name as it stands on a page.
 Names = Callable[[str], str]
@@ -42,6 +41,28 @@ def clean(text: str, longest: int = LONGEST) -> str:
     if len(text) > longest:
         text = text[: longest // 2] + "…" + text[-(longest // 2) :]
     return printable(text)
+
+
+def shorten(name: str, room: int) -> str:
+    """Return a printable name that fits in `room` characters: without its parameters, then with dots for its middle."""
+    name = printable(name)
+    if len(name) > room:
+        name = without_parameters(name)
+    if len(name) <= room:
+        return name
+    keep = max(room - 3, 2)
+    return name[: (keep + 1) // 2] + "..." + name[len(name) - keep // 2 :]
+
+
+def without_parameters(name: str) -> str:
+    """Return a C++ name without its parameter list: `ns::f(int, g(*)(int)) const` becomes `ns::f`."""
+    end = name.rfind(")")
+    depth = 0
+    for at in range(end, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if depth == 0:
+            return name[:at] if at > 0 and name[end + 1 :] in ("", " const") else name
+    return name
 
 
 def short(name: str) -> str:

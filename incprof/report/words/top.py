@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from incprof.analysis.live.model import NEW
 from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
 from incprof.analysis.views.ribbon import badge, sign
-from incprof.report.text.colours import style
+from incprof.report.words.colours import style
 
 NEW_SIGN = "?"
 NEW_STYLE = "reverse"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
 from incprof.analysis.sites.tree import MOST, SHORTEST_S, SPECIFIC
-from incprof.report.text.phases import count, percent, shorten
+from incprof.report.words.figures import count, percent
+from incprof.report.words.names import shorten
 
 NAME_ROOM = 32
 # Nearly all of a site's time: what holds it could as well be the site.

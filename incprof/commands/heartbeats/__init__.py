@@ -1,0 +1,1 @@
+"""The verb `heartbeats`: verb.py is its command line."""

@@ -1,0 +1,59 @@
+"""Which heartbeats are meant, as arguments."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incprof.study.beats.read import Filters
+
+LARGEST_RANGE = 1_000_000
+
+
+def filters_of(args: argparse.Namespace) -> Filters:
+    """Return the filters that were given."""
+    from incprof.study.beats.read import Filters
+
+    return Filters(args.rank, args.thread, args.id, args.time)
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say which heartbeats are meant."""
+    parser.add_argument("--rank", type=numbers, metavar="LIST", help="only these ranks: 0 or 0,4-7")
+    parser.add_argument("--thread", type=numbers, metavar="LIST", help="only these threads, by number")
+    parser.add_argument("--id", type=words, metavar="LIST", help="only these ids or names: 1,3-5 or 'solve:*'")
+    parser.add_argument("--time", type=seconds, metavar="A:B", help="only from second A to B: 10:20, :5, 60:")
+
+
+def numbers(text: str) -> frozenset[int]:
+    """Return the numbers of a list such as 1,3-5."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,18})(?:-([0-9]{1,18}))?\s*", part)
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not low <= high < low + LARGEST_RANGE:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected numbers such as 0 or 1,3-5")
+        found.update(range(low, high + 1))
+    return frozenset(found)
+
+
+def words(text: str) -> tuple[frozenset[int] | str, ...]:
+    """Return the parts of a list of ids and names: a set of numbers, or a pattern for names."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise argparse.ArgumentTypeError("expected ids or names such as 1,3-5 or 'solve:*'")
+    return tuple(numbers(part) if re.fullmatch(r"[0-9]+(-[0-9]+)?", part) else part for part in parts)
+
+
+def seconds(text: str) -> tuple[float | None, float | None]:
+    """Return the ends of A:B, None for one that is left out."""
+    match = re.fullmatch(r"([0-9.]*):([0-9.]*)", text)
+    try:
+        low, high = (float(end) if end else None for end in match.groups()) if match else (None, None)
+    except ValueError:
+        low = high = None
+    if (low is None and high is None) or (low is not None and high is not None and not low < high):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds A:B with A before B, as in 10:20, :5 or 60:")
+    return low, high

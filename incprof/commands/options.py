@@ -1,0 +1,95 @@
+"""Arguments that several verbs have: which run is meant, how its phases are found, which of its sites."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, cast
+
+from incprof.errors import PartialDataError, UsageError
+
+if TYPE_CHECKING:
+    from incprof.model import IntervalProfile
+    from incprof.study import Libs, PhaseOptions, Study
+
+LIBS = ("caller", "separate", "drop")
+
+
+def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, metavar: str = "DIR") -> None:
+    """Declare the arguments that say which profile is meant. optional: there may be none, and DIR is None then."""
+    parser.add_argument("directory", nargs="?" if optional else None, metavar=metavar, help="run directory")
+    parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
+    parser.add_argument("--pid", type=int, metavar="P", help="a process that the rank forked, not the rank's own")
+    parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
+    parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
+
+
+def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say how phases are found."""
+    parser.add_argument("--method", choices=("robust", "paper"), default="robust", help="how (default: robust)")
+    parser.add_argument("--k", type=int, metavar="N", help="number of phases (default: chosen by the method)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of k-means (default: 0)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; the answer is the same (1)")
+    parser.add_argument(
+        "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
+    )
+
+
+def add_site_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say which sites are meant."""
+    add_phase_arguments(parser)
+    parser.add_argument(
+        "--site", action="append", default=[], metavar="FUNC[:KIND]", help="this function instead; KIND is body or loop"
+    )
+    parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
+
+
+def check_phase_arguments(args: argparse.Namespace) -> None:
+    """Refuse what cannot be meant, before anything is read.
+
+    Raises:
+        UsageError: --jobs, --seed or --overhead is out of range.
+    """
+    if not 0 < args.overhead <= 100:
+        raise UsageError(f"--overhead {args.overhead:g}: expected a percentage above 0, up to 100")
+    if args.jobs < 1:
+        raise UsageError(f"--jobs {args.jobs}: expected a number from 1")
+    if not 0 <= args.seed < 2**31:
+        raise UsageError(f"--seed {args.seed}: expected a number from 0 to {2**31 - 1}")
+
+
+def chosen_libs(flag: str | None) -> Libs:
+    """Return how library time is counted: the flag, else INCPROF_LIBS, else "caller".
+
+    Raises:
+        UsageError: INCPROF_LIBS holds something else.
+    """
+    value = flag or os.environ.get("INCPROF_LIBS") or "caller"
+    if value not in LIBS:
+        raise UsageError(f"INCPROF_LIBS={value!r}: expected one of {', '.join(LIBS)}")
+    return cast("Libs", value)
+
+
+def phase_options(args: argparse.Namespace) -> PhaseOptions:
+    """Return how phases are to be found."""
+    from incprof.study import PhaseOptions
+
+    return PhaseOptions(args.method, args.k, args.seed, args.jobs, args.overhead)
+
+
+def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:
+    """Read the run that the arguments mean, with progress and warnings on stderr. nameless: as for Study."""
+    from incprof.commands.terminal import STDERR
+    from incprof.study import Study
+
+    study = Study(
+        args.directory, rank=args.rank, pid=args.pid, exe=args.exe, libs=chosen_libs(args.libs), nameless=nameless,
+        options=phase_options(args), voice=STDERR,
+    )  # fmt: skip
+    STDERR.warn(study.profile.warnings)
+    return study
+
+
+def exit_status(profile: IntervalProfile) -> int:
+    """Return 0, or the code for partial data when a part of the input was dropped."""
+    return PartialDataError.exit_code if profile.damaged else 0

@@ -1,0 +1,1 @@
+"""The verb `periods`: verb.py is its command line."""

@@ -1,0 +1,56 @@
+"""`incprof periods --follow FILE`: patterns of a series that is still being written, a line for each change."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING
+
+from incprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from incprof.study.periods import PatternOptions, Patterns
+    from incprof.study.series import Wanted
+
+
+def add_follow_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of following."""
+    parser.add_argument("--follow", action="store_true", help="read on as the text grows; a line for each change")
+    parser.add_argument("--idle", type=float, default=10.0, metavar="S", help="a file ends so long after a line (10)")
+
+
+def check_follow(args: argparse.Namespace) -> None:
+    """Refuse what does not go with following.
+
+    Raises:
+        UsageError: another output was asked for too.
+    """
+    clash = [f"--{name}" for name in ("csv", "plot", "compare", "rank", "exe") if getattr(args, name) is not None]
+    clash = [name for name in clash if name != "--compare" or args.compare]
+    if clash or args.range != (0, None):
+        raise UsageError(f"{(clash or ['--range'])[0]} does not go with --follow")
+    if not 0 <= args.idle < 1e9:
+        raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
+
+
+def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) -> int:
+    """Print what changes, as it changes."""
+    from incprof.study.periods import follow_patterns
+
+    for known in follow_patterns(args.series, wanted, options, args.idle):
+        print(_as_json(known.found, known.name, args) if args.json else _as_text(known.found), flush=True)
+    return 0
+
+
+def _as_text(found: Patterns) -> str:
+    """Return the state in one line."""
+    parts = [f"{found.samples:>9} samples", f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
+    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
+    return "  ".join([*parts, each or "no period"])
+
+
+def _as_json(found: Patterns, name: str, args: argparse.Namespace) -> str:
+    """Return the state as an object of the schema, in one line."""
+    from incprof.report.json.periods import as_dict
+
+    return json.dumps(as_dict(args.series, name, args.interval, found, ()), ensure_ascii=False, allow_nan=False)

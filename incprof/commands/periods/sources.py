@@ -1,0 +1,51 @@
+"""Which series is meant, as arguments."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from incprof.commands.options import chosen_libs
+from incprof.commands.periods.parameters import positive, sample_range
+from incprof.commands.terminal import STDERR
+from incprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from incprof.study.series import Series, Wanted
+
+OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say which series is meant."""
+    of = f"of a run {OF_A_RUN}, of heartbeats ID:count or ID:mean"
+    parser.add_argument("--column", metavar="NAME", help=f"a name, a number, or A/B for a ratio; {of}")
+    parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none")
+    parser.add_argument("--interval", type=float, metavar="S", help="seconds between samples, if the file does not say")
+    parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only samples A to B")
+    parser.add_argument("--most", type=positive, metavar="N", help="refuse series of more samples (20000000)")
+    parser.add_argument("--rank", type=int, metavar="R", help="rank of a run or of heartbeats (the lowest; all)")
+    parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded")
+
+
+def wanted_of(args: argparse.Namespace) -> Wanted:
+    """Return what of a file the arguments mean.
+
+    Raises:
+        UsageError: the interval is none.
+    """
+    from incprof.study.series import MOST_SAMPLES, Wanted
+
+    if args.interval is not None and not 0 < args.interval < 1e9:
+        raise UsageError(f"--interval {args.interval:g}: expected seconds above 0")
+    first, last = args.range
+    return Wanted(args.column, args.time, first, last, args.most or MOST_SAMPLES)
+
+
+def read_source(path: str, args: argparse.Namespace) -> Series:
+    """Read the series that the arguments mean."""
+    from incprof.study.series import series_of
+
+    return series_of(
+        path, wanted_of(args), STDERR, rank=args.rank, exe=args.exe, libs=chosen_libs(None), interval_s=args.interval
+    )

@@ -1,0 +1,120 @@
+"""Find what repeats in a series of samples, and a representative pattern for it.
+
+    incprof periods ipc.csv
+    incprof periods node1.csv --column ipc --plot periods.svg --csv patterns.csv
+    incprof periods perf.txt --column instructions/cycles      # perf stat -I 5 -e instructions,cycles -o perf.txt
+    incprof periods gmon-app --column self:solve
+    incprof periods node1.npy --compare node2.npy --compare node3.npy
+    some-sampler | incprof periods --follow -
+
+SERIES is a table of text, .npy, .parquet, the output of perf stat -I, a run directory or a directory of heartbeats.
+docs/periods.md explains input and output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from incprof.commands.output import check_target, write_text
+from incprof.commands.periods.follow import add_follow_arguments, check_follow, follow
+from incprof.commands.periods.parameters import add_parameter_arguments, options_of
+from incprof.commands.periods.sources import add_source_arguments, read_source, wanted_of
+from incprof.commands.pictures import add_plot_argument, check_plot, write_plot
+from incprof.commands.terminal import text_width, wants_colour, warn
+from incprof.errors import IncprofError, UsageError
+
+if TYPE_CHECKING:
+    from incprof.study.periods import PatternOptions, Patterns
+    from incprof.study.series import Series
+
+NAME = "periods"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("series", metavar="SERIES", help="file or directory; - is standard input")
+    add_source_arguments(parser)
+    parser.add_argument("--compare", action="append", default=[], metavar="SERIES", help="of another node (repeated)")
+    parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.periods/1")
+    parser.add_argument("--csv", metavar="FILE", help="write the patterns: pattern, point, value (- for stdout)")
+    add_plot_argument(parser, "the series and its patterns")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    add_follow_arguments(parser)
+    add_parameter_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, analyse, write the files and print the rest."""
+    options = options_of(args)
+    check_targets(args)
+    if args.follow:
+        check_follow(args)
+    try:
+        return follow(args, wanted_of(args), options) if args.follow else answer(args, options)
+    except MemoryError:
+        raise IncprofError(f"{args.series}: not enough memory: take a part with --range A:B") from None
+
+
+def answer(args: argparse.Namespace, options: PatternOptions) -> int:
+    """Answer for a series that is whole."""
+    series = read_source(args.series, args)
+    warn(series.notes)
+    found = analysed(series, options)
+    if args.csv is not None:
+        from incprof.report.files.periods_csv import write_csv
+
+        write_text(args.csv, lambda out: write_csv(found, out))
+    if args.plot is not None:
+        from incprof.report.plots.periods import write_plot as draw
+
+        write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
+    if args.csv != "-":
+        others = [(path, analysed(read_source(path, args), options)) for path in args.compare]
+        write(series, found, others, args)
+    return 0
+
+
+def check_targets(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, before anything is read.
+
+    Raises:
+        UsageError: a target cannot be meant, or stdout would hold two things.
+    """
+    if args.csv is not None:
+        check_target(args.csv, force=args.force, binary=False)
+        if args.csv == "-" and (args.json or args.compare):
+            raise UsageError("--csv - and the answer would both go to stdout: give --csv a file")
+    check_plot(args)
+
+
+def analysed(series: Series, options: PatternOptions) -> Patterns:
+    """Return what repeats in a series."""
+    from incprof.study.periods import find_patterns
+
+    return find_patterns(series.values, options)
+
+
+def write(series: Series, found: Patterns, others: list[tuple[str, Patterns]], args: argparse.Namespace) -> None:
+    """Print the answer in the form that was asked for."""
+    from incprof.study.periods import agreements
+
+    every = [found, *(result for _, result in others)]
+    pairs = agreements(every) if others else []
+    if args.json:
+        from incprof.report.json.periods import node_of, pair_of, write_json
+
+        nodes = [node_of(path, result) for path, result in [(args.series, found), *others]] if others else []
+        nodes += [pair_of(pair) for pair in pairs]
+        write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, sys.stdout)
+        return
+    from incprof.report.text.periods import write_agreement
+    from incprof.report.text.periods import write_text as write_answer
+
+    write_answer(
+        args.series, series.name, series.interval_s, found, sys.stdout,
+        width=text_width(), colour=wants_colour(), blocks="utf" in (sys.stdout.encoding or "").lower(),
+    )  # fmt: skip
+    if others:
+        write_agreement([args.series, *(path for path, _ in others)], every, pairs, sys.stdout)

@@ -1,0 +1,1 @@
+"""The verb `selfanalyze`: verb.py is its command line."""

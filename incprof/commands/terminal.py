@@ -1,0 +1,62 @@
+"""What the verbs know of the terminal that they print to, and what they say on stderr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from incprof.printable import say, unfiltered
+from incprof.study.voice import Progress, Voice
+
+
+def wants_colour() -> bool:
+    """Tell whether stdout takes colours: a terminal that is not dumb, unless NO_COLOR says otherwise."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def text_width(usual: int = 100) -> int:
+    """Return the columns of the terminal; where stdout is none, COLUMNS if that is a sensible number."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size((usual, 24)).columns
+    value = os.environ.get("COLUMNS", "")
+    return int(value) if value.isdigit() and 40 <= int(value) <= 1000 else usual
+
+
+class Shown:
+    """Callable that shows (done, total) on stderr, when that is a terminal."""
+
+    def __init__(self, what: str, shown: bool):
+        self.what, self.shown, self.percent = what, shown, -1
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how far it is."""
+        percent = 100 * done // max(total, 1)
+        if self.shown and percent != self.percent:
+            self.percent = percent
+            print(f"\r{self.what} {percent:3d} %", end="", file=unfiltered(sys.stderr), flush=True)
+
+
+class Stderr(Voice):
+    """Says it on stderr: warnings as they come, and on a terminal how far it is."""
+
+    def warn(self, lines: Iterable[str]) -> None:
+        """Print warnings, a line each."""
+        for line in lines:
+            say(line)
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Progress]:
+        """Show progress while the body runs; nothing of it is left on the screen afterwards."""
+        shown = Shown(what, sys.stderr.isatty())
+        try:
+            yield shown
+        finally:
+            if shown.percent >= 0:
+                print("\r\033[K", end="", file=unfiltered(sys.stderr), flush=True)
+
+
+STDERR = Stderr()
+warn = STDERR.warn

@@ -1,0 +1,1 @@
+"""The verb `top`: verb.py is its command line."""

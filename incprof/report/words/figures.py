@@ -1,0 +1,24 @@
+"""Durations, counts and shares for people."""
+
+from __future__ import annotations
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 phase", "2 phases"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def percent(part: float) -> str:
+    """Return "61 %" for 0.613; what is nearly all or nearly nothing is not rounded to it."""
+    digits = 0 if 0.005 <= part < 0.995 or part in (0.0, 1.0) else 2 if part > 0.5 else 1
+    return f"{100 * part:.{digits}f} %"

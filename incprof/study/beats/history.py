@@ -1,0 +1,148 @@
+"""A run against the application's past: what is kept of it in a history, and how it is judged by the others there."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from incprof.analysis.beats.history import MIN_PAST, Key, judge, keys
+from incprof.analysis.beats.stretches import Slow, limit, quantiles, slow_stretches
+from incprof.analysis.beats.verdict import History
+from incprof.study.beats.read import run_of
+from incprof.study.beats.store import BeatRow, RunRow, opened
+
+if TYPE_CHECKING:
+    from appekg.model import Heartbeats
+    from incprof.analysis.beats.results import BeatSummary
+
+LARGEST = 2**63 - 1
+LONGEST = 4096
+# A pool that has a thread more or less is the same; half as many threads are another run.
+THREADS_WITHIN = 0.25
+
+
+def keep_and_judge(found: Heartbeats, beats: list[BeatSummary], path: str, keep: int | None) -> History:
+    """Keep a run, and judge it by the application's past.
+
+    Args:
+        found: the run.
+        beats: its heartbeats, summed up.
+        path: of the history.
+        keep: forget all but the newest so many such runs; None keeps all.
+
+    Raises:
+        IncprofError: the history cannot be used.
+    """
+    own = run_row(found)
+    with opened(path) as store:
+        number, how = store.add(own, [beat_row(beat) for beat in beats])
+        before = store.past(number)
+        forgotten = store.keep(own.app, own.ranks, keep) if keep is not None else 0
+    past = [(run, rows) for run, rows in before if alike(run.threads, own.threads)]
+    judgements = judge(facts([beat_row(beat) for beat in beats]), [facts(rows) for _, rows in past])
+    if not own.clean:  # what is missing may be yet to come
+        judgements = [judgement for judgement in judgements if judgement.verdict != "missing"]
+    return History(
+        path=path,
+        run=run_of(found),
+        start_unix_s=own.start_unix_ns / 1e9,
+        threads=own.threads,
+        how=how,
+        forgotten=forgotten,
+        past_starts_unix_s=tuple(run.start_unix_ns / 1e9 for run, _ in past),
+        other_threads=len(before) - len(past),
+        other_argv=sum(run.argv != own.argv for run, _ in past),
+        judgements=tuple(judgements),
+        slow=tuple(slow(beats, own, past)),
+    )
+
+
+def alike(one: int, other: int) -> bool:
+    """Say whether two runs have about as many threads."""
+    return abs(one - other) <= THREADS_WITHIN * max(one, other)
+
+
+def run_row(found: Heartbeats) -> RunRow:
+    """Return what is kept of a run as such."""
+    first = found.processes[0]
+    run = run_of(found)
+    start = int(first.metadata.get("start_unix_ns", 0))
+    launch = _text(first.metadata.get("launch"))
+    return RunRow(
+        identity=json.dumps([launch, start, _text(first.path.name)]),
+        app=_text(run.app),
+        exe=_text(first.metadata.get("exe")),
+        argv=_text(json.dumps(first.metadata.get("argv"))),
+        host=_text(first.metadata.get("host")),
+        launch=launch,
+        start_unix_ns=start,
+        ranks=run.ranks,
+        processes=run.processes,
+        threads=threads_at_once(found),
+        intervals=run.intervals,
+        interval_s=run.interval_s,
+        duration_s=run.duration_s,
+        clean=int(run.clean),
+        damaged=int(found.damaged),
+    )
+
+
+def _text(value: object) -> str:
+    """Return what a file says, as text that a database takes."""
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    return text[:LONGEST].encode("utf-8", "replace").decode("utf-8")
+
+
+def threads_at_once(found: Heartbeats) -> int:
+    """Return how many threads have heartbeats in an interval, all ranks together: the median of each process, summed.
+
+    Not how many there were in the whole run: where threads come and go, that grows with its length.
+    """
+    import numpy as np
+
+    rows = np.unique(found.rows[["process", "interval", "thread"]])
+    cells, counts = np.unique(rows[["process", "interval"]], return_counts=True)
+    return sum(int(np.median(counts[cells["process"] == p])) for p in np.unique(cells["process"]).tolist())
+
+
+def beat_row(beat: BeatSummary) -> BeatRow:
+    """Return what is kept of a heartbeat."""
+    spread = [None if math.isnan(value) else value for value in quantiles(beat.series).tolist()]
+    return BeatRow(
+        beat.id, beat.name, beat.rate_factor, min(beat.count, LARGEST), min(beat.pulses, LARGEST), beat.mean_s,
+        beat.min_s, beat.max_s, beat.std_s, beat.p5_s, beat.p95_s, beat.rate_hz, beat.busy_pct, *spread,
+    )  # fmt: skip
+
+
+def facts(rows: Sequence[BeatRow]) -> dict[Key, tuple[int, Mapping[str, float]]]:
+    """Return the figures of a run that are judged; what makes no sense in a file that others can write is left out."""
+    sane = [row for row in rows if isinstance(row.id, int) and isinstance(row.name, str | None)]
+    found: dict[Key, tuple[int, Mapping[str, float]]] = {}
+    for key, row in zip(keys([(row.id, row.name) for row in sane]), sane, strict=True):
+        factor = row.rate_factor if isinstance(row.rate_factor, int) else 1
+        values = {"mean": positive(row.mean_s), "rate": (positive(row.rate_hz) or 0.0) * factor}
+        if own := {metric: value for metric, value in values.items() if value}:
+            found[key] = (row.id, own)
+    return found
+
+
+def positive(value: object) -> float | None:
+    """Return a number above 0, else None."""
+    return float(value) if isinstance(value, int | float) and 0 < value < math.inf else None
+
+
+def slow(beats: Sequence[BeatSummary], own: RunRow, past: Sequence[tuple[RunRow, list[BeatRow]]]) -> list[Slow]:
+    """Return when each heartbeat was slow, from the past runs with intervals of this length."""
+    limits: dict[Key, list[float]] = {}
+    for run, rows in past:
+        if run.interval_s == own.interval_s:
+            for key, row in zip(keys([(row.id, row.name) for row in rows]), rows, strict=True):
+                if (p99 := positive(row.q99)) is not None:
+                    limits.setdefault(key, []).append(p99)
+    return [
+        slow_stretches(beat.id, beat.name, beat.series, limit(limits[key]), own.interval_s)
+        for key, beat in zip(keys([(beat.id, beat.name) for beat in beats]), beats, strict=True)
+        if len(limits.get(key, ())) >= MIN_PAST and beat.count
+    ]

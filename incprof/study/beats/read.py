@@ -1,0 +1,116 @@
+"""Heartbeat files: those that are meant, and each heartbeat summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from appekg.errors import AppekgError, NewerFormatError, NoSuchRankError
+from appekg.model import Beat
+from appekg.model import Heartbeats as Heartbeats
+from appekg.reader import read
+from incprof.analysis.beats import summarise
+from incprof.analysis.beats.grid import Span
+from incprof.analysis.beats.results import BeatRun
+from incprof.analysis.beats.results import BeatSummary as BeatSummary
+from incprof.errors import IncprofError, NoDataError, UsageError
+
+COUNTERS = ("dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which heartbeats are meant, None for all.
+
+    ranks, threads: by number. ids: sets of numbers, and patterns for names. time_s: from and to, None for an end that
+    is left open.
+    """
+
+    ranks: frozenset[int] | None = None
+    threads: frozenset[int] | None = None
+    ids: tuple[frozenset[int] | str, ...] | None = None
+    time_s: tuple[float | None, float | None] | None = None
+
+
+def load(path: str, wanted: Filters) -> Heartbeats:
+    """Read the heartbeats in a run directory (or one file) that the filters let through.
+
+    Raises:
+        NoDataError: there are none.
+        UsageError: no such rank, or no such id.
+        IncprofError: the files are of a later version.
+    """
+    since, until = wanted.time_s or (None, None)
+    try:
+        found = read(path, ranks=wanted.ranks, threads=wanted.threads, since_s=since, until_s=until)
+    except NoSuchRankError as error:
+        raise UsageError(str(error)) from error
+    except NewerFormatError as error:
+        raise IncprofError(str(error)) from error
+    except AppekgError as error:
+        raise NoDataError(str(error)) from error
+    if not any(len(process.intervals) for process in found.processes):
+        when = " in that time" if wanted.time_s else " yet"
+        raise NoDataError(f"{path}: no complete interval{when}")
+    return found if wanted.ids is None else selected(found, wanted.ids)
+
+
+def selected(found: Heartbeats, wanted: Iterable[frozenset[int] | str]) -> Heartbeats:
+    """Keep the ids that are in a set, or whose names match a pattern.
+
+    Raises:
+        UsageError: a part of `wanted` means nothing that is there.
+    """
+    ids: set[int] = set()
+    for part in wanted:
+        mine = {number for number, beat in found.beats.items() if matches(beat, part)}
+        if not mine:
+            what = part if isinstance(part, str) else f"{min(part)}" + (f"-{max(part)}" if len(part) > 1 else "")
+            raise UsageError(f"--id {what}: no such heartbeat in {found.directory}")
+        ids |= mine
+    rows = found.rows[np.isin(found.rows["id"], sorted(ids))]
+    return replace(found, rows=rows, beats={number: found.beats[number] for number in sorted(ids)})
+
+
+def matches(beat: Beat | BeatSummary, part: frozenset[int] | str) -> bool:
+    """Say whether a heartbeat is meant by a part of --id."""
+    if isinstance(part, frozenset):
+        return beat.id in part
+    return beat.name is not None and (beat.name == part or fnmatchcase(beat.name, part))
+
+
+def summaries(found: Heartbeats) -> list[BeatSummary]:
+    """Sum up each heartbeat, by id."""
+    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    spans = [
+        Span(p.rank, p.start_unix_s - earliest, p.intervals["start_ns"] / 1e9, p.intervals["end_ns"] / 1e9)
+        for p in found.processes
+    ]
+    known = {beat.id: (beat.name, beat.rate_factor) for beat in found.beats.values()}
+    return summarise(found.rows, spans, known, interval_s=min((p.interval_s for p in found.processes), default=1.0))
+
+
+def run_of(found: Heartbeats) -> BeatRun:
+    """Return what there is to say about the run as a whole."""
+    some = [process for process in found.processes if len(process.intervals)]
+    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
+    _, thread = np.unique(found.rows["thread"], return_inverse=True)
+    begin = min(p.start_unix_s - earliest + float(p.intervals["start_ns"][0]) / 1e9 for p in some)
+    end = max(p.start_unix_s - earliest + p.duration_s for p in some)
+    return BeatRun(
+        app=some[0].app,
+        ranks=len({process.rank for process in found.processes}),
+        processes=len(found.processes),
+        threads=len(np.unique(found.rows["process"].astype(np.int64) * (len(thread) + 1) + thread)),
+        intervals=max(len(process.intervals) for process in some),
+        interval_s=min(process.interval_s for process in some),
+        start_s=begin,
+        duration_s=end - begin,
+        clean=all(process.clean for process in found.processes),
+        counters={
+            name: sum(int(process.intervals[name].sum(dtype=np.float64)) for process in some) for name in COUNTERS
+        },
+    )

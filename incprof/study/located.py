@@ -1,0 +1,34 @@
+"""Where sites and steps are in the source, as the program's debug information has it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.model import IntervalProfile, Run
+from incprof.readers.symbols.lines import line_weights, locate
+
+
+def located(run: Run, profile: IntervalProfile, result: PhaseResult, exe: str | None) -> PhaseResult:
+    """Give each site its file and line: the function's, or for a loop the line that is sampled most in its phase."""
+    functions = [site.function for phase in result.phases for site in phase.sites]
+    functions += [step.function for phase in result.phases for step in phase.steps]
+    begin = dict(zip(functions, locate(run, profile, functions, exe=exe), strict=True))
+
+    def place(site: Site, phase: Phase) -> Site:
+        file, line = begin[site.function].file, begin[site.function].line
+        if site.kind == "loop":
+            members = np.flatnonzero(result.labels == phase.id)
+            lines = line_weights(run, profile, site.index, intervals=members, exe=exe)
+            # Code inlined from elsewhere may be the hottest; the loop to instrument is in the function's own file.
+            own = [entry for entry in lines if entry[0] == file] or lines
+            file, line = own[0][:2] if own else (file, line)
+        return replace(site, file=file, line=line)
+
+    def place_all(phase: Phase) -> Phase:
+        steps = tuple(replace(s, file=begin[s.function].file, line=begin[s.function].line) for s in phase.steps)
+        return replace(phase, sites=tuple(place(site, phase) for site in phase.sites), steps=steps)
+
+    return replace(result, phases=tuple(map(place_all, result.phases)))

@@ -1,0 +1,25 @@
+"""What somebody may ask for when phases are to be found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Libs = Literal["caller", "separate", "drop"]
+Method = Literal["robust", "paper"]
+
+
+@dataclass(frozen=True)
+class PhaseOptions:
+    """How phases and their sites are found.
+
+    method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. seed: of k-means, from
+    0 to 2**31 - 1. jobs: threads and processes; the answer is the same. overhead_pct: what the heartbeats of all sites
+    may cost, in percent of the CPU time.
+    """
+
+    method: Method = "robust"
+    k: int | None = None
+    seed: int = 0
+    jobs: int = 1
+    overhead_pct: float = 1.0

@@ -1,0 +1,38 @@
+"""The heartbeats of a directory, laid on the time axis of a recording."""
+
+from __future__ import annotations
+
+from incprof.analysis.beats.traces import foremost, trace
+from incprof.report.page.parts import BeatLanes
+from incprof.study.beats.agreement import load_beats, offset_s
+from incprof.study.beats.read import summaries
+from incprof.study.study import Study
+
+MOST = 12
+
+
+def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
+    """Read the heartbeats of the recorded rank, and say whether a part of them was left out.
+
+    Those of the recorded process itself lie where they were in time; those of another run begin where this one does.
+
+    Raises:
+        NoDataError: there are none.
+        UsageError: that rank has none.
+    """
+    beaten = load_beats(directory, study.profile)
+    study.voice.warn(beaten.found.warnings)
+    process = beaten.process
+    shown, left_out = foremost(summaries(beaten.alone()), MOST)
+    shown.sort(key=lambda beat: beat.id)
+    offset = offset_s(study.profile, process)
+    lanes = BeatLanes(
+        directory=directory,
+        beats=tuple(shown),
+        traces=tuple(trace(beat, process.interval_s) for beat in shown),
+        interval_s=process.interval_s,
+        same=offset is not None,
+        offset_s=offset or 0.0,
+        left_out=left_out,
+    )
+    return lanes, beaten.found.damaged

@@ -1,0 +1,109 @@
+"""A series of numbers from a file, or from a column of a recorded run or of heartbeats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from incprof.errors import NoDataError, UsageError
+from incprof.model import FloatArray, IntervalProfile
+from incprof.readers import open_run, read_profile
+from incprof.readers.series.read import MOST_SAMPLES as MOST_SAMPLES
+from incprof.readers.series.read import Series as Series
+from incprof.readers.series.read import Wanted as Wanted
+from incprof.readers.series.read import read_series, series_from
+from incprof.study.beats.read import Filters, load, selected, summaries
+from incprof.study.options import Libs
+from incprof.study.voice import Voice
+
+OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
+
+
+def series_of(
+    path: str,
+    wanted: Wanted,
+    voice: Voice,
+    *,
+    rank: int | None = None,
+    exe: str | None = None,
+    libs: Libs = "caller",
+    interval_s: float | None = None,
+) -> Series:
+    """Read a series.
+
+    Args:
+        path: a file of numbers, a run directory, a directory of heartbeats or one of their files.
+        wanted: which column of it, and which samples.
+        voice: hears what is wrong with a directory.
+        rank: of a directory; the lowest of a run and all heartbeats unless given.
+        exe: the program of a run, if it is not where it was recorded.
+        libs: of a run: whose time in libraries is.
+        interval_s: seconds between samples, if the input does not say.
+
+    Raises:
+        NoDataError, UsageError, IncprofError: as the readers do.
+    """
+    if Path(path).suffix == ".ekg" or (Path(path).is_dir() and any(Path(path).glob("*.ekg"))):
+        series = _heartbeats(path, wanted, voice, rank)
+    elif Path(path).is_dir():
+        series = _recorded(path, wanted, voice, rank, exe, libs)
+    elif rank is not None or exe is not None:
+        raise UsageError(f"--rank and --exe are for directories, and {path} is none")
+    else:
+        series = read_series(path, wanted)
+    return series if interval_s is None else replace(series, interval_s=interval_s)
+
+
+def _recorded(path: str, wanted: Wanted, voice: Voice, rank: int | None, exe: str | None, libs: Libs) -> Series:
+    """Read a column of an interval profile."""
+    profile = read_profile(open_run(path, exe=exe), rank=rank, libs=libs, exe=exe, arcs=False)
+    voice.warn(profile.warnings)
+    if not profile.n_intervals:
+        raise NoDataError(f"{path}: no complete interval")
+    name = wanted.column or "self"
+    return _cut(_profile_column(profile, name, path), name, profile.metadata.interval_s, path, wanted)
+
+
+def _profile_column(profile: IntervalProfile, name: str, path: str) -> FloatArray:
+    """Return self time, calls or time off the CPU per interval, (n,)."""
+    kind, _, function = name.partition(":")
+    if name == "off_cpu":
+        return profile.off_cpu_s
+    if kind not in ("self", "calls"):
+        raise UsageError(f"{path}: no column {name!r}: take {OF_A_RUN}")
+    table = profile.self_s if kind == "self" else profile.calls
+    if not function:
+        return np.asarray(table.sum(axis=1), dtype=np.float64).ravel()
+    meant = [at for at, each in enumerate(profile.functions) if function in (each.name, each.mangled)]
+    if not meant:
+        raise UsageError(f"{path}: no function {function!r} was recorded: incprof phases {path} names the largest")
+    return np.asarray(table[:, meant].sum(axis=1), dtype=np.float64).ravel()
+
+
+def _heartbeats(path: str, wanted: Wanted, voice: Voice, rank: int | None) -> Series:
+    """Read count or mean duration of a heartbeat per interval."""
+    found = load(path, Filters(ranks=None if rank is None else frozenset([rank])))
+    voice.warn(found.warnings)
+    which, _, what = (
+        (wanted.column or "").rpartition(":") if ":" in (wanted.column or "") else (wanted.column or "", "", "count")
+    )
+    if what not in ("count", "mean"):
+        which, what = wanted.column or "", "count"
+    if which:
+        found = selected(found, [frozenset([int(which)]) if which.isdigit() else which])
+    beats = summaries(found)
+    if len(beats) != 1:
+        names = ", ".join(f"{beat.id} ({beat.name})" if beat.name else str(beat.id) for beat in beats[:12])
+        raise UsageError(f"{path} has {len(beats)} heartbeats: name one with --column ID:count or ID:mean ({names})")
+    series = beats[0].series
+    values = np.asarray(series.count if what == "count" else series.mean_s, dtype=np.float64)
+    interval = min(process.interval_s for process in found.processes)
+    return _cut(np.nan_to_num(values) if what == "count" else values, f"{beats[0].id}:{what}", interval, path, wanted)
+
+
+def _cut(values: FloatArray, name: str, interval_s: float, path: str, wanted: Wanted) -> Series:
+    """Return the part that is meant, looked at as that of a file is."""
+    part = values[wanted.first : wanted.last]
+    return replace(series_from([part], None, name, path, wanted), interval_s=interval_s)

@@ -1,0 +1,63 @@
+"""Two sides of runs, compared: each side has one run or several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from incprof.analysis.beats.gates import Condition
+from incprof.analysis.diff import RUN_NOISE, Recorded, compare
+from incprof.analysis.diff.gates import broken, parse
+from incprof.analysis.diff.results import Comparison, Row
+from incprof.study.study import Study
+
+NOTHING_COMMON = "the runs have no phase in common: no condition in percent on phases or steps can fail"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What came of a comparison.
+
+    failed: conditions that do not hold, each with the row that breaks it. damaged: a part of a run was left out.
+    """
+
+    found: Comparison
+    failed: list[tuple[Condition, Row]]
+    warnings: list[str]
+    damaged: bool
+
+
+def conditions_of(texts: Sequence[str]) -> list[Condition]:
+    """Return the conditions that were written, such as "phase>10%".
+
+    Raises:
+        UsageError: one of them is none.
+    """
+    return [parse(text) for text in texts]
+
+
+def compare_sides(
+    a: Sequence[Study], b: Sequence[Study], conditions: Sequence[Condition], *, noise: float | None, cpu: bool
+) -> Sides:
+    """Read all runs, find the phases of each, compare, and judge.
+
+    Args:
+        a: the baseline.
+        b: what is held against it.
+        conditions: what must hold.
+        noise: scatter from run to run, a share, where there is one run of each; None for what is usual.
+        cpu: phases and the run are measured by CPU time, not by the clock.
+    """
+    read: tuple[list[Recorded], list[Recorded]] = ([], [])
+    warnings, damaged = [], False
+    for letter, studies, side in (("A", a, read[0]), ("B", b, read[1])):
+        for study in studies:
+            path, profile, result = study.run.directory, study.profile, study.result
+            warnings += [f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings)]
+            damaged |= profile.damaged
+            side.append((path, study.summary, profile, result))
+    found = compare(*read, run_noise=RUN_NOISE if noise is None else noise, cpu=cpu)
+    in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
+    if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
+        warnings.append(NOTHING_COMMON)
+    return Sides(found, broken(conditions, found), warnings, damaged)

@@ -1,0 +1,125 @@
+"""Tries sites one after the other: whether each has a place, and whether a beat there is cheap enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from incprof.analysis.phases.find import choose_again
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
+from incprof.errors import NoDataError, UsageError
+from incprof.model import IntervalProfile
+from incprof.study.sites.by_hand import Wanted
+from incprof.study.sites.place import Placer
+from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe
+
+# A phase whose sites cover at least this part of its intervals needs no more.
+COVERED_PCT = 90.0
+
+
+class Judge:
+    """Places sites one after the other, and says what their beats would cost."""
+
+    def __init__(self, placer: Placer, profile: IntervalProfile, result: PhaseResult, cost: BeatCost):
+        self._placer, self._profile, self._result, self._cost = placer, profile, result, cost
+        self._time = phase_time(profile, result.labels)
+
+    def by_hand(self, wanted: Sequence[Wanted]) -> list[PlacedSite]:
+        """Place sites that were named by hand.
+
+        Raises:
+            UsageError: one of them is neither in the profile nor in the source.
+        """
+        self._placer.look_up(site.index for site in wanted if site.index is not None)
+        return [
+            self._unrecorded(site)
+            if site.index is None
+            else self._try(
+                0, site.index, site.kind, site.phases or self._placer.phases_of(site.index), 0.0, forced=True
+            )
+            for site in wanted
+        ]
+
+    def _unrecorded(self, site: Wanted) -> PlacedSite:
+        """Place a site whose function is not in the profile."""
+        try:
+            spot = self._placer.place_unrecorded(site.name, site.kind)
+        except NoDataError as error:
+            hint = f"; did you mean {', '.join(site.near)}?" if site.near else ""
+            raise UsageError(f"--site {site.name}: not in the recording, and {error}{hint}") from error
+        return describe(0, site.name, spot, (), 0.0, UNKNOWN_RATE)
+
+    def chosen(self) -> list[PlacedSite]:
+        """Place the sites of the phases; for one that cannot be placed, the next best site of its phase."""
+        tried: dict[tuple[int, int, str], PlacedSite] = {}
+        excluded: set[tuple[int, str]] = set()
+        result = self._result
+        while new := [(p.id, s) for p in result.phases for s in p.sites if (p.id, s.index, s.kind) not in tried]:
+            self._placer.look_up(site.index for _, site in new)
+            for phase, site in new:
+                answer = self._try(site.heartbeat, site.index, site.kind, (phase,), site.phase_pct)
+                tried[phase, site.index, site.kind] = answer
+            excluded = {(index, kind) for (_, index, kind), site in tried.items() if site.refusal}
+            result = choose_again(self._profile, result, excluded) if excluded else result
+        share = {(p.id, s.index, s.kind): s.phase_pct for p in result.phases for s in p.sites}
+        placed = [replace(tried[key], phase_pct=pct) for key, pct in share.items()]
+        refused = {key: site for key, site in tried.items() if site.refusal}
+        return [*placed, *self._callers(placed, refused), *refused.values()]
+
+    def _callers(
+        self, placed: Sequence[PlacedSite], refused: Mapping[tuple[int, int, str], PlacedSite]
+    ) -> list[PlacedSite]:
+        """For each phase that is not covered, the nearest caller of one of its functions that can be placed.
+
+        Where a phase has some site, only one that works for this phase alone adds to it.
+        """
+        found: dict[int, PlacedSite] = {}
+        covered = {phase.id: 0.0 for phase in self._result.phases}
+        for site in placed:
+            covered[site.phases[0]] += site.phase_pct
+        for phase, index, kind in refused:
+            if phase in found or covered[phase] >= COVERED_PCT:
+                continue
+            callers = [key for key in self._placer.callers(index, phase) if (phase, *key) not in refused]
+            self._placer.look_up(caller for caller, _ in callers)
+            useful = [key for key in callers if not covered[phase] or self._placer.works_for(key[0], phase)]
+            tried = (self._try(0, other, suits, (phase,), 0.0) for other, suits in useful)
+            if caller := next((site for site in tried if not site.refusal), None):
+                note = f"calls {refused[phase, index, kind].recorded}, which cannot be had"
+                found[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
+        return list(found.values())
+
+    def _try(
+        self,
+        heartbeat: int,
+        index: int,
+        kind: str,
+        phases: tuple[int, ...],
+        phase_pct: float,
+        *,
+        forced: bool = False,
+        around: bool = False,
+    ) -> PlacedSite:
+        """Place one site. forced: also when no rate factor makes it cheap enough. around: as for the placer."""
+        name = self._profile.functions[index].name
+        asked: Kind = "loop" if kind == "loop" else "body"
+        try:
+            spot = self._placer.place(index, kind, phases, around=around)
+        except NoDataError as error:
+            file, line = self._placer.begin(index)
+            return PlacedSite(
+                0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
+                refusal=str(error),
+            )  # fmt: skip
+        rate = choose_rate(spot.runs, self._time, phases, self._cost)
+        site = describe(heartbeat, name, spot, phases, phase_pct, rate)
+        if not rate.too_often:
+            return site
+        often = f"{'up to ' if rate.basis == 'at most' else ''}{rate.beats_hz:.3g} times a second"
+        if site.kind == "loop" and not forced:
+            whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
+            note = f"its body: its loop beats {often}, too often for any rate factor"
+            return whole if whole.refusal else replace(whole, note=note)
+        reason = f"beats {often}: whatever the rate factor, that costs {rate.overhead_pct:.2g} %"
+        return replace(site, note=reason) if forced else replace(site, heartbeat=0, refusal=reason)

@@ -1,0 +1,82 @@
+"""The sites of a run in its source: each placed where it can be, or refused with the reason.
+
+`incprof sites` shows them and `incprof instrument` puts heartbeats there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
+from incprof.model import IntervalProfile, Process, Run
+from incprof.study.sites.affordable import Judge
+from incprof.study.sites.by_hand import by_hand
+from incprof.study.sites.files import Sources
+from incprof.study.sites.place import Placer, families
+from incprof.study.sites.placed import Kind, PlacedSite, merged
+
+
+def located_sites(
+    run: Run,
+    process: Process,
+    profile: IntervalProfile,
+    result: PhaseResult,
+    source_root: Path,
+    *,
+    exe: str | None = None,
+    wanted: Sequence[str] = (),
+    allow_changed: bool = False,
+    blank: Sequence[str] = (),
+    cost: BeatCost,
+) -> list[PlacedSite]:
+    """Find the places of a run's sites: those with a place by heartbeat id, then the refused ones.
+
+    Args:
+        run: the run that `process` belongs to.
+        process: the one that `profile` and `result` are of.
+        profile: without arcs is enough.
+        result: its phases.
+        source_root: the directory that holds the program's source.
+        exe: the program, if it is not where it was recorded.
+        wanted: sites named by hand, "FUNC" or "FUNC:body" or "FUNC:loop", instead of those of the result.
+        allow_changed: take files that were changed since the recording.
+        blank: macros that the parser shall not see.
+        cost: of a heartbeat.
+
+    Raises:
+        NoDataError: there is no such directory.
+        UsageError: a site named by hand does not exist, or is not the only one of that name.
+    """
+    start = profile.metadata.raw.get("start_unix_ns")
+    start_ns = start if isinstance(start, int) and start > 0 else None
+    sources = Sources(source_root, run.directory, start_ns, allow_changed=allow_changed, blank=blank)
+    placer = Placer(run, process, profile, result.labels, sources, exe=exe)
+    judge = Judge(placer, profile, result, cost)
+    sites = judge.by_hand(by_hand(wanted, profile, result)) if wanted else judge.chosen()
+    sources.save()
+    return merged(sites)
+
+
+def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost) -> list[PlacedSite]:
+    """The sites of a result where the binary says that they are, for want of their source."""
+    time, calls = phase_time(profile, result.labels), calls_by_phase(profile, result.labels)
+    family = families(profile.functions)
+    found = []
+    for phase in result.phases:
+        for site in phase.sites:
+            kind: Kind = "loop" if site.kind == "loop" else "body"
+            members = next(group for group in family.values() if site.index in group)
+            count = np.asarray(calls[:, members].sum(axis=1), dtype=np.float64).ravel()
+            body: Basis = "counted" if site.function.address else "at least"  # nobody counts calls of inlined ones
+            runs = Executions(count, body if kind == "body" else "unknown")
+            found.append(
+                PlacedSite(
+                    site.heartbeat, f"{site.function.name}:{kind}", (phase.id,), site.function.name, kind, None, None,
+                    None, site.file, site.line, site.phase_pct, choose_rate(runs, time, (phase.id,), cost),
+                )
+            )  # fmt: skip
+    return found

@@ -1,0 +1,241 @@
+"""Where a chosen function and kind are in the source: the function as written, or one of its loops."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incprof.analysis.sites.callers import heaviest_callers
+from incprof.analysis.sites.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
+from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
+from incprof.errors import NoDataError
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Process, Run
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.inlines import CodeReader, FunctionCode
+from incprof.readers.symbols.levels import Level
+from incprof.readers.symbols.lines import locate
+from incprof.source.model import Loop
+from incprof.source.names import without_arguments
+from incprof.study.sites.files import Found, Sources
+
+# A function with less than this part of its time to itself is judged by what it calls.
+CALLS_FOR_OTHERS = 0.1
+# So many clones or instances of one function are looked at for the calls that its lines make.
+MOST_INSTANCES = 64
+NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
+# A phase counts as one of a function's when it has at least this part of its time.
+PART = 0.05
+# Code of a parallel region: no function as written begins or ends where it does.
+REGIONS = ("_omp_fn", "omp_outlined")
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A function as written and a loop of it, None for its body; how often it ran, and what to know about the choice.
+
+    share: of the function's samples in the loop, 0..1; None for a body.
+    """
+
+    found: Found
+    loop: int | None
+    runs: Executions
+    share: float | None = None
+    note: str | None = None
+
+
+class Placer:
+    """Places functions of a profile. labels: (n,) phase of each interval, -1 for none; k phases."""
+
+    def __init__(
+        self,
+        run: Run,
+        process: Process,
+        profile: IntervalProfile,
+        labels: IntArray,
+        sources: Sources,
+        *,
+        exe: str | None = None,
+    ):
+        self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
+        self._reader = CodeReader(run, process, profile, labels, exe=exe)
+        self._code: dict[int, FunctionCode] = {}
+        self._begin: dict[int, Function] = {}
+        self._families = families(profile.functions)
+        self._calls, self._labels = calls_by_phase(profile, labels), labels
+
+    def look_up(self, functions: Iterable[int]) -> None:
+        """Ask for all that placing these functions will need, in one batch."""
+        order = sorted({other for index in functions for other in self._family(index)} - self._code.keys())
+        self._code.update(self._reader.look_up(order))
+        begin = locate(self._run, self._profile, [self._profile.functions[i] for i in order], exe=self._exe)
+        self._begin.update(zip(order, begin, strict=True))
+
+    def place(self, index: int, kind: str, phases: Sequence[int], *, around: bool = False) -> Spot:
+        """Place a function of the profile: its body, or the loop that stands for some phases.
+
+        The body of a parallel region is a loop as well, unless one wants the function `around` it.
+
+        Raises: NoDataError with the reason when it cannot be placed.
+        """
+        self.look_up([index])
+        begin, name = self._begin[index], self._profile.functions[index].name
+        if begin.file is None or begin.line is None:
+            return self._without_lines(index, kind)
+        found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address))
+        region = any(mark in name for mark in REGIONS)
+        if kind == "body" and (around or not region):
+            return _body(found, Executions(self._calls_of(index), "at most" if region else self._certainty(index)))
+        code, chosen = self._code[index], list(phases)
+        whole = bool(code.seconds[:, chosen].sum() < CALLS_FOR_OTHERS * code.whole[:, chosen].sum())
+        return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
+
+    def begin(self, index: int) -> tuple[str | None, int | None]:
+        """File and line, as the binary says, at which a function begins that was looked up."""
+        return self._begin[index].file, self._begin[index].line
+
+    def phases_of(self, index: int) -> tuple[int, ...]:
+        """The phases in which a function runs that was looked up, called functions included."""
+        time = self._code[index].whole.sum(axis=0)
+        return tuple(np.flatnonzero((time > 0) & (time >= PART * time.sum())).tolist())
+
+    def works_for(self, index: int, phase: int) -> bool:
+        """Tell whether a function has nearly all of its time, with that of its callees, in a phase."""
+        time = self._code[index].whole.sum(axis=0)
+        return bool(time[phase] >= NEARLY_ALL * time.sum())
+
+    def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
+        """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
+        own = self._reader.own_s[:, phase]
+        rare = self._rare(phase)
+        found = heaviest_callers(self._profile.paths, own, index)
+        if not found and self._profile.inlined is not None:
+            nodes = self._profile.inlined.nodes_of(index)
+            held = np.bincount(self._profile.paths.function[nodes], weights=own[nodes])
+            holder = [int(held.argmax())] if held.any() else []
+            found = holder + [f for h in holder for f in heaviest_callers(self._profile.paths, own, h)]
+        return [(caller, "loop" if rare(caller) else "body") for caller in found]
+
+    def _rare(self, phase: int) -> Callable[[int], bool]:
+        """What tells whether a function is called in no more than half of a phase's intervals."""
+        members = np.flatnonzero(self._labels == phase)
+        calls = self._profile.calls[members].tocsc()
+        return lambda index: 2 * int((calls[:, [index]].toarray() > 0).sum()) <= len(members)
+
+    def _without_lines(self, index: int, kind: str) -> Spot:
+        """The body of the only function of that name, where the binary has no line numbers."""
+        function = self._profile.functions[index]
+        if not function.address:
+            raise NoDataError("no function of the program")
+        found = self._sources.named(function.name)
+        which = "; its body, as no loop can be told" if kind == "loop" else ""
+        note = f"no line numbers (build with -g): found by its name{which}"
+        return _body(found, Executions(self._calls_of(index), "counted"), note)
+
+    def place_unrecorded(self, name: str, kind: str) -> Spot:
+        """Place a function that is in the source only.
+
+        Raises: NoDataError when there is none of that name, several, or a loop of it cannot be told.
+        """
+        found = self._sources.named(name)
+        never = Executions(np.zeros(self._calls.shape[0]), "unknown")
+        if kind == "body":
+            return _body(found, never, NOT_RECORDED)
+        loops = loop_lines(found)
+        outer = [i for i, loop in enumerate(loops) if loop.parent is None and loop.busy and loop.refusal is None]
+        if len(outer) != 1:
+            raise NoDataError(f"{len(outer)} loops of {name} take a beat: without samples none of them can be chosen")
+        return Spot(found, outer[0], never, note=NOT_RECORDED)
+
+    def _loop(self, index: int, found: Found, level: Level, phases: Sequence[int]) -> Spot:
+        """The loop, in the function or in the one inlined into it in which nearly all of the time went."""
+        calls = self._calls_of(index)
+        while True:
+            here, elsewhere = (_shifted(lines, found.shift) for lines in level.seconds(phases))
+            loops = loop_lines(found)
+            choice = choose_loop(here, loops, elsewhere)
+            if choice.loop is not None:
+                runs = iterations(self._call_lines(index, level, found.shift), loops, choice.loop, calls)
+                return Spot(found, choice.loop, runs, choice.share, choice.note)
+            inner = self._inner(level, found, phases) if choice.share < LARGEST else None
+            if inner is None:
+                runs = Executions(calls, "at least" if level.depth else self._certainty(index))
+                return _body(found, runs, f"its body: {choice.note}")
+            level, found = inner
+
+    def _inner(self, level: Level, found: Found, phases: Sequence[int]) -> tuple[Level, Found] | None:
+        """The function inlined at a level that has nearly all of the time, as written; None without one."""
+        inner = level.inner(phases, NEARLY_ALL)
+        if inner is None:
+            return None
+        fortran = found.file.language in ("fortran", "fixed")
+        name = display_names([inner[1].function], fortran=fortran)[0]
+        try:
+            return inner[0], self._sources.function(inner[1].file, inner[1].line, name, entry=False)
+        except NoDataError:
+            return None
+
+    def _call_lines(self, index: int, level: Level, shift: int) -> list[CallLine]:
+        """The lines of the function that call, in all of its clones and instances taken together."""
+        total: defaultdict[tuple[int, int, bool], FloatArray] = defaultdict(lambda: np.zeros(self._calls.shape[0]))
+        for other in self._family(index):
+            for key, calls in replace(level, code=self._code[other]).calls().items():
+                total[key] = total[key] + calls
+        return [CallLine(line + shift, total[line, to, inlined], inlined) for line, to, inlined in sorted(total)]
+
+    def _certainty(self, index: int) -> Basis:
+        """What the calls of a function say: nobody counts them where it was inlined."""
+        inlined = self._profile.inlined
+        return "at least" if inlined is not None and index in inlined.function else "counted"
+
+    def _family(self, index: int) -> list[int]:
+        """The function, its clones and its template instances."""
+        return sorted({index, *self._families[_written(self._profile.functions[index])][:MOST_INSTANCES]})
+
+    def _calls_of(self, index: int) -> FloatArray:
+        """Calls in each phase of the function as written, shape (k,)."""
+        family = self._families[_written(self._profile.functions[index])]
+        return np.asarray(self._calls[:, family].sum(axis=1), dtype=np.float64)
+
+
+def loop_lines(found: Found) -> list[LoopLines]:
+    """The loops of a function as the analysis sees them."""
+    loops = found.file.functions[found.position].loops
+    return [LoopLines(x.line, x.last_line, x.parent, x.busy and not runs_once(x), x.refusal) for x in loops]
+
+
+def runs_once(loop: Loop) -> bool:
+    """Tell whether a loop is the `do ... while (0)` that makes a statement of a macro."""
+    condition = loop.node.child_by_field_name("condition") if loop.node.type == "do_statement" else None
+    return condition is not None and condition.text in (b"(0)", b"(false)")
+
+
+def families(functions: Sequence[Function]) -> defaultdict[tuple[str, str], list[int]]:
+    """Positions of the functions that are one in the source: clones, and instances of a template."""
+    found = defaultdict[tuple[str, str], list[int]](list)
+    for index, function in enumerate(functions):
+        found[_written(function)].append(index)
+    return found
+
+
+def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:
+    """A function's body.
+
+    Raises: NoDataError when no beat can go around it.
+    """
+    function = found.file.functions[found.position]
+    if function.refusal:
+        raise NoDataError(f"{found.file.path}:{function.line}: {function.refusal}")
+    return Spot(found, None, runs, note=note)
+
+
+def _written(function: Function) -> tuple[str, str]:
+    """What a function's clones and template instances have in common."""
+    return function.module, without_arguments(function.name)
+
+
+def _shifted(lines: dict[int, float], by: int) -> dict[int, float]:
+    """The same numbers, so many lines further down."""
+    return {line + by: value for line, value in lines.items()}

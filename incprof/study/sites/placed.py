@@ -1,0 +1,104 @@
+"""What is said of a site: its place in the source, or why it has none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from incprof.analysis.sites.rates import Rate
+from incprof.source.locate import name_line
+from incprof.source.model import SourceFile
+from incprof.source.names import last_name
+from incprof.study.sites.place import Spot
+
+UNKNOWN_RATE = Rate(None, "unknown", 1, None)
+
+Kind = Literal["body", "loop"]
+
+
+@dataclass(frozen=True)
+class PlacedSite:
+    """A site and its place, or the reason why it has none.
+
+    heartbeat: its id; 0 for a refused one. name: of the heartbeat, "function:kind", or
+    "function@line:kind" where two would be the same. phases: that it stands for.
+    recorded: the function's name in the program. kind: what it is in the end; a loop that cannot be told is a body.
+    source, function, loop: the parsed file, the position of the function in it, and that of the loop in the function
+    (None for a body); source and function are None for a refused site. file, line: of the function or the loop; below
+    the source directory for a placed site. phase_pct: of the phase's intervals, see Site. share: of the function's
+    samples in the loop, 0..1. note: what to know about the choice.
+    """
+
+    heartbeat: int
+    name: str
+    phases: tuple[int, ...]
+    recorded: str
+    kind: Kind
+    source: SourceFile | None
+    function: int | None
+    loop: int | None
+    file: str | None
+    line: int | None
+    phase_pct: float
+    rate: Rate
+    share: float | None = None
+    note: str | None = None
+    refusal: str | None = None
+
+
+def describe(
+    heartbeat: int, recorded: str, spot: Spot, phases: tuple[int, ...], phase_pct: float, rate: Rate
+) -> PlacedSite:
+    """Describe a site that has a place."""
+    file, position = spot.found.file, spot.found.position
+    function = file.functions[position]
+    kind: Kind = "body" if spot.loop is None else "loop"
+    line = name_line(file, position) if spot.loop is None else function.loops[spot.loop].line
+    # A PROGRAM is known by another name in the recording, and so to everything that reads it.
+    program = function.is_main and file.language in ("fortran", "fixed")
+    name = last_name(recorded) if program else function.name
+    return PlacedSite(
+        heartbeat, f"{name}:{kind}", phases, recorded, kind, file, position, spot.loop, file.path, line, phase_pct,
+        rate, spot.share, spot.note,
+    )  # fmt: skip
+
+
+def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
+    """One heartbeat for each place, by id; then the refused sites, each once."""
+    places: dict[tuple[object, ...], PlacedSite] = {}
+    for site in sites:
+        key = (site.file, site.function, site.loop) if not site.refusal else (site.name, site.refusal)
+        first = places.setdefault(key, site)
+        if first is not site:
+            ids = [i for i in (first.heartbeat, site.heartbeat) if i]
+            phases = tuple(sorted({*first.phases, *site.phases}))
+            places[key] = replace(first, heartbeat=min(ids, default=0), phases=phases)
+    placed = _numbered([site for site in places.values() if not site.refusal])
+    placed = _told_apart(_told_apart(placed, lambda site: site.line), lambda site: site.heartbeat)
+    return placed + [site for site in places.values() if site.refusal]
+
+
+def _told_apart(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], int | None]) -> list[PlacedSite]:
+    """Sites of which those with the same name have a number behind the function's: `main@86:loop`."""
+    count = Counter(site.name for site in sites)
+    found = []
+    for site in sites:
+        function = site.name.removesuffix(f":{site.kind}")
+        name = f"{function}@{number(site)}:{site.kind}" if count[site.name] > 1 else site.name
+        found.append(replace(site, name=name))
+    return found
+
+
+def _numbered(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
+    """Sites by id: one that has none, or that of a site before it, gets the next free one."""
+    free = 1 + max((site.heartbeat for site in sites), default=0)
+    used: set[int] = set()
+    found = []
+    for site in sites:
+        if not site.heartbeat or site.heartbeat in used:
+            site, free = replace(site, heartbeat=free), free + 1
+        used.add(site.heartbeat)
+        found.append(site)
+    return sorted(found, key=lambda site: site.heartbeat)

@@ -1,0 +1,97 @@
+"""What pictures, tables and files for other tools show of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO
+
+from incprof.errors import NoDataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from incprof.analysis.views.self_time import SelfSeries
+    from incprof.analysis.views.stack_tree import StackTree
+    from incprof.analysis.views.stacks import StackSeries
+    from incprof.analysis.views.timebins import TimeBins
+    from incprof.model import BoolArray
+    from incprof.study.study import Study
+
+
+def over_time(study: Study, bins: int, functions: int) -> tuple[TimeBins, SelfSeries, list[str]]:
+    """Return at most so many bins of time, who has the time in them, and what those functions are called."""
+    from incprof.analysis.views.self_time import self_series
+    from incprof.analysis.views.timebins import time_bins
+
+    profile, labels = study.profile, study.result.labels
+    time = time_bins(profile, labels, bins)
+    series = self_series(profile, labels, time, functions)
+    return time, series, [profile.functions[int(i)].name for i in series.functions]
+
+
+def table(study: Study, name: str) -> pd.DataFrame:
+    """Return a table of docs/python.md by its name.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    from incprof.analysis.views.tables import TABLES, intervals_table, samples_table
+
+    if name not in TABLES:
+        raise ValueError(f"no table {name!r}: there are {', '.join(TABLES)}")
+    if name == "profile":
+        return study.profile.to_pandas()
+    if name == "samples":
+        return samples_table(study.profile, libraries=study.libs != "drop")
+    result = study.confident if name == "phases" else study.result
+    return intervals_table(study.profile, result) if name == "intervals" else result.to_pandas(name)
+
+
+def tree(study: Study, phase: int | None = None) -> StackTree:
+    """Return the tree of call stacks with the time of each phase, of one phase if that is given.
+
+    Raises:
+        NoDataError: there are no samples.
+        UsageError: there is no such phase.
+    """
+    from incprof.analysis.views.stack_tree import stack_tree
+
+    result = study.result
+    keep = None if phase is None else _intervals_of(study, phase)
+    found = stack_tree(study.profile, result.labels, result.k, keep, libraries=study.libs != "drop")
+    if not found.frames:
+        raise NoDataError(f"{study.run.directory}: no samples to export")
+    return found
+
+
+def stacks(study: Study, phase: int | None = None) -> StackSeries:
+    """Return the samples as stacks in the order of time, those of one phase if that is given.
+
+    Raises:
+        NoDataError: there are no samples.
+        UsageError: there is no such phase.
+    """
+    from incprof.analysis.views.stacks import stack_series
+
+    keep = None if phase is None else _intervals_of(study, phase)
+    series = stack_series(study.profile, keep, libraries=study.libs != "drop")
+    if not len(series.stack):
+        raise NoDataError(f"{study.run.directory}: no samples to export")
+    return series
+
+
+def gprof(study: Study) -> Callable[[BinaryIO], None]:
+    """Return what writes the sum of all intervals as the gmon.out that the program itself would have left."""
+    from incprof.readers.stream.as_gmon import stream_totals, write_gmon
+
+    return partial(write_gmon, stream_totals(study.process, libs=study.libs))
+
+
+def _intervals_of(study: Study, phase: int) -> BoolArray:
+    """Mark the intervals of a phase, (n,)."""
+    result = study.result
+    if not 0 <= phase < result.k:
+        raise UsageError(f"--phase {phase}: the run has phases 0 to {result.k - 1}")
+    mask: BoolArray = result.labels == phase
+    return mask
