@@ -175,7 +175,7 @@ def test_what_was_looked_up_travels_with_the_run(recorded, monkeypatch):
 def test_a_directory_of_gmon_files_has_no_call_sites(recorded, tmp_path):
     run, _, _ = recorded
     process = choose_process(run)
-    sites = read_call_sites(run, replace(process, path=str(tmp_path), series=("gmon-0.0",)), np.array([0, 1]))
+    sites = read_call_sites(run, replace(process, path=str(tmp_path), series=True), np.array([0, 1]))
     assert (len(sites.module), sites.calls.shape) == (0, (0, 2))
 
 
