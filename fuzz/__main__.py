@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
         for harness in chosen:
             program = build(harness, arguments.place)
             start = time.monotonic()
-            wrong = replay(harness, program)
+            wrong = replay(harness, program, arguments.place)
             ran = run(harness, program, arguments.place, seconds=arguments.seconds, seed=arguments.seed)
             taken = time.monotonic() - start
             print(f"{ran.name:<10} {ran.executions:>11} {taken:>8.0f} {ran.edges:>6} {ran.features:>9}", flush=True)

@@ -69,12 +69,12 @@ HARNESSES = (
     ),
     Harness("rings", (*(f"preload/{name}.c" for name in ("arcs", "interval", "path", "ring", "table", "unwind")), *MODULES, *CLOCK,
                       "fuzz/harnesses/standins.c"), 4096),
-    Harness("events", tuple(name for name in _native("dpd_*.c") if "values" not in name and "paper" not in name), 1024),
-    Harness("values", (*_native("dpd_values*.c"), "analysis/native/dpd_kernels.c"), 1024),
+    Harness("events", tuple(name for name in _native("dpd_*.c") if "values" not in name and "paper" not in name), 256),
+    Harness("values", (*_native("dpd_values*.c"), "analysis/native/dpd_kernels.c"), 256),
     Harness(
         "kernels",
         tuple(f"analysis/native/{n}.c" for n in ("base_period", "dba", "dtw", "dtw_bounds", "lags", "scan", "trace")),
-        2048,
+        1024,
         VECTORS,
     ),
 )  # fmt: skip
@@ -103,7 +103,7 @@ def build(harness: Harness, place: Path) -> Path:
     """Compile a harness into `place`. CannotFuzz without a compiler for it; RuntimeError if it does not compile."""
     target = place / harness.name
     place.mkdir(parents=True, exist_ok=True)
-    words = [clang(), "-std=gnu11", "-g", "-O1", "-fno-omit-frame-pointer", *CHECKS.split(), *harness.flags]
+    words = [clang(), "-std=gnu11", "-g", "-O2", "-fno-omit-frame-pointer", *CHECKS.split(), *harness.flags]
     words += [f"-I{ROOT / path}" for path in INCLUDE]
     words += [str(ROOT / "fuzz/harnesses" / f"{harness.name}.c"), *(str(ROOT / source) for source in harness.sources)]
     done = subprocess.run([*words, "-lm", "-o", str(target)], capture_output=True, text=True, check=False)

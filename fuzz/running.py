@@ -43,9 +43,9 @@ def kept_inputs(harness: Harness) -> list[Path]:
     return sorted((KEPT / harness.name).glob("*"))
 
 
-def replay(harness: Harness, program: Path) -> str:
+def replay(harness: Harness, program: Path, place: Path) -> str:
     """Run the kept inputs and the whole files, unchanged. Returns a report of what is wrong, or nothing."""
-    files = [str(path) for path in (*kept_inputs(harness), *whole_files(harness.name))]
+    files = [str(path) for path in (*kept_inputs(harness), *whole_files(harness.name, place / "whole"))]
     if not files:
         return ""
     done = _run(program, [*LIMITS, *files])
@@ -62,7 +62,8 @@ def run(harness: Harness, program: Path, place: Path, *, seconds: int = 0, runs:
     write_seeds(harness.name, harness.longest, corpus)
     before = set(found.iterdir())
     words = [*LIMITS, f"-max_len={harness.longest}", f"-seed={seed}", f"-runs={runs}", f"-max_total_time={seconds}"]
-    done = _run(program, [*words, f"-artifact_prefix={found}/", "-use_value_profile=1", str(corpus), *map(str, [KEPT / harness.name] if kept_inputs(harness) else [])])
+    words += [f"-artifact_prefix={found}/", str(corpus)]
+    done = _run(program, words + [str(KEPT / harness.name)] * bool(kept_inputs(harness)))
     left = sorted(set(found.iterdir()) - before)
     return Ran(
         name=harness.name,

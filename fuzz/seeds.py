@@ -148,6 +148,20 @@ def write_seeds(name: str, longest: int, corpus: Path) -> None:
     shutil.rmtree(scratch)
 
 
-def whole_files(name: str) -> list[Path]:
-    """Return files that a harness is given as they are, too large to be changed: real libraries, and this interpreter."""
+def heavy_frames() -> bytes:
+    """Return an .eh_frame in which thousands of functions refer to one record of some megabytes."""
+    rules = b"\x0e\x08" * (2 << 20)
+    common = _record(struct.pack("<I", 0) + b"\x01zR\0\x01\x78\x10\x01\x03\x0c\x07\x08\x90\x01" + rules)
+    out = bytearray(common)
+    for function in range(4000):
+        out += _record(struct.pack("<IIIB", len(out) + 4, 16 * function, 16, 0))
+    return bytes(out)
+
+
+def whole_files(name: str, place: Path) -> list[Path]:
+    """Return files that a harness is given as they are, too large to be changed. What is made for it goes to `place`."""
+    if name == "cfi":
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "heavy").write_bytes(heavy_frames())
+        return [place / "heavy"]
     return [*system_libraries(), Path(os.path.realpath("/proc/self/exe"))] if name in ("elf", "snapshot") else []

@@ -2,7 +2,7 @@
 #include "dpd.h"
 #include "drawn.h"
 
-#define MOST_SAMPLES 4096
+#define MOST_SAMPLES 512
 
 static int64_t history[MOST_SAMPLES];
 static size_t samples, resized; /* what was before is known only as far as the window reached */
@@ -40,7 +40,7 @@ static void feed(struct dpd *dpd, struct drawn *drawn, int32_t window)
         int start = dpd_event(dpd, values[i % pattern], &period);
         DEMAND((start == 0 || start == 1) && period >= 0 && period < window);
     }
-    for (int32_t lag = 1; lag < window && resized == 0; lag = lag < 20 ? lag + 1 : lag * 2)
+    for (int32_t lag = 1; lag < window && resized == 0; lag = lag < 6 ? lag + 1 : lag * 2)
         DEMAND(dpd_matches(dpd, lag) == matches(lag));
     DEMAND(dpd_predict(dpd, 1 + (int32_t)draw(drawn, 1), &value) <= DPD_PERIOD);
     check_loops(dpd, window);
@@ -49,7 +49,7 @@ static void feed(struct dpd *dpd, struct drawn *drawn, int32_t window)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drawn drawn = {data, size};
-    struct dpd_options options = {.window = (int32_t)draw(&drawn, 1), .capacity = (int32_t)draw(&drawn, 2),
+    struct dpd_options options = {.window = (int32_t)draw(&drawn, 1) / 2, .capacity = (int32_t)draw(&drawn, 1) * 3,
                                   .rule = (int32_t)draw_below(&drawn, 3), .matches = (int32_t)draw(&drawn, 1)};
     uint64_t flags = draw(&drawn, 1);
     options.tolerance = flags & 1;
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     samples = resized = 0;
     while (dpd != NULL && drawn.left > 0 && samples < MOST_SAMPLES) {
         uint64_t what = draw_below(&drawn, 16);
-        int32_t wanted = what == 0 ? (int32_t)draw(&drawn, 2) : 0;
+        int32_t wanted = what == 0 ? (int32_t)draw(&drawn, 1) * 3 : 0;
         if (what == 0 && dpd_resize(dpd, wanted) == 0) {
             window = wanted;
             resized = 1;

@@ -16,8 +16,8 @@ int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide,
 int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape, int64_t period,
                       int64_t slack, double limit, double rate, int64_t *starts, int64_t capacity);
 
-#define MOST_SERIES 40
-#define MOST_SAMPLES 600
+#define MOST_SERIES 34 /* more than a batch */
+#define MOST_SAMPLES 300
 
 /* Small numbers, and now and then one of any size below 1e100. */
 static double draw_value(struct drawn *drawn)
@@ -37,7 +37,7 @@ static void warp(struct drawn *drawn, const double *x, int64_t samples)
     int squared = (int)draw(drawn, 1) & 1;
     for (int64_t s = 0; s < series; s++) {
         start[s] = (int64_t)draw_below(drawn, (uint64_t)samples);
-        length[s] = 1 + (int64_t)draw_below(drawn, (uint64_t)(samples - start[s] < 64 ? samples - start[s] : 64));
+        length[s] = 1 + (int64_t)draw_below(drawn, (uint64_t)(samples - start[s] < 24 ? samples - start[s] : 24));
         left[s] = (int32_t)draw_below(drawn, (uint64_t)(s + 1));
         right[s] = (int32_t)s;
     }
@@ -66,7 +66,7 @@ static void scan(struct drawn *drawn, const double *x, int64_t samples)
 {
     struct incprof_closeness closeness = {.noise = (double)draw(drawn, 1) / 64, .theta = (double)draw(drawn, 1) / 256,
                                           .depth = (double)draw(drawn, 1) / 256};
-    int64_t L = 2 + (int64_t)draw_below(drawn, 250), slide = 1 + (int64_t)draw_below(drawn, 64);
+    int64_t L = 2 + (int64_t)draw_below(drawn, 100), slide = 1 + (int64_t)draw_below(drawn, 64);
     closeness.shortest = 1 + (int64_t)draw_below(drawn, 16);
     size_t room = (size_t)(samples / closeness.shortest + 1);
     int64_t *starts = calloc(room, 8), *periods = calloc(room, 8);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define MOST_SAMPLES 4096
+#define MOST_SAMPLES 512
 
 static double draw_sample(struct drawn *drawn)
 {
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static double history[MOST_SAMPLES];
     struct drawn drawn = {data, size};
     struct dpd_values_options options = {
-        .window = (int32_t)draw(&drawn, 1), .lags = (int32_t)draw(&drawn, 1), .capacity = (int32_t)draw(&drawn, 2),
+        .window = (int32_t)draw(&drawn, 1) / 3, .lags = (int32_t)draw(&drawn, 1) / 2, .capacity = (int32_t)draw(&drawn, 1) * 2,
         .every = (int8_t)draw(&drawn, 1),   .confidence = (double)draw(&drawn, 1) / 16};
     struct dpd_values *dpd = dpd_values_create(&options);
     DEMAND((dpd == NULL) == (dpd_values_size(&options) == 0));
@@ -65,9 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         DEMAND(dpd_values_confidence(dpd) >= 0);
         dpd_values_predict(dpd, 1 + n, &value);
-        if (!resized)
-            check_distances(dpd, history, samples, window, lags);
     }
+    if (dpd != NULL && !resized)
+        check_distances(dpd, history, samples, window, lags);
     dpd_values_destroy(dpd);
     return 0;
 }
