@@ -16,7 +16,7 @@ def _parse(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("harness", nargs="*", help="all of them unless named: " + " ".join(h.name for h in HARNESSES))
     parser.add_argument("--seconds", type=int, default=60, help="for each harness (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the changes to inputs; 0, the default: another every time")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn; 0, the default: another every time")
     parser.add_argument("--place", type=Path, default=ROOT / "build/fuzz", help="of programs, corpora and findings")
     return parser.parse_args(words)
 

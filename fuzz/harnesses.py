@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -12,13 +11,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 KEPT = HERE / "kept"
 
-ELF = ("preload/elf_file.c",)
-CFI = ("preload/cfi.c", "preload/cfi_program.c", "preload/cfi_record.c")
-MEMORY = ("fuzz/harnesses/watched.c",)
-BUFFER = ("runtime/buffer.c",)
-CLOCK = ("runtime/vdso.c",)
-MODULES = ("preload/modules.c", *ELF, *CFI, *BUFFER, *MEMORY)
-INCLUDE = ("fuzz/include", "preload/include", "runtime/include", "sampler/include", "analysis/native/include", "analysis/native", ".")
+INCLUDE = (
+    *("fuzz/include", "preload/include", "runtime/include", "sampler/include", "analysis/native/include"),
+    *("analysis/native", "."),
+)
 
 CHECKS = "-fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all"
 # As CMakeLists.txt there builds the kernels.
@@ -39,45 +35,41 @@ class Harness:
     flags: tuple[str, ...] = ()
 
 
-def _native(pattern: str) -> tuple[str, ...]:
-    return tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "analysis/native").glob(pattern)))
+def _of(room: str, names: str) -> tuple[str, ...]:
+    """Return the files of a room: "elf_file cfi*" of preload. What a pattern matches comes in the order of names."""
+    found = (sorted((ROOT / room).glob(f"{name}.c")) for name in names.split())
+    return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
+
+ELF = _of("preload", "elf_file")
+CFI = _of("preload", "cfi cfi_program cfi_record")
+MEMORY = _of("fuzz/harnesses", "watched")
+BUFFER = _of("runtime", "buffer")
+CLOCK = _of("runtime", "vdso")
+WORDS = _of("runtime", "environment fixed_text reason")
 
 HARNESSES = (
-    Harness("elf", (*ELF, *CFI, *MEMORY, *CLOCK), 32768),
-    Harness("cfi", (*ELF, *CFI, *MEMORY, *CLOCK), 4096),
+    Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
+    Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
+    Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
+    Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK, 16384),
+    Harness("unwind", ELF + CFI[1:] + BUFFER + MEMORY + _of("preload", "modules path unwind"), 2048),
     Harness(
-        "snapshot",
-        (*ELF, *BUFFER, *MEMORY, *CLOCK, *(f"runtime/{name}.c" for name in ("log", "output", "reason", "fixed_text"))),
-        32768,
-    ),
-    Harness("unwind", ("preload/path.c", "preload/unwind.c", "preload/modules.c", *ELF, *CFI[1:], *BUFFER, *MEMORY), 2048),
-    Harness("modules", (*ELF, *CFI, *BUFFER, *MEMORY, *CLOCK), 16384),
-    Harness(
-        "settings",
-        ("preload/config.c", *(f"runtime/{n}.c" for n in ("environment", "launch", "fixed_text", "vdso", "reason"))),
-        1024,
-    ),
-    Harness(
-        "sampler",
-        (
-            *(f"sampler/{name}.c" for name in ("events", "request", "text")),
-            *(f"runtime/{name}.c" for name in ("environment", "fixed_text", "log", "reason", "tasks")),
-            *(*BUFFER, *MEMORY, *CLOCK),
-        ),
+        "rings",
+        (*_of("preload", "arcs interval modules path ring table unwind"), *_of("fuzz/harnesses", "standins"))
+        + (ELF + CFI + BUFFER + MEMORY + CLOCK),
         4096,
     ),
-    Harness("rings", (*(f"preload/{name}.c" for name in ("arcs", "interval", "path", "ring", "table", "unwind")), *MODULES, *CLOCK,
-                      "fuzz/harnesses/standins.c"), 4096),
-    Harness("events", tuple(name for name in _native("dpd_*.c") if "values" not in name and "paper" not in name), 256),
-    Harness("values", (*_native("dpd_values*.c"), "analysis/native/dpd_kernels.c"), 256),
+    Harness("settings", WORDS + CLOCK + _of("preload", "config") + _of("runtime", "launch"), 1024),
     Harness(
-        "kernels",
-        tuple(f"analysis/native/{n}.c" for n in ("base_period", "dba", "dtw", "dtw_bounds", "lags", "scan", "trace")),
-        1024,
-        VECTORS,
+        "sampler",
+        WORDS + CLOCK + BUFFER + MEMORY + _of("runtime", "log tasks") + _of("sampler", "events request text"),
+        4096,
     ),
-)  # fmt: skip
+    Harness("events", _of("analysis/native", "dpd_[!pv]* dpd_predict"), 256),
+    Harness("values", _of("analysis/native", "dpd_kernels dpd_values*"), 256),
+    Harness("kernels", _of("analysis/native", "base_period dba dtw dtw_bounds lags scan trace"), 1024, VECTORS),
+)
 
 
 def named(name: str) -> Harness:
@@ -94,8 +86,8 @@ def clang() -> str:
     command = [found, *CHECKS.split(), "-x", "c", "-", "-o", "/dev/null"]
     done = subprocess.run(command, input=source, capture_output=True, check=False)
     if done.returncode != 0:
-        version = re.search(r"version (\d+)", subprocess.run([found, "--version"], capture_output=True, text=True).stdout)
-        raise CannotFuzz(f"clang has no libFuzzer here: install libclang-rt-{version[1] if version else 'N'}-dev")
+        version = subprocess.run([found, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+        raise CannotFuzz(f"clang has no libFuzzer here: install libclang-rt-{version.split('.')[0]}-dev")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the harnesses start from: objects of this machine and ones made for it, texts of its /proc, drawn bytes."""
+"""What the harnesses start from: objects of this machine and ones made for it, texts as /proc has them, drawn bytes."""
 
 from __future__ import annotations
 
@@ -28,6 +28,31 @@ int aligned(int n) { double d[4] __attribute__((aligned(64))); memset(d, n, size
 int main(int argc, char **argv) { return aligned(argc) + argv[0][0]; }
 """
 FLAGS = ("-pg -O2", "-O0 -fno-omit-frame-pointer", "-O2 -mfentry -pg -shared -fPIC", "-O2 -s -static-pie -nostdlib")
+
+
+MAPS = b"".join(
+    b"%x-%x %b %08x 08:01 %d    %b\n" % (low, low + 0x3000, mode, offset, low >> 12 & 0xFFF, path)
+    for low, mode, offset, path in (
+        (0x555500001000, b"r-xp", 0x1000, b"/home/user/my app"),
+        (0x7F0000000000, b"r--p", 0, b"/lib/libc.so.6"),
+        (0x7F0000010000, b"r-xp", 0x1000, b"/lib/libc.so.6"),
+        (0x7F0000020000, b"r-xp", 0, b"/lib/gone!.so (deleted)"),
+        (0x7F0000030000, b"rwxp", 0, b""),
+        (0x7F0000040000, b"r-xp", 0, b"[vdso]"),
+        (0x7F0000050000, b"rwxs", 0x1000, b"/dev/dri/card0"),
+    )
+)
+MACHINE = (
+    b"cpu  10 2 3 40 5 6 7 0 0 0\ncpu0 5 1 1 20 2 3 3 0 0 0\ncpu1 5 1 2 20 3 3 4 0 0 0\nintr 7 0\n",
+    b"Inter-| Receive\n face |bytes\n    lo: 9 1 0 0 0 0 0 0 9 1\n  eth0:77 6 5 4 3 2 1 0 88 7 6 5 4 3 2 1\n",
+    b"0.50 0.30 0.20 2/345 6789\n",
+    b"0.00 0.00 0.00 0/1 1\n",
+)
+STATUS = (
+    b"Name:\tincprof\nUmask:\t0022\nState:\tR (running)\nUid:\t0\t1000\t0\t0\nGid:\t5\t5\t5\t5\nGroups:\t4 20 27 \n"
+    b"SigBlk:\tfffffffe7ffbfeff\nCapInh:\t0000000000000000\nCapPrm:\t000001ffffffffff\nCapEff:\t000001ffffffffff\n"
+)
+STAT = b"77 (a) b) R\n) R " + b" ".join(b"%d" % number for number in range(50)) + b"\nrchar: 7\nwchar 8\n"
 
 
 def system_libraries() -> list[Path]:
@@ -97,33 +122,26 @@ def drawn(count: int, longest: int) -> Iterator[bytes]:
 
 
 def modules(place: Path) -> Iterator[bytes]:
-    """Yield two or three texts of /proc/PID/maps, and an object behind them."""
-    maps = Path("/proc/self/maps").read_bytes()
-    lines = maps.splitlines(keepends=True)
-    few = b"".join(line for line in lines if b"x" in line.split()[1])[:4000]
-    moved = few.replace(b"7f", b"6f")
+    """Yield three texts of /proc/PID/maps, and an object behind them."""
+    moved = MAPS.replace(b"7f", b"6f")
     for image in objects(place):
-        yield b"\0".join((few, moved, maps[:3000], image[:9000]))
+        yield b"\0".join((MAPS, moved, MAPS[:300], image[:9000]))
 
 
 def settings(place: Path) -> Iterator[bytes]:
-    """Yield values of variables."""
-    yield b"\0".join((b"0.25", b"1000", b"0,8-15", b"3", b"5", b"perf", b"1", b"debug", b"1", b"4", b"77", b"0", b"1", b"ns.1",
-                      b"out/run", b""))  # fmt: skip
-    yield b"\0".join((b"1e9", b"0.0000001", b"5-", b"-1", b"100.1", b"cpu", b"maybe", b"quiet", b"", b"-3", b"", b"", b"9" * 30, b"",
-                      b"/" + b"a/" * 200, b""))  # fmt: skip
+    """Yield values of variables, in the order of harnesses/settings.c."""
+    yield b"0.25 1000 0,8-15 3 5 perf 1 debug 1 4 77 0 1 ns.1 out/run ".replace(b" ", b"\0")
+    wrong = b"1e9 0.0000001 5- -1 100.1 cpu maybe quiet  -3   " + b"9" * 30 + b"  /" + b"a/" * 200 + b" "
+    yield wrong.replace(b" ", b"\0")
     yield "86400\0ж\u202e\0001-2,\0\x1b[2J\0".encode() + bytes(range(1, 256))
 
 
 def sampler(place: Path) -> Iterator[bytes]:
     """Yield a text of the machine's, one of a thread's status, one of a stat, and arguments."""
-    network = Path("/proc/net/dev").read_bytes()[:1000]
-    processors = Path("/proc/stat").read_bytes()[:1000]
-    status, stat = Path("/proc/self/status").read_bytes(), Path("/proc/self/stat").read_bytes()
-    words = (b"--interval=0.01", b"--output=x", b"--events=default,r1c2,cpu", b"--pid=7", b"--for=3", b"--", b"true")
-    for machine in (network, processors, Path("/proc/loadavg").read_bytes(), b"0.0 0.0 0.0 0/1 2\n"):
-        yield b"\0".join((machine, status, stat.replace(b")", b") R ) \n", 1), *words, b""))
-    yield b"\0".join((b"", b"", b"", b"--list", b"--events=all", b"--system", b""))
+    words = b"--interval=0.01 --output=x --events=default,r1c2,cpu --pid=7 --for=3 -- true ".replace(b" ", b"\0")
+    for machine in MACHINE:
+        yield b"\0".join((machine, STATUS, STAT, words))
+    yield b"\0\0\0--list\0--events=all\0--system\0"
 
 
 # By harness; harnesses that are not here start from random bytes.
@@ -142,8 +160,8 @@ def write_seeds(name: str, longest: int, corpus: Path) -> None:
     corpus.mkdir(parents=True, exist_ok=True)
     scratch = corpus.parent / f"{corpus.name}.made"
     scratch.mkdir(exist_ok=True)
-    seeds = SEEDS.get(name, lambda _: drawn(32, longest))
-    for number, seed in enumerate(seeds(scratch)):
+    seeds = SEEDS[name](scratch) if name in SEEDS else drawn(32, longest)
+    for number, seed in enumerate(seeds):
         (corpus / f"seed-{number:04d}").write_bytes(seed[:longest])
     shutil.rmtree(scratch)
 
@@ -159,7 +177,7 @@ def heavy_frames() -> bytes:
 
 
 def whole_files(name: str, place: Path) -> list[Path]:
-    """Return files that a harness is given as they are, too large to be changed. What is made for it goes to `place`."""
+    """Return files that a harness is given as they are, too large to be changed; one is made for it in `place`."""
     if name == "cfi":
         place.mkdir(parents=True, exist_ok=True)
         (place / "heavy").write_bytes(heavy_frames())

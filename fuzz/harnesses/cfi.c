@@ -44,10 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     image->header.e_phnum = 3;
     image->header.e_phoff = offsetof(struct image, segments);
     size_t hdr = offsetof(struct image, version);
-    image->segments[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R, .p_offset = head,
-                                      .p_vaddr = CODE_BYTES + head, .p_filesz = size};
-    image->segments[1] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME, .p_offset = hdr, .p_vaddr = CODE_BYTES + hdr,
-                                      .p_filesz = head - hdr};
+    image->segments[0] = (Elf64_Phdr){
+        .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = head, .p_vaddr = CODE_BYTES + head, .p_filesz = size};
+    image->segments[1] =
+        (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME, .p_offset = hdr, .p_vaddr = CODE_BYTES + hdr, .p_filesz = head - hdr};
     image->version = 1;
     image->frame_encoding = 0x1b;
     image->count_encoding = 0x03;

@@ -49,8 +49,10 @@ static void feed(struct dpd *dpd, struct drawn *drawn, int32_t window)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drawn drawn = {data, size};
-    struct dpd_options options = {.window = (int32_t)draw(&drawn, 1) / 2, .capacity = (int32_t)draw(&drawn, 1) * 3,
-                                  .rule = (int32_t)draw_below(&drawn, 3), .matches = (int32_t)draw(&drawn, 1)};
+    struct dpd_options options = {.window = (int32_t)draw(&drawn, 1) / 2,
+                                  .capacity = (int32_t)draw(&drawn, 1) * 3,
+                                  .rule = (int32_t)draw_below(&drawn, 3),
+                                  .matches = (int32_t)draw(&drawn, 1)};
     uint64_t flags = draw(&drawn, 1);
     options.tolerance = flags & 1;
     options.memory = flags & 2 ? 512 << (flags >> 6) : (int32_t)draw_below(&drawn, 2);

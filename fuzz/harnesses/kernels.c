@@ -64,7 +64,8 @@ static void warp(struct drawn *drawn, const double *x, int64_t samples)
 
 static void scan(struct drawn *drawn, const double *x, int64_t samples)
 {
-    struct incprof_closeness closeness = {.noise = (double)draw(drawn, 1) / 64, .theta = (double)draw(drawn, 1) / 256,
+    struct incprof_closeness closeness = {.noise = (double)draw(drawn, 1) / 64,
+                                          .theta = (double)draw(drawn, 1) / 256,
                                           .depth = (double)draw(drawn, 1) / 256};
     int64_t L = 2 + (int64_t)draw_below(drawn, 100), slide = 1 + (int64_t)draw_below(drawn, 64);
     closeness.shortest = 1 + (int64_t)draw_below(drawn, 16);

@@ -1,4 +1,5 @@
-/* Drawn texts in the place of /proc/thread-self/maps, one scan after the other, and drawn objects behind their paths. */
+/* Drawn texts in the place of /proc/thread-self/maps, one scan after the other, and drawn objects behind their paths.
+ */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <sys/mman.h>

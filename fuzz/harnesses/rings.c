@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     thread.head = thread.tail = draw(&drawn, 8);
     while (drawn.left > 0) {
         /* Heads as samples have them, and whatever else there is. */
-        uint64_t frames = draw(&drawn, 1), kind = draw(&drawn, 1), word = draw(&drawn, 4) << 32 | frames << 16 | kind << 8;
+        uint64_t frames = draw(&drawn, 1), kind = draw(&drawn, 1),
+                 word = draw(&drawn, 4) << 32 | frames << 16 | kind << 8;
         thread.ring[thread.head++ % RING_WORDS] = kind < 8 ? word : draw(&drawn, 8);
         for (uint64_t i = 0; i < frames % 160 + 2 && drawn.left > 0; i++) {
             uint64_t place = draw(&drawn, 1);

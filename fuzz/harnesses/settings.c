@@ -14,9 +14,9 @@
 #define MOST_NS ((uint64_t)1 << 62)
 
 static const char *const names[] = {
-    "INCPROF_INTERVAL", "INCPROF_RATE",   "INCPROF_RANKS",        "INCPROF_RANK",         "INCPROF_OVERHEAD",
-    "INCPROF_CLOCK",    "INCPROF_FOLLOW", "INCPROF_LOG",          "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-    "SLURM_JOB_ID",     "SLURM_STEP_ID",  "SLURM_PROCID",         "PMIX_NAMESPACE",       "INCPROF_DIR",
+    "INCPROF_INTERVAL", "INCPROF_RATE",   "INCPROF_RANKS", "INCPROF_RANK",         "INCPROF_OVERHEAD",
+    "INCPROF_CLOCK",    "INCPROF_FOLLOW", "INCPROF_LOG",   "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+    "SLURM_JOB_ID",     "SLURM_STEP_ID",  "SLURM_PROCID",  "PMIX_NAMESPACE",       "INCPROF_DIR",
 };
 #define NAMES (sizeof names / sizeof *names)
 
@@ -30,7 +30,8 @@ static void check_nano(const char *text)
     double expected = is_number ? strtod(text, NULL) * 1e9 : 0;
     bool taken = environment_parse_nano(text, MOST_NS, &nano);
     DEMAND(!taken || (is_number && nano <= MOST_NS));
-    DEMAND(!taken || (expected - (double)nano < 2 + expected * 1e-15 && (double)nano - expected < 2 + expected * 1e-15));
+    DEMAND(!taken ||
+           (expected - (double)nano < 2 + expected * 1e-15 && (double)nano - expected < 2 + expected * 1e-15));
     DEMAND(taken || !is_number || expected > 0.999999 * (double)MOST_NS);
 }
 

@@ -14,9 +14,7 @@ bool switch_is_off(void)
     return false;
 }
 
-void switch_request_drain(void)
-{
-}
+void switch_request_drain(void) {}
 
 struct thread *thread_new(void)
 {

@@ -18,7 +18,8 @@ static double draw_sample(struct drawn *drawn)
 }
 
 /* Distances are those that the sums over the history give, as far as doubles go. */
-static void check_distances(const struct dpd_values *dpd, const double *history, size_t count, int32_t window, int32_t lags)
+static void check_distances(const struct dpd_values *dpd, const double *history, size_t count, int32_t window,
+                            int32_t lags)
 {
     double distances[64], largest = 0;
     int32_t n = lags - 1 < 64 ? lags - 1 : 64;
@@ -38,9 +39,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static double history[MOST_SAMPLES];
     struct drawn drawn = {data, size};
-    struct dpd_values_options options = {
-        .window = (int32_t)draw(&drawn, 1) / 3, .lags = (int32_t)draw(&drawn, 1) / 2, .capacity = (int32_t)draw(&drawn, 1) * 2,
-        .every = (int8_t)draw(&drawn, 1),   .confidence = (double)draw(&drawn, 1) / 16};
+    struct dpd_values_options options = {.window = (int32_t)draw(&drawn, 1) / 3,
+                                         .lags = (int32_t)draw(&drawn, 1) / 2,
+                                         .capacity = (int32_t)draw(&drawn, 1) * 2,
+                                         .every = (int8_t)draw(&drawn, 1),
+                                         .confidence = (double)draw(&drawn, 1) / 16};
     struct dpd_values *dpd = dpd_values_create(&options);
     DEMAND((dpd == NULL) == (dpd_values_size(&options) == 0));
     int32_t window = options.window ? options.window : 100, lags = options.lags ? options.lags : window;

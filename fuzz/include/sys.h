@@ -1,5 +1,5 @@
-/* runtime/include/sys.h with memory that AddressSanitizer watches: each piece lies by itself, is given back with the size
- * it was asked for, and all of it together stays below what the harness allows. */
+/* runtime/include/sys.h with memory that AddressSanitizer watches: each piece lies by itself, is given back with the
+ * size it was asked for, and all of it together stays below what the harness allows. */
 #ifndef FUZZ_SYS_H
 #define FUZZ_SYS_H
 

@@ -8,8 +8,8 @@
 
 enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
 
-/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is how
- * many bytes are read in all before everything fails. */
+/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is
+ * how many bytes are read in all before everything fails. */
 struct cfi_reader {
     const uint8_t *data;
     uint64_t size;
