@@ -48,7 +48,7 @@ def replay(harness: Harness, program: Path, place: Path) -> str:
     files = [str(path) for path in (*kept_inputs(harness), *whole_files(harness.name, place / "whole"))]
     if not files:
         return ""
-    done = _run(program, [*LIMITS, *files])
+    done = _run(program, [*LIMITS, "-timeout=60", *files])
     return "" if done.returncode == 0 else done.stderr[-6000:]
 
 

@@ -167,8 +167,8 @@ def write_seeds(name: str, longest: int, corpus: Path) -> None:
 
 
 def heavy_frames() -> bytes:
-    """Return an .eh_frame in which thousands of functions refer to one record of some megabytes."""
-    rules = b"\x0e\x08" * (2 << 20)
+    """Return an .eh_frame in which thousands of functions refer to one record of a quarter of a megabyte."""
+    rules = b"\x0e\x08" * (1 << 17)
     common = _record(struct.pack("<I", 0) + b"\x01zR\0\x01\x78\x10\x01\x03\x0c\x07\x08\x90\x01" + rules)
     out = bytearray(common)
     for function in range(4000):

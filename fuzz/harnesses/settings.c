@@ -3,6 +3,7 @@
 #include "runtime/log.c"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "config.h"
@@ -64,6 +65,18 @@ static void check_config(void)
         DEMAND(memchr(path, '\0', sizeof path) != NULL && path[0] == '/');
 }
 
+/* setenv keeps all that was ever set. */
+static void set(size_t name, const char *value)
+{
+    static char *entries[NAMES];
+    char *entry = NULL;
+    unsetenv(names[name]);
+    if (value != NULL && asprintf(&entry, "%s=%s", names[name], value) > 0)
+        putenv(entry);
+    free(entries[name]);
+    entries[name] = entry;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drawn drawn = {data, size};
@@ -71,10 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *text = draw_text(&drawn);
         check_nano(text);
         check_line(text);
-        if (drawn.left > 0)
-            setenv(names[i], text, 1);
-        else
-            unsetenv(names[i]);
+        set(i, drawn.left > 0 ? text : NULL);
         free(text);
     }
     check_config();

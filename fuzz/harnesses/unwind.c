@@ -8,7 +8,7 @@
 #define CODE 0x10000000u
 #define CODE_STEP 0x100000u
 #define MOST_RANGES 3
-#define LOOKS 40 /* at the clock, before a walk's time is up */
+#define LOOKS 12 /* at the clock, before a walk's time is up */
 
 static uint64_t looks;
 static struct path path;
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         draw_rules(&drawn, &modules[i]);
         map->ranges[i] = (struct code_range){start, start + CODE_STEP, start, &modules[i]};
     }
-    size_t words = 16 + draw_below(&drawn, 4096);
+    size_t words = 16 + draw_below(&drawn, 2048);
     uint64_t *stack = calloc(words, 8);
     /* What is drawn comes again and again, so that short inputs make deep stacks. */
     size_t period = 1 + draw_below(&drawn, 64), fresh = period < words ? period : words;
