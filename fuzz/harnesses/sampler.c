@@ -18,6 +18,7 @@ static void check_machine(const char *proc)
     read_network(values);
     read_processors(values);
     read_queue(values);
+    DEMAND(values[RUN_QUEUE] <= (double)text_number(text_word(text, 3)));
     for (int field = 0; field < FIELDS; field++)
         DEMAND(values[field] >= 0 && values[field] < 1e30);
 }
@@ -43,6 +44,19 @@ static void check_stat(const char *stat)
     text_value(stat, "rchar");
 }
 
+/* The number of the process is what stands in one of the words. */
+static void check_process(pid_t pid, char *const *words)
+{
+    char number[16];
+    bool is_given = false;
+    int digits = snprintf(number, sizeof number, "%d", pid);
+    for (; *words != NULL; words++) {
+        size_t length = strlen(*words);
+        is_given |= length >= (size_t)digits && strcmp(*words + length - digits, number) == 0;
+    }
+    DEMAND(pid > 0 && is_given);
+}
+
 static void check_request(struct drawn *drawn)
 {
     char *words[MOST_WORDS + 2] = {"incprof-sampler"};
@@ -56,6 +70,8 @@ static void check_request(struct drawn *drawn)
     if (request_parse(&request, count, words)) {
         DEMAND(request.interval_ns >= 100000 && request.interval_ns <= 3600000000000u);
         DEMAND(request.list || request.output != NULL);
+        if (request.target.scope == OF_PROCESS)
+            check_process(request.target.pid, words);
         const char *bad = events_choose(request.events, chosen, &columns);
         DEMAND(columns <= MOST_COLUMNS && (bad == NULL || strstr(request.events, bad) != NULL));
         for (size_t i = 0; i < columns; i++)
