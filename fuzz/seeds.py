@@ -144,12 +144,27 @@ def sampler(place: Path) -> Iterator[bytes]:
     yield b"\0\0\0--list\0--events=all\0--system\0"
 
 
+def unwind(place: Path) -> Iterator[bytes]:
+    """Yield deep stacks of frames of 16 or 32 bytes, in the order of harnesses/unwind.c, walked at several places."""
+    code, other, registers, pc_register = b"\x60\x00\x01", b"\0\0", 23, 16
+    for frame_words in (2, 4):
+        rules = b"\1\0\1" + struct.pack("<HBBBB", 8 * frame_words, 0, 1, 0, 0) + b"\1\0\0" * 2
+        stack = struct.pack("<HB", 2000, frame_words - 1) + other * (frame_words - 1) + code
+        for places in ((0, 1600, 320, 0, 4800, 0), (6400, 4800, 3200, 1600, 640, 0), (0, 64, 0, 64, 128, 32)):
+            walks = (
+                b"".join(code if i == pc_register else other for i in range(registers)) + struct.pack("<BHB", 1, at, 0)
+                for at in places
+            )
+            yield rules + stack + b"".join(walks)
+
+
 # By harness; harnesses that are not here start from random bytes.
 SEEDS: dict[str, Callable[[Path], Iterator[bytes]]] = {
     "elf": objects,
     "snapshot": objects,
     "cfi": cfi,
     "modules": modules,
+    "unwind": unwind,
     "settings": settings,
     "sampler": sampler,
 }
