@@ -11,11 +11,11 @@ PYTEST_ARGS ?=
 TEST_JOBS ?= 2
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
 C_ROOMS := runtime preload appekg selfanalyze sampler analysis/native
-C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
+C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test test-slow test-all demo bench realworld truth man clean tools format
+.PHONY: all check test test-slow test-all demo bench realworld truth fuzz man clean tools format
 all: $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -85,6 +85,11 @@ realworld: $(VENV)/.installed
 truth: $(VENV)/.installed
 	@$(BIN)/python -c 'import ruptures' 2>/dev/null || $(PIP) install 'ruptures>=1.1'
 	$(BIN)/python -m truth $(if $(QUICK),--quick)
+
+# The C that reads bytes of others, TIME seconds for each harness, or for those that HARNESS names.
+TIME ?= 60
+fuzz: $(VENV)/.deps
+	$(BIN)/python -m fuzz --seconds $(TIME) $(HARNESS)
 
 # The manual pages, from the command line's own definitions.
 man: $(VENV)/.installed

@@ -9,6 +9,9 @@
 /* Functions are aligned to 16 bytes: shorter gaps between them hold no code. */
 #define PADDING 15
 
+/* How often each byte is read, on the average: compilers' common records are short, and make it two or three times. */
+#define MOST_READINGS 8
+
 /* A view of .eh_frame, or of .eh_frame_hdr. */
 struct section {
     uint8_t *data;
@@ -69,7 +72,8 @@ bool cfi_add_row(struct cfi_table *table, const struct cfi_row *row)
 static bool walk(struct cfi_table *table, const struct section *header, const struct section *frames)
 {
     const uint8_t *data = header->data;
-    struct cfi_reader reader = {.data = frames->data, .size = frames->size, .address = frames->address};
+    struct cfi_reader reader = {
+        .data = frames->data, .size = frames->size, .address = frames->address, .budget = MOST_READINGS * frames->size};
     uint32_t count;
     memcpy(&count, data + 8, sizeof count);
     if ((uint64_t)count > (header->size - 12) / 8)

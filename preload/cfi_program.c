@@ -72,6 +72,12 @@ static void register_expression(struct rules *rules, struct cfi_reader *reader, 
     reader->at = start + length;
 }
 
+/* A factored offset, which wraps as the processor does where the record is nonsense. */
+static int64_t scaled(const struct cfi_function *function, uint64_t factored)
+{
+    return (int64_t)(factored * (uint64_t)function->data_align);
+}
+
 static void set_saved(struct rules *rules, uint64_t reg, int64_t offset)
 {
     if (reg == DWARF_RBP) {
@@ -147,16 +153,16 @@ static bool extended(struct machine *machine, uint64_t operation)
 {
     struct cfi_reader *reader = machine->reader;
     struct rules *rules = &machine->rules;
-    int64_t align = machine->function->data_align;
+    const struct cfi_function *function = machine->function;
     uint64_t reg;
     switch (operation) {
     case 0x00: /* nop */
         return true;
     case 0x01: /* set_loc */
-        reg = cfi_read_pointer(reader, machine->function->encoding);
+        reg = cfi_read_pointer(reader, function->encoding);
         if (reader->failed || reg < machine->pc)
             return reader->failed = true;
-        return advance(machine, (reg - machine->pc) / machine->function->code_align);
+        return advance(machine, (reg - machine->pc) / function->code_align);
     case 0x02: /* advance_loc1 */
         return advance(machine, cfi_read_fixed(reader, 1));
     case 0x03: /* advance_loc2 */
@@ -165,11 +171,11 @@ static bool extended(struct machine *machine, uint64_t operation)
         return advance(machine, cfi_read_fixed(reader, 4));
     case 0x05: /* offset_extended */
         reg = cfi_read_uleb(reader);
-        set_saved(rules, reg, (int64_t)cfi_read_uleb(reader) * align);
+        set_saved(rules, reg, scaled(function, cfi_read_uleb(reader)));
         return true;
     case 0x11: /* offset_extended_sf */
         reg = cfi_read_uleb(reader);
-        set_saved(rules, reg, cfi_read_sleb(reader) * align);
+        set_saved(rules, reg, scaled(function, (uint64_t)cfi_read_sleb(reader)));
         return true;
     case 0x06: /* restore_extended */
         restore(rules, &machine->initial, cfi_read_uleb(reader));
@@ -209,7 +215,7 @@ static bool extended(struct machine *machine, uint64_t operation)
         return true;
     case 0x12: /* def_cfa_sf */
         reg = cfi_read_uleb(reader);
-        set_cfa(rules, reg, cfi_read_sleb(reader) * align);
+        set_cfa(rules, reg, scaled(function, (uint64_t)cfi_read_sleb(reader)));
         return true;
     case 0x0d: /* def_cfa_register */
         set_cfa(rules, cfi_read_uleb(reader), rules->cfa_offset);
@@ -218,7 +224,7 @@ static bool extended(struct machine *machine, uint64_t operation)
         rules->cfa_offset = (int64_t)cfi_read_uleb(reader);
         return true;
     case 0x13: /* def_cfa_offset_sf */
-        rules->cfa_offset = cfi_read_sleb(reader) * align;
+        rules->cfa_offset = scaled(function, (uint64_t)cfi_read_sleb(reader));
         return true;
     case 0x0f: /* def_cfa_expression */
         cfa_expression(rules, reader, cfi_read_uleb(reader));
@@ -249,7 +255,7 @@ static bool execute(struct machine *machine, uint64_t at, uint64_t end)
         if (byte >> 6 == 1)
             stored = advance(machine, low);
         else if (byte >> 6 == 2)
-            set_saved(&machine->rules, low, (int64_t)cfi_read_uleb(reader) * machine->function->data_align);
+            set_saved(&machine->rules, low, scaled(machine->function, cfi_read_uleb(reader)));
         else if (byte >> 6 == 3)
             restore(&machine->rules, &machine->initial, low);
         else

@@ -6,10 +6,11 @@
 uint64_t cfi_read_fixed(struct cfi_reader *reader, size_t bytes)
 {
     uint64_t value = 0;
-    if (reader->failed || reader->at > reader->end || bytes > reader->end - reader->at) {
+    if (reader->failed || reader->at > reader->end || bytes > reader->end - reader->at || bytes > reader->budget) {
         reader->failed = true;
         return 0;
     }
+    reader->budget -= bytes;
     memcpy(&value, reader->data + reader->at, bytes);
     reader->at += bytes;
     return value;

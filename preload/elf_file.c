@@ -18,7 +18,7 @@ bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t off
 
 void *elf_load(const struct elf_file *elf, uint64_t offset, uint64_t bytes)
 {
-    if (bytes == 0 || offset > elf->size || bytes > elf->size - offset)
+    if (bytes == 0 || bytes > ELF_MOST_BYTES || offset > elf->size || bytes > elf->size - offset)
         return NULL;
     uint8_t *data = sys_alloc(bytes + 1);
     if (data != NULL && !elf_read(elf, data, bytes, offset)) {

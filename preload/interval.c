@@ -160,18 +160,25 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
         add_to_histogram(interval, sample);
 }
 
+static uint64_t grown(const uint64_t *counter, uint64_t *taken)
+{
+    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), more = now - *taken;
+    *taken = now;
+    return more;
+}
+
+/* Samples and ticks are counted as they are taken out. */
 void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
     while (ring_take(thread, &sample, &interval->totals.lost))
         add_sample(interval, thread, &sample);
-    struct thread_counters now = thread->counters;
+    const struct thread_counters *now = &thread->counters;
     struct thread_counters *taken = &thread->taken;
-    interval->totals.lost += now.lost - taken->lost;
-    interval->totals.broken += now.broken - taken->broken;
-    interval->totals.handler_ns += now.handler_ns - taken->handler_ns;
-    interval->totals.skipped += now.skipped - taken->skipped;
-    *taken = now;
+    interval->totals.lost += grown(&now->lost, &taken->lost);
+    interval->totals.broken += grown(&now->broken, &taken->broken);
+    interval->totals.handler_ns += grown(&now->handler_ns, &taken->handler_ns);
+    interval->totals.skipped += grown(&now->skipped, &taken->skipped);
 }
 
 static void add_call(void *context, uint64_t from, uint64_t self, uint64_t calls)

@@ -215,7 +215,8 @@ bool modules_scan(void)
     if (read_maps(&text))
         for (const uint8_t *at = text.data; *at != '\0'; at++)
             lines += *at == '\n';
-    size_t bytes = sizeof *map + lines * sizeof map->ranges[0];
+    /* The last line may have no end. */
+    size_t bytes = sizeof *map + (lines + 1) * sizeof map->ranges[0];
     if (lines > 0)
         map = sys_alloc(bytes);
     if (map != NULL && module_count == 0)

@@ -19,7 +19,7 @@ void ring_put(struct thread *thread, const struct sample *sample)
 {
     const struct path *path = &thread->path;
     if (!has_room(thread)) {
-        thread->counters.lost++;
+        thread_add(&thread->counters.lost, 1);
         return;
     }
     size_t outer = path_outer_count(path);
@@ -38,8 +38,6 @@ void ring_put(struct thread *thread, const struct sample *sample)
     __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
     if (head - __atomic_load_n(&thread->tail, __ATOMIC_RELAXED) > RING_WORDS / 2)
         switch_request_drain();
-    thread->counters.samples++;
-    thread->counters.ticks += sample->weight;
 }
 
 bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)

@@ -38,7 +38,7 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
     path_walk(path, &thread->memory, &cursor, now_ns + LONGEST_NS);
     if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
-        thread->counters.broken++;
+        thread_add(&thread->counters.broken, 1);
         if (path->result == UNWIND_BROKEN && cursor.range == NULL)
             switch_request_scan();
     }
@@ -60,14 +60,14 @@ static void pay(struct thread *thread, uint64_t spent_ns)
 {
     uint64_t most = MOST_BASE_NS + thread->path.walked * (uint64_t)MOST_FRAME_NS;
     thread->credit_ns -= (int64_t)(spent_ns < most ? spent_ns : most);
-    thread->counters.handler_ns += spent_ns;
+    thread_add(&thread->counters.handler_ns, spent_ns);
 }
 
 static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *context)
 {
     thread->held += ticks;
     if (!earn(thread, ticks)) {
-        thread->counters.skipped++;
+        thread_add(&thread->counters.skipped, 1);
         return;
     }
     uint64_t start_ns = monotonic_ns();

@@ -10,6 +10,7 @@
 #include "sys.h"
 
 #define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
+#define MOST_BYTES ((uint64_t)1 << 30)
 
 static bool is_symbols(const struct elf_file *elf, const Elf64_Shdr *section)
 {
@@ -32,6 +33,21 @@ static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, bool 
            (is_symbols(elf, section) || (with_debug && is_debug(elf, section)));
 }
 
+/* Sections of a sound object do not overlap: together they are no larger than the object. */
+static bool is_sound(const struct elf_file *elf, bool with_debug)
+{
+    uint64_t left = elf->size < MOST_BYTES ? elf->size : MOST_BYTES;
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (!is_kept(elf, section, with_debug))
+            continue;
+        if (section->sh_size > left)
+            return false;
+        left -= section->sh_size;
+    }
+    return true;
+}
+
 static bool debug_fits(const struct elf_file *elf)
 {
     uint64_t total = 0;
@@ -47,6 +63,7 @@ static bool debug_fits(const struct elf_file *elf)
 static void put_file(struct buffer *out, const struct elf_file *elf)
 {
     bool with_debug = debug_fits(elf);
+    out->failed = !is_sound(elf, with_debug);
     Elf64_Ehdr header = elf->header;
     header.e_phoff = sizeof header;
     header.e_shoff = sizeof header + elf->segment_count * sizeof(Elf64_Phdr);

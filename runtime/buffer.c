@@ -6,6 +6,7 @@
 #include "sys.h"
 
 #define FIRST_CAPACITY ((size_t)64 << 10)
+#define MOST_BYTES (SIZE_MAX / 2) /* sizes that are asked for may come from a file */
 
 /* A fork may copy the buffer at any moment, and its child free it: never does it say that memory is its own which is
  * not, or not any more. */
@@ -25,10 +26,11 @@ bool buffer_reserve(struct buffer *buffer, size_t more)
         return false;
     if (more <= buffer->capacity - buffer->length)
         return true;
+    bool is_sane = more <= MOST_BYTES - buffer->length;
     size_t capacity = buffer->capacity > 0 ? buffer->capacity : FIRST_CAPACITY;
-    while (capacity - buffer->length < more)
+    while (is_sane && capacity - buffer->length < more)
         capacity *= 2;
-    uint8_t *data = sys_alloc(capacity);
+    uint8_t *data = is_sane ? sys_alloc(capacity) : NULL;
     if (data == NULL) {
         buffer->failed = true;
         return false;

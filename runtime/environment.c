@@ -21,9 +21,9 @@ bool environment_parse_nano(const char *text, uint64_t limit, uint64_t *nano)
     uint64_t unit = NANO;
     bool digits = false;
     for (; *text >= '0' && *text <= '9'; text++, digits = true) {
-        value = value * 10 + (uint64_t)(*text - '0') * NANO;
-        if (value > limit)
+        if (value > limit / 10)
             return false;
+        value = value * 10 + (uint64_t)(*text - '0') * NANO;
     }
     if (*text == '.') {
         for (text++; *text >= '0' && *text <= '9'; text++, digits = true) {

@@ -86,6 +86,13 @@ static void read_processors(double *values)
     }
 }
 
+/* "0.50 0.30 0.20 2/345 6789": of those that run, one is the sampler, which some containers do not count. */
+static void read_queue(double *values)
+{
+    uint64_t running = text_number(text_word(text, 3));
+    values[RUN_QUEUE] = running > 0 ? (double)(running - 1) : 0;
+}
+
 int machine_probe(enum field field)
 {
     double ignored[FIELDS];
@@ -106,7 +113,6 @@ void machine_read(double *values)
         read_processors(values);
     if (network_fd >= 0 && text_read(network_fd, text, sizeof text) > 0)
         read_network(values);
-    /* "0.50 0.30 0.20 2/345 6789": of those that run, one is the sampler. */
     if (queue_fd >= 0 && text_read(queue_fd, text, 128) > 0)
-        values[RUN_QUEUE] = (double)(text_number(text_word(text, 3)) - 1);
+        read_queue(values);
 }

@@ -2,6 +2,7 @@
 #include "request.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,14 @@ static bool complain(const char *what, const char *value)
     return false;
 }
 
+/* 0 where it is none. */
+static pid_t process_number(const char *text)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    return *end == '\0' && number > 0 && number <= INT_MAX ? (pid_t)number : 0;
+}
+
 static bool take(struct request *request, int option, const char *value)
 {
     switch (option) {
@@ -35,7 +44,7 @@ static bool take(struct request *request, int option, const char *value)
         return (environment_parse_nano(value, MOST_NS, &request->for_ns) && request->for_ns > 0) ||
                complain("time to sample: expected seconds above 0", value);
     case 'p':
-        request->target = (struct target){OF_PROCESS, atoi(value)};
+        request->target = (struct target){OF_PROCESS, process_number(value)};
         return request->target.pid > 0 || complain("expected the number of a process", value);
     case 's':
         request->target.scope = OF_MACHINE;

@@ -8,13 +8,15 @@
 
 enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
 
-/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. */
+/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is
+ * how many bytes are read in all before everything fails. */
 struct cfi_reader {
     const uint8_t *data;
     uint64_t size;
     uint64_t address; /* link-time address of data[0] */
     uint64_t at;
     uint64_t end;
+    uint64_t budget;
     bool failed;
 };
 

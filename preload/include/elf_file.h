@@ -10,6 +10,7 @@
 
 #define ELF_MOST_SEGMENTS 64
 #define ELF_MOST_SECTIONS 65000
+#define ELF_MOST_BYTES ((uint64_t)1 << 30) /* of what is loaded at once: files with holes claim to be of any size */
 
 struct elf_file {
     int fd;                /* -1: an image in memory */

@@ -75,7 +75,7 @@ struct thread {
     void *(*routine)(void *);
     void *argument;
 
-    /* Written by the thread, read by the collector, which keeps what it has taken in `taken`. */
+    /* Written by the thread (thread_add), read by the collector, which keeps what it has taken in `taken`. */
     struct thread_counters {
         uint64_t samples, ticks, lost, broken, handler_ns, skipped;
     } counters, taken;
@@ -95,6 +95,12 @@ struct tls_block {
     struct thread *self;
 };
 extern __thread struct tls_block incprof_tls;
+
+/* Adds to one of the calling thread's own counters, which the collector may be reading. Async-signal-safe. */
+static inline void thread_add(uint64_t *counter, uint64_t more)
+{
+    __atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
+}
 
 /* A blank record, or NULL. Thread-safe and async-signal-safe. */
 struct thread *thread_new(void);

@@ -31,7 +31,24 @@ struct thread *thread_new(void) { return NULL; }
 void thread_start(struct thread *t, uint64_t a, uint64_t b, uint64_t c) { (void)t, (void)a, (void)b, (void)c; }
 """
 
+# With records of threads as they are: what those ask for.
+STANDINS_OF_TICKS = """
+#include <stdbool.h>
+#include "arcs.h"
+#include "sampler.h"
+#include "switch.h"
+#include "ticker.h"
+bool switch_is_on(void) { return true; }
+bool switch_is_off(void) { return false; }
+void switch_request_drain(void) {}
+void ticker_start_thread(struct thread *thread) { (void)thread; }
+void ticker_forget_thread(struct thread *thread) { (void)thread; }
+void sampler_end_thread(struct thread *thread) { (void)thread; }
+void count_call(uint64_t from, uint64_t self) { incprof_count_slow(from, self); }
+"""
+
 CHECKED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
+RACES = "-fsanitize=thread"
 
 Parts = Callable[..., str]
 
@@ -42,16 +59,20 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     place = tmp_path_factory.mktemp("parts")
     include = [word for room in ("preload", "runtime") for word in ("-I", str(ROOT / room / "include"))]
     (place / "standins.c").write_text(STANDINS)
+    (place / "threads.c").write_text(STANDINS_OF_TICKS)
 
     def build(name: str, flags: str) -> Path:
+        of_threads = name == "concurrent.c"
+        kind = "threads" if of_threads else "standins"
         target = place / f"{Path(name).stem}{flags.replace(' ', '')}"
         if not target.exists():
-            common = ["gcc", "-std=gnu11", "-g", "-O2", *flags.split(), *include]
-            library = place / f"libparts{flags.replace(' ', '')}.so"
+            memory = ["-I", str(PROGRAMS / "intercepted")] if flags == RACES else []
+            common = ["gcc", "-std=gnu11", "-g", "-O2", *flags.split(), *memory, *include]
+            library = place / f"lib{kind}{flags.replace(' ', '')}.so"
             if not library.exists():
-                sources = [ROOT / source for source in SOURCES]
+                sources = [ROOT / source for source in (*SOURCES, *["preload/thread.c"] * of_threads)]
                 done = subprocess.run(
-                    [*common, "-shared", "-fPIC", *sources, place / "standins.c", "-o", library],
+                    [*common, "-shared", "-fPIC", *sources, place / f"{kind}.c", "-o", library],
                     capture_output=True, text=True, check=False,
                 )  # fmt: skip
                 assert done.returncode == 0, done.stderr
@@ -89,3 +110,11 @@ def test_paths_are_bounded_however_many_there_are(parts: Parts) -> None:
 @pytest.mark.parametrize("flags", ["", CHECKED], ids=["plain", "checked"])
 def test_a_spoilt_ring_costs_samples_and_no_more(parts: Parts, flags: str) -> None:
     assert parts("ring.c", "5", flags=flags) == "2000\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["", CHECKED, RACES], ids=["plain", "memory", "thread"])
+def test_threads_that_come_and_go_beside_the_collector(parts: Parts, flags: str) -> None:
+    """Calls, rings and records of threads: each call and each sample is taken once, and no access is a race."""
+    said = parts("concurrent.c", "6", "8", flags=flags)
+    assert said == "wrong 0 exact 1 double 1 left 0\n"

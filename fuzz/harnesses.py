@@ -1,0 +1,104 @@
+"""Which harnesses there are: what each is built from, beside its own file in fuzz/harnesses."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+KEPT = HERE / "kept"
+
+INCLUDE = (
+    *("fuzz/include", "preload/include", "runtime/include", "sampler/include", "analysis/native/include"),
+    *("analysis/native", "."),
+)
+
+CHECKS = "-fsanitize=fuzzer,address,undefined,float-cast-overflow -fno-sanitize-recover=all"
+# As CMakeLists.txt there builds the kernels.
+VECTORS = ("-O3", "-ffinite-math-only", "-fno-signed-zeros", "-ffp-contract=off")
+
+
+class CannotFuzz(Exception):
+    """There is no compiler with libFuzzer here; the text says so in one line."""
+
+
+@dataclass(frozen=True)
+class Harness:
+    """A program for libFuzzer: sources below the checkout, and the longest input in bytes."""
+
+    name: str
+    sources: tuple[str, ...]
+    longest: int
+    flags: tuple[str, ...] = ()
+
+
+def _of(room: str, names: str) -> tuple[str, ...]:
+    """Return the files of a room: "elf_file cfi*" of preload. What a pattern matches comes in the order of names."""
+    found = (sorted((ROOT / room).glob(f"{name}.c")) for name in names.split())
+    return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
+
+
+ELF = _of("preload", "elf_file")
+CFI = _of("preload", "cfi cfi_program cfi_record")
+MEMORY = _of("fuzz/harnesses", "watched")
+BUFFER = _of("runtime", "buffer")
+CLOCK = _of("runtime", "vdso")
+WORDS = _of("runtime", "environment fixed_text reason")
+
+HARNESSES = (
+    Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
+    Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
+    Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
+    Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK, 16384),
+    Harness("unwind", ELF + CFI[1:] + BUFFER + MEMORY + _of("preload", "modules path unwind"), 2048),
+    Harness(
+        "rings",
+        (*_of("preload", "arcs interval modules path ring table unwind"), *_of("fuzz/harnesses", "standins"))
+        + (ELF + CFI + BUFFER + MEMORY + CLOCK),
+        4096,
+    ),
+    Harness("settings", WORDS + CLOCK + _of("preload", "config") + _of("runtime", "launch"), 1024),
+    Harness(
+        "sampler",
+        WORDS + CLOCK + BUFFER + MEMORY + _of("runtime", "log tasks") + _of("sampler", "events request text"),
+        4096,
+    ),
+    Harness("events", _of("analysis/native", "dpd_[!pv]* dpd_predict"), 256),
+    Harness("values", _of("analysis/native", "dpd_kernels dpd_values*"), 256),
+    Harness("kernels", _of("analysis/native", "base_period dba dtw dtw_bounds lags scan trace"), 1024, VECTORS),
+)
+
+
+def named(name: str) -> Harness:
+    """Return a harness. KeyError: there is none of that name."""
+    return {harness.name: harness for harness in HARNESSES}[name]
+
+
+def clang() -> str:
+    """Return a clang that has libFuzzer. CannotFuzz if there is none."""
+    found = shutil.which("clang")
+    if found is None:
+        raise CannotFuzz("clang is not installed")
+    source = b"int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }\n"
+    command = [found, *CHECKS.split(), "-x", "c", "-", "-o", "/dev/null"]
+    done = subprocess.run(command, input=source, capture_output=True, check=False)
+    if done.returncode != 0:
+        version = subprocess.run([found, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+        raise CannotFuzz(f"clang has no libFuzzer here: install libclang-rt-{version.split('.')[0]}-dev")
+    return found
+
+
+def build(harness: Harness, place: Path) -> Path:
+    """Compile a harness into `place`. CannotFuzz without a compiler for it; RuntimeError if it does not compile."""
+    target = place / harness.name
+    place.mkdir(parents=True, exist_ok=True)
+    words = [clang(), "-std=gnu11", "-g", "-O2", "-fno-omit-frame-pointer", *CHECKS.split(), *harness.flags]
+    words += [f"-I{ROOT / path}" for path in INCLUDE]
+    words += [str(ROOT / "fuzz/harnesses" / f"{harness.name}.c"), *(str(ROOT / source) for source in harness.sources)]
+    done = subprocess.run([*words, "-lm", "-o", str(target)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{harness.name} does not compile: {done.stderr}")
+    return target
