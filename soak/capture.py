@@ -16,7 +16,9 @@ class Capture:
         self._put(self._files)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._put(self._before)
         for file in (*self._files, *self._before):
             os.close(file)
