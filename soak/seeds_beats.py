@@ -28,7 +28,8 @@ def beat_runs() -> list[Tree]:
     """Run directories in ekg/."""
     one = made(lambda directory: simple_run(directory, intervals=3), "ekg/")
     two = made(lambda directory: simple_run(directory, ranks=2, intervals=20), "ekg/")
-    return [one, made(varied, "ekg/"), two]
+    least = made(lambda directory: simple_run(directory, intervals=1), "ekg/")
+    return [one, made(varied, "ekg/"), least, two]
 
 
 def loop_runs() -> list[Tree]:

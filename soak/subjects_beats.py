@@ -56,7 +56,7 @@ def subjects() -> list[Subject]:
     history = made(kept, "")
     seeds: list[Tree] = [tree | other | history | runs()[0] for tree in beat_runs()]
     return [
-        Subject("heartbeats", 14, [*seeds[:2] * 20, seeds[2]], r"ekg/.*\.ekg", mutate_beats, COMMANDS),
+        Subject("heartbeats", 9, [*seeds[:3] * 30, seeds[3]], r"ekg/.*\.ekg", mutate_beats, COMMANDS),
         Subject("history", 0.1, seeds[:1], "history", mutate_binary, (COMMANDS[7],)),
-        Subject("loops", 10, loop_runs(), r"sa/.*", mutate_json_lines, LOOPS),
+        Subject("loops", 12, loop_runs(), r"sa/.*", mutate_json_lines, LOOPS),
     ]

@@ -49,4 +49,4 @@ def subjects() -> list[Subject]:
     """A list of names: each alone, and all."""
     commands: tuple[tuple[float, Command], ...] = ((1, ("read-names", "names")),)
     seeds = [{"names": line} for line in NAMES.splitlines()]
-    return [Subject("mangled", 8, [*seeds, {"names": NAMES}], "names", mutate_names, commands)]
+    return [Subject("mangled", 12, [*seeds, {"names": NAMES}], "names", mutate_names, commands)]

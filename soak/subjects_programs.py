@@ -51,4 +51,4 @@ def programs(scratch: Path) -> list[Tree]:
 
 def subjects(scratch: Path) -> list[Subject]:
     """The programs."""
-    return [Subject("programs", 0.6, programs(scratch), "app", mutate_elf, COMMANDS)]
+    return [Subject("programs", 0.4, programs(scratch), "app", mutate_elf, COMMANDS)]

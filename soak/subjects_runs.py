@@ -14,7 +14,7 @@ from soak.seeds_runs import all_runs, gmon_trees, runs, with_source
 from soak.subject import Command, Subject
 
 READ: tuple[tuple[float, Command], ...] = (
-    (6000, ("read-images", "run/rank-00000.gmon")),
+    (9000, ("read-images", "run/rank-00000.gmon")),
     (3000, ("read-stream", "run")),
     (60, ("read-run", "run")),
 )
@@ -70,12 +70,12 @@ def subjects(scratch: Path) -> list[Subject]:
     placed = [with_source(tree) for tree in small]
     stream = r"run/rank-.*\.gmon"
     return [
-        Subject("stream", 16, small, stream, mutate_stream, (*READ, *EXPORTS)),
+        Subject("stream", 11, small, stream, mutate_stream, (*READ, *EXPORTS)),
         Subject("stream-recorded", 1, all_seeds, stream, mutate_stream, (*READ, *EXPORTS)),
         Subject("stream-verbs", 0.03, small, stream, mutate_stream, VERBS),
         Subject("symbols", 0.4, recorded, r"run/symbols/.*\.elf", mutate_elf, (*FULL, *EXPORTS)),
         Subject("stores", 0.05, placed, r"run/(symbols/)?.*\.json", mutate_json_text, PLACED),
-        Subject("gmon", 12, gmon_trees(), r"run/gmon-\d+.*", mutate_binary, GMON),
-        Subject("gmon-meta", 8, gmon_trees()[2:], r"run/gmon-meta.*", mutate_json_text, GMON_META),
+        Subject("gmon", 14, gmon_trees(), r"run/gmon-\d+.*", mutate_binary, GMON),
+        Subject("gmon-meta", 10, gmon_trees()[2:], r"run/gmon-meta.*", mutate_json_text, GMON_META),
         Subject("names", 0.3, small, stream, mutate_stream, (*FULL, *EXPORTS, *VERBS), rename),
     ]

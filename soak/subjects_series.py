@@ -83,16 +83,18 @@ def subjects() -> list[Subject]:
     found = [
         Subject(
             "series-text",
-            10,
+            12,
             texts(),
             ".*",
             mutate_text,
             commands("series.csv", ("2", "ipc", "instructions/ref-cycles")),
         ),
-        Subject("series-array", 7, arrays(), ".*", mutate_binary, commands("series.npy", ("1", "2/1"))),
+        Subject("series-array", 10, arrays(), ".*", mutate_binary, commands("series.npy", ("1", "2/1"))),
     ]
     if parquets := tables():
         found.append(
-            Subject("series-parquet", 7, parquets, ".*", mutate_binary, commands("series.parquet", ("ipc", "ipc/time")))
+            Subject(
+                "series-parquet", 10, parquets, ".*", mutate_binary, commands("series.parquet", ("ipc", "ipc/time"))
+            )
         )
     return found

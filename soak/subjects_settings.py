@@ -62,4 +62,4 @@ def mutate_settings(dice: random.Random, data: bytes, others: Sequence[bytes]) -
 def subjects() -> list[Subject]:
     """The file in the working directory, as the user's own has the same form."""
     seeds: list[Tree] = [{"incprof.toml": FILE}]
-    return [Subject("settings", 6, seeds, ".*", mutate_settings, COMMANDS)]
+    return [Subject("settings", 10, seeds, ".*", mutate_settings, COMMANDS)]
