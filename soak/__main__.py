@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import random
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = {part: 1.0} if part else PARTS
     keeper = Keeper(args.scratch / "findings" / str(seed), f"python -m soak --seed {seed} --cases 1 --only {{case}}")
     print(f"seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what was laid out is cleared away
     for name, share in parts.items():
         budget = Budget(args.seconds * share / sum(parts.values()), args.cases)
         done = importlib.import_module(f"soak.{name}").run(seed, budget, args.scratch.absolute(), keeper, only)

@@ -16,12 +16,13 @@ from pathlib import Path
 
 from soak.answer import Answer, run_limited, troubles
 from soak.capture import Capture
+from soak.limits import one_arena
 from soak.places import Places, empty, lay_out
 from soak.readers import PURE
 from soak.subject import Case, Subject, draw
 
 # A case that waits for something takes no CPU time: far more than a busy machine makes of the 10 s that it may take.
-PATIENCE_S = 300.0
+PATIENCE_S, LOOKS = 60.0, 5
 # Caches of libraries grow a little with each case.
 MOST_CASES = 20_000
 RUNNING = struct.Struct("q")
@@ -106,13 +107,13 @@ class Worker:
             self._pipe = self._start()
         self._done += high - low
         self._pipe.send((subject, low, high))
-        before = b""
+        before, same = self._running[:], 0
         try:
             while not self._pipe.poll(PATIENCE_S):
-                if self._running[:] == before:
+                before, same = self._running[:], same + 1 if self._running[:] == before else 0
+                if same == LOOKS:
                     self.end()
-                    return -signal.SIGKILL, (f"waits for something: nothing after {PATIENCE_S:g} s",)
-                before = self._running[:]
+                    return -signal.SIGKILL, (f"waits for something: nothing in {LOOKS * PATIENCE_S:g} s",)
             results: Results = self._pipe.recv()
             return results
         except (EOFError, ConnectionResetError):
@@ -132,10 +133,12 @@ class Worker:
             return ours
         ours.close()
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os._exit(self._serve(theirs))
 
     def _serve(self, pipe: Connection) -> int:
         gc.freeze()  # what was loaded before is never garbage
+        one_arena()
         kept = Places(self.place / "kept")
         with Capture() as capture:
             while True:

@@ -118,6 +118,22 @@ def test_a_reader_without_end_is_ended(monkeypatch, tmp_path):
     assert results.wrong == [(0, "more than 10 s")]
 
 
+def wait(path):
+    signal.pause()
+
+
+def test_a_reader_that_waits_for_ever_is_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr("soak.worker.PATIENCE_S", 0.1)
+    worker = Worker([subject("kind", wait, monkeypatch)], 1, tmp_path)
+    try:
+        results = worker.run("kind", 7, 1)
+    finally:
+        worker.end()
+    assert results.statuses == {-signal.SIGKILL: 1}
+    ((number, wrong),) = results.wrong
+    assert (number, wrong.partition(":")[0]) == (7, "waits for something")
+
+
 def test_the_same_seed_draws_the_same_case(monkeypatch):
     kind = subject("kind", well, monkeypatch)
     assert draw(kind, 7, 12) == draw(kind, 7, 12)
