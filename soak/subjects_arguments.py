@@ -31,6 +31,7 @@ VERBS: tuple[Command, ...] = (
     ("completion", "bash"),
     ("top", "--once", "run"),
 )
+# All but --debug, which asks for a traceback.
 OPTIONS = (
     "--rank", "--pid", "--exe", "--libs", "--method", "--k", "--seed", "--jobs", "--overhead", "--explain", "--json",
     "--csv", "--site", "--format", "--table", "--phase", "--fail-on", "--noise", "--time", "--thread", "--id",
@@ -38,7 +39,7 @@ OPTIONS = (
     "--shortest", "--alpha", "--gap", "--ceiling", "--iterations", "--shuffles", "--threads", "--align",
     "--min-agreement", "--style", "--macro-blank", "--heartbeats", "--baseline", "-i", "-r", "--ranks", "--clock",
     "--follow", "--log", "--every", "--against", "--exact", "--slide", "--longest-window", "--nosuch", "-h",
-    "--debug", "--cflags", "--preload", "--libpath", "--one-rank", "--allow-changed", "--medoid-sample",
+    "--cflags", "--preload", "--libpath", "--one-rank", "--allow-changed", "--medoid-sample",
 )  # fmt: skip
 NUMBERS = ("0", "-1", "1", "2", "1e400", "nan", "-inf", "9" * 400, "0.0", "-0", "1e-320", "0x10", "1_0", "\u0663",
            "3:1", ":", "5:", ":5", "-5:-1", "0,4-7", "7-4", "0-99999999999", ",", "phase>10%", "mean>-1ms",
