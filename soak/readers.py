@@ -75,7 +75,7 @@ def read_beats(directory: str) -> None:
     appekg.read(directory)
 
 
-def read_threads(directory: str) -> None:
+def read_omp(directory: str) -> None:
     """Loops of an OpenMP program."""
     read_loops(directory)
 
@@ -132,7 +132,7 @@ PURE: dict[str, Callable[..., None]] = {
     "read-settings": read_settings,
     "read-beats": read_beats,
     "read-series": read_values,
-    "read-loops": read_threads,
+    "read-loops": read_omp,
     "read-program": read_program,
     "read-names": read_names,
     "read-source": read_source,
