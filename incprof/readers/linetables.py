@@ -41,12 +41,13 @@ def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None
 
 
 def _bloated(elf: ELFFile, size: int) -> bool:
-    """Whether compressed sections of a file of so many bytes become far larger than any debug information does."""
-    names = [section.name for section in elf.iter_sections()]
+    """Whether the sections of a file of so many bytes say, or become, far more than there is or was compressed."""
+    sections = list(elf.iter_sections())
     # Of this old form, nothing tells the size before.
-    return any(name.startswith(".zdebug") for name in names) or MOST_TIMES * size < sum(
-        section.data_size for section in elf.iter_sections() if section.compressed
-    )
+    if any(section.name.startswith(".zdebug") for section in sections):
+        return True
+    read = (each for each in sections if each.header.sh_type != "SHT_NOBITS" or each.name.startswith(".debug"))
+    return int(sum(section.data_size for section in read)) > MOST_TIMES * size
 
 
 def _in_unit(dwarf: Any, offset: int | None, address: int) -> Place | None:

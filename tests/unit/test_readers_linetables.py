@@ -70,3 +70,14 @@ def test_a_section_that_becomes_huge_is_left_alone(program, tmp_path):
     finally:
         tracemalloc.stop()
     assert peak < 64 << 20
+
+
+def test_a_section_that_claims_to_be_huge(program, tmp_path):
+    huge = tmp_path / "app"
+    data = bytearray(program.read_bytes())
+    for name in (".eh_frame", ".debug_aranges"):
+        at, _, _ = section(program, name)
+        (headers,) = struct.unpack_from("<Q", data, SECTION_HEADERS)
+        struct.pack_into("<Q", data, headers + at * SECTION_SIZE + 32, 1 << 62)
+    huge.write_bytes(data)
+    assert from_line_tables(str(huge), [address_of_main(program)]) == [None]

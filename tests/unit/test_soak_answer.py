@@ -21,6 +21,7 @@ LINE = b"incprof: x.gmon: no data\n"
 def test_nothing_is_wrong_with_what_is_documented():
     assert not troubles(Answer(("phases", "run"), 4, b"", LINE))
     assert not troubles(Answer(("phases", "run"), 0, "Phase  Sité\n\tä\n".encode()))
+    assert not troubles(Answer(("phases", "--json", "-h"), 0, b"usage: incprof phases\n"))
     assert not troubles(Answer(("phases", "run", "--json"), 5, b'{"schema": "incprof.phases/1"}', LINE))
 
 
