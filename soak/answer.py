@@ -97,6 +97,6 @@ def troubles(answer: Answer) -> list[str]:
         found.append(f"stderr is not printable: {odd}")
     if not RAW & set(answer.words) and (odd := _unprintable(answer.out)):
         found.append(f"stdout is not printable: {odd}")
-    if "--json" in answer.words and "-h" not in answer.words and answer.status in (0, 5):
+    if "--json" in answer.words and not {"-h", "--help"} & set(answer.words) and answer.status in (0, 5):
         found += filter(None, [_json_trouble(answer)])
     return found
