@@ -48,11 +48,6 @@ def images(data: bytes) -> list[Image]:
     return found
 
 
-def complete_intervals(data: bytes) -> int:
-    """How many intervals a stream holds that are there to the end."""
-    return sum(image.kind == INTERVAL for image in images(data))
-
-
 def _payload(dice: random.Random, image: Image, others: Sequence[bytes]) -> Image:
     """The same image with something else in it."""
     if image.kind in JSON_KINDS:
