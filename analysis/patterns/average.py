@@ -13,8 +13,9 @@ import numpy as np
 
 from incprof.analysis._native import native
 from incprof.analysis.patterns import dtw
-from incprof.analysis.patterns.dtw import Pack, doubles, pointers, spread
+from incprof.analysis.patterns.dtw import Pack, doubles, pointers
 from incprof.analysis.patterns.results import PatternOptions
+from incprof.analysis.threads import spread
 from incprof.model import FloatArray, IntArray
 
 # Instances of one call. The sums of calls are added in order, so that threads change no byte.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from incprof.analysis._native import ffi, native
+from incprof.analysis.threads import spread
 from incprof.model import FloatArray, IntArray
 
 # The kernels' numbers stay finite: a distance from here on is "beyond the limit".
@@ -53,11 +52,6 @@ def slices(x: FloatArray, ranges: IntArray) -> Pack:
     values = np.ascontiguousarray(x, dtype=np.float64)
     start = np.ascontiguousarray(ranges[:, 0], dtype=np.int64)
     return Pack(values, start, np.ascontiguousarray(ranges[:, 1] - start, dtype=np.int64))
-
-
-def workers(threads: int | None) -> int:
-    """Return how many threads are meant: None is one per processor that this process may use."""
-    return threads if threads else len(os.sched_getaffinity(0))
 
 
 def distances(
@@ -124,19 +118,6 @@ def plain(a: FloatArray, b: FloatArray, *, squared: bool = False) -> float:
         for j, step in enumerate(cost):
             row[j + 1] = step + min(before[j], before[j + 1], row[j])
     return float(row[-1])
-
-
-def spread(work: Any, items: Iterable[int], threads: int | None) -> None:
-    """Run `work` for every item, in threads where there are several of both. The kernels let other threads run."""
-    queue = list(items)
-    count = min(workers(threads), len(queue))
-    if count <= 1:
-        for item in queue:
-            work(item)
-        return
-    with ThreadPoolExecutor(count) as pool:
-        for _ in pool.map(work, queue):
-            pass
 
 
 def pointers(packed: Pack) -> tuple[Any, Any, Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.patterns.dtw import spread
 from incprof.analysis.patterns.groups import length_groups
 from incprof.analysis.patterns.results import SMALLEST_WINDOW, PatternOptions, Tried
 from incprof.analysis.patterns.scan import Scan, noise_level, scan
+from incprof.analysis.threads import spread
 from incprof.model import FloatArray
 
 GRID = 1.15

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from tree_sitter import Node, Parser, Range
+from tree_sitter import Node, Range
 
 from incprof.source.c.view import View, body_of, language, without
+from incprof.source.parsing import parse_within_limits
 
 # `BEGIN_CAPTURE {` and `} END_CAPTURE }`: no statement looks like that.
 _BLOCK_MACRO = re.compile(
@@ -21,6 +22,7 @@ class Pieces:
 
     def __init__(self, view: View):
         self.view = view
+        self._over = False  # a piece would have taken too long: no other one is looked at
         self.lines = [0, *(match.end() for match in re.finditer(rb"\n", view.data))]
 
     def function(self, start: int, brace: int, end: int) -> Node | None:
@@ -36,8 +38,9 @@ class Pieces:
 
     def _parse(self, seen: bytes, start: int, brace: int, end: int) -> Node | None:
         piece = Range(self._point(start), self._point(end), start, end)
-        root = Parser(language(self.view.cpp), included_ranges=[piece]).parse(seen).root_node
-        waiting = list(root.children)
+        tree = parse_within_limits(language(self.view.cpp), seen, [piece]) if not self._over else None
+        self._over = tree is None
+        waiting = list(tree.root_node.children) if tree is not None else []
         while waiting:
             node = waiting.pop()
             if node.type == "template_declaration":

@@ -14,6 +14,7 @@ from tree_sitter import Language, Node, Parser
 from incprof.source.c.blocks import Blocks, find_blocks
 from incprof.source.c.mask import macros_in, named_macros
 from incprof.source.c.text import Text, blanks, kept_and_dropped, read_text
+from incprof.source.parsing import parse_within_limits
 
 _DEFINITION = re.compile(rb"\s*#\s*define\s+([A-Za-z_]\w*)(.*)", re.S)
 _GOTO = re.compile(rb"\bgoto\s+([A-Za-z_]\w*)")
@@ -89,8 +90,9 @@ def language(cpp: bool) -> Language:
 
 
 def parse(view: View) -> Node:
-    """The tree of a whole file."""
-    return Parser(language(view.cpp)).parse(view.seen).root_node
+    """The tree of a whole file; an empty one where that would take too long."""
+    tree = parse_within_limits(language(view.cpp), view.seen)
+    return (tree or Parser(language(view.cpp)).parse(b"")).root_node
 
 
 def body_of(node: Node) -> Node | None:

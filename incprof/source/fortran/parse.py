@@ -22,6 +22,7 @@ from incprof.source.fortran.sites import Sites, sites_of
 from incprof.source.fortran.statements import Statement
 from incprof.source.fortran.structure import DEEPEST_UNIT, LOOPS, MOST_NESTED, Source, Unit
 from incprof.source.model import Announcement, Beat, Loop, SourceFile, SourceFunction
+from incprof.source.parsing import parse_within_limits
 
 _PROCEDURE_NODES = frozenset("program subroutine function module_procedure".split())
 _LOOP_NODES = frozenset(["do_loop"])
@@ -128,9 +129,9 @@ def _tree(source: Source, data: bytes) -> Tree:
             masked[start:stop] = data[start:stop]
         if row.end > row.start:
             masked[row.end - 1] = data[row.end - 1]
-    return _parser().parse(bytes(masked))
+    return parse_within_limits(_language(), bytes(masked)) or Parser(_language()).parse(b"")
 
 
 @cache
-def _parser() -> Parser:
-    return Parser(Language(tree_sitter_fortran.language()))
+def _language() -> Language:
+    return Language(tree_sitter_fortran.language())

@@ -1,0 +1,46 @@
+"""tree-sitter within limits: some files of a few kilobytes would take it minutes, or gigabytes.
+
+It follows several readings of a text at once. `a<b>::a<b>::...` has so many that its time grows faster than its square,
+and each `a<` that nothing closes takes kilobytes. Sources that compile are far from the limits.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tree_sitter import Language, Parser, Range, Tree
+
+# CPU time, and more for each byte: dense code takes 0.7 microseconds.
+LIMIT_S, BYTE_S = 2.0, 5e-6
+# A tree takes about 60 bytes for each byte of dense code.
+MOST_BYTES, MOST_TIMES = 32 << 20, 100
+# The parser asks after every 100 steps whether to go on; looking at the clock and the memory takes longer than these.
+EACH = 32
+PIECE = 4096
+
+
+def parse_within_limits(language: Language, text: bytes, ranges: Sequence[Range] | None = None) -> Tree | None:
+    """Return the tree of a text, or of these ranges of it; None where it would take too long or too much memory."""
+    parser = Parser(language, included_ranges=None if ranges is None else list(ranges))
+    size = len(text) if ranges is None else sum(part.end_byte - part.start_byte for part in ranges)
+    most_resident = _resident() + MOST_BYTES + MOST_TIMES * size
+    end_s = time.thread_time() + LIMIT_S + BYTE_S * size
+    asked = 0
+
+    def stop(offset: int, has_error: bool) -> bool:
+        nonlocal asked
+        asked += 1
+        return asked % EACH == 0 and (time.thread_time() > end_s or _resident() > most_resident)
+
+    try:
+        return parser.parse(lambda offset, point: text[offset : offset + PIECE], progress_callback=stop)
+    except ValueError:  # it was stopped
+        return None
+
+
+def _resident() -> int:
+    """Memory of this process, in bytes."""
+    return int(Path("/proc/self/statm").read_bytes().split()[1]) * resource.getpagesize()

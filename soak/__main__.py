@@ -1,0 +1,53 @@
+"""python -m soak: draws cases until the time is up, and says what was found."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import random
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+# One thread each: what a command takes is its own. Before numpy is imported.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+from soak.budget import Budget  # noqa: E402
+from soak.finding import Keeper  # noqa: E402
+
+ROOT = Path(__file__).parent.parent
+# Parts, each a module with `run`, and the share of the time that each gets.
+PARTS = {"inputs": 0.5}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts that were asked for. Exit status 1 when something was found."""
+    parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", type=int, default=None, help="(default: drawn)")
+    parser.add_argument("--cases", type=int, default=None, help="so many of each part, however long it takes")
+    parser.add_argument("--only", default="", metavar="PART[/KIND[/NUMBER]]", help="a part, a kind of it, or one case")
+    parser.add_argument("--scratch", type=Path, default=ROOT / "build" / "soak", help="(default: build/soak)")
+    args = parser.parse_args(arguments)
+    seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
+    part, _, only = args.only.partition("/")
+    if part and part not in PARTS:
+        parser.error(f"no part {part!r}: there are {', '.join(PARTS)}")
+    parts = {part: 1.0} if part else PARTS
+    keeper = Keeper(args.scratch / "findings" / str(seed), f"python -m soak --seed {seed} --cases 1 --only {{case}}")
+    print(f"seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what was laid out is cleared away
+    for name, share in parts.items():
+        budget = Budget(args.seconds * share / sum(parts.values()), args.cases)
+        done = importlib.import_module(f"soak.{name}").run(seed, budget, args.scratch.absolute(), keeper, only)
+        listed = ", ".join(f"{what} {count}" for what, count in sorted(done.items()))
+        print(f"{name}: {budget.done} cases in {budget.spent_s():.0f} s: {listed}", flush=True)
+    print("\n".join([f"{len(keeper.found)} findings", *keeper.lines()]))
+    return 1 if keeper.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""How long a part of the campaign goes on."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Budget:
+    """So many seconds, or so many cases where that is given."""
+
+    seconds: float
+    cases: int | None = None
+    done: int = 0
+    start: float = field(default_factory=time.monotonic)
+
+    def begin(self) -> None:
+        """Begin now: what was prepared before does not count."""
+        self.start = time.monotonic()
+
+    def more(self, wanted: int = 1) -> int:
+        """How many of so many more cases there are to be; counts them."""
+        if self.cases is None:
+            granted = wanted if self.spent_s() < self.seconds else 0
+        else:
+            granted = min(wanted, self.cases - self.done)
+        self.done += granted
+        return granted
+
+    def spent_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.start

@@ -1,0 +1,85 @@
+"""Damaged inputs: whatever a file says, incprof answers in a line or few, soon, and with little memory."""
+
+from __future__ import annotations
+
+import collections
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from soak import (
+    subjects_arguments,
+    subjects_beats,
+    subjects_names,
+    subjects_programs,
+    subjects_runs,
+    subjects_series,
+    subjects_settings,
+    subjects_sources,
+)
+from soak.budget import Budget
+from soak.finding import Keeper
+from soak.subject import Subject, draw
+from soak.worker import Worker, warm_up
+
+# Cases of a kind that follow each other; fewer of a kind that takes long, and so has a small share.
+ROUND, SHORT_ROUND = 50, 5
+
+
+def all_subjects(scratch: Path) -> list[Subject]:
+    """Every kind of input. Programs and recordings are made at the first time, and kept in `scratch`."""
+    own = [*subjects_beats.subjects(), *subjects_series.subjects(), *subjects_sources.subjects()]
+    more = [*subjects_names.subjects(), *subjects_settings.subjects(), *subjects_arguments.subjects()]
+    return [*subjects_runs.subjects(scratch), *own, *subjects_programs.subjects(scratch), *more]
+
+
+def order(subjects: Sequence[Subject], seed: int) -> Iterator[tuple[str, int, int]]:
+    """Rounds without end: subject, its first case, how many. The same for the same seed, by the shares."""
+    dice, done = random.Random(seed), collections.Counter[str]()
+    counts = [ROUND if subject.share >= 1 else SHORT_ROUND for subject in subjects]
+    chances = [subject.share / count for subject, count in zip(subjects, counts, strict=True)]
+    while True:
+        ((subject, count),) = dice.choices(list(zip(subjects, counts, strict=True)), chances)
+        yield subject.name, done[subject.name], count
+        done[subject.name] += count
+
+
+def fast_place() -> Path:
+    """A folder in memory, where that is possible."""
+    return Path(tempfile.mkdtemp(prefix="soak-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+
+
+def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
+    """Run cases until the budget is spent; returns how many of each kind. only: subject, or subject/number."""
+    subjects = all_subjects(scratch)
+    name, _, one = only.partition("/")
+    if name:
+        subjects = [subject for subject in subjects if subject.name == name]
+    by_name = {subject.name: subject for subject in subjects}
+    place, done = fast_place(), collections.Counter[str]()
+    # Tables of symbols are kept by build-id, and one that is damaged must not be the next one's.
+    os.environ["XDG_CACHE_HOME"] = str(place / "none")
+    (place / "none").touch()
+    worker = Worker(subjects, seed, place)
+    try:
+        for wrong in warm_up(subjects, place / "case"):
+            keeper.keep(f"inputs/{wrong.split(':')[0]}/undamaged", wrong, {})
+        budget.begin()
+        for subject, first, count in [(name, int(one), 1)] if one else order(subjects, seed):
+            if not (most := budget.more(count)):
+                break
+            results = worker.run(subject, first, most)
+            done[subject] += most
+            for status, times in results.statuses.items():
+                done[f"status {status}"] += times
+            for number, wrong in results.wrong:
+                case = draw(by_name[subject], seed, number)
+                keeper.keep(f"inputs/{case.name}", wrong, case.tree, words=case.words)
+    finally:
+        worker.end()
+        os.chdir("/")
+        shutil.rmtree(place, ignore_errors=True)
+    return done

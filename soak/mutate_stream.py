@@ -1,0 +1,113 @@
+"""Damage to a recorded stream that keeps its form: whole images, their headers, what is in one."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from soak.mutate import BINARY, EXTREMES, mutate
+from soak.mutate_json import mutate_json_text
+
+HEADER = struct.Struct("<4sIBBHII")
+METADATA, INTERVAL, MODULES, END = 1, 2, 5, 8
+JSON_KINDS = (METADATA, MODULES, END)
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image; length: what its header says, None for the truth."""
+
+    kind: int
+    payload: bytes
+    module: int = 0
+    interval: int = 0
+    flags: int = 0
+    version: int = 1
+    magic: bytes = b"gmon"
+    length: int | None = None
+
+    def encoded(self) -> bytes:
+        """The bytes."""
+        length = len(self.payload) if self.length is None else self.length
+        fields = (self.version % 2**32, self.kind % 256, self.flags % 256, self.module % 65536)
+        return HEADER.pack(self.magic, *fields, length % 2**32, self.interval % 2**32) + self.payload
+
+
+def images(data: bytes) -> list[Image]:
+    """The images of a stream, up to the first that is not whole."""
+    found, at = [], 0
+    while at + HEADER.size <= len(data):
+        magic, version, kind, flags, module, length, interval = HEADER.unpack_from(data, at)
+        end = at + HEADER.size + length
+        if magic != b"gmon" or end > len(data):
+            break
+        found.append(Image(kind, data[at + HEADER.size : end], module, interval, flags, version))
+        at = end
+    return found
+
+
+def _payload(dice: random.Random, image: Image, others: Sequence[bytes]) -> Image:
+    """The same image with something else in it."""
+    if image.kind in JSON_KINDS:
+        return replace(image, payload=mutate_json_text(dice, image.payload, others))
+    if image.kind == INTERVAL and dice.random() < 0.7:
+        words = list(struct.unpack(f"<{len(image.payload) // 8}Q", image.payload[: len(image.payload) // 8 * 8]))
+        for _ in range(dice.choice((1, 1, 3))):
+            if words:
+                words[dice.randrange(len(words))] = dice.choice(EXTREMES) % 2**64
+        return replace(image, payload=struct.pack(f"<{len(words)}Q", *words))
+    return replace(image, payload=mutate(dice, image.payload, others, BINARY))
+
+
+def _header(dice: random.Random, image: Image) -> Image:
+    """The same image under another header."""
+    value = dice.choice(EXTREMES)
+    match dice.randrange(6):
+        case 0:
+            return replace(image, kind=dice.choice((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200)))
+        case 1:
+            return replace(image, module=value)
+        case 2:
+            return replace(image, interval=dice.choice((value, image.interval + 1, image.interval - 1)))
+        case 3:
+            return replace(image, length=dice.choice((value, len(image.payload) + 1, len(image.payload) - 1)))
+        case 4:
+            return replace(image, version=dice.choice((0, 2, value)), flags=value)
+        case _:
+            return replace(image, magic=dice.choice((b"gmoo", b"\0\0\0\0", b"nomg")))
+
+
+def _order(dice: random.Random, found: list[Image]) -> None:
+    """Images are missing, repeated, swapped."""
+    a, b = dice.randrange(len(found)), dice.randrange(len(found))
+    match dice.randrange(4):
+        case 0:
+            del found[a]
+        case 1:
+            found.insert(a, found[b])
+        case 2:
+            found[a], found[b] = found[b], found[a]
+        case _:
+            found[b:b] = found[a : a + 4] * dice.choice((1, 20))
+
+
+def mutate_stream(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Damage to a stream: mostly to its images, sometimes to its bytes."""
+    found = images(data)
+    if not found or dice.random() < 0.3:
+        return mutate(dice, data, others, BINARY)
+    for _ in range(dice.choice((1, 1, 2, 6))):
+        at = dice.randrange(len(found)) if found else 0
+        kind = dice.random()
+        if not found or kind < 0.1:
+            found[at:at] = [dice.choice(images(dice.choice(others)) or [Image(9, b"")])] if others else []
+        elif kind < 0.6:
+            found[at] = _payload(dice, found[at], others)
+        elif kind < 0.8:
+            found[at] = _header(dice, found[at])
+        else:
+            _order(dice, found)
+    out = b"".join(image.encoded() for image in found)
+    return mutate(dice, out, others, BINARY) if dice.random() < 0.1 else out
