@@ -84,6 +84,7 @@ def test_the_operators_file(script: Path, tmp_path: Path) -> None:
     assert outcome.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True], ids=["static", "shared"])
 def test_an_operator_switches_a_running_program(ekg: EkgBuilder, tmp_path: Path, shared: bool) -> None:
     host = ekg.program("host.c", output="host", shared=shared)

@@ -116,6 +116,7 @@ def test_closed_loop(example: Example, tmp_path: Path) -> None:
     assert found["agreement"] >= 0.9
 
 
+@pytest.mark.slow
 def test_write_again_and_remove(fresh: Recorded) -> None:
     """A second run changes nothing, another choice replaces the first, and all of it comes out again."""
     before = fresh.source.read_bytes()

@@ -237,6 +237,7 @@ def test_heartbeats_lie_on_the_same_axis(browser, tmp_path):
         assert width == seen.page.evaluate("document.querySelector('#ribbon canvas').clientWidth")
 
 
+@pytest.mark.slow
 def test_512_ranks(browser, tmp_path):
     page = report(two_phase_run(tmp_path / "run", intervals=6, ranks=range(512)))
     assert page.stat().st_size < 5_000_000

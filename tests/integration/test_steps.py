@@ -93,6 +93,7 @@ def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, f
     assert ("asked for" in answer.text) == (fast_clock == "cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
     answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50", clock="cpu")

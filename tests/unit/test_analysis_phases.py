@@ -146,6 +146,7 @@ def test_same_input_same_answer_also_with_threads():
     assert repr(answers[0]) == repr(answers[1]) == repr(answers[2])
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.permutations(range(6)))
 def test_the_order_of_functions_does_not_matter(order):

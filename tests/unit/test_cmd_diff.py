@@ -178,6 +178,7 @@ def test_names_do_nothing(tmp_path, capsys):
         assert "\u202e" not in out
 
 
+@pytest.mark.slow
 def test_same_bytes_and_no_colours(runs, monkeypatch):
     monkeypatch.setenv("COLUMNS", "90")
     command = [sys.executable, "-m", "incprof", "diff", *map(str, runs)]

@@ -131,6 +131,7 @@ def test_what_there_is_nothing_of_is_said(tmp_path, capsys):
     assert "nothing of rank 3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoding", "shown"), [("ascii", b"\\u95a2\\u6570 (loop)"), ("utf-8", "関数 (loop)".encode())]
 )
@@ -186,6 +187,7 @@ def test_one_rank(tmp_path, capsys):
     assert [p["rank"] for p in json.loads(capsys.readouterr().out)["processes"]] == [2]
 
 
+@pytest.mark.slow
 def test_a_job_that_begins_later_goes_on_and_ends(tmp_path):
     directory = tmp_path / "run"
     with top(directory, "--json", "--every", "0.05") as shown:

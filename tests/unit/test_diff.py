@@ -193,6 +193,7 @@ def test_a_run_compared_with_itself_is_the_same(program, seed):
     assert all(p.members[0] == p.members[1] for p in found.phases)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(programs, programs, st.integers(0, 1000))
 def test_the_other_way_round_ratios_invert(one, other, seed):

@@ -82,6 +82,7 @@ def test_all_loops_of_random_streams(stream: list[int], window: int) -> None:
     assert spans(detect(x, window).loops) == maximal_repetitions(x, window)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(repetitive(), st.integers(2, 70)), min_size=1, max_size=4),
