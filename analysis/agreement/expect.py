@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.agreement.results import BoolArray
 from incprof.model import PROFILER, FloatArray, IntervalProfile
-from incprof.model.calltree import Chains, merge_call_sites
+from incprof.model.calltree import CallTree
 
 
 def expected_share(profile: IntervalProfile, groups: Sequence[Sequence[int]]) -> FloatArray:
@@ -25,7 +25,7 @@ def expected_share(profile: IntervalProfile, groups: Sequence[Sequence[int]]) ->
     if not len(profile.samples.node):
         inside = [np.asarray(profile.self_s[:, list(group)].sum(axis=1)).ravel() for group in groups]
         return np.stack([*inside], axis=1) / length[:, None] if inside else np.zeros((len(length), 0))
-    chains = merge_call_sites(profile)
+    chains = profile.tree
     use = profile.samples.kind != PROFILER
     row = profile.interval_of_samples()[use]
     chain = chains.of_node[profile.samples.node[use]]
@@ -38,7 +38,7 @@ def expected_share(profile: IntervalProfile, groups: Sequence[Sequence[int]]) ->
     return result
 
 
-def _below(chains: Chains, groups: Sequence[Sequence[int]]) -> BoolArray:
+def _below(chains: CallTree, groups: Sequence[Sequence[int]]) -> BoolArray:
     """Say which chains have a function of a group on their stack: shape (q, g)."""
     found = np.stack([np.isin(chains.function, list(group)) for group in groups], axis=1)
     above = chains.parent

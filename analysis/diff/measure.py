@@ -17,7 +17,7 @@ from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.mixes import KNOWN
 from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import chain_ticks, fold_recursion, merge_call_sites
+from incprof.model.ticks import tree_ticks
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | Non
     """Return the CPU time with each function on the stack, sparse (n, m); None where call paths do not tell."""
     if not len(profile.samples.time_s):
         return None
-    chains, _ = fold_recursion(merge_call_sites(profile))
-    ticks = chain_ticks(profile, chains)
+    chains, _ = profile.tree.without_recursion()
+    ticks = tree_ticks(profile, chains)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
     if told < KNOWN * float(profile.self_s.sum()) * profile.metadata.rate_hz:
         return None

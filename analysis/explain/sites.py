@@ -9,7 +9,7 @@ from incprof.analysis.explain.selftime import SelfTimeExplainer
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, RunnerUp, SiteEvidence
-from incprof.analysis.sites.tree import PhaseTree, by_phase, call_tree, sites_of_phase
+from incprof.analysis.sites.tree import PhaseTree, by_phase, sites_of_phase, tree_times
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # A function is in a phase when it has this part of it.
@@ -20,7 +20,7 @@ def explain_sites(
     profile: IntervalProfile, features: Features, result: PhaseResult
 ) -> tuple[tuple[SiteEvidence, ...], ...]:
     """Say of each site of each phase why it was chosen, in the order of `result.phases`."""
-    tree = call_tree(profile) if result.method == "robust" else None
+    tree = tree_times(profile) if result.method == "robust" else None
     if tree is None:
         by_self_time = SelfTimeExplainer(profile, features, result)
         return tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.phases.waiting import filled_by_calls
 from incprof.model import IntArray, IntervalProfile
-from incprof.model.calltree import chain_ticks, fold_recursion, merge_call_sites
+from incprof.model.ticks import tree_ticks
 
 # A chain that has, with what it calls, less of the run than this is counted for its caller,
 LEAST = 0.02
@@ -30,9 +30,9 @@ def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
     """
     if not len(profile.samples.time_s):
         return None
-    plain = merge_call_sites(profile)
-    chains, move = fold_recursion(plain)
-    ticks = csr_array(chain_ticks(profile, plain) @ move)
+    plain = profile.tree
+    chains, move = plain.without_recursion()
+    ticks = csr_array(tree_ticks(profile, plain) @ move)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
     if not told > KNOWN * float(ticks.sum()):
         return None

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import Chains, chain_ticks, merge_call_sites
+from incprof.model.calltree import CallTree
+from incprof.model.ticks import tree_ticks
 
 # An interval is filled up to this part of the ticks of a thread that never waits.
 FILL = 0.25
@@ -20,7 +21,7 @@ UNSEEN = 0.5
 MOSTLY = 0.5
 
 
-def filled_by_calls(profile: IntervalProfile, chains: Chains, ticks: csr_array) -> tuple[csr_array, IntArray]:
+def filled_by_calls(profile: IntervalProfile, chains: CallTree, ticks: csr_array) -> tuple[csr_array, IntArray]:
     """Fill up intervals of few ticks.
 
     Args:
@@ -62,9 +63,9 @@ def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
 
 def usual_time(profile: IntervalProfile) -> csr_array:
     """Return the calls from functions that were running already, by the time that one of them takes: sparse (n, f)."""
-    chains = merge_call_sites(profile)
+    chains = profile.tree
     entered = entered_calls(profile, np.ones(profile.n_intervals, dtype=np.bool_))
-    seen = np.asarray(_mix_below(chains, chain_ticks(profile, chains), len(profile.functions)).sum(axis=1)).ravel()
+    seen = np.asarray(_mix_below(chains, tree_ticks(profile, chains), len(profile.functions)).sum(axis=1)).ravel()
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     return csr_array(entered * (seen / np.maximum(calls, 1.0))[None, :])
 
@@ -81,7 +82,7 @@ def who_was_called(profile: IntervalProfile, members: IntArray) -> list[tuple[in
     return [(int(f), float(often[f])) for f in order if often[f] >= MOSTLY]
 
 
-def _mix_below(chains: Chains, ticks: csr_array, functions: int) -> csr_array:
+def _mix_below(chains: CallTree, ticks: csr_array, functions: int) -> csr_array:
     """Return the ticks of each chain that has a function on its stack, sparse (f, q)."""
     chain = np.flatnonzero(chains.function >= 0)
     shape = (len(chains.parent), functions)

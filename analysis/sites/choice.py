@@ -12,7 +12,7 @@ from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.waiting import usual_time, who_was_called
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites.cover import presence, sites_by_cover
-from incprof.analysis.sites.tree import by_phase, call_tree, sites_of_phase
+from incprof.analysis.sites.tree import by_phase, sites_of_phase, tree_times
 from incprof.model import IntArray, IntervalProfile
 
 # Sites that tell two phases apart stand for them if they hold this much of what those did that do not.
@@ -29,7 +29,7 @@ class SiteChooser:
     def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool):
         self._profile, self._x = profile, features.x
         self._act = activity(profile, literal=literal)
-        self._tree = call_tree(profile) if features.by_path else None
+        self._tree = tree_times(profile) if features.by_path else None
 
     def of_all(
         self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE

@@ -15,7 +15,8 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.sites import NONE
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import Chains, chain_ticks, entries, fold_library, merge_call_sites
+from incprof.model.calltree import CallTree
+from incprof.model.ticks import entries, tree_ticks
 
 # A function is specific to a phase when this part of its share in all phases is the one in this phase.
 SPECIFIC = 0.8
@@ -47,7 +48,7 @@ class TreeSite:
 
 
 @dataclass(frozen=True)
-class CallTree:
+class TreeTimes:
     """The call paths of a run.
 
     ticks: sparse (n, q), without those that have no function of the program on the stack.
@@ -57,7 +58,7 @@ class CallTree:
     called as often as an accessor.
     """
 
-    chains: Chains
+    chains: CallTree
     ticks: csr_array
     functions: csr_array
     present: csr_array
@@ -66,12 +67,12 @@ class CallTree:
     unsure: BoolArray
 
 
-def call_tree(profile: IntervalProfile) -> CallTree | None:
+def tree_times(profile: IntervalProfile) -> TreeTimes | None:
     """Return the call paths of a profile, None when it has none (gmon directories)."""
     if not len(profile.samples.time_s):
         return None
-    chains = fold_library(profile, merge_call_sites(profile))
-    ticks = chain_ticks(profile, chains)
+    chains = profile.own_tree
+    ticks = tree_ticks(profile, chains)
     functions = _functions(chains, len(profile.functions))
     below = ticks @ chains.ancestors()
     present = _ones(below @ functions)
@@ -85,7 +86,7 @@ def call_tree(profile: IntervalProfile) -> CallTree | None:
             count[function] = max(count[function], *count[list(beside)])
     used_s = np.asarray((below @ functions).sum(axis=0)).ravel() / profile.metadata.rate_hz
     seconds = np.where(count > 0, used_s / np.maximum(count, 1), np.inf)
-    return CallTree(chains, ticks, functions, present, _ones(calls), seconds, unsure)
+    return TreeTimes(chains, ticks, functions, present, _ones(calls), seconds, unsure)
 
 
 def _calls_beside(profile: IntervalProfile) -> csr_array:
@@ -96,8 +97,8 @@ def _calls_beside(profile: IntervalProfile) -> csr_array:
     return csr_array(csr_array(profile.calls) @ csr_array((np.ones(len(pairs)), (row, column)), shape=(size, size)))
 
 
-def _functions(chains: Chains, count: int) -> csr_array:
-    """Sparse (q, f), see CallTree."""
+def _functions(chains: CallTree, count: int) -> csr_array:
+    """Sparse (q, f), see TreeTimes."""
     first = chains.outermost()
     first = first[chains.function[first] >= 0]
     return csr_array((np.ones(len(first)), (first, chains.function[first])), shape=(len(chains.parent), count))
@@ -116,14 +117,14 @@ class PhaseTree:
     specific: (k, f) how much of all phases' shares of a function the phase has. short: (k, f) called in most intervals.
     """
 
-    tree: CallTree
+    tree: TreeTimes
     inclusive: FloatArray
     share: FloatArray
     specific: FloatArray
     short: BoolArray
 
 
-def by_phase(tree: CallTree, labels: IntArray, k: int) -> PhaseTree:
+def by_phase(tree: TreeTimes, labels: IntArray, k: int) -> PhaseTree:
     """Sum up a run's call paths by phase. labels: (n,), -1 for none."""
     use = np.flatnonzero(labels >= 0)
     gather = csr_array((np.ones(len(use)), (labels[use], use)), shape=(k, len(labels)))

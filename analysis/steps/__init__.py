@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from incprof.analysis.phases.results import Step
 from incprof.analysis.steps.times import Driven, with_times
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import Chains, fold_library, merge_call_sites, working
+from incprof.model.calltree import CallTree
+from incprof.model.ticks import working
 
 # The driver is the deepest function on the way from the start that holds this part of the phase.
 MOST = 0.8
@@ -32,7 +33,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
     phases = int(labels.max(initial=-1)) + 1
     if not len(profile.samples.time_s) or not phases:
         return [()] * phases
-    chains = fold_library(profile, merge_call_sites(profile))
+    chains = profile.own_tree
     samples = profile.samples
     # Threads of libraries that wait for work have no function of the program.
     nobody = ~working(profile) | (chains.of_node[samples.node] == 0)
@@ -48,7 +49,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
 
 
 def _steps_of(
-    profile: IntervalProfile, chains: Chains, total: FloatArray, members: IntArray, use: IntArray
+    profile: IntervalProfile, chains: CallTree, total: FloatArray, members: IntArray, use: IntArray
 ) -> tuple[Step, ...]:
     """Return the children of a phase's driver that take at least 2 % of it, largest first."""
     if not total[0] > 0:
@@ -67,7 +68,7 @@ def _steps_of(
     return tuple(sorted(steps, key=lambda step: -round(step.share, 9))[:MAX_STEPS])
 
 
-def _drivers(chains: Chains, total: FloatArray, active: IntArray, members: IntArray) -> list[tuple[int, list[int]]]:
+def _drivers(chains: CallTree, total: FloatArray, active: IntArray, members: IntArray) -> list[tuple[int, list[int]]]:
     """Return the chain of each driver with the chains of its children that are large.
 
     There are several where threads with functions of their own share the phase.
@@ -82,7 +83,7 @@ def _drivers(chains: Chains, total: FloatArray, active: IntArray, members: IntAr
 
 
 def _driver_below(
-    chains: Chains, total: FloatArray, active: IntArray, members: IntArray, driver: int
+    chains: CallTree, total: FloatArray, active: IntArray, members: IntArray, driver: int
 ) -> tuple[int, list[int]]:
     """Return the deepest function below a chain that holds most of its time and lives on, and its large children."""
     most = MOST * total[driver]

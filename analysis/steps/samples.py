@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.steps.order import Pairs
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import Chains
+from incprof.model.calltree import CallTree
 
 # A thread runs the driver if it has this part of the samples that the busiest one has below it.
 BUSY = 0.1
@@ -36,7 +36,7 @@ class Story:
     interval: IntArray
 
 
-def step_of_chains(chains: Chains, steps: Sequence[int]) -> IntArray:
+def step_of_chains(chains: CallTree, steps: Sequence[int]) -> IntArray:
     """Return for each chain the step that it belongs to, shape (c,), -1 for none. steps: chains, none below another."""
     of_chain = np.full(len(chains.parent), -1, dtype=np.int64)
     of_chain[list(steps)] = np.arange(len(steps))

@@ -24,7 +24,7 @@ from incprof.analysis.steps.samples import (
     visits_of,
 )
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import Chains
+from incprof.model.calltree import CallTree
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Driven:
     use: IntArray
 
 
-def with_times(profile: IntervalProfile, chains: Chains, driven: Driven, steps: list[Step]) -> list[Step]:
+def with_times(profile: IntervalProfile, chains: CallTree, driven: Driven, steps: list[Step]) -> list[Step]:
     """Add to the steps of a phase what is known of their durations and of how they recur."""
     callers = _callers(chains, driven.driver)
     if not callers:
@@ -64,7 +64,7 @@ def with_times(profile: IntervalProfile, chains: Chains, driven: Driven, steps: 
     return [_with_recurrence(step, found, i, places.get(i)) for i, step in enumerate(timed)]
 
 
-def _callers(chains: Chains, driver: int) -> list[int]:
+def _callers(chains: CallTree, driver: int) -> list[int]:
     """Return the functions of a chain and of those above it, from the innermost: what an inlined one is counted as."""
     out = []
     while driver:

@@ -13,7 +13,6 @@ import numpy as np
 
 from incprof.analysis.views.timecells import Cells, Entries, entries
 from incprof.model import BROKEN, ELIDED, LIBRARY, PROFILER, UNKNOWN, BoolArray, FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import merge_call_sites
 
 # Frames that are no function of the program: those of libraries come after them, by module id.
 ROOT_FRAME, OTHER_FRAME, ELIDED_FRAME, BROKEN_FRAME, UNKNOWN_FRAME, LIBRARY_FRAME = -1, -2, -3, -4, -5, -10
@@ -24,7 +23,7 @@ LEAST_NODES, MOST_NODES = 200, 3000
 
 
 @dataclass(frozen=True)
-class CallTree:
+class DrawnTree:
     """A tree and its samples.
 
     parent, frame: (q,) a parent before its children, node 0 is the root. A frame is a function's column in the profile,
@@ -62,7 +61,7 @@ class CallTree:
         return inclusive(self.parent, own.astype(np.float64))
 
 
-def call_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = True, whole: bool = False) -> CallTree:
+def drawn_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = True, whole: bool = False) -> DrawnTree:
     """Build the tree. A profile without call paths (gmon files, a damaged stream) gives one node for each function.
 
     Args:
@@ -79,7 +78,7 @@ def call_tree(profile: IntervalProfile, labels: IntArray, *, libraries: bool = T
     span = int(labels.max(initial=-1)) + 2
     keep = _kept(parent, labels[interval] + 1, node, ticks, span, whole)
     parent, frame, target = _joined(parent, frame, keep)
-    return CallTree(parent, frame, interval, target[node], ticks, int(len(keep) - keep.sum()), paths)
+    return DrawnTree(parent, frame, interval, target[node], ticks, int(len(keep) - keep.sum()), paths)
 
 
 def _has_paths(profile: IntervalProfile) -> bool:
@@ -94,7 +93,7 @@ Parts = tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]
 
 def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
     """Return parent and frame of each chain, and interval, chain and ticks of each sample."""
-    chains = merge_call_sites(profile)
+    chains = profile.tree
     samples = profile.samples
     use = samples.kind != PROFILER
     if not libraries:

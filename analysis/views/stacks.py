@@ -21,7 +21,6 @@ from incprof.model import (
     IntervalProfile,
     module_label,
 )
-from incprof.model.calltree import inlined_at
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class _Namer:
         self.parent = profile.paths.parent.tolist()
         self.function = profile.paths.function.tolist()
         modules = profile.metadata.modules
-        self.inlined = inlined_at(profile)
+        self.inlined = {} if profile.inlined is None else profile.inlined.by_node()
         # What is sampled in a linkage stub of the program itself is its caller's.
         self.library = {m.id: () if m.app else (Frame(module_label(m.path)),) for m in modules}
         self.known: dict[int, Stack] = {0: ()}

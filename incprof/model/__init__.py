@@ -1,5 +1,6 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
 
+from incprof.model.arrays import BoolArray, FloatArray, IntArray
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
@@ -10,12 +11,9 @@ from incprof.model.profile import (
     STANDARD,
     UNKNOWN,
     Arcs,
-    BoolArray,
     Counters,
-    FloatArray,
     Function,
     Inlined,
-    IntArray,
     IntervalProfile,
     Metadata,
     Module,

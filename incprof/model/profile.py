@@ -9,21 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from incprof.model.arrays import FloatArray, IntArray
+from incprof.model.calltree import CallTree, build
 from incprof.printable import encodable
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-# Of any width: long tables from files take 8 or 32 bits a number where that is enough. Widen before you multiply.
-IntArray = npt.NDArray[np.signedinteger[Any]]
 
 # Sample kinds (docs/formats.md, kind 7).
 OWN, LIBRARY, PROFILER, UNKNOWN = range(4)
@@ -161,6 +160,12 @@ class Inlined:
     function: IntArray
     beside: Mapping[int, tuple[int, ...]]
 
+    def by_node(self) -> dict[int, list[int]]:
+        """The functions at the path nodes that have some."""
+        function = self.function.tolist()
+        nodes = np.flatnonzero(np.diff(self.first))
+        return {node: function[self.first[node] : self.first[node + 1]] for node in nodes.tolist()}
+
     def nodes_of(self, function: int) -> IntArray:
         """The path nodes that a function is inlined at, ascending; each once."""
         places = np.flatnonzero(self.function == function)
@@ -253,6 +258,17 @@ class IntervalProfile:
         """Interval index of each sample, shape (s,)."""
         index = np.searchsorted(self.end_s, self.samples.time_s, side="left")
         return np.minimum(index, max(self.n_intervals - 1, 0)).astype(np.int64)
+
+    @cached_property
+    def tree(self) -> CallTree:
+        """The call tree. Inlined functions that were looked up are called by those that they were inlined into."""
+        inlined = {} if self.inlined is None else self.inlined.by_node()
+        return build(self.paths.parent, self.paths.function, inlined)
+
+    @cached_property
+    def own_tree(self) -> CallTree:
+        """The call tree without the standard library's templates: nobody puts a heartbeat there."""
+        return self.tree.without([function.is_library for function in self.functions])
 
     def inclusive_s(self) -> csr_array:
         """Inclusive seconds per interval and path node: sparse (n, p). PROFILER samples are left out."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.agreement.match import match
 from incprof.analysis.phases.results import PhaseResult
-from incprof.analysis.views.calltree import CallTree, call_tree
+from incprof.analysis.views.calltree import DrawnTree, drawn_tree
 from incprof.analysis.views.quality import quality
 from incprof.analysis.views.self_time import self_series
 from incprof.analysis.views.timebins import MOST, time_bins
@@ -78,7 +78,7 @@ def over_time(profile: IntervalProfile, result: PhaseResult, *, libraries: bool,
     """Sum a run up by time bins, the tables so coarsely that they stay small; not at all if it is to be `whole`."""
     labels = result.labels
     bins = time_bins(profile, labels, None if whole else MOST)
-    tree = call_tree(profile, labels, libraries=libraries, whole=whole)
+    tree = drawn_tree(profile, labels, libraries=libraries, whole=whole)
     called = np.unique(tree.frame[tree.frame >= 0])
     step = 1
     while True:
@@ -98,7 +98,7 @@ def never_called(profile: IntervalProfile) -> frozenset[int]:
     return frozenset(profile.inlined.function.tolist()) - called
 
 
-def with_phases(beats: BeatLanes, placed: PhaseResult, tree: CallTree, labels: IntArray) -> BeatLanes:
+def with_phases(beats: BeatLanes, placed: PhaseResult, tree: DrawnTree, labels: IntArray) -> BeatLanes:
     """Return the heartbeats with the phases that they stand for: of several, the one with most of their functions."""
     found = match(placed.phases, [beat.id for beat in beats.beats], [beat.name for beat in beats.beats])
     chosen: list[int | None] = []

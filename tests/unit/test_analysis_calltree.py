@@ -11,7 +11,7 @@ from incprof.analysis.views.calltree import (
     OTHER_FRAME,
     ROOT_FRAME,
     UNKNOWN_FRAME,
-    call_tree,
+    drawn_tree,
     inclusive,
 )
 from incprof.analysis.views.self_time import self_series
@@ -50,11 +50,11 @@ def test_samples_lie_where_they_were_taken(tmp_path):
     none = np.zeros(1, dtype=np.int64)
     libm = LIBRARY_FRAME - LIBM_ID
     wanted = {("main", "solve"): 60, ("main",): 5, ("main", "solve", libm): 20, (UNKNOWN_FRAME,): 3}
-    tree = call_tree(profile, none)
+    tree = drawn_tree(profile, none)
     assert paths(profile, tree) == wanted
     assert tree.total[0] == 88
     del wanted["main", "solve", libm]
-    assert paths(profile, call_tree(profile, none, libraries=False)) == wanted
+    assert paths(profile, drawn_tree(profile, none, libraries=False)) == wanted
 
 
 def test_what_is_small_everywhere_becomes_other(tmp_path):
@@ -66,19 +66,19 @@ def test_what_is_small_everywhere_becomes_other(tmp_path):
         writer.interval([Sample("main;solve", weight=2000), *small, *few])
     profile = recorded(writer, tmp_path)
     labels = np.array([0] * 59 + [1])
-    found = paths(profile, call_tree(profile, labels))
+    found = paths(profile, drawn_tree(profile, labels))
     # 1 of 120 000 ticks each; what is rare in the run but not in its phase stays, and as many others as make 200.
     assert found["main", "solve"] == 120000
     assert found["main", "rare"] == 30
     assert found["main", "solve", OTHER_FRAME] == 300 - (LEAST_NODES - 4)
-    whole = call_tree(profile, labels, whole=True)
+    whole = drawn_tree(profile, labels, whole=True)
     assert len(paths(profile, whole)) == 302
     assert whole.joined == 0
 
 
 def test_gmon_files_give_a_list_of_functions():
     profile = rows("a=90 b=10", "b=50")
-    tree = call_tree(profile, np.zeros(2, dtype=np.int64))
+    tree = drawn_tree(profile, np.zeros(2, dtype=np.int64))
     assert paths(profile, tree) == {("a",): 90, ("b",): 60}
 
 
@@ -87,11 +87,11 @@ def test_paths_that_are_lost_do_not_hide_the_functions(tmp_path):
     broken = ((65534, 0),)
     writer.interval([Sample(broken, weight=10), Sample("main;solve", weight=90)])
     profile = recorded(writer, tmp_path)
-    assert BROKEN_FRAME in {path[0] for path in paths(profile, call_tree(profile, np.zeros(1, dtype=np.int64)))}
+    assert BROKEN_FRAME in {path[0] for path in paths(profile, drawn_tree(profile, np.zeros(1, dtype=np.int64)))}
     writer = StreamWriter()
     writer.interval([Sample(broken, weight=60), Sample("main;solve", weight=40)])
     profile = recorded(writer, tmp_path / "second")
-    tree = call_tree(profile, np.zeros(1, dtype=np.int64))
+    tree = drawn_tree(profile, np.zeros(1, dtype=np.int64))
     assert not tree.paths
     found = paths(profile, tree)
     assert found == {("solve",): 40, ("[no application frame]",): 60}
@@ -100,7 +100,7 @@ def test_paths_that_are_lost_do_not_hide_the_functions(tmp_path):
 def test_time_below_functions_by_phase(tmp_path):
     profile = read_profile(open_run(two_phase_run(tmp_path / "run", intervals=4)))
     labels = np.array([-1, 0, 1, 1])
-    tree = call_tree(profile, labels)
+    tree = drawn_tree(profile, labels)
     at = {function.name: i for i, function in enumerate(profile.functions)}
     # 88 + i % 3 in each interval, 10 below it in libm, and 2 in main.
     assert tree.below([at["solve"]], labels) == {-1: 98, 0: 99, 1: 0}
@@ -129,7 +129,7 @@ def test_deep_and_wide_trees_stay_small(tmp_path):
     for i in range(100):
         writer.interval([Sample(deep, weight=50)] + [Sample(f"main;{names[i]};{name}", weight=1) for name in names])
     profile = recorded(writer, tmp_path)
-    tree = call_tree(profile, np.arange(100) % 5)
+    tree = drawn_tree(profile, np.arange(100) % 5)
     assert len(tree.parent) <= 2 * MOST_NODES
     assert tree.total[0] == 100 * 150
     assert (tree.parent[1:] < np.arange(1, len(tree.parent))).all()
@@ -139,7 +139,7 @@ def test_deep_and_wide_trees_stay_small(tmp_path):
 def test_any_stretch_and_any_phase_can_be_summed_up(tmp_path):
     profile = read_profile(open_run(two_phase_run(tmp_path / "run", intervals=30)), arcs=False)
     labels = np.array([0] * 15 + [1] * 14 + [-1])
-    tree = call_tree(profile, labels)
+    tree = drawn_tree(profile, labels)
     for step in (1, 2, 8):
         bins = time_bins(profile, labels, 10)
         cells = cut(bins, labels, step)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from incprof.analysis.steps import find_steps
-from incprof.model.calltree import merge_call_sites
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import noisy
 from tests.unit.streamwriter import BASE, STEP, Sample, StreamWriter
@@ -63,7 +62,7 @@ def test_call_sites_are_merged(tmp_path):
     writer = StreamWriter(["main", "f"])
     writer.interval([Sample(((0, BASE + o), (0, BASE + STEP + 4))) for o in (8, 16, 24)])
     writer.end()
-    chains = merge_call_sites(read_profile(open_run(writer.save(tmp_path / "run"))))
+    chains = read_profile(open_run(writer.save(tmp_path / "run"))).tree
     assert chains.parent.tolist() == [0, 0, 1]
     assert len(chains.of_node) == 7
 

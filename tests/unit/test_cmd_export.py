@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import incprof
-from incprof.analysis.views.calltree import call_tree
+from incprof.analysis.views.calltree import drawn_tree
 from incprof.cli import main
 from incprof.commands.export import FORMATS
 from tests.unit.profiles import two_phase_run
@@ -78,7 +78,7 @@ def test_linkage_stubs_are_their_callers_time(tmp_path, capsys):
     writer.end()
     run = writer.save(tmp_path / "run")
     assert export(capsys, run, "--format", "folded")[1] == "main 8\nmain;[libm.so.6] 1\n"
-    tree = call_tree(incprof.open(run).profile(), np.zeros(1, dtype=np.int64))
+    tree = drawn_tree(incprof.open(run).profile(), np.zeros(1, dtype=np.int64))
     assert (tree.frame < 0).sum() == 2, "the root and the library"
 
 

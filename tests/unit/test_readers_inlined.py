@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.views.stacks import stack_series
-from incprof.model.calltree import merge_call_sites
 from incprof.readers import open_run, read_profile
 from incprof.readers.symbols import addr2line
 from incprof.readers.symbols.addr2line import Frame
@@ -112,7 +111,7 @@ def test_what_loops_has_a_name_and_accessors_have_none(program, tmp_path, tool, 
     assert profile.self_s.sum() == plain.self_s.sum()
     assert profile.calls.shape == profile.self_s.shape == (1, len(profile.functions))
     # It is called by main, and no one else is below it.
-    chains = merge_call_sites(profile)
+    chains = profile.tree
     index = profile.functions.index(new)
     (chain,) = np.flatnonzero(chains.function == index)
     assert profile.functions[chains.function[chains.parent[chain]]].name == "main"
@@ -153,7 +152,7 @@ def test_damaged_debug_information(program, tmp_path_factory, data):
     profile = read_profile(run, inlined=True)
     assert [f.mangled for f in profile.functions[: len(plain.functions)]] == [f.mangled for f in plain.functions]
     assert profile.self_s.sum() == plain.self_s.sum()
-    assert merge_call_sites(profile).of_node.shape == plain.paths.parent.shape
+    assert profile.tree.of_node.shape == plain.paths.parent.shape
 
 
 def test_a_tool_that_never_ends_is_given_up(tmp_path, monkeypatch):

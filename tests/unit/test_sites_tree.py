@@ -15,14 +15,14 @@ from incprof.analysis.sites.tree import (
     NOTICED,
     SHORTEST_S,
     SPECIFIC,
-    CallTree,
     PhaseTree,
+    TreeTimes,
     by_phase,
-    call_tree,
     sites_of_phase,
+    tree_times,
 )
 from incprof.model import Function
-from incprof.model.calltree import Chains
+from incprof.model.calltree import CallTree
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -39,7 +39,7 @@ def tree(tmp_path, functions, *phases):
             writer.interval(samples, arcs={arc: n or 1 for arc, n in calls.items() if n or i == 0})
     writer.end()
     profile = read_profile(open_run(writer.save(tmp_path / "run")))
-    return profile, by_phase(call_tree(profile), np.repeat(np.arange(len(phases)), 10), len(phases))
+    return profile, by_phase(tree_times(profile), np.repeat(np.arange(len(phases)), 10), len(phases))
 
 
 def test_phases_with_the_same_site_get_sites_that_tell_them_apart(tmp_path):
@@ -160,13 +160,15 @@ def phase_trees(draw):
     size, functions = draw(st.integers(2, 14)), 6
     parent = [0, *(draw(st.integers(0, i - 1)) for i in range(1, size))]
     function = [-1, *(draw(st.integers(0, functions - 1)) for _ in range(1, size))]
-    chains = Chains(np.array(parent), np.array(function), np.zeros(1, dtype=np.int64))
+    chains = CallTree(np.array(parent), np.array(function), np.zeros(1, dtype=np.int64))
     own = np.array([[0, *(draw(st.integers(0, 50)) for _ in range(1, size))]], dtype=float)
     row = st.lists(st.sampled_from([0.3, 0.79, 0.8, 1.0]), min_size=functions, max_size=functions)
     flags = st.lists(st.booleans(), min_size=functions, max_size=functions)
     times = st.lists(st.sampled_from([1e-7, 1e-5, 1.0, np.inf]), min_size=functions, max_size=functions)
     nothing = csr_array((1, functions))
-    calls = CallTree(chains, nothing, nothing, nothing, nothing, np.array(draw(times)), np.zeros(functions, dtype=bool))
+    calls = TreeTimes(
+        chains, nothing, nothing, nothing, nothing, np.array(draw(times)), np.zeros(functions, dtype=bool)
+    )
     inclusive = chains.inclusive(own)
     share = np.full((1, functions), 0.5)
     return PhaseTree(calls, inclusive, share, np.array([draw(row)]), np.array([draw(flags)]))

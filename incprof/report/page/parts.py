@@ -8,7 +8,7 @@ from incprof.analysis.beats.results import BeatSummary
 from incprof.analysis.beats.traces import BeatTrace
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
-from incprof.analysis.views.calltree import CallTree
+from incprof.analysis.views.calltree import DrawnTree
 from incprof.analysis.views.quality import Quality
 from incprof.analysis.views.rankmap import RankRow
 from incprof.analysis.views.self_time import SelfSeries
@@ -27,7 +27,7 @@ class Timed:
 
     bins: TimeBins
     series: SelfSeries
-    tree: CallTree
+    tree: DrawnTree
     cells: Cells
     ticks: Entries
     calls: Entries

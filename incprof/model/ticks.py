@@ -1,0 +1,64 @@
+"""Samples of a profile on its call tree. n intervals, q nodes, f functions, s samples; time is in ticks."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.model.arrays import BoolArray
+from incprof.model.calltree import CallTree
+from incprof.model.profile import LIBRARY, PROFILER, IntervalProfile
+
+# Run-time libraries of OpenMP, whose barriers spin.
+RUNTIME = re.compile(r"lib(gomp|i?omp5?)\b.*\.so")
+
+
+def entries(profile: IntervalProfile, tree: CallTree) -> csr_array:
+    """Count how often inlined functions were seen to be entered in each interval, sparse (n, f).
+
+    Nobody counts their calls. But a sample in such a function after one outside of it, in the same thread, has at least
+    one call between them.
+    """
+    samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
+    if profile.inlined is None:
+        return csr_array(shape, dtype=np.float64)
+    wanted = np.zeros(len(profile.functions) + 1, dtype=np.bool_)
+    wanted[profile.inlined.function] = True
+    here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
+    place = (here, tree.function[here])
+    on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))
+    use = np.flatnonzero(samples.kind != PROFILER)
+    use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
+    inside = csr_array((on_stack > 0).astype(np.float64)[tree.of_node[samples.node[use]]])
+    same = np.diff(samples.thread[use], prepend=-1) == 0
+    before = csr_array(inside[np.maximum(np.arange(len(use)) - 1, 0)] * same[:, None])
+    row = profile.interval_of_samples()[use]
+    gather = csr_array((np.ones(len(use)), (row, np.arange(len(use)))), shape=(shape[0], len(use)))
+    return csr_array(gather @ (inside - inside * before))
+
+
+def working(profile: IntervalProfile) -> BoolArray:
+    """Mark the samples of work, (s,): not the profiler's, and no thread that spins until the others are done.
+
+    How long threads spin depends on who else wants the processors, and says nothing about what the program does.
+    """
+    samples = profile.samples
+    spinning = [module.id for module in profile.metadata.modules if RUNTIME.match(os.path.basename(module.path))]
+    work: BoolArray = (samples.kind != PROFILER) & ~((samples.kind == LIBRARY) & np.isin(samples.library, spinning))
+    return work
+
+
+def tree_ticks(profile: IntervalProfile, tree: CallTree) -> csr_array:
+    """Return the ticks of work that end in each node of a tree, sparse (n, q).
+
+    Left out are also those without a function of the program on the stack: threads of libraries that wait for work.
+    """
+    samples = profile.samples
+    node = tree.of_node[samples.node]
+    use = working(profile) & (node > 0)
+    place = (profile.interval_of_samples()[use], node[use])
+    shape = (profile.n_intervals, len(tree.parent))
+    return csr_array((samples.weight[use].astype(np.float64), place), shape=shape)
