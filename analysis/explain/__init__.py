@@ -1,43 +1,26 @@
 """Why these phases: the numbers behind the choice of k, what was joined and left out, and how phases differ.
 
-All is computed again from the profile and the answer. n intervals, d columns.
+What was joined and by which rule is told as it was decided; what phases are like is seen in the profile. n intervals,
+d columns.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Literal
 
 import numpy as np
 
 from incprof.analysis.explain.sites import explain_sites
 from incprof.analysis.phases.choose_k import MISFIT_SHARE, NOISE_SLACK
 from incprof.analysis.phases.features import Features, build_features
-from incprof.analysis.phases.merge import NO_GAP, SAME_TIME, overlap, separation
-from incprof.analysis.phases.results import KScore, Phase, PhaseResult
+from incprof.analysis.phases.merge import separation
+from incprof.analysis.phases.results import Joined, KScore, PhaseResult
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_DIFFERENCES = 3
 # A function that differs by less between two phases is not what tells them apart.
 LEAST_DIFFERENCE = 0.02
-
-Reason = Literal["no gap", "same sites", "interrupts"]
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Two clusters that are one phase. gap: Ashman's D, None where infinite. overlap: time in the same functions, 0..1.
-
-    reason: there is no gap between them; they have the same sites and times; or the one only interrupts the other.
-    """
-
-    phase: int
-    clusters: tuple[int, int]
-    gap: float | None
-    overlap: float
-    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -106,27 +89,13 @@ def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
         more=by_k.get(result.k_clusters + 1),
         most_noise=NOISE_SLACK,
         most_misfits=max(2, int(np.ceil(MISFIT_SHARE * clustered))),
-        joined=tuple(join for phase in result.phases for join in _joined(features.x, result, phase)),
+        joined=result.joined,
         left_out=LeftOut(
             idle=int((none & features.idle).sum()),
             borders=int((none & ~features.idle & (result.clusters < 0)).sum()),
             strays=int((none & ~features.idle & (result.clusters >= 0)).sum()),
         ),
     )
-
-
-def _joined(x: FloatArray, result: PhaseResult, phase: Phase) -> list[Joined]:
-    """Return the pairs of a phase's clusters that came together, each cluster with the one it is most like."""
-    rows = {c: x[(result.labels == phase.id) & (result.clusters == c)] for c in phase.clusters}
-    pairs = [(separation(rows[a], rows[b]), a, b) for a, b in combinations(phase.clusters, 2)]
-    found, known = [], set(phase.clusters[:1])
-    while len(known) < len(phase.clusters):
-        gap, a, b = min(pair for pair in pairs if (pair[1] in known) != (pair[2] in known))
-        known |= {a, b}
-        same = overlap(rows[a], rows[b])
-        reason: Reason = "no gap" if gap < NO_GAP else "same sites" if same >= SAME_TIME else "interrupts"
-        found.append(Joined(phase.id, (a, b), finite(gap), same, reason))
-    return found
 
 
 def explain_phases(profile: IntervalProfile, features: Features, result: PhaseResult) -> tuple[PhaseEvidence, ...]:

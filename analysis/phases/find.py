@@ -20,9 +20,9 @@ from incprof.analysis.phases.describe import describe_phases
 from incprof.analysis.phases.features import Features, build_features
 from incprof.analysis.phases.in_time import fill_gaps, join_interruptions, without_mixtures
 from incprof.analysis.phases.kmeans import MAX_K, MOST_K, Fit, by_first_appearance, fit_range
-from incprof.analysis.phases.merge import merge_clusters
+from incprof.analysis.phases.merge import Join, join, merge_clusters
 from incprof.analysis.phases.noise import overdispersion, sampling_noise, transitions, usual_scatter
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phases.results import Joined, PhaseResult
 from incprof.analysis.phases.scores_of_k import Judgement, judge
 from incprof.analysis.phases.segments import pooled
 from incprof.analysis.phases.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette, silhouettes
@@ -53,6 +53,7 @@ class _Clustering:
     dispersion: float
     off_cpu: int | None
     scatter: float | None = None
+    joined: tuple[Joined, ...] = ()
 
 
 def find_phases(
@@ -99,6 +100,7 @@ def find_phases(
         features=len(features.columns),
         scatter=found.scatter,
         warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
+        joined=found.joined,
     )
 
 
@@ -177,21 +179,48 @@ def _cluster_robust(
     stray = np.zeros(len(x), dtype=np.bool_) if k is not None else _stray(x, fit, expected[fit.k - 1], judgement.rule)
     labels = np.where(stray, -1, fit.labels)
     merged = labels
+    joins: list[Join] = []
     if k is None:
-        merged = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]), chooser.calls(keep))
+        merged, joins = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]), chooser.calls(keep))
     found = _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
-    return replace(found, scatter=usual_scatter(x, merged, ticks))
+    joined = tuple(_told(step, found.clusters[keep], found.labels[keep]) for step in joins)
+    return replace(found, scatter=usual_scatter(x, merged, ticks), joined=joined)
 
 
 def _one_phase_each(
     x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None
-) -> IntArray:
-    """Join and take apart clusters until each of them is a phase: what one rule does may show the next what to do."""
+) -> tuple[IntArray, list[Join]]:
+    """Join and take apart clusters until each of them is a phase: what one rule does may show the next what to do.
+
+    Returns:
+        Labels (n,), and what was joined, in the order in which it was.
+    """
+    joins: list[Join] = []
     while True:
         count = int(labels.max(initial=-1)) + 1
-        labels = merge_clusters(x, join_interruptions(x, without_mixtures(x, labels)), sites, calls)
+        labels, interrupting = join_interruptions(x, without_mixtures(x, labels))
+        labels, alike = merge_clusters(x, labels, sites, calls)
+        joins += interrupting + alike
         if int(labels.max(initial=-1)) + 1 in (count, 0):
-            return labels if _distinct(x, labels) else np.minimum(labels, 0)
+            break
+    if not _distinct(x, labels):
+        joins += [join("not distinct", x, labels, 0, other) for other in range(1, int(labels.max()) + 1)]
+        labels = np.minimum(labels, 0)
+    return labels, joins
+
+
+def _told(step: Join, clusters: IntArray, labels: IntArray) -> Joined:
+    """Say which clusters, (n,), were joined, and the phase that they became, from labels (n,)."""
+
+    def most_of(members: BoolArray) -> tuple[int, ...]:
+        found, inside = np.unique(clusters[members], return_counts=True)
+        size = np.array([(clusters == cluster).sum() for cluster in found])
+        mine = found[2 * inside > size]
+        return tuple((mine if len(mine) else found[inside == inside.max()]).tolist())
+
+    phase = np.bincount(labels[(step.one | step.other) & (labels >= 0)], minlength=1).argmax()
+    gap = step.gap if np.isfinite(step.gap) and step.gap < 1e6 else None
+    return Joined(int(phase), step.rule, most_of(step.one), most_of(step.other), gap, step.overlap)
 
 
 def _distinct(x: FloatArray, labels: IntArray) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.phases.kmeans import by_first_appearance
-from incprof.analysis.phases.merge import overlap
+from incprof.analysis.phases.merge import Join, join, overlap
 from incprof.model import BoolArray, FloatArray, IntArray
 
 # A phase has visits longer than this; what is shorter is a border or a step.
@@ -105,7 +105,7 @@ def _on_the_way(x: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray
     return np.asarray(along, dtype=np.float64)
 
 
-def join_interruptions(x: FloatArray, labels: IntArray) -> IntArray:
+def join_interruptions(x: FloatArray, labels: IntArray) -> tuple[IntArray, list[Join]]:
     """Join a cluster to the phase that it always interrupts for less than an interval: it is a step of that phase.
 
     Args:
@@ -113,13 +113,15 @@ def join_interruptions(x: FloatArray, labels: IntArray) -> IntArray:
         labels: (n,) clusters 0..k-1, -1 for none.
 
     Returns:
-        Labels (n,) in order of first appearance.
+        Labels (n,) in order of first appearance, and what was joined, in the order in which it was.
     """
     labels = by_first_appearance(labels)
+    joins: list[Join] = []
     while True:
         pair = _an_interruption(x, labels)
         if pair is None:
-            return labels
+            return labels, joins
+        joins.append(join("interrupts", x, labels, *pair))
         labels = by_first_appearance(np.where(labels == pair[0], pair[1], labels))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.phases.kmeans import by_first_appearance
-from incprof.model import FloatArray, IntArray
+from incprof.analysis.phases.results import JoinRule
+from incprof.model import BoolArray, FloatArray, IntArray
 
 # Halves of a normal cloud are 2.7 apart by this measure, halves of an even one 3.5.
 NO_GAP = 3.6
@@ -18,6 +20,27 @@ SAME_TIME = 0.6
 # iteration is as long as the kernel's tick is sampled at the same place again and again.
 SAME_CALLS = 0.9
 SOME_TIME = 0.3
+
+
+@dataclass(frozen=True)
+class Join:
+    """Two groups of intervals that were made one, as it was decided.
+
+    one, other: (n,) masks of the intervals. gap: Ashman's D between the groups. overlap: time in the same functions,
+    0..1.
+    """
+
+    rule: JoinRule
+    one: BoolArray
+    other: BoolArray
+    gap: float
+    overlap: float
+
+
+def join(rule: JoinRule, x: FloatArray, labels: IntArray, one: int, other: int) -> Join:
+    """Record that the intervals of two labels, (n,), were made one. x: (n, d) shares."""
+    a, b = labels == one, labels == other
+    return Join(rule, a, b, separation(x[a], x[b]), overlap(x[a], x[b]))
 
 
 def separation(a: FloatArray, b: FloatArray) -> float:
@@ -37,7 +60,7 @@ def overlap(a: FloatArray, b: FloatArray) -> float:
 
 def merge_clusters(
     x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None = None
-) -> IntArray:
+) -> tuple[IntArray, list[Join]]:
     """Join clusters until each pair has a gap between them and differs in its sites, its calls or its time.
 
     Args:
@@ -47,20 +70,23 @@ def merge_clusters(
         calls: sparse (n, f), what is called from outside in each interval, by the time that it usually takes.
 
     Returns:
-        Labels (n,) renumbered in order of first appearance.
+        Labels (n,) renumbered in order of first appearance, and what was joined, in the order in which it was.
     """
     labels = by_first_appearance(labels)
+    joins: list[Join] = []
     while True:
-        pair = _most_alike(x, labels, sites, calls)
-        if pair is None:
-            return labels
-        labels = by_first_appearance(np.where(labels == pair[1], pair[0], labels))
+        found = _most_alike(x, labels, sites, calls)
+        if found is None:
+            return labels, joins
+        rule, one, other = found
+        joins.append(join(rule, x, labels, one, other))
+        labels = by_first_appearance(np.where(labels == other, one, labels))
 
 
 def _most_alike(
     x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None
-) -> tuple[int, int] | None:
-    """Return the least separated pair of clusters that should be joined, or None."""
+) -> tuple[JoinRule, int, int] | None:
+    """Return the least separated pair of clusters that should be joined, and by which rule; None if there is none."""
     members = [np.flatnonzero(labels == c) for c in range(int(labels.max(initial=-1)) + 1)]
     chosen = [sites(m) for m in members]
     called = [_call_mix(calls, m) for m in members]
@@ -71,8 +97,12 @@ def _most_alike(
             same = bool(chosen[a]) and chosen[a] == chosen[b] and common >= SAME_TIME
             alike = common >= SOME_TIME and float(np.minimum(called[a], called[b]).sum()) >= SAME_CALLS
             if gap < NO_GAP or same or alike:
-                found.append((gap, a, b))
-    return min(found)[1:] if found else None
+                rule: JoinRule = "no gap" if gap < NO_GAP else "same sites" if same else "same calls"
+                found.append((gap, a, b, rule))
+    if not found:
+        return None
+    _, a, b, rule = min(found)
+    return rule, a, b
 
 
 def _call_mix(calls: csr_array | None, members: IntArray) -> FloatArray:

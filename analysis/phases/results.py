@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from incprof.model import FloatArray, Function, IntArray
 
@@ -115,6 +115,27 @@ class KScore:
     stability: float
 
 
+JoinRule = Literal["no gap", "same sites", "same calls", "interrupts", "not distinct"]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two groups of clusters that were made one phase, as it was decided.
+
+    rule: there is no gap between them; they have the same sites and times; they call the same in the same proportions;
+    the first only interrupts the second; all phases together are no more than a mix that wanders. one, other: the
+    clusters that make up most of each. gap: Ashman's D between them, None where infinite. overlap: time in the same
+    functions, 0..1.
+    """
+
+    phase: int
+    rule: JoinRule
+    one: tuple[int, ...]
+    other: tuple[int, ...]
+    gap: float | None
+    overlap: float
+
+
 @dataclass(frozen=True)
 class PhaseResult:
     """The phases of one process.
@@ -126,6 +147,7 @@ class PhaseResult:
     scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
     beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
+    joined: clusters that were made one, in the order in which they were.
     """
 
     method: str
@@ -144,6 +166,7 @@ class PhaseResult:
     scatter: float | None = None
     k_again: float | None = None
     beats_pct: float | None = None
+    joined: tuple[Joined, ...] = ()
 
     @property
     def votes(self) -> dict[str, int | None]:

@@ -70,20 +70,21 @@ def test_what_is_off_the_line_is_a_phase():
 def test_interruptions_are_steps_of_the_phase_around(before, after):
     found = labels(before)
     half = 0.5 * np.eye(4)[np.maximum(found, 0)] + 0.5 * np.eye(4)[3]
-    assert shown(join_interruptions(half, found)) == after
+    assert shown(join_interruptions(half, found)[0]) == after
 
 
 def test_what_fills_its_intervals_is_a_phase():
     found = labels("000100001000110000")
     pure, mixed = np.eye(2)[found], 0.7 * np.eye(2)[found] + [0.3, 0.0]
-    assert shown(join_interruptions(pure, found)) == shown(found)
-    assert shown(join_interruptions(mixed, found)) == "0" * 18
+    assert shown(join_interruptions(pure, found)[0]) == shown(found)
+    assert shown(join_interruptions(mixed, found)[0]) == "0" * 18
 
 
 @given(st.text("012.", max_size=40))
 def test_clusters_are_only_joined(text):
     old = labels(text)
-    new = join_interruptions(np.ones((len(old), 2)), old)
+    new, joins = join_interruptions(np.ones((len(old), 2)), old)
+    assert {join.rule for join in joins} <= {"interrupts"}
     assert np.array_equal(old < 0, new < 0)
     for cluster in set(old[old >= 0].tolist()):
         assert len(set(new[old == cluster].tolist())) == 1

@@ -68,13 +68,14 @@ def test_what_is_left_out_is_counted():
     assert why.idle + why.borders + why.strays == none
 
 
-def test_joined_clusters_are_named_with_the_reason():
+def test_joined_clusters_are_named_with_the_rule_that_joined_them():
     called, running = {"solve": 0.9, "poll": 0.1}, {"solve": 0.7, "poll": 0.3}
     profile = noisy([called, running] * 3, [12] * 6, ticks=4000)
     result = find_phases(profile)
-    joined = explain(profile, result).run.joined
-    assert len(joined) == result.k_clusters - result.k
-    assert all(join.reason in ("no gap", "same sites", "interrupts") for join in joined)
+    assert (result.k_clusters, result.k) == (2, 1)
+    (joined,) = explain(profile, result).run.joined
+    assert (joined.phase, joined.rule, {joined.one, joined.other}) == (0, "same sites", {(0,), (1,)})
+    assert "clusters 0 and 1 are both phase 0: they have the same sites (gap " in " ".join(told(profile).split())
 
 
 def test_the_odd_interval_is_the_one_that_differs():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from incprof.analysis.explain import Joined, PhaseEvidence, RunEvidence
+from incprof.analysis.explain import PhaseEvidence, RunEvidence
 from incprof.analysis.phases.choose_k import SILHOUETTE_FLOOR
 from incprof.analysis.phases.merge import NO_GAP
-from incprof.analysis.phases.results import KScore, Phase, PhaseResult
+from incprof.analysis.phases.results import Joined, KScore, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
 
@@ -16,10 +16,12 @@ RULE_NAMES = {
     "silhouette": "silhouette",
     "calinski_harabasz": "Calinski-Harabasz",
 }
-REASONS = {
+RULES = {
     "no gap": "there is no gap between them",
     "same sites": "they have the same sites",
-    "interrupts": "one lies between visits of the other, or interrupts it",
+    "same calls": "they call the same functions in the same proportions",
+    "interrupts": "the first only ever interrupts the second",
+    "not distinct": "nothing separates the phases that they would be",
 }
 
 
@@ -81,12 +83,12 @@ def _left(score: KScore | None, result: PhaseResult) -> str:
 
 
 def _join(joined: Joined) -> str:
-    """Say why two clusters are one phase."""
+    """Say why two groups of clusters are one phase."""
     gap = "infinite" if joined.gap is None else f"{joined.gap:.1f}"
-    a, b = joined.clusters
+    groups = [" + ".join(map(str, group)) for group in (joined.one, joined.other)]
     return (
-        f"clusters {a} and {b} are both phase {joined.phase}: {REASONS[joined.reason]} (gap {gap}, none is below "
-        f"{NO_GAP:g}; {percent(joined.overlap)} of their time is in the same functions)"
+        f"clusters {groups[0]} and {groups[1]} are both phase {joined.phase}: {RULES[joined.rule]} (gap {gap}, none is "
+        f"below {NO_GAP:g}; {percent(joined.overlap)} of their time is in the same functions)"
     )
 
 
