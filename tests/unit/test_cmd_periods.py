@@ -309,13 +309,11 @@ def test_following_shows_what_a_slow_pipe_has_brought_so_far(series, capsys, mon
 
 
 def test_an_interrupt_ends_following_with_the_answer(series, capsys, monkeypatch):
-    from incprof.readers.series import growing as series_growing
-
     def lines(*_):
         yield from series.read_text().splitlines(keepends=True)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(series_growing, "growing_lines", lines)
+    monkeypatch.setattr("incprof.study.periods.growing_lines", lines)
     status, out, _ = answer(capsys, "--follow", series, "--json", "--interval", 0.005)
     assert status == 0
     last = json.loads(out.splitlines()[-1])
