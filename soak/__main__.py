@@ -13,13 +13,14 @@ from pathlib import Path
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"):
     os.environ.setdefault(variable, "1")
 
-from soak import faults, inputs  # noqa: E402
+from soak import faults, faults_kills, faults_stacks, inputs  # noqa: E402
 from soak.budget import Budget  # noqa: E402
 from soak.finding import Keeper  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 # Parts, and the share of the time that each gets.
-PARTS = {"inputs": 0.5, "faults": 0.3}
+PARTS = {"inputs": 0.5, "faults": 0.3, "kills": 0.1, "stacks": 0.1}
+RUNS = {"inputs": inputs.run, "faults": faults.run, "kills": faults_kills.run, "stacks": faults_stacks.run}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"seed {seed}", flush=True)
     for name, share in parts.items():
         budget = Budget(args.seconds * share / sum(parts.values()), args.cases)
-        done = {"inputs": inputs.run, "faults": faults.run}[name](seed, budget, args.scratch, keeper, only)
+        done = RUNS[name](seed, budget, args.scratch, keeper, only)
         print(f"{name}: {budget.done} cases in {budget.spent_s():.0f} s: " + ", ".join(f"{what} {n}" for what, n in sorted(done.items())))
     print("\n".join([f"{len(keeper.found)} findings", *keeper.lines()]))
     return 1 if keeper.found else 0

@@ -16,6 +16,7 @@ from random import Random
 from incprof.launch import find_library
 from soak.budget import Budget
 from soak.faults_check import (
+    Beats,
     Recorded,
     addresses,
     check_beats,
@@ -24,6 +25,7 @@ from soak.faults_check import (
     check_stderr,
     check_streams,
     compare,
+    read_beats,
 )
 from soak.faults_draw import Fault, draw_fault
 from soak.faults_hosts import Build, build_hosts
@@ -110,7 +112,7 @@ def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> li
     wrong += check_stderr(fault, trial.alone, recorded, max(programs, 1))
     orderly = recorded.pid if recorded.status >= 0 and not fault.harmed and not recorded.hung else None
     killed = fault.harmed or any(action.name in ("fork", "forkexec", "vfork", "spawn") for action in fault.actions)
-    if fault.build.counted:
+    if fault.build.counted and not fault.spoilt:
         by_pid: dict[int, Recorded] = {}
         tick = bench.ticks[fault.build.name]
         for directory in run_directories(run):
@@ -118,9 +120,11 @@ def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> li
             wrong += check_streams(streams, killed, tick, by_pid)
             wrong += check_reader(directory, killed)
         wrong += check_calls(fault, ledger, by_pid, orderly if fault.records else None)
-    if fault.build.beats:
+    if fault.build.beats and not fault.spoilt:
+        beats = Beats()
         for directory in run_directories(ekg):
-            wrong += check_beats(fault, directory, ledger, orderly)
+            wrong += read_beats(directory, fault, beats)
+        wrong += check_beats(fault, ledger, beats, orderly if fault.beats else None)
     return wrong
 
 

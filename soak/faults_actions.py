@@ -153,6 +153,8 @@ ENDS = (
     Action("overflow", ends=True, harms=True),
     Action("end", weight=2, ends=True, plain=True),
 )
+# For a part of its own (faults_stacks.py).
+OTHERS = (Action("verydeep", (10, 500000)),)
 GROUPS = (
     (WORK, 4.0),
     (THREADS, 3.0),
@@ -164,7 +166,7 @@ GROUPS = (
     (LIMITS, 1.5),
     (MOMENTS, 0.7),
 )
-ALL = {action.name: action for group in (*(group for group, _ in GROUPS), ENDS) for action in group}
+ALL = {action.name: action for group in (*(group for group, _ in GROUPS), ENDS, OTHERS) for action in group}
 
 
 def action_of(word: str) -> Action:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import appekg
-from incprof.errors import IncprofError
+from incprof.errors import IncprofError, NoDataError
+from incprof.model import Process
 from incprof.readers import open_run, read_profile
 from soak.faults_draw import Fault
 from soak.faults_ledger import Entry
@@ -105,24 +106,26 @@ def check_reader(directory: Path, killed: bool) -> Iterator[str]:
     """incprof reads what the scan has seen."""
     if not any(directory.glob("*gmon*")):
         return
+    for process in _processes(directory):
+        name = Path(process.path).name
+        try:
+            profile = read_profile(open_run(directory), process=process, nameless=True)
+        except IncprofError as error:
+            if process.series or scan(Path(process.path)).intervals:
+                yield f"{name}: not readable: {error}"
+            continue
+        if profile.damaged and not killed:
+            yield f"{name}: {profile.warnings}"
+        if not process.series and profile.n_intervals != len(scan(Path(process.path)).intervals):
+            yield f"{name}: {profile.n_intervals} intervals read, {profile.warnings}"
+
+
+def _processes(directory: Path) -> Sequence[Process]:
+    """Some of the processes of a run; none where no process got as far as its first image."""
     try:
-        run = open_run(directory)
-        for process in run.processes[:MOST_READ]:
-            profile = read_profile(run, process=process, nameless=True)
-            name = Path(process.path).name
-            if profile.damaged and not killed:
-                yield f"{name}: {profile.warnings}"
-            if not process.series and profile.n_intervals != len(scan(Path(process.path)).intervals):
-                yield f"{name}: {profile.n_intervals} intervals read, {profile.warnings}"
-    except IncprofError as error:
-        if not _is_empty(directory):
-            yield f"{directory.name}: not readable: {error}"
-
-
-def _is_empty(directory: Path) -> bool:
-    """Whether no process got as far as a complete interval."""
-    streams = list(directory.glob("rank-*.gmon"))
-    return not any(scan(path).intervals for path in streams) and not any(directory.glob("gmon-[0-9]*"))
+        return open_run(directory).processes[:MOST_READ]
+    except NoDataError:
+        return ()
 
 
 def check_calls(fault: Fault, ledger: Sequence[Entry], by_pid: Mapping[int, Recorded], orderly: int | None) -> Iterator[str]:
@@ -147,8 +150,16 @@ def check_calls(fault: Fault, ledger: Sequence[Entry], by_pid: Mapping[int, Reco
             yield f"no end: {by_pid[orderly].files}"
 
 
-def check_beats(fault: Fault, directory: Path, ledger: Sequence[Entry], orderly: int | None) -> Iterator[str]:
-    """Heartbeats: as many as the host has counted."""
+@dataclass
+class Beats:
+    """What was recorded of the processes' heartbeats, by pid, and whether all files of a process ended cleanly."""
+
+    counts: collections.Counter[int] = field(default_factory=collections.Counter)
+    clean: dict[int, bool] = field(default_factory=dict)
+
+
+def read_beats(directory: Path, fault: Fault, found: Beats) -> Iterator[str]:
+    """Add what is in a run directory."""
     if not any(directory.glob("*.ekg")):
         return
     try:
@@ -157,24 +168,24 @@ def check_beats(fault: Fault, directory: Path, ledger: Sequence[Entry], orderly:
         if any(b"#interval" in path.read_bytes() for path in directory.glob("*.ekg")):
             yield f"{directory.name}: not readable: {error}"
         return
-    beats: collections.Counter[int] = collections.Counter()
-    found: collections.Counter[int] = collections.Counter()
-    for entry in ledger:
-        beats[entry.pid] += entry.beats
-    clean = dict.fromkeys((process.metadata["pid"] for process in run.processes), True)
     for number, process in enumerate(run.processes):
         pid = process.metadata["pid"]
-        found[pid] += int(run.rows["count"][run.rows["process"] == number].sum())
-        clean[pid] &= process.clean
+        found.counts[pid] += int(run.rows["count"][run.rows["process"] == number].sum())
+        found.clean[pid] = found.clean.get(pid, True) and process.clean
     if run.damaged and not fault.harmed:
         yield f"{directory.name}: {run.warnings}"
-    for pid, number in found.items():
-        if number > beats[pid] + IN_FLIGHT and pid in beats:
-            yield f"{number} heartbeats on record of {beats[pid]}"
-        exact = not (fault.loose or fault.harmed or fault.setting("EKG_RATE") or fault.setting("EKG_START"))
-        if exact and clean[pid] and pid in beats and number != beats[pid]:
-            yield f"{number} heartbeats on record of {beats[pid]}"
-    if orderly is not None and beats[orderly] and not clean.get(orderly, False):
-        yield f"no end of {directory.name}"
 
 
+def check_beats(fault: Fault, ledger: Sequence[Entry], found: Beats, orderly: int | None) -> Iterator[str]:
+    """Heartbeats: as many as the host has counted."""
+    beats: collections.Counter[int] = collections.Counter()
+    for entry in ledger:
+        beats[entry.pid] += entry.beats
+    exact = not (fault.loose or fault.harmed or fault.setting("EKG_RATE") or fault.setting("EKG_START"))
+    for pid in found.counts.keys() & beats.keys():
+        if found.counts[pid] > beats[pid] + IN_FLIGHT or (
+            exact and found.clean[pid] and found.counts[pid] != beats[pid]
+        ):
+            yield f"{found.counts[pid]} heartbeats on record of {beats[pid]}"
+    if orderly is not None and beats[orderly] and not found.clean.get(orderly, False):
+        yield "no end of the heartbeats"

@@ -60,6 +60,11 @@ class Fault:
         return any(action.loose for action in self.actions)
 
     @property
+    def spoilt(self) -> bool:
+        """Whether the host cuts into its own files."""
+        return any(action.name == "truncated" for action in self.actions)
+
+    @property
     def without_moments(self) -> tuple[str, ...]:
         """The script of a run that nothing kills."""
         return tuple(word for word in self.script if word.split(":")[0] not in ("killin", "termin"))
@@ -79,6 +84,11 @@ class Fault:
         """Whether the settings have the host recorded as a stream."""
         off = (("INCPROF_DISABLE", "1"), ("INCPROF_RANKS", "5"), ("INCPROF_EXE", "nothing"), ("INCPROF_FORMAT", "gmon"))
         return not any(pair in self.settings for pair in off)
+
+    @property
+    def beats(self) -> bool:
+        """Whether the settings have heartbeats recorded in files."""
+        return not any(pair in self.settings for pair in (("EKG_START", "off"), ("EKG_SINK", "none")))
 
     def shorter(self) -> list[Fault]:
         """The same with one thing less."""

@@ -66,7 +66,7 @@ def scan(path: Path) -> Scan:
         if found.clean:
             found.wrong.append(f"image of kind {kind} after the end")
         if kind == METADATA:
-            found.pid = json.loads(payload)["pid"]
+            found.pid = json.loads(payload.decode(errors="replace"), strict=False)["pid"]
         elif kind == ARCS and module == 0:
             open_calls.append(_arcs(payload))
         elif kind == INTERVAL:
