@@ -10,6 +10,10 @@ from soak.faults_actions import ENDS, GROUPS, Action, action_of
 from soak.faults_hosts import Build
 
 LONGEST = 9
+# Actions that start another program in the place of a process.
+PROGRAMS = ("exec", "execbare", "forkexec", "vfork", "spawn")
+# Ends after which all heartbeats are on record (docs/appekg.md).
+ENDS_OF_BEATS = ("exit", "exits", "texit")
 PLACES = ("none", "missing", "file", "fifo", "other", "locked", "link", "full")
 PLACE_WEIGHTS = (60, 3, 2, 2, 3, 2, 2, 6)
 # Names of settings, and what they are set to; None leaves them out. The first of a few is the most frequent one.
@@ -87,7 +91,10 @@ class Fault:
 
     @property
     def beats(self) -> bool:
-        """Whether the settings have heartbeats recorded in files."""
+        """Whether heartbeats are recorded in files, to the end."""
+        last = self.actions[-1] if self.script else None
+        if last is not None and last.ends and last.name not in ENDS_OF_BEATS:
+            return False
         return not any(pair in self.settings for pair in (("EKG_START", "off"), ("EKG_SINK", "none")))
 
     def shorter(self) -> list[Fault]:
@@ -99,10 +106,14 @@ class Fault:
 
 def draw_script(dice: Random) -> tuple[str, ...]:
     """Actions, and an end."""
-    words, plain_only = [], False
+    words: list[str] = []
+    plain_only = False
     for _ in range(dice.randint(1, LONGEST)):
         (group,) = dice.choices([group for group, _ in GROUPS], [weight for _, weight in GROUPS])
         usable = [action for action in group if (action.plain or not plain_only) and not (action.late and plain_only)]
+        # The next program's stderr would be the host's file, and its own.
+        if any(word.startswith("steal") for word in words):
+            usable = [action for action in usable if action.name not in PROGRAMS]
         if not usable:
             continue
         (action,) = dice.choices(usable, [action.weight for action in usable])
