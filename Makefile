@@ -8,6 +8,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
+SOAK_ARGS ?=
 TEST_JOBS ?= 2
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
 C_ROOMS := runtime preload appekg selfanalyze sampler analysis/native
@@ -15,7 +16,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS),$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test test-slow test-all demo bench realworld truth man clean tools format
+.PHONY: all check test test-slow test-all soak demo bench realworld truth man clean tools format
 all: $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -66,6 +67,10 @@ test-slow: $(VENV)/.installed
 	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow
+
+# Tries to break what docs/reliability.md promises: TIME seconds long, SOAK_ARGS="--only inputs --seed 7" for a part.
+soak: $(VENV)/.installed
+	$(BIN)/python -m soak --seconds $(or $(TIME),600) $(SOAK_ARGS)
 
 # Builds an example with -pg, records it, shows its phases, and writes a page on the run.
 demo: $(VENV)/.installed

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# One thread each, and one arena: what a command takes is its own. Before numpy is imported.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX"):
+# One thread each: what a command takes is its own. Before numpy is imported.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from soak import faults, faults_kills, faults_stacks, inputs  # noqa: E402
 from soak.budget import Budget  # noqa: E402
 from soak.finding import Keeper  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
-# Parts, and the share of the time that each gets.
+# Parts, each a module with `run`, and the share of the time that each gets.
 PARTS = {"inputs": 0.5, "faults": 0.3, "kills": 0.1, "stacks": 0.1}
-RUNS = {"inputs": inputs.run, "faults": faults.run, "kills": faults_kills.run, "stacks": faults_stacks.run}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,13 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
     part, _, only = args.only.partition("/")
+    if part and part not in PARTS:
+        parser.error(f"no part {part!r}: there are {', '.join(PARTS)}")
     parts = {part: 1.0} if part else PARTS
     keeper = Keeper(args.scratch / "findings" / str(seed), f"python -m soak --seed {seed} --cases 1 --only {{case}}")
     print(f"seed {seed}", flush=True)
     for name, share in parts.items():
         budget = Budget(args.seconds * share / sum(parts.values()), args.cases)
-        done = RUNS[name](seed, budget, args.scratch, keeper, only)
-        print(f"{name}: {budget.done} cases in {budget.spent_s():.0f} s: " + ", ".join(f"{what} {n}" for what, n in sorted(done.items())))
+        done = importlib.import_module(f"soak.{name}").run(seed, budget, args.scratch.absolute(), keeper, only)
+        listed = ", ".join(f"{what} {count}" for what, count in sorted(done.items()))
+        print(f"{name}: {budget.done} cases in {budget.spent_s():.0f} s: {listed}", flush=True)
     print("\n".join([f"{len(keeper.found)} findings", *keeper.lines()]))
     return 1 if keeper.found else 0
 

@@ -8,12 +8,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import appekg
-import incprof
 from incprof.cli import main
-from incprof.errors import IncprofError
 from soak.capture import Capture
 from soak.limits import LIMIT_CPU_S, cpu_used, limits
+from soak.readers import READERS, read
 
 STATUSES = range(6)  # done, failure, usage, gate, no data, partial data
 MOST_LINES, LONGEST_LINE = 12, 8192  # on stderr
@@ -34,34 +32,9 @@ class Answer:
     cpu_s: float = 0.0
 
 
-def read_run(directory: str) -> None:
-    """The recording as Python sees it."""
-    recording = incprof.open(directory)
-    for rank in recording.ranks:
-        recording.profile(rank)
-
-
-def read_beats(directory: str) -> None:
-    """The heartbeats as Python sees them."""
-    appekg.read(directory)
-
-
-READERS = {"read-run": read_run, "read-beats": read_beats}
-
-
 def carry_out(words: Sequence[str]) -> int:
-    """Run a command line, or a reader, whose errors are told as a command line's."""
-    if words[0] not in READERS:
-        return main(list(words))
-    try:
-        READERS[words[0]](words[1])
-    except (IncprofError, appekg.AppekgError) as error:
-        print(f"incprof: {ascii(str(error))}", file=sys.stderr)
-        return getattr(error, "exit_code", 4)
-    except OSError as error:
-        print(f"incprof: {error!a}", file=sys.stderr)
-        return 1
-    return 0
+    """Run a reader, or a command line."""
+    return read(words) if words[0] in READERS else main(list(words))
 
 
 def run_limited(words: Sequence[str], size: int, capture: Capture) -> Answer:
@@ -115,8 +88,9 @@ def troubles(answer: Answer) -> list[str]:
     """What is wrong with an answer, in words; nothing, if all is well."""
     if answer.status < 0:
         return [f"ended by signal {-answer.status}"]
-    found = [] if answer.status in STATUSES else [f"status {answer.status}"]
-    found += _said(answer)
+    found = _said(answer)
+    if not found and answer.status not in STATUSES:
+        found.append(f"status {answer.status}")
     if answer.cpu_s > LIMIT_CPU_S:
         found.append(f"more than {LIMIT_CPU_S} s")
     if odd := _unprintable(answer.err):

@@ -15,11 +15,18 @@ class Budget:
     done: int = 0
     start: float = field(default_factory=time.monotonic)
 
-    def more(self) -> bool:
-        """Whether there is another case; counts it."""
-        go_on = self.spent_s() < self.seconds if self.cases is None else self.done < self.cases
-        self.done += go_on
-        return go_on
+    def begin(self) -> None:
+        """Begin now: what was prepared before does not count."""
+        self.start = time.monotonic()
+
+    def more(self, wanted: int = 1) -> int:
+        """How many of so many more cases there are to be; counts them."""
+        if self.cases is None:
+            granted = wanted if self.spent_s() < self.seconds else 0
+        else:
+            granted = min(wanted, self.cases - self.done)
+        self.done += granted
+        return granted
 
     def spent_s(self) -> float:
         """Seconds since the start."""

@@ -14,9 +14,18 @@ class Capture:
         self._before = [os.dup(number) for number in (1, 2)]
         self._files = [os.memfd_create(name) for name in ("stdout", "stderr")]
         self._put(self._files)
+        # As a program has them that is started where texts are UTF-8.
+        self._streams = sys.stdout, sys.stderr
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout.close()
+        sys.stderr.close()
+        sys.stdout, sys.stderr = self._streams
         self._put(self._before)
         for file in (*self._files, *self._before):
             os.close(file)

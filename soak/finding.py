@@ -16,7 +16,7 @@ MOST_ALIKE = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """case: its name, which draws it again. wrong: what must not be, in one line. kept: the folder, None for one too many."""
+    """case: its name, which draws it again. wrong: what must not be, a line. kept: the folder, if it is."""
 
     case: str
     wrong: str

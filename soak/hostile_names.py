@@ -11,8 +11,9 @@ from soak.subject import Tree
 
 LONGEST = 200
 NUMBERS = ("0", "00000", "99999", "00001", "-1", "4294967296", "18446744073709551616", "1e3", "\u0663", "")
-RUN_NAMES = ("rank-{}.gmon", "rank-{}.4711.gmon", "rank-00000.{}.gmon", "gmon-{}.0", "gmon-0.{}", "gmon.out.{}", "launch{}",
-             "symbols/{}.elf", "symbols/{}.json", "symbols/path-{}.elf", "{}", "rank-00000.4711-{}.gmon")  # fmt: skip
+RUN_NAMES = ("rank-{}.gmon", "rank-{}.4711.gmon", "rank-00000.{}.gmon", "gmon-{}.0", "gmon-0.{}", "gmon.out.{}",
+             "launch{}", "symbols/{}.elf", "symbols/{}.json", "symbols/path-{}.elf", "{}",
+             "rank-00000.4711-{}.gmon")  # fmt: skip
 
 
 def file_name(dice: random.Random) -> str:

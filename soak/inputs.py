@@ -13,6 +13,7 @@ from pathlib import Path
 from soak import (
     subjects_arguments,
     subjects_beats,
+    subjects_names,
     subjects_programs,
     subjects_runs,
     subjects_series,
@@ -24,25 +25,26 @@ from soak.finding import Keeper
 from soak.subject import Subject, draw
 from soak.worker import Worker, warm_up
 
-# Cases of a kind that follow each other.
-ROUND = 20
+# Cases of a kind that follow each other; fewer of a kind that takes long, and so has a small share.
+ROUND, SHORT_ROUND = 50, 5
 
 
 def all_subjects(scratch: Path) -> list[Subject]:
     """Every kind of input. Programs and recordings are made at the first time, and kept in `scratch`."""
     own = [*subjects_beats.subjects(), *subjects_series.subjects(), *subjects_sources.subjects()]
-    more = [*subjects_settings.subjects(), *subjects_arguments.subjects()]
+    more = [*subjects_names.subjects(), *subjects_settings.subjects(), *subjects_arguments.subjects()]
     return [*subjects_runs.subjects(scratch), *own, *subjects_programs.subjects(scratch), *more]
 
 
-def order(subjects: Sequence[Subject], seed: int) -> Iterator[tuple[str, int]]:
-    """Names and numbers of cases, without end: the same for the same seed, each kind as often as its share says."""
-    dice, next_number = random.Random(seed), collections.Counter[str]()
+def order(subjects: Sequence[Subject], seed: int) -> Iterator[tuple[str, int, int]]:
+    """Rounds without end: subject, its first case, how many. The same for the same seed, by the shares."""
+    dice, done = random.Random(seed), collections.Counter[str]()
+    counts = [ROUND if subject.share >= 1 else SHORT_ROUND for subject in subjects]
+    chances = [subject.share / count for subject, count in zip(subjects, counts, strict=True)]
     while True:
-        (subject,) = dice.choices(subjects, [subject.share for subject in subjects])
-        for _ in range(ROUND):
-            yield subject.name, next_number[subject.name]
-            next_number[subject.name] += 1
+        ((subject, count),) = dice.choices(list(zip(subjects, counts, strict=True)), chances)
+        yield subject.name, done[subject.name], count
+        done[subject.name] += count
 
 
 def fast_place() -> Path:
@@ -61,21 +63,19 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     # Tables of symbols are kept by build-id, and one that is damaged must not be the next one's.
     os.environ["XDG_CACHE_HOME"] = str(place / "none")
     (place / "none").touch()
-    worker = Worker(subjects, seed, place / "case")
+    worker = Worker(subjects, seed, place)
     try:
         for wrong in warm_up(subjects, place / "case"):
             keeper.keep(f"inputs/{wrong.split(':')[0]}/undamaged", wrong, {})
-        budget.start += budget.spent_s()
-        cases = iter([(name, int(one))]) if one else order(subjects, seed)
-        while budget.more():
-            try:
-                subject, number = next(cases)
-            except StopIteration:
+        budget.begin()
+        for subject, first, count in [(name, int(one), 1)] if one else order(subjects, seed):
+            if not (most := budget.more(count)):
                 break
-            result = worker.run(subject, number)
-            done[subject] += 1
-            done[f"status {result.status}"] += 1
-            for wrong in result.wrong:
+            results = worker.run(subject, first, most)
+            done[subject] += most
+            for status, times in results.statuses.items():
+                done[f"status {status}"] += times
+            for number, wrong in results.wrong:
                 case = draw(by_name[subject], seed, number)
                 keeper.keep(f"inputs/{case.name}", wrong, case.tree, words=case.words)
     finally:

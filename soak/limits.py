@@ -19,7 +19,7 @@ def cpu_used() -> float:
 
 @contextmanager
 def limits(size: int) -> Iterator[None]:
-    """Refuse memory beyond 16 times so many bytes and 64 MiB more; end this process by SIGXCPU after 10 s of CPU time."""
+    """Refuse memory beyond 16 times so many bytes and 64 MiB; end this process by SIGXCPU after 10 s of CPU."""
     before = {what: resource.getrlimit(what) for what in (resource.RLIMIT_AS, resource.RLIMIT_CPU)}
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-
 from collections.abc import Callable, Sequence
 
 Mutator = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
@@ -19,6 +18,7 @@ TOKENS = (b"\0", b"\n", b"\r\n", b"\x1b[2J", b"\x1b]0;t\x07", b"\xff", b"\xc0\x8
           b"[" * 2000, b"]", b'"', b"'", b"\\", b"#", b"/*", b"*/", b"%s%n", b"../../../../etc/passwd", b"\xed\xa0\x80",
           b"\xef\xbb\xbf", b"," * 500, b" " * 3000, "\u0130\ufdfa".encode(), b"gmon", b"\x7fELF", b"=1+1")  # fmt: skip
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+WORD = re.compile(rb"\w+")
 # What a mutant may have beyond the bytes that it was made from.
 MOST_GROWTH = 1 << 16
 
@@ -148,12 +148,11 @@ def shuffle_lines(dice: random.Random, data: bytes, others: Sequence[bytes]) -> 
 
 def words_of_others(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
     """A word of another one stands in the place of a word."""
-    words = re.compile(rb"\w+")
-    mine, theirs = list(words.finditer(data)), words.findall(dice.choice(others) if others else data)
+    mine, theirs = list(WORD.finditer(data)), list(WORD.finditer(dice.choice(others) if others else data))
     if not mine or not theirs:
         return data
     match = dice.choice(mine)
-    return data[: match.start()] + dice.choice(theirs) + data[match.end() :]
+    return data[: match.start()] + dice.choice(theirs)[0] + data[match.end() :]
 
 
 BINARY: tuple[Mutator, ...] = (flip_bits, flip_bits, set_bytes, cut_end, cut_out, repeat, move, splice, extreme_field,

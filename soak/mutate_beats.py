@@ -16,10 +16,9 @@ def _line(dice: random.Random, line: bytes) -> bytes:
     word, _, rest = line.partition(b" ")
     if line.startswith(b"#"):
         try:
-            value = mutate_json(dice, json.loads(rest))
-        except ValueError:
+            return word + b" " + json.dumps(mutate_json(dice, json.loads(rest)), separators=(",", ":")).encode()
+        except (ValueError, RecursionError):
             return line
-        return word + b" " + json.dumps(value, separators=(",", ":")).encode()
     cells = line.split(b",")
     for _ in range(dice.choice((1, 1, 3))):
         cells[dice.randrange(len(cells))] = dice.choice(NUMBERS)

@@ -56,7 +56,9 @@ def mutate_elf(dice: random.Random, data: bytes, others: Sequence[bytes]) -> byt
         if not sections or kind < 0.15:
             data = mutate(dice, data, others, BINARY)
         elif kind < 0.25:
-            at, width = dice.choice(((4, 1), (16, 2), (18, 2), (24, 8), (32, 8), (40, 8), (54, 2), (56, 2), (58, 2), (60, 2), (62, 2)))
+            at, width = dice.choice(
+                ((4, 1), (16, 2), (18, 2), (24, 8), (32, 8), (40, 8), (54, 2), (56, 2), (58, 2), (60, 2), (62, 2))
+            )
             data = _set(data, at, width, dice.choice(EXTREMES))
         elif kind < 0.5:
             data = _field(dice, data, struct.unpack_from("<Q", data, 40)[0], SECTION_SIZE, len(sections))

@@ -11,15 +11,16 @@ from typing import Any
 from soak.mutate import TEXT, mutate
 
 HOSTILE_TEXTS = (
-    "", "\0", "a\0b", "\ud800", "\udcff\udc80", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u202eabc", "\u2066", "\x9b2J",
-    "a\nb", "a\r\nincprof: b", "/", "//", ".", "..", "../../etc/passwd", "/dev/zero", "/proc/self/mem", "/dev/stdin",
-    "-", "--help", "=cmd|' /C calc'!A0", "%s%s%s%n", "x" * 300, "\u00e4" * 5000, "<script>alert(1)</script>",
-    "'; drop table runs; --", "nan", "0x", "0xffffffffffffffffffff", "-0x1", "0x10000000000000000", "_Z" * 400,
-    "_ZN" + "1a" * 500 + "E", "_Z1fIXLi1EEEvv", "$(reboot)", "\uff10", "\ufeff", "\u0000\u0000", "a:b", "a;b", "[x](y)",
+    "", "\0", "a\0b", "\ud800", "\udcff\udc80", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\u202eabc", "\u2066",
+    "\x9b2J", "a\nb", "a\r\nincprof: b", "/", "//", ".", "..", "../../etc/passwd", "/dev/zero", "/proc/self/mem",
+    "/dev/stdin", "-", "--help", "=cmd|' /C calc'!A0", "%s%s%s%n", "x" * 300, "\u00e4" * 5000,
+    "<script>alert(1)</script>", "'; drop table runs; --", "nan", "0x", "0xffffffffffffffffffff", "-0x1",
+    "0x10000000000000000", "_Z" * 400, "_ZN" + "1a" * 500 + "E", "_Z1fIXLi1EEEvv", "$(reboot)", "\uff10", "\ufeff",
+    "\u0000\u0000", "a:b", "a;b", "[x](y)",
 )  # fmt: skip
 HOSTILE_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, -1e308, 5e-324, 2**31, 2**32, 2**53 + 1, 2**63, 2**64, -(2**63), 10**400,
-    float("nan"), float("inf"), float("-inf"), [], {}, [[]], [None], {"": {}}, [0] * 300, "",
+    None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, -1e308, 5e-324, 2**31, 2**32, 2**53 + 1, 2**63, 2**64, -(2**63),
+    10**400, float("nan"), float("inf"), float("-inf"), [], {}, [[]], [None], {"": {}}, [0] * 300, "",
 )  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def mutate_json(dice: random.Random, value: Any) -> Any:
         container, key = dice.choice(found)
         try:
             _change(dice, container, key, found)
-        except (OverflowError, IndexError):
+        except (OverflowError, IndexError, RecursionError):
             container[key] = hostile_value(dice)
     return value
 
@@ -102,7 +103,7 @@ def mutate_json_text(dice: random.Random, data: bytes, others: Sequence[bytes]) 
     if dice.random() < 0.75:
         try:
             return json_bytes(dice, mutate_json(dice, json.loads(data)))
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     return mutate(dice, data, others, TEXT)
 
@@ -114,7 +115,7 @@ def mutate_json_lines(dice: random.Random, data: bytes, others: Sequence[bytes])
         at = dice.randrange(len(lines))
         try:
             lines[at] = json.dumps(mutate_json(dice, json.loads(lines[at]))).encode()
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     data = b"\n".join(lines)
     return mutate(dice, data, others, TEXT) if dice.random() < 0.4 else data

@@ -14,7 +14,7 @@ from soak.subject import Tree, tree_of
 ROOT = Path(__file__).parent.parent
 SECONDS = 1.5
 # source, how it is built, settings of the recording
-EXAMPLES = (
+EXAMPLES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("phases.c", "gcc -O2 -g -pg {} -lm", {}),
     ("phases.c", "gcc -O0 -gdwarf-4 -gz -pg {} -lm", {"INCPROF_FORMAT": "gmon"}),
     ("mesh.cpp", "g++ -O2 -g -pg -std=c++17 {}", {}),
@@ -32,8 +32,14 @@ def _record(number: int, place: Path) -> None:
     done = subprocess.run([*words, "-o", program], cwd=place, capture_output=True, check=False)
     if done.returncode != 0:
         return
-    library = {"LD_PRELOAD": str(find_library(os.environ)), "INCPROF_DIR": str(place / "run"), "INCPROF_INTERVAL": "0.1"}
-    with subprocess.Popen([program], cwd=place, env=os.environ | library | settings, stdout=subprocess.DEVNULL) as process:
+    library = {
+        "LD_PRELOAD": str(find_library(os.environ)),
+        "INCPROF_DIR": str(place / "run"),
+        "INCPROF_INTERVAL": "0.1",
+    }
+    with subprocess.Popen(
+        [program], cwd=place, env=os.environ | library | settings, stdout=subprocess.DEVNULL
+    ) as process:
         time.sleep(SECONDS)
         process.terminate()
 

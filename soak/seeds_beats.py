@@ -15,7 +15,9 @@ def varied(directory: Path) -> None:
     """Everything that a heartbeat file may hold."""
     file = EkgFile(0, metadata={"pair_ns": 40.5, "skipped_ns": 3.0, "host": "node1", "argv": ["app", "-x"]})
     file.beat(1, "assemble:body").beat(2**32 - 1).thread(0, 4711).thread(7, 4712)
-    file.interval(beats(0, 1, [5, 7, 10**8], pulses=3, nested_ns=4, running=(10**9, 3)), dropped=3, unmatched=1, clock="tsc")
+    file.interval(
+        beats(0, 1, [5, 7, 10**8], pulses=3, nested_ns=4, running=(10**9, 3)), dropped=3, unmatched=1, clock="tsc"
+    )
     file.interval()
     file.beat(1, "renamed", 10)
     file.interval(beats(7, 2**32 - 1, [2**40]), beats(0, 1, [1]), length_ns=123, lost_intervals=2, enabled=False)
@@ -27,8 +29,6 @@ def beat_runs() -> list[Tree]:
     one = made(lambda directory: simple_run(directory, intervals=3), "ekg/")
     two = made(lambda directory: simple_run(directory, ranks=2, intervals=20), "ekg/")
     return [one, made(varied, "ekg/"), two]
-
-
 
 
 def loop_runs() -> list[Tree]:

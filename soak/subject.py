@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from soak.mutate import Mutator
 
 # Files by their path in a case's folder.
-Tree = Mapping[str, bytes]
+Tree = dict[str, bytes]
 Command = tuple[str, ...]
 
 
@@ -20,9 +21,8 @@ class Subject:
     """A kind of input.
 
     seeds: undamaged ones. target: which of a seed's files are damaged, a pattern of their paths, and by what. commands:
-    with the share of the cases that each gets. A command is one of incprof, or `read-run`, `read-beats` (answer.py);
-    `{new}` in it is a file that does not exist yet. change: damage to the whole instead, such as to names. words: damage to
-    the command.
+    with the share of the cases that each gets. A command is one of incprof, or of readers.py; `{new}` in it is a file
+    that does not exist yet. change: damage to the whole instead, such as to names. words: damage to the command.
     """
 
     name: str
@@ -34,6 +34,11 @@ class Subject:
     change: Callable[[random.Random, Tree], Tree] | None = None
     words: Callable[[random.Random, Command], Command] | None = None
 
+    @cached_property
+    def others(self) -> list[bytes]:
+        """All files that may be damaged."""
+        return [tree[path] for tree in self.seeds for path in self.targets(tree)]
+
     def targets(self, tree: Tree) -> list[str]:
         """The files of a seed that may be damaged."""
         return [path for path in tree if re.fullmatch(self.target, path)]
@@ -41,11 +46,12 @@ class Subject:
 
 @dataclass(frozen=True)
 class Case:
-    """An input and a command that reads it. `name` draws it again: subject/number."""
+    """An input and a command that reads it. `name` draws it again: subject/number. seed: what it was made from."""
 
     name: str
     tree: Tree
     words: Command
+    seed: Tree
 
     @property
     def size(self) -> int:
@@ -57,25 +63,17 @@ def draw(subject: Subject, seed: int, number: int) -> Case:
     """Case `number` of a subject: the same for the same seed, whatever was drawn before."""
     name = f"{subject.name}/{number}"
     dice = random.Random(f"{seed} {name}")
-    tree = dict(dice.choice(subject.seeds))
+    undamaged = dice.choice(subject.seeds)
+    tree = dict(undamaged)
     if subject.change is not None and dice.random() < 0.7:
         tree = dict(subject.change(dice, tree))
     else:
-        others = [other[path] for other in subject.seeds for path in subject.targets(other)]
-        found = subject.targets(tree)
+        others, found = subject.others, subject.targets(tree)
         for path in dice.sample(found, min(len(found), dice.choice((1, 1, 1, 2)))):
             tree[path] = subject.mutator(dice, tree[path], others)
     shares = [share for share, _ in subject.commands]
     ((_, words),) = dice.choices(subject.commands, shares)
-    return Case(name, tree, words if subject.words is None else subject.words(dice, words))
-
-
-def lay_out(tree: Tree, place: Path) -> None:
-    """Write the files into a folder."""
-    for path, data in tree.items():
-        target = place / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+    return Case(name, tree, words if subject.words is None else subject.words(dice, words), undamaged)
 
 
 def tree_of(directory: Path, prefix: str = "") -> dict[str, bytes]:

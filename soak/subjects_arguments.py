@@ -12,22 +12,37 @@ from soak.subject import Command, Subject
 
 # Nothing here writes a file, runs a command, or waits for something.
 VERBS: tuple[Command, ...] = (
-    ("phases", "run"), ("phases", "run", "--json"), ("sites", "run", "--source", "src"), ("instrument", "run", "--source", "src"),
-    ("export", "run", "--format", "csv"), ("export", "run", "--format", "folded"), ("diff", "run", "run"), ("check", "run/rank-00000.gmon"),
-    ("heartbeats", "ekg"), ("heartbeats", "ekg", "--json"), ("validate", "run", "ekg"), ("selfanalyze", "sa"), ("periods", "run"),
-    ("periods", "ekg"), ("config", "show"), ("env",), ("completion", "bash"), ("top", "--once", "run"),
-)  # fmt: skip
+    ("phases", "run"),
+    ("phases", "run", "--json"),
+    ("sites", "run", "--source", "src"),
+    ("instrument", "run", "--source", "src"),
+    ("export", "run", "--format", "csv"),
+    ("export", "run", "--format", "folded"),
+    ("diff", "run", "run"),
+    ("check", "run/rank-00000.gmon"),
+    ("heartbeats", "ekg"),
+    ("heartbeats", "ekg", "--json"),
+    ("validate", "run", "ekg"),
+    ("selfanalyze", "sa"),
+    ("periods", "run"),
+    ("periods", "ekg"),
+    ("config", "show"),
+    ("env",),
+    ("completion", "bash"),
+    ("top", "--once", "run"),
+)
 OPTIONS = (
-    "--rank", "--pid", "--exe", "--libs", "--method", "--k", "--seed", "--jobs", "--overhead", "--explain", "--json", "--csv",
-    "--site", "--format", "--table", "--phase", "--fail-on", "--noise", "--time", "--thread", "--id", "--all", "--keep", "--column",
-    "--interval", "--range", "--most", "--compare", "--window", "--theta", "--shortest", "--alpha", "--gap", "--ceiling",
-    "--iterations", "--shuffles", "--threads", "--align", "--min-agreement", "--style", "--macro-blank", "--heartbeats", "--baseline",
-    "-i", "-r", "--ranks", "--clock", "--follow", "--log", "--every", "--against", "--exact", "--slide", "--longest-window",
-    "--nosuch", "-h", "--debug", "--cflags", "--preload", "--libpath", "--one-rank", "--allow-changed", "--medoid-sample",
+    "--rank", "--pid", "--exe", "--libs", "--method", "--k", "--seed", "--jobs", "--overhead", "--explain", "--json",
+    "--csv", "--site", "--format", "--table", "--phase", "--fail-on", "--noise", "--time", "--thread", "--id",
+    "--all", "--keep", "--column", "--interval", "--range", "--most", "--compare", "--window", "--theta",
+    "--shortest", "--alpha", "--gap", "--ceiling", "--iterations", "--shuffles", "--threads", "--align",
+    "--min-agreement", "--style", "--macro-blank", "--heartbeats", "--baseline", "-i", "-r", "--ranks", "--clock",
+    "--follow", "--log", "--every", "--against", "--exact", "--slide", "--longest-window", "--nosuch", "-h",
+    "--debug", "--cflags", "--preload", "--libpath", "--one-rank", "--allow-changed", "--medoid-sample",
 )  # fmt: skip
-NUMBERS = ("0", "-1", "1", "2", "1e400", "nan", "-inf", "9" * 400, "0.0", "-0", "1e-320", "0x10", "1_0", "\u0663", "3:1", ":", "5:",
-           ":5", "-5:-1", "0,4-7", "7-4", "0-99999999999", ",", "phase>10%", "mean>-1ms", "solve:rate<nan%", ">", "1/1", "self:solve",
-           "solve:loop", "1ms", "1e9s", "1:mean", "9:count")  # fmt: skip
+NUMBERS = ("0", "-1", "1", "2", "1e400", "nan", "-inf", "9" * 400, "0.0", "-0", "1e-320", "0x10", "1_0", "\u0663",
+           "3:1", ":", "5:", ":5", "-5:-1", "0,4-7", "7-4", "0-99999999999", ",", "phase>10%", "mean>-1ms",
+           "solve:rate<nan%", ">", "1/1", "self:solve", "solve:loop", "1ms", "1e9s", "1:mean", "9:count")  # fmt: skip
 VALUES = (*NUMBERS, *(text for text in HOSTILE_TEXTS if "/" not in text and "\0" not in text))
 
 
@@ -52,4 +67,4 @@ def subjects() -> list[Subject]:
     """The verbs."""
     seeds = [with_source(runs()[0]) | beat_runs()[0] | loop_runs()[0]]
     commands = tuple((1.0, words) for words in VERBS)
-    return [Subject("arguments", 3, seeds, "nothing", mutate_binary, commands, words=draw_words)]
+    return [Subject("arguments", 0.2, seeds, "nothing", mutate_binary, commands, words=draw_words)]

@@ -11,12 +11,13 @@ from incprof.cli import main
 from soak.mutate import mutate_binary
 from soak.mutate_beats import mutate_beats
 from soak.mutate_json import mutate_json_lines
+from soak.places import lay_out
 from soak.seeds_beats import beat_runs, loop_runs
 from soak.seeds_runs import made, runs
-from soak.subject import Command, Subject, Tree, lay_out
+from soak.subject import Command, Subject, Tree
 
 COMMANDS: tuple[tuple[float, Command], ...] = (
-    (100, ("read-beats", "ekg")),
+    (8000, ("read-beats", "ekg")),
     (10, ("heartbeats", "ekg")),
     (10, ("heartbeats", "ekg", "--json")),
     (5, ("heartbeats", "ekg", "--csv", "-")),
@@ -29,6 +30,7 @@ COMMANDS: tuple[tuple[float, Command], ...] = (
     (0.5, ("top", "--once", "run", "--heartbeats", "ekg")),
 )
 LOOPS: tuple[tuple[float, Command], ...] = (
+    (800, ("read-loops", "sa")),
     (5, ("selfanalyze", "sa")),
     (5, ("selfanalyze", "sa", "--json")),
     (3, ("selfanalyze", "one", "--baseline", "sa", "--json", "--iterations", "1000")),
@@ -54,7 +56,7 @@ def subjects() -> list[Subject]:
     history = made(kept, "")
     seeds: list[Tree] = [tree | other | history | runs()[0] for tree in beat_runs()]
     return [
-        Subject("heartbeats", 20, [*seeds[:2] * 4, seeds[2]], r"ekg/.*\.ekg", mutate_beats, COMMANDS),
-        Subject("history", 2, seeds[:1], "history", mutate_binary, (COMMANDS[7],)),
-        Subject("loops", 6, loop_runs(), r"sa/.*", mutate_json_lines, LOOPS),
+        Subject("heartbeats", 14, [*seeds[:2] * 20, seeds[2]], r"ekg/.*\.ekg", mutate_beats, COMMANDS),
+        Subject("history", 0.1, seeds[:1], "history", mutate_binary, (COMMANDS[7],)),
+        Subject("loops", 10, loop_runs(), r"sa/.*", mutate_json_lines, LOOPS),
     ]

@@ -13,7 +13,8 @@ from tests.unit.elfwriter import Symbol, elf_bytes
 
 PLUS = """#include <stdexcept>
 #include <vector>
-namespace mesh { template <class T> inline T apply(const std::vector<T> &v) { T s{}; for (auto x : v) s += x; return s; } }
+namespace mesh {
+template <class T> inline T apply(const std::vector<T> &v) { T s{}; for (auto x : v) s += x; return s; } }
 int main(int n, char **) { try { throw std::runtime_error("x"); } catch (const std::exception &) {}
     return static_cast<int>(mesh::apply(std::vector<double>(n, 1.5)) + mesh::apply(std::vector<int>(n, 2))); }
 """
@@ -24,7 +25,11 @@ BUILDS = (
     ("app.c", SOURCE, "gcc -O2 -s -fno-asynchronous-unwind-tables"),
     ("app.cpp", PLUS, "g++ -O1 -g -pg"),
 )
-COMMANDS: tuple[tuple[float, Command], ...] = ((1, ("check", "app")), (1, ("check", "app", "--json")))
+COMMANDS: tuple[tuple[float, Command], ...] = (
+    (100, ("read-program", "app")),
+    (1, ("check", "app")),
+    (1, ("check", "app", "--json")),
+)
 
 
 def programs(scratch: Path) -> list[Tree]:
@@ -46,4 +51,4 @@ def programs(scratch: Path) -> list[Tree]:
 
 def subjects(scratch: Path) -> list[Subject]:
     """The programs."""
-    return [Subject("programs", 8, programs(scratch), "app", mutate_elf, COMMANDS)]
+    return [Subject("programs", 0.6, programs(scratch), "app", mutate_elf, COMMANDS)]

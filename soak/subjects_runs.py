@@ -13,7 +13,12 @@ from soak.seeds_beats import beat_runs
 from soak.seeds_runs import all_runs, gmon_trees, runs, with_source
 from soak.subject import Command, Subject
 
-READ: tuple[float, Command] = (100, ("read-run", "run"))
+READ: tuple[tuple[float, Command], ...] = (
+    (6000, ("read-images", "run/rank-00000.gmon")),
+    (3000, ("read-stream", "run")),
+    (60, ("read-run", "run")),
+)
+FULL: tuple[tuple[float, Command], ...] = READ[1:]
 EXPORTS: tuple[tuple[float, Command], ...] = (
     (3, ("export", "run", "--format", "csv")),
     (3, ("export", "run", "--format", "folded", "--libs", "separate")),
@@ -43,6 +48,18 @@ PLACED: tuple[tuple[float, Command], ...] = (
     (1, ("phases", "run")),
 )
 
+GMON: tuple[tuple[float, Command], ...] = (
+    (1000, ("read-stream", "run", "app")),
+    (1000, ("read-gmon", "run/gmon-1")),
+    (10, ("export", "run", "--format", "csv", "--exe", "app")),
+    (1, ("phases", "run", "--exe", "app")),
+)
+GMON_META: tuple[tuple[float, Command], ...] = (
+    (500, ("read-metadata", "run/gmon-meta.0.json")),
+    (200, ("read-stream", "run")),
+    (1, ("export", "run", "--format", "csv")),
+)
+
 
 def subjects(scratch: Path) -> list[Subject]:
     """All kinds of input that belong to a recorded run."""
@@ -53,13 +70,12 @@ def subjects(scratch: Path) -> list[Subject]:
     placed = [with_source(tree) for tree in small]
     stream = r"run/rank-.*\.gmon"
     return [
-        Subject("stream", 30, small, stream, mutate_stream, (READ, *EXPORTS)),
-        Subject("stream-recorded", 3, all_seeds, stream, mutate_stream, (READ, *EXPORTS)),
-        Subject("stream-verbs", 2, small, stream, mutate_stream, VERBS),
-        Subject("symbols", 8, recorded, r"run/symbols/.*\.elf", mutate_elf, (READ, *EXPORTS)),
-        Subject("stores", 2, placed, r"run/(symbols/)?.*\.json", mutate_json_text, PLACED),
-        Subject("gmon", 6, gmon_trees(), r"run/gmon-\d+.*", mutate_binary, tuple(
-            (share, (*words, "--exe", "app")) for share, words in ((30, ("export", "run", "--format", "csv")), (1, ("phases", "run"))))),
-        Subject("gmon-meta", 2, gmon_trees()[2:], r"run/gmon-meta.*", mutate_json_text, ((1, ("export", "run", "--format", "csv")),)),
-        Subject("names", 2, small, stream, mutate_stream, (READ, *EXPORTS, *VERBS), rename),
+        Subject("stream", 16, small, stream, mutate_stream, (*READ, *EXPORTS)),
+        Subject("stream-recorded", 1, all_seeds, stream, mutate_stream, (*READ, *EXPORTS)),
+        Subject("stream-verbs", 0.03, small, stream, mutate_stream, VERBS),
+        Subject("symbols", 0.4, recorded, r"run/symbols/.*\.elf", mutate_elf, (*FULL, *EXPORTS)),
+        Subject("stores", 0.05, placed, r"run/(symbols/)?.*\.json", mutate_json_text, PLACED),
+        Subject("gmon", 12, gmon_trees(), r"run/gmon-\d+.*", mutate_binary, GMON),
+        Subject("gmon-meta", 8, gmon_trees()[2:], r"run/gmon-meta.*", mutate_json_text, GMON_META),
+        Subject("names", 0.3, small, stream, mutate_stream, (*FULL, *EXPORTS, *VERBS), rename),
     ]

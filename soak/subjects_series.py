@@ -37,7 +37,13 @@ def texts() -> list[Tree]:
 def arrays() -> list[Tree]:
     """Arrays of numpy."""
     values, trees = np.array(_values()), []
-    for array in (values, values.astype(np.float32), np.stack([values, values]).T, (values * 9).astype("<i4"), values > 1.5):
+    for array in (
+        values,
+        values.astype(np.float32),
+        np.stack([values, values]).T,
+        (values * 9).astype("<i4"),
+        values > 1.5,
+    ):
         out = io.BytesIO()
         np.save(out, array)
         trees.append({"series.npy": out.getvalue()})
@@ -62,16 +68,31 @@ def tables() -> list[Tree]:
 
 def commands(name: str, columns: Sequence[str]) -> tuple[tuple[float, Command], ...]:
     """Several ways to read it."""
-    plain: list[Command] = [("periods", name), ("periods", name, "--json"), ("periods", name, "--most", "1000", "--json")]
-    return tuple((1, words) for words in (*plain, *(("periods", name, "--column", column) for column in columns)))
+    read: list[Command] = [("read-series", name), *(("read-series", name, column) for column in columns)]
+    plain: list[Command] = [
+        ("periods", name),
+        ("periods", name, "--json"),
+        ("periods", name, "--most", "1000", "--json"),
+    ]
+    plain += [("periods", name, "--column", column) for column in columns]
+    return (*((100.0, words) for words in read), *((1.0, words) for words in plain))
 
 
 def subjects() -> list[Subject]:
     """All of them."""
     found = [
-        Subject("series-text", 6, texts(), ".*", mutate_text, commands("series.csv", ("2", "ipc", "instructions/ref-cycles"))),
-        Subject("series-array", 3, arrays(), ".*", mutate_binary, commands("series.npy", ("1", "2/1"))),
+        Subject(
+            "series-text",
+            10,
+            texts(),
+            ".*",
+            mutate_text,
+            commands("series.csv", ("2", "ipc", "instructions/ref-cycles")),
+        ),
+        Subject("series-array", 7, arrays(), ".*", mutate_binary, commands("series.npy", ("1", "2/1"))),
     ]
     if parquets := tables():
-        found.append(Subject("series-parquet", 3, parquets, ".*", mutate_binary, commands("series.parquet", ("ipc", "ipc/time"))))
+        found.append(
+            Subject("series-parquet", 7, parquets, ".*", mutate_binary, commands("series.parquet", ("ipc", "ipc/time")))
+        )
     return found

@@ -31,10 +31,12 @@ site = ["solve:loop", "exchange"]
 rank = "0,4-7"
 time = "10:20"
 """
-PIECES = (b"[record]\n", b"[phases]\n", b"[[record]]\n", b"[a.b]\n", b"x = 1\n", b"interval = ", b"nan", b"inf", b"1e400", b"true", b"[]",
-          b"{}", b"''", b'"""', b"1979-05-27", b"= ", b"[env]\n", b"[no]\n", b"exe = \"\\u0000\"\n", b"rate = -0\n", b"ranks = [\"9-1\"]\n",
-          b"0x7fffffffffffffffffff", b"1_000", b"[" * 500)  # fmt: skip
+PIECES = (b"[record]\n", b"[phases]\n", b"[[record]]\n", b"[a.b]\n", b"x = 1\n", b"interval = ", b"nan", b"inf",
+          b"1e400", b"true", b"[]", b"{}", b"''", b'"""', b"1979-05-27", b"= ", b"[env]\n", b"[no]\n",
+          b"exe = \"\\u0000\"\n", b"rate = -0\n", b"ranks = [\"9-1\"]\n", b"0x7fffffffffffffffffff", b"1_000",
+          b"[" * 500)  # fmt: skip
 COMMANDS: tuple[tuple[float, Command], ...] = (
+    (3000, ("read-settings", "incprof.toml")),
     (3, ("config", "show")),
     (3, ("config", "show", "--json")),
     (2, ("env", "-i", "0.5")),
@@ -60,4 +62,4 @@ def mutate_settings(dice: random.Random, data: bytes, others: Sequence[bytes]) -
 def subjects() -> list[Subject]:
     """The file in the working directory, as the user's own has the same form."""
     seeds: list[Tree] = [{"incprof.toml": FILE}]
-    return [Subject("settings", 2, seeds, ".*", mutate_settings, COMMANDS)]
+    return [Subject("settings", 6, seeds, ".*", mutate_settings, COMMANDS)]

@@ -14,12 +14,14 @@ from soak.subject import Command, Subject, Tree
 ROOT = Path(__file__).parent.parent
 LARGEST = 20_000
 PIECES = (
-    b"{", b"}", b"(", b")", b";", b"#if 0\n", b"#endif\n", b"#else\n", b"/*", b"*/", b"//", b"\\\n", b'"', b"'", b"EKG_SCOPE(1);",
-    b"ekg_begin(1);", b"ekg_end(1);", b"call ekg_begin(1)\n", b"call ekg_end(1)\n", b"#include <appekg.h>\n", b"return x;", b"goto a;",
-    b"a:", b"switch (x) { case 1:", b"while (1)", b"do {", b"} while (0);", b"for (;;)", b"R\"x(", b")x\"", b"??/", b"template <",
-    b"operator()", b"[&](auto x) -> int {", b"end do\n", b"do 10 i = 1, n\n", b"10 continue\n", b"contains\n", b"end subroutine\n",
-    b"&\n", b"!$omp parallel do\n", b"if (a) return\n", b"exit outer\n", b"select case (x)\n", b"C     old comment\n", b"include 'x'\n",
-    b"#define X(a) \\\n", b"\t", b"\r\n", b"\xef\xbb\xbf", b"_Pragma(\"omp\")", b"__attribute__((x))", b"extern \"C\" {",
+    b"{", b"}", b"(", b")", b";", b"#if 0\n", b"#endif\n", b"#else\n", b"/*", b"*/", b"//", b"\\\n", b'"', b"'",
+    b"EKG_SCOPE(1);", b"ekg_begin(1);", b"ekg_end(1);", b"call ekg_begin(1)\n", b"call ekg_end(1)\n",
+    b"#include <appekg.h>\n", b"return x;", b"goto a;", b"a:", b"switch (x) { case 1:", b"while (1)", b"do {",
+    b"} while (0);", b"for (;;)", b"R\"x(", b")x\"", b"??/", b"template <", b"operator()", b"[&](auto x) -> int {",
+    b"end do\n", b"do 10 i = 1, n\n", b"10 continue\n", b"contains\n", b"end subroutine\n", b"&\n",
+    b"!$omp parallel do\n", b"if (a) return\n", b"exit outer\n", b"select case (x)\n", b"C     old comment\n",
+    b"include 'x'\n", b"#define X(a) \\\n", b"\t", b"\r\n", b"\xef\xbb\xbf", b"_Pragma(\"omp\")",
+    b"__attribute__((x))", b"extern \"C\" {",
 )  # fmt: skip
 COMMANDS: tuple[tuple[float, Command], ...] = (
     (5, ("instrument", "run", "--source", "src", "--site", "solve:loop")),
@@ -28,6 +30,10 @@ COMMANDS: tuple[tuple[float, Command], ...] = (
     (5, ("instrument", "--source", "src", "--remove")),
     (2, ("instrument", "run", "--source", "src", "--site", "write_out:loop", "--write")),
 )
+
+
+# Whole commands look for phases, which takes most of their time.
+ROUGHLY = 500.0
 
 
 def insert_piece(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
@@ -92,7 +98,9 @@ def subjects() -> list[Subject]:
         "f90": placed([FORTRAN] * 20 + sources("*.f90"), ".f90"),
         "f": placed([fixed], ".f"),
     }
-    shares = {"c": 4, "cpp": 3, "f90": 4, "f": 2}
+    shares = {"c": 0.3, "cpp": 0.2, "f90": 0.3, "f": 0.15}
     return [
-        Subject(f"source-{name}", shares[name], trees, r"src/app\..*", mutate_source, COMMANDS) for name, trees in seeds.items()
-    ]
+        Subject(f"source-{name}", shares[name], trees, r"src/app\..*", mutate_source,
+                ((ROUGHLY, ("read-source", f"src/app.{name}")), *COMMANDS))
+        for name, trees in seeds.items()
+    ]  # fmt: skip

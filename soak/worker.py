@@ -2,48 +2,54 @@
 
 from __future__ import annotations
 
+import collections
+import gc
+import mmap
 import os
-import shutil
 import signal
+import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 from soak.answer import Answer, run_limited, troubles
 from soak.capture import Capture
-from soak.subject import Case, Subject, draw, lay_out
+from soak.places import Places, empty, lay_out
+from soak.readers import PURE
+from soak.subject import Case, Subject, draw
 
 # A case that waits for something takes no CPU time: far more than a busy machine makes of the 10 s that it may take.
 PATIENCE_S = 300.0
 # Caches of libraries grow a little with each case.
 MOST_CASES = 20_000
+RUNNING = struct.Struct("q")
 
 
-@dataclass(frozen=True)
-class Result:
-    """What came of a case. status: negative: ended by this signal. wrong: what must not be. size: of the input."""
+@dataclass
+class Results:
+    """statuses: how many cases had each; negative: ended by a signal. wrong: number of a case, what must not be."""
 
-    status: int
-    wrong: tuple[str, ...]
-    cpu_s: float = 0.0
-    size: int = 0
+    statuses: collections.Counter[int] = field(default_factory=collections.Counter)
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, number: int, status: int, wrong: Sequence[str]) -> None:
+        """Take in a case."""
+        self.statuses[status] += 1
+        self.wrong += [(number, each) for each in wrong]
 
 
-def empty(place: Path) -> Path:
-    """An empty folder there."""
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    return place
+def run_in(case: Case, place: Path, capture: Capture, size: int) -> Answer:
+    """Run a case whose files lie in a folder, which becomes the working directory. size: of them."""
+    os.chdir(place)
+    return run_limited([word.replace("{new}", str(place / "new")) for word in case.words], size, capture)
 
 
 def run_case(case: Case, place: Path, capture: Capture, size: int | None = None) -> Answer:
-    """Run a case in an empty folder, which becomes the working directory; size: that it may have memory for."""
-    os.chdir(empty(place))
-    lay_out(case.tree, place)
-    words = [word.replace("{new}", str(place / "new")) for word in case.words]
-    return run_limited(words, case.size if size is None else size, capture)
+    """Run a case in a folder of its own."""
+    lay_out(case.tree, empty(place))
+    return run_in(case, place, capture, case.size if size is None else size)
 
 
 def warm_up(subjects: Sequence[Subject], place: Path) -> list[str]:
@@ -52,7 +58,8 @@ def warm_up(subjects: Sequence[Subject], place: Path) -> list[str]:
     with Capture() as capture:
         for subject in subjects:
             for _, words in subject.commands:
-                answer = run_case(Case(subject.name, subject.seeds[0], words), place, capture, 1 << 28)
+                seed = subject.seeds[0]
+                answer = run_case(Case(subject.name, seed, words, seed), place, capture, 1 << 28)
                 failed += [f"{subject.name}: {' '.join(words)}: {wrong}" for wrong in troubles(answer)]
     return failed
 
@@ -63,24 +70,26 @@ class Worker:
     def __init__(self, subjects: Sequence[Subject], seed: int, place: Path):
         self.subjects = {subject.name: subject for subject in subjects}
         self.seed, self.place = seed, place
+        self._running = mmap.mmap(-1, RUNNING.size)  # the number of the case, for when it is the last one
         self._pid, self._done = 0, 0
         self._pipe: Connection | None = None
 
-    def run(self, subject: str, number: int) -> Result:
-        """Draw a case and run it."""
-        if self._pipe is None or self._done >= MOST_CASES:
-            self.end()
-            self._pipe = self._start()
-        self._done += 1
-        self._pipe.send((subject, number))
-        try:
-            if self._pipe.poll(PATIENCE_S):
-                result: Result = self._pipe.recv()
-                return result
-        except EOFError:
-            return self._died()
-        self.end()
-        return Result(-signal.SIGKILL, (f"waits for something: nothing after {PATIENCE_S:g} s",))
+    def run(self, subject: str, first: int, count: int) -> Results:
+        """Draw so many cases and run them. Those before one that ends the process are run once more."""
+        results, todo = Results(), [(first, first + count)]
+        while todo:
+            low, high = todo.pop()
+            if low >= high:
+                continue
+            answer = self._ask(subject, low, high)
+            if isinstance(answer, Results):
+                results.statuses += answer.statuses
+                results.wrong += answer.wrong
+            else:
+                (number,) = RUNNING.unpack(self._running[:])
+                results.add(number, *answer)
+                todo += [(number + 1, high), (low, number)]
+        return results
 
     def end(self) -> None:
         """End the process."""
@@ -90,12 +99,30 @@ class Worker:
             self._pipe.close()
         self._pipe, self._done = None, 0
 
-    def _died(self) -> Result:
-        """The case has ended the process."""
+    def _ask(self, subject: str, low: int, high: int) -> Results | tuple[int, tuple[str]]:
+        """Results of the cases, or what came of the one that is running, which has ended the process."""
+        if self._pipe is None or self._done >= MOST_CASES:
+            self.end()
+            self._pipe = self._start()
+        self._done += high - low
+        self._pipe.send((subject, low, high))
+        before = b""
+        try:
+            while not self._pipe.poll(PATIENCE_S):
+                if self._running[:] == before:
+                    self.end()
+                    return -signal.SIGKILL, (f"waits for something: nothing after {PATIENCE_S:g} s",)
+                before = self._running[:]
+            results: Results = self._pipe.recv()
+            return results
+        except (EOFError, ConnectionResetError):
+            return self._died()
+
+    def _died(self) -> tuple[int, tuple[str]]:
         _, status = os.waitpid(self._pid, 0)
-        self._pipe = None
+        self._pipe, self._done = None, 0
         code = os.waitstatus_to_exitcode(status)
-        return Result(code, ("more than 10 s" if code == -signal.SIGXCPU else f"ended: {code}",))
+        return code, ("more than 10 s" if code == -signal.SIGXCPU else f"ended: {code}",)
 
     def _start(self) -> Connection:
         ours, theirs = Pipe()
@@ -108,12 +135,22 @@ class Worker:
         os._exit(self._serve(theirs))
 
     def _serve(self, pipe: Connection) -> int:
+        gc.freeze()  # what was loaded before is never garbage
+        kept = Places(self.place / "kept")
         with Capture() as capture:
             while True:
                 try:
-                    subject, number = pipe.recv()
+                    name, low, high = pipe.recv()
                 except EOFError:
                     return 0
-                case = draw(self.subjects[subject], self.seed, number)
-                answer = run_case(case, self.place, capture)
-                pipe.send(Result(answer.status, tuple(troubles(answer)), answer.cpu_s, case.size))
+                results = Results()
+                for number in range(low, high):
+                    self._running[:] = RUNNING.pack(number)
+                    answer = self._run_one(draw(self.subjects[name], self.seed, number), kept, capture)
+                    results.add(number, answer.status, troubles(answer))
+                pipe.send(results)
+
+    def _run_one(self, case: Case, kept: Places, capture: Capture) -> Answer:
+        if case.words[0] in PURE and case.tree.keys() == case.seed.keys():
+            return run_in(case, kept.put(case), capture, case.size)
+        return run_case(case, self.place / "case", capture)

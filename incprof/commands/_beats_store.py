@@ -181,6 +181,8 @@ def opened(path: str, patience_s: float = PATIENCE_S) -> Iterator[Store]:
             connection.execute("COMMIT")
         finally:
             connection.close()  # without COMMIT, nothing has happened
+    except UnicodeDecodeError as error:
+        raise IncprofError(f"--history {path}: a name in it is no text: the file is damaged") from error
     except sqlite3.Error as error:
         why = "another process holds it: try again later" if "locked" in str(error) else str(error)
         raise IncprofError(f"--history {path}: {why}") from error

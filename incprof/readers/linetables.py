@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import struct
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +15,13 @@ from incprof.inputs import open_input
 
 Place = tuple[str, int]
 
+MOST_TIMES = 8
+# What pyelftools has to say of files that are none of a compiler's own.
+DAMAGED = (
+    OSError, ELFError, DWARFError, ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError,
+    zlib.error, struct.error, OverflowError, RecursionError,
+)  # fmt: skip
+
 
 def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None]:
     """File and line of each link-time address, one compile unit at a time; None where the binary does not say."""
@@ -20,15 +29,24 @@ def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None
     try:
         with open_input(binary) as stream:
             elf = ELFFile(stream)
-            if not elf.has_dwarf_info():
+            if not elf.has_dwarf_info() or _bloated(elf, os.fstat(stream.fileno()).st_size):
                 return nothing
             dwarf = elf.get_dwarf_info()
             units = dwarf.get_aranges()
             if units is None:
                 return nothing
             return [_in_unit(dwarf, units.cu_offset_at_addr(address), address) for address in addresses]
-    except (OSError, ELFError, DWARFError, ValueError, KeyError, IndexError, AttributeError, TypeError):
+    except DAMAGED:
         return nothing
+
+
+def _bloated(elf: ELFFile, size: int) -> bool:
+    """Whether compressed sections of a file of so many bytes become far larger than any debug information does."""
+    names = [section.name for section in elf.iter_sections()]
+    # Of this old form, nothing tells the size before.
+    return any(name.startswith(".zdebug") for name in names) or MOST_TIMES * size < sum(
+        section.data_size for section in elf.iter_sections() if section.compressed
+    )
 
 
 def _in_unit(dwarf: Any, offset: int | None, address: int) -> Place | None:

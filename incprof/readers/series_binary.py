@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tokenize
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ def read_npy(path: str, wanted: Wanted) -> Series:
     Raises: as read_series.
     """
     try:
-        with open_input(path) as file:  # which numpy cannot map, but by a name
+        with open_input(path) as file, warnings.catch_warnings():  # numpy cannot map a file, but by a name
+            warnings.simplefilter("ignore")  # numpy advises to save an array of Python 2 again
             array = np.load(f"/proc/self/fd/{file.fileno()}", mmap_mode="r", allow_pickle=False)
     except HOSTILE as error:
         raise cannot_read(path, "an array of numbers", error) from None

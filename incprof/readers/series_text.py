@@ -11,9 +11,13 @@ from typing import TextIO
 import numpy as np
 
 from incprof.errors import NoDataError
+from incprof.model import FloatArray
 from incprof.readers.series import Series, Wanted, columns_of, series_from
 from incprof.readers.series_form import LONGEST_LINE, Form, form_of
 from incprof.readers.series_perf import is_perf, read_perf
+
+# Rows that are read at once.
+PIECE = 1 << 16
 
 
 class Lines:
@@ -65,17 +69,36 @@ def _read_table(first: str, lines: Lines, where: str, wanted: Wanted) -> Series:
     rows = lines if form.header else itertools.chain([first], lines)
     use = [*chosen, *([time] if time is not None else [])]
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*input contained no data")  # an empty table says so itself
-            table = np.loadtxt(
-                map(form.row, rows), delimiter=form.separator, usecols=use, ndmin=2, comments=None, quotechar='"',
-                skiprows=wanted.first, max_rows=max(wanted.rows - wanted.first, 0),
-            )  # fmt: skip
+        table = _numbers(map(form.row, rows), form, use, wanted)
     except (ValueError, IndexError) as error:
         raise NoDataError(_what_is_wrong(str(error), lines, form, use, time)) from None
     columns = [table[:, at] for at in range(len(use))]
     name = "/".join(form.names[at] for at in chosen)
     return series_from(columns[: len(chosen)], columns[-1] if time is not None else None, name, where, wanted)
+
+
+def _numbers(rows: Iterator[str], form: Form, use: list[int], wanted: Wanted) -> FloatArray:
+    """Return the columns `use` of the rows that are meant, (n, len(use)), read a piece at a time.
+
+    numpy takes memory for as many rows as there may be, before it has seen one.
+
+    Raises: ValueError, IndexError where a row is not as it must be.
+    """
+    parts: list[FloatArray] = []
+    skip, left = wanted.first, max(wanted.rows - wanted.first, 0)
+    while True:
+        most = min(PIECE, left)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*input contained no data")  # an empty table says so itself
+            part = np.loadtxt(
+                rows, delimiter=form.separator, usecols=use, ndmin=2, comments=None, quotechar='"', skiprows=skip,
+                max_rows=most,
+            )  # fmt: skip
+        if len(part) or not parts:
+            parts.append(part)
+        skip, left = 0, left - len(part)
+        if len(part) < most or not left:
+            return np.concatenate(parts)
 
 
 def _what_is_wrong(message: str, lines: Lines, form: Form, use: list[int], time: int | None) -> str:

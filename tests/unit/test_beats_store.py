@@ -153,3 +153,11 @@ def test_odd_names_are_files(tmp_path, monkeypatch, name):
 def test_an_empty_file_is_an_empty_store(tmp_path):
     (tmp_path / "h").touch()
     assert put(tmp_path / "h", RUN)[0] == "added"
+
+
+def test_a_name_that_is_no_text(tmp_path):
+    file = tmp_path / "h"
+    put(file, RUN)
+    file.write_bytes(file.read_bytes().replace(b"runs_of_app ON runs", b"runs_of_app ON r\xccns"))
+    with pytest.raises(IncprofError, match="a name in it is no text: the file is damaged"):
+        put(file, numbered(2))

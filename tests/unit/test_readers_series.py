@@ -1,6 +1,7 @@
 """Series from files of every kind, and what happens to those that are none."""
 
 import io
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.series import Wanted, read_series
 from incprof.readers.series_rows import Rows
+from incprof.readers.series_text import PIECE
 
 PERF = """# started on Sat Nov 21 08:00:00 2026
 
@@ -58,6 +60,23 @@ def read(text, column=None, **more):
 )
 def test_tables(text, column):
     assert read(text, column).values.tolist() == [1, 2, 4]
+
+
+def test_a_short_table_takes_little_memory():
+    tracemalloc.start()
+    try:
+        read("time,ipc\n0,1\n0.5,2\n1,4\n", "ipc")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+@pytest.mark.parametrize("rows", [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE])
+def test_a_table_of_several_pieces(rows):
+    text = "time,ipc\n" + "".join(f"{row},{row * 2}\n" for row in range(rows))
+    assert read(text, "ipc").values.tolist() == list(range(0, 2 * rows, 2))
+    assert read(text, "ipc", first=3, last=PIECE + 1).values.tolist() == list(range(6, 2 * min(rows, PIECE + 1), 2))
 
 
 def test_time_gives_the_interval():
@@ -183,6 +202,14 @@ def test_npy(tmp_path):
     assert read_series(path, Wanted("2")).values.tolist() == [1, 3, 5]
     with pytest.raises(UsageError, match="2 columns"):
         read_series(path, Wanted())
+
+
+def test_an_array_of_python_2_is_read_without_a_warning(tmp_path, recwarn):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(6.0))
+    path.write_bytes(path.read_bytes().replace(b"(6,), } ", b"(6L,), }"))
+    assert len(read_series(str(path), Wanted()).values) == 6
+    assert not recwarn.list
 
 
 def test_npy_files_that_are_none(tmp_path):

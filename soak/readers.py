@@ -1,0 +1,153 @@
+"""Readers without the command line around them, which takes most of the time of a small case."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import appekg
+import incprof
+from incprof.config import read_file, resolve
+from incprof.elf.preflight import warning_for
+from incprof.elf.traits import read_traits
+from incprof.errors import IncprofError
+from incprof.readers import open_run, read_profile
+from incprof.readers.collect import collect
+from incprof.readers.demangle import display_names
+from incprof.readers.elf import open_elf
+from incprof.readers.gmonfile import read_gmon
+from incprof.readers.linetables import from_line_tables
+from incprof.readers.loopfile import read_loops
+from incprof.readers.metadata import parse_metadata, parse_modules
+from incprof.readers.series import Wanted, read_series
+from incprof.readers.source import Source
+from incprof.readers.streamrecords import chunks, parse_images
+from incprof.readers.symbols import read_symbols
+from incprof.source.edits import insert
+from incprof.source.languages import parse_file, strip
+from incprof.source.model import Announcement, Beat, SourceFile
+from incprof.source.plan import FilePlan, insertions
+
+
+def read_run(directory: str) -> None:
+    """The recording as Python sees it. Keeps answers about lines beside it."""
+    recording = incprof.open(directory)
+    for rank in recording.ranks:
+        recording.profile(rank)
+
+
+def read_stream(directory: str, exe: str | None = None) -> None:
+    """The same without lines."""
+    run = open_run(directory, exe=exe)
+    for rank in run.ranks:
+        read_profile(run, rank=rank, exe=exe)
+
+
+def read_images(path: str) -> None:
+    """What of a stream is read before names come into it."""
+    with Source(path) as source:
+        found = collect(source)
+        for chunk in chunks(found):
+            parse_images(found, chunk)
+
+
+def read_records(path: str) -> None:
+    """One file of gmon.out."""
+    read_gmon(path)
+
+
+def read_objects(path: str) -> None:
+    """What a recording says of itself."""
+    data = Path(path).read_bytes()
+    parse_modules(data, path)
+    parse_metadata(data, path)
+
+
+def read_settings(path: str) -> None:
+    """A file of settings."""
+    read_file(Path(path))
+    resolve({}, {})
+
+
+def read_beats(directory: str) -> None:
+    """The heartbeats as Python sees them."""
+    appekg.read(directory)
+
+
+def read_threads(directory: str) -> None:
+    """Loops of an OpenMP program."""
+    read_loops(directory)
+
+
+def read_values(path: str, column: str | None = None) -> None:
+    """A series of samples."""
+    read_series(path, Wanted(column))
+
+
+def read_program(path: str) -> None:
+    """What is said of a program before it is run, its symbols, and lines of a few of them."""
+    read_traits(path)
+    warning_for(path, [])
+    table = read_symbols(open_elf(path))
+    from_line_tables(path, [int(address) for address in table.address[:4]])
+    display_names([table.name(symbol) for symbol in range(min(len(table), 100))], fortran=True)
+
+
+def read_names(path: str) -> None:
+    """Names of linkers, one a line, and what people are shown of them."""
+    display_names(Path(path).read_bytes().decode("utf-8", "replace").split("\n"), fortran=True)
+
+
+def read_source(path: str) -> None:
+    """A source: heartbeats are put into every place that is not refused, and taken out again."""
+    file = parse_file(Path(), path)
+    announced = (Announcement(1, "name", 2),) * any(f.is_main and f.refusal is None for f in file.functions)
+    for beats in _beats(file):
+        plan = FilePlan(file, tuple(beats), announced)
+        for style in ("scope", "calls"):
+            with_beats = insert(file.data, insertions(plan, style))
+            if strip(with_beats, file.language) != file.data:
+                raise AssertionError(f"heartbeats that were put in are not taken out again: {style}, {beats}")
+
+
+def _beats(file: SourceFile) -> list[list[Beat]]:
+    """Heartbeats for all bodies, and for all loops, that take one."""
+    bodies = [Beat(1, at) for at, function in enumerate(file.functions) if function.refusal is None]
+    loops = [
+        Beat(2, at, number)
+        for at, function in enumerate(file.functions)
+        for number, loop in enumerate(function.loops)
+        if loop.refusal is None
+    ]
+    return [bodies, loops]
+
+
+# Those that write nothing beside what they read.
+PURE: dict[str, Callable[..., None]] = {
+    "read-stream": read_stream,
+    "read-images": read_images,
+    "read-gmon": read_records,
+    "read-metadata": read_objects,
+    "read-settings": read_settings,
+    "read-beats": read_beats,
+    "read-series": read_values,
+    "read-loops": read_threads,
+    "read-program": read_program,
+    "read-names": read_names,
+    "read-source": read_source,
+}
+READERS: dict[str, Callable[..., None]] = {"read-run": read_run, **PURE}
+
+
+def read(words: Sequence[str]) -> int:
+    """Run a reader; its errors are told as a command line's. Returns the exit status that they stand for."""
+    try:
+        READERS[words[0]](*words[1:])
+    except (IncprofError, appekg.AppekgError) as error:
+        print(f"incprof: {str(error)!a}", file=sys.stderr)
+        return getattr(error, "exit_code", 4)
+    except OSError as error:
+        print(f"incprof: {error!a}", file=sys.stderr)
+        return 1
+    return 0
