@@ -10,9 +10,10 @@ from random import Random
 class Action:
     """numbers: from and to, or the ones to choose from. weight: how often.
 
-    ends: nothing comes after it. leaves: it ends one thread only, so that others must end by themselves. harms: recording may stop there, with a line. loose: threads go on until the end, so
-    that calls are known to their number only. late: after it the process may do less than others need, so it comes
-    last, with nothing but `plain` actions and an end behind it.
+    ends: nothing comes after it. leaves: it ends one thread only, so that others must end by themselves. harms:
+    recording may stop there, with a line. loose: threads go on until the end, so that calls are known to their number
+    only. late: after it the process may do less than others need, so it comes last, with nothing but `plain` actions
+    and an end behind it.
     """
 
     name: str
@@ -153,8 +154,8 @@ ENDS = (
     Action("overflow", ends=True, harms=True),
     Action("end", weight=2, ends=True, plain=True),
 )
-# For a part of its own (faults_stacks.py).
-OTHERS = (Action("verydeep", (10, 500000)),)
+# For a part of its own (stacks.py), and for the tests.
+OTHERS = (Action("verydeep", (10, 500000)), Action("differs", (1, 9)))
 GROUPS = (
     (WORK, 4.0),
     (THREADS, 3.0),

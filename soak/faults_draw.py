@@ -13,7 +13,7 @@ LONGEST = 9
 # Actions that start another program in the place of a process.
 PROGRAMS = ("exec", "execbare", "forkexec", "vfork", "spawn")
 # Ends after which all heartbeats are on record (docs/appekg.md).
-ENDS_OF_BEATS = ("exit", "exits", "texit")
+ENDS_OF_BEATS = ("exit", "texit")
 PLACES = ("none", "missing", "file", "fifo", "other", "locked", "link", "full")
 PLACE_WEIGHTS = (60, 3, 2, 2, 3, 2, 2, 6)
 # Names of settings, and what they are set to; None leaves them out. The first of a few is the most frequent one.
@@ -41,7 +41,10 @@ BAD = ("abc", "-1", "1e9", "sundial", "loud", "x", ",")
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to whom. script: words for the host. build: of the host. settings: environment. place: of the run directory."""
+    """What is done to whom.
+
+    script: words for the host. build: of the host. settings: environment. place: what is where the run is written.
+    """
 
     script: tuple[str, ...]
     build: Build
@@ -92,8 +95,8 @@ class Fault:
     @property
     def beats(self) -> bool:
         """Whether heartbeats are recorded in files, to the end."""
-        last = self.actions[-1] if self.script else None
-        if last is not None and last.ends and last.name not in ENDS_OF_BEATS:
+        names = [action.name for action in self.actions]
+        if "exec" in names or (names and self.actions[-1].ends and names[-1] not in ENDS_OF_BEATS):
             return False
         return not any(pair in self.settings for pair in (("EKG_START", "off"), ("EKG_SINK", "none")))
 
@@ -104,22 +107,25 @@ class Fault:
         return [replace(self, script=w) for w in words] + [replace(self, settings=s) for s in settings]
 
 
-def draw_script(dice: Random) -> tuple[str, ...]:
+def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
     """Actions, and an end."""
     words: list[str] = []
     plain_only = False
     for _ in range(dice.randint(1, LONGEST)):
         (group,) = dice.choices([group for group, _ in GROUPS], [weight for _, weight in GROUPS])
         usable = [action for action in group if (action.plain or not plain_only) and not (action.late and plain_only)]
-        # The next program's stderr would be the host's file, and its own.
-        if any(word.startswith("steal") for word in words):
+        # The next program's stderr would be the host's file, and its own; or it would be recorded by glibc's runtime.
+        if any(word.startswith(("steal", "clearenv")) for word in words):
             usable = [action for action in usable if action.name not in PROGRAMS]
+        if build.counted:
+            usable = [action for action in usable if action.name != "execbare"]
         if not usable:
             continue
         (action,) = dice.choices(usable, [action.weight for action in usable])
         words.append(action.draw(dice))
         plain_only = plain_only or action.late
-    loose = any(action_of(word).loose for word in words)
+    # Threads that may be the last ones, or go on for ever.
+    loose = any(action_of(word).loose or word.startswith("detach") for word in words)
     ends = [action for action in ENDS if (action.plain or not plain_only) and not (action.leaves and loose)]
     (end,) = dice.choices(ends, [action.weight for action in ends])
     if any(word.startswith("clos") for word in words) and dice.random() < 0.7:
@@ -140,4 +146,5 @@ def draw_fault(dice: Random, builds: Sequence[Build]) -> Fault:
         if value is not None:
             settings.append((name, value))
     (place,) = dice.choices(PLACES, PLACE_WEIGHTS)
-    return Fault(draw_script(dice), dice.choice(builds), tuple(settings), place)
+    build = dice.choice(builds)
+    return Fault(draw_script(dice, build), build, tuple(settings), place)

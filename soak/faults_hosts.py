@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,8 @@ BUILDS = (
 
 
 def _compile(words: list[str | Path], target: Path) -> None:
+    if target.exists():
+        return
     done = subprocess.run([*words, "-o", target], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"soak: {target.name} cannot be built: {done.stderr}")
@@ -63,18 +66,22 @@ def beats_library(place: Path) -> Path:
     return target
 
 
-def build_hosts(place: Path) -> list[Build]:
-    """Build them into `place`, which any user can read; returns those for which there is a compiler."""
+def build_hosts(place: Path, names: Sequence[str] = ()) -> list[Build]:
+    """Build them into `place`, which any user can read; returns those for which there is a compiler.
+
+    names: only these, and what they are compared with.
+    """
     sources = [path for path in sorted(SOURCES.glob("*.c")) if path.name != PLUGIN]
     common: list[str | Path] = ["-g", "-pthread", "-Wno-infinite-recursion", "-Wno-unknown-warning-option"]
     made = []
     alone = [Build(name, "gcc", (flag,)) for flag, name in ALONE.items()]
-    for build in [*alone, *BUILDS]:
+    wanted = [build for build in BUILDS if not names or build.name in names]
+    for build in [*alone, *wanted]:
         if shutil.which(build.compiler) is None:
             print(f"soak: no {build.compiler}", file=sys.stderr)
             continue
         words: list[str | Path] = [build.compiler, *build.flags, *common]
-        beats = [beats_library(place), f"-Wl,-rpath,{place}"] if build.beats else []
+        beats: list[str | Path] = [beats_library(place), f"-Wl,-rpath,{place}"] if build.beats else []
         define = ["-DHEARTBEATS", f"-I{ROOT / 'appekg' / 'include'}"] if build.beats else []
         _compile([*words, *define, *sources, *beats], place / build.name)
         _compile([*words, "-shared", "-fPIC", SOURCES / PLUGIN], place / f"{build.name}-plugin.so")

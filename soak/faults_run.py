@@ -110,5 +110,5 @@ def run_host(
             _end(children[0])
         else:
             peak_kib = max(peak_kib, left[1])
-    output = [(place / name).read_bytes() for name in ("stdout", "stderr")]
-    return Outcome(status, *output, peak_kib, time.monotonic() - start, hung, process.pid)
+    said, complained = (place / "stdout").read_bytes(), (place / "stderr").read_bytes()
+    return Outcome(status, said, complained, peak_kib, time.monotonic() - start, hung, process.pid)

@@ -49,9 +49,8 @@ def _arcs(payload: bytes) -> dict[int, int]:
 
 def scan(path: Path) -> Scan:
     """Look at a stream, to its end or to the first place that makes no sense."""
-    data, at, found = path.read_bytes(), 0, Scan()
-    open_calls: list[dict[int, int]] = []
-    whole = 0
+    data, at, whole, found = path.read_bytes(), 0, 0, Scan()
+    waiting: list[dict[int, int]] = []
     while at + HEADER.size <= len(data):
         magic, version, kind, flags, module, length, number = HEADER.unpack_from(data, at)
         if (magic, version, flags) != (b"gmon", 1, 0):
@@ -60,22 +59,11 @@ def scan(path: Path) -> Scan:
         end = at + HEADER.size + length
         if end > len(data):
             break
-        payload = data[at + HEADER.size : end]
-        if (kind == METADATA) != (at == 0):
+        if (kind == METADATA) != (at == 0) or found.clean:
             found.wrong.append(f"image of kind {kind} at {at}")
-        if found.clean:
-            found.wrong.append(f"image of kind {kind} after the end")
-        if kind == METADATA:
-            found.pid = json.loads(payload.decode(errors="replace"), strict=False)["pid"]
-        elif kind == ARCS and module == 0:
-            open_calls.append(_arcs(payload))
-        elif kind == INTERVAL:
-            found.intervals.append(number)
-            for calls in open_calls:
-                for to, count in calls.items():
-                    found.calls[to] = found.calls.get(to, 0) + count
-            open_calls = []
-        found.clean = kind == END
+        if kind == ARCS and module == 0:
+            waiting.append(_arcs(data[at + HEADER.size : end]))
+        _take(found, kind, number, data[at + HEADER.size : end], waiting)
         at = end
         if kind in (METADATA, INTERVAL, END):
             whole = at
@@ -83,3 +71,16 @@ def scan(path: Path) -> Scan:
     if found.intervals != list(range(len(found.intervals))):
         found.wrong.append(f"intervals are numbered {found.intervals[:20]}")
     return found
+
+
+def _take(found: Scan, kind: int, number: int, payload: bytes, waiting: list[dict[int, int]]) -> None:
+    """Add what an image says. waiting: calls that count once their interval is complete."""
+    if kind == METADATA:
+        found.pid = json.loads(payload.decode(errors="replace"), strict=False)["pid"]
+    elif kind == INTERVAL:
+        found.intervals.append(number)
+        for calls in waiting:
+            for to, count in calls.items():
+                found.calls[to] = found.calls.get(to, 0) + count
+        waiting.clear()
+    found.clean = kind == END

@@ -49,7 +49,7 @@ def _start(bench: Bench, folder: Path, dice: Random) -> list[subprocess.Popen[by
     }
     if build.counted:
         env["LD_PRELOAD"] = str(find_library(os.environ))
-    words = [str(bench.place / "bin" / build.name), *script]
+    words = [str(bench.programs / build.name), *script]
     started = []
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         for rank in range(ranks):
@@ -122,7 +122,7 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     adopt_orphans()
     bench, done = make_bench(), collections.Counter[str]()
     os.environ["XDG_CACHE_HOME"] = str(bench.place / "cache")
-    disk = Bench(scratch / "kills", bench.builds, bench.ticks)
+    disk = Bench(scratch / "kills", bench.programs, bench.builds, bench.ticks)
     disk.place.mkdir(parents=True, exist_ok=True)
     number = int(only) if only else 0
     try:

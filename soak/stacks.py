@@ -21,7 +21,7 @@ CLOCKS = ("cpu", "perf")
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
-    """Go through depths, rates, clocks and builds, in an order that is drawn, again and again. only: the number of one."""
+    """Go through depths, rates, clocks and builds in an order that is drawn. only: the number of one."""
     del scratch
     adopt_orphans()
     bench, done = make_bench(), collections.Counter[str]()

@@ -1,7 +1,8 @@
 #include "host.h"
 
-static const struct action *const all_actions[] = {work_actions,  thread_actions, process_actions, signal_actions,
-                                                   stack_actions, file_actions,   limit_actions,   end_actions};
+static const struct action *const all_actions[] = {work_actions,   thread_actions, process_actions,
+                                                   signal_actions, stack_actions,  file_actions,
+                                                   limit_actions,  end_actions,    differing_actions};
 static char **script;
 static char path[4096];
 

@@ -36,7 +36,7 @@ struct action {
 
 /* Each file's actions, ended by one without a name. */
 extern const struct action work_actions[], thread_actions[], process_actions[], signal_actions[], stack_actions[],
-    file_actions[], limit_actions[], end_actions[];
+    file_actions[], limit_actions[], end_actions[], differing_actions[];
 
 /* One line of stdout, by one write. Safe in signal handlers, as long as `text` is short. */
 void say(const char *text, long number);
@@ -53,6 +53,8 @@ void ledger_open(void);
 void ledger_claim(void);
 void ledger_tick(void);
 void ledger_beat(void);
+/* One call less. */
+void ledger_forget(void);
 
 /* `count` calls of tick, each in a heartbeat. */
 unsigned work(long count);

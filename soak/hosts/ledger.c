@@ -46,3 +46,8 @@ void ledger_beat(void)
 {
     atomic_fetch_add_explicit(&own->beats, 1, memory_order_relaxed);
 }
+
+void ledger_forget(void)
+{
+    atomic_fetch_sub_explicit(&own->ticks, 1, memory_order_relaxed);
+}
