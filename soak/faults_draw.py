@@ -68,8 +68,8 @@ class Fault:
 
     @property
     def spoilt(self) -> bool:
-        """Whether the host cuts into its own files."""
-        return any(action.name == "truncated" for action in self.actions)
+        """Whether the host cuts into what is recorded of it."""
+        return any(action.name in ("truncated", "rmdir") for action in self.actions)
 
     @property
     def without_moments(self) -> tuple[str, ...]:
