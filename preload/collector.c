@@ -68,11 +68,18 @@ static void release(void)
     __atomic_store_n(&is_stalled, false, __ATOMIC_RELAXED);
 }
 
+/* Whether the interval thread is there, and this process's. A system call only if it is: the program may have forbidden
+ * itself all of them when the recording ended (sandbox.c). */
+static bool is_under_way(void)
+{
+    return !worker_has_ended() && SYS0(SYS_getpid) == owner;
+}
+
 /* Has the interval thread do something, and waits for it; or for its end, where another thread has asked for that: of
  * several threads that call exit at once, the first to end the process must not do so in the middle of a write. */
 static void ask(enum request request)
 {
-    if (SYS0(SYS_getpid) == owner && !worker_ask(request, longest_wait_ns()))
+    if (is_under_way() && !worker_ask(request, longest_wait_ns()))
         __atomic_store_n(&is_stalled, true, __ATOMIC_RELAXED);
 }
 
@@ -388,7 +395,7 @@ void collector_before_exec(void)
 
 void collector_after_exec(void)
 {
-    if (SYS0(SYS_getpid) == owner)
+    if (is_under_way())
         __atomic_store_n(&is_leaving, false, __ATOMIC_RELAXED);
 }
 

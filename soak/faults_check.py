@@ -191,7 +191,9 @@ def check_beats(fault: Fault, ledger: Sequence[Entry], found: Beats, orderly: in
         beats[entry.pid] += entry.beats
     if any(word.startswith("execbare") for word in fault.script):
         return  # a program that is not in the ledger has beats, too
-    exact = not (fault.loose or fault.harmed or fault.setting("EKG_RATE") or fault.setting("EKG_START"))
+    # A program loses its open interval when it becomes another one.
+    becomes = any(action.name == "exec" for action in fault.actions)
+    exact = not (becomes or fault.loose or fault.harmed or fault.setting("EKG_RATE") or fault.setting("EKG_START"))
     for pid in found.counts.keys() & beats.keys():
         if found.counts[pid] > beats[pid] + IN_FLIGHT or (
             exact and found.clean[pid] and found.counts[pid] != beats[pid]

@@ -68,11 +68,12 @@ static void act_exhaust(long number)
     say("child", status);
 }
 
-/* What happens to the run directory while the program runs. Nothing is said: alone there is none. */
+/* What happens to the run directory while the program runs. Nothing is said: alone there is none, and nothing happens.
+ */
 static const char *run_directory(void)
 {
     const char *directory = getenv("SOAK_DIR");
-    return directory != NULL ? directory : "/nowhere";
+    return directory != NULL ? directory : "";
 }
 
 static void act_rmdir(long number)
@@ -89,6 +90,8 @@ static void act_rmdir(long number)
 static void act_moved(long number)
 {
     char name[4200];
+    if (*run_directory() == '\0')
+        return;
     snprintf(name, sizeof name, "%s.moved", run_directory());
     rename(run_directory(), name);
     if (number % 2 == 1)
@@ -103,6 +106,8 @@ static void act_locked(long number)
 static void act_truncated(long number)
 {
     char name[4200];
+    if (*run_directory() == '\0')
+        return;
     snprintf(name, sizeof name, "%s/rank-00000.gmon", run_directory());
     if (truncate(name, number) != 0)
         return;
