@@ -166,17 +166,18 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
             trial = try_fault(bench, fault)
             done[fault.build.name] += 1
             done["processes"] += len(trial.ledger)
-            for wrong in trial.wrong:
-                _keep(bench, keeper, f"faults/{number}", fault, trial, wrong)
+            if trial.wrong:
+                _keep(bench, keeper, f"faults/{number}", fault, trial)
             number += 1
     finally:
         shutil.rmtree(bench.place, ignore_errors=True)
     return done
 
 
-def _keep(bench: Bench, keeper: Keeper, case: str, fault: Fault, trial: Trial, wrong: str) -> None:
+def _keep(bench: Bench, keeper: Keeper, case: str, fault: Fault, trial: Trial) -> None:
     """Keep a finding, with the least that shows it."""
+    wrong, *more = trial.wrong
     least, times = shrink(bench, fault, wrong)
     facts = {name: dataclasses.asdict(thing) for name, thing in (("fault", fault), ("least", least))}
     output = {name: getattr(trial.recorded, name) for name in ("stdout", "stderr")} | {"alone": trial.alone.stdout}
-    keeper.keep(case, wrong, {**trial.files, **output}, **facts, shown=f"{times} of {REPEATS}")
+    keeper.keep(case, wrong, {**trial.files, **output}, **facts, shown=f"{times} of {REPEATS}", more=more)
