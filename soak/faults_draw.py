@@ -117,6 +117,9 @@ def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
         # The next program's stderr would be the host's file, and its own; or it would be recorded by glibc's runtime.
         if any(word.startswith(("steal", "clearenv")) for word in words):
             usable = [action for action in usable if action.name not in PROGRAMS]
+        # Without room for a signal, none comes that has to wait in line.
+        if any(word.startswith("sigpending") for word in words):
+            usable = [action for action in usable if action.name not in ("acancel", "realtime")]
         # A thread that does not block the signal may take it.
         if any(action_of(word).loose for word in words):
             usable = [action for action in usable if action.name not in ("sigwait", "signalfd", "blockall")]
