@@ -134,13 +134,14 @@ def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> li
     return wrong
 
 
-def shrink(bench: Bench, fault: Fault, wrong: str) -> tuple[Fault, int]:
-    """The least that shows what looks the same, and in how many of REPEATS tries."""
+def shrink(bench: Bench, fault: Fault, trial: Trial) -> tuple[Fault, int]:
+    """The least that shows what looks the same, and in how many of REPEATS tries. What hangs is not tried again."""
+    wrong = trial.wrong[0]
 
     def shows(candidate: Fault) -> bool:
         return signature("", wrong) in {signature("", other) for other in try_fault(bench, candidate).wrong}
 
-    if "hung" in wrong or not shows(fault):
+    if trial.alone.hung or trial.recorded.hung or not shows(fault):
         return fault, 0
     smaller = True
     while smaller:
@@ -177,7 +178,7 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
 def _keep(bench: Bench, keeper: Keeper, case: str, fault: Fault, trial: Trial) -> None:
     """Keep a finding, with the least that shows it."""
     wrong, *more = trial.wrong
-    least, times = shrink(bench, fault, wrong)
+    least, times = shrink(bench, fault, trial)
     facts = {name: dataclasses.asdict(thing) for name, thing in (("fault", fault), ("least", least))}
     output = {name: getattr(trial.recorded, name) for name in ("stdout", "stderr")} | {"alone": trial.alone.stdout}
     keeper.keep(case, wrong, {**trial.files, **output}, **facts, shown=f"{times} of {REPEATS}", more=more)
