@@ -36,6 +36,8 @@ static int lock;
 static bool fork_holds_lock; /* set and cleared by the lock's holder */
 static bool is_stalled;      /* somebody has waited for the lock, or for an answer, in vain */
 
+static bool is_leaving; /* exec is under way: what is written until then stands, and its end */
+
 static bool started; /* once per process image */
 static pid_t owner;  /* the process that all this belongs to: a vfork child runs in its parent's memory */
 
@@ -66,10 +68,18 @@ static void release(void)
     __atomic_store_n(&is_stalled, false, __ATOMIC_RELAXED);
 }
 
-/* Has the interval thread do something, and waits for it. */
+/* Whether the interval thread is there, and this process's. A system call only if it is: the program may have forbidden
+ * itself all of them when the recording ended (sandbox.c). */
+static bool is_under_way(void)
+{
+    return !worker_has_ended() && SYS0(SYS_getpid) == owner;
+}
+
+/* Has the interval thread do something, and waits for it; or for its end, where another thread has asked for that: of
+ * several threads that call exit at once, the first to end the process must not do so in the middle of a write. */
 static void ask(enum request request)
 {
-    if (switch_is_on() && SYS0(SYS_getpid) == owner && !worker_ask(request, longest_wait_ns()))
+    if (is_under_way() && !worker_ask(request, longest_wait_ns()))
         __atomic_store_n(&is_stalled, true, __ATOMIC_RELAXED);
 }
 
@@ -214,6 +224,7 @@ static void serve(uint32_t request)
         recording_end(&recording, monotonic_ns() - run_start_ns);
         break;
     case REQUEST_EXEC: /* which may fail: nothing is stopped. A child that only calls it leaves no file. */
+        __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);
         drain();
         if (recording.forked && !recording.open && interval.totals.samples == 0)
             break;
@@ -255,7 +266,8 @@ static void collect(void)
         if (request != 0) {
             serve(request);
         } else if (now >= grid) {
-            close_interval();
+            if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
+                close_interval();
             while (grid <= monotonic_ns())
                 grid += config.interval_ns;
             next_drain = now + drain_period_ns();
@@ -306,7 +318,7 @@ static void fork_child(void)
     if (!switch_is_on())
         return;
     lock = 0;
-    fork_holds_lock = is_stalled = false;
+    fork_holds_lock = is_stalled = is_leaving = false;
     switch_set(SWITCH_OFF);
     worker_forget();
     interval_free(&interval);
@@ -379,6 +391,12 @@ void collector_end(const char *why)
 void collector_before_exec(void)
 {
     ask(REQUEST_EXEC);
+}
+
+void collector_after_exec(void)
+{
+    if (is_under_way())
+        __atomic_store_n(&is_leaving, false, __ATOMIC_RELAXED);
 }
 
 void collector_pause(bool pause)

@@ -26,40 +26,43 @@ __attribute__((constructor)) static void find_next(void)
     FIND_NEXT(execveat);
 }
 
+/* `call` returns only if it fails. */
+#define BECOME(call)                                                                                                   \
+    do {                                                                                                               \
+        collector_before_exec();                                                                                       \
+        int result = (call);                                                                                           \
+        collector_after_exec();                                                                                        \
+        return result;                                                                                                 \
+    } while (0)
+
 EXPORT int execv(const char *path, char *const argv[])
 {
-    collector_before_exec();
-    return NEXT(execv)(path, argv);
+    BECOME(NEXT(execv)(path, argv));
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-    collector_before_exec();
-    return NEXT(execve)(path, argv, envp);
+    BECOME(NEXT(execve)(path, argv, envp));
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
 {
-    collector_before_exec();
-    return NEXT(execvp)(file, argv);
+    BECOME(NEXT(execvp)(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-    collector_before_exec();
-    return NEXT(execvpe)(file, argv, envp);
+    BECOME(NEXT(execvpe)(file, argv, envp));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-    collector_before_exec();
-    return NEXT(fexecve)(fd, argv, envp);
+    BECOME(NEXT(fexecve)(fd, argv, envp));
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
 {
-    collector_before_exec();
-    return NEXT(execveat)(directory, path, argv, envp, flags);
+    BECOME(NEXT(execveat)(directory, path, argv, envp, flags));
 }
 
 /* Makes `argv` of the words from `first` up to the null pointer, which it holds too. */

@@ -29,6 +29,7 @@ static size_t default_stack, default_guard;
 
 DECLARE_NEXT(pthread_create);
 DECLARE_NEXT(thrd_create);
+DECLARE_NEXT(exit);
 DECLARE_NEXT(_exit);
 DECLARE_NEXT(_Exit);
 
@@ -155,6 +156,17 @@ EXPORT void _mcleanup(void)
     collector_stop();
 }
 
+/* Of several threads that call it at once, libc lets each end the process while another one is in a handler: those
+ * after the first have the recording end before. Thread-safe. */
+EXPORT void exit(int status)
+{
+    static int calls;
+    if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) > 0)
+        collector_stop();
+    NEXT(exit)(status);
+    __builtin_unreachable();
+}
+
 /* Async-signal-safe, as _exit is: collector_stop waits for two seconds at most, and not at all in a vfork child. */
 EXPORT void _exit(int status)
 {
@@ -175,6 +187,7 @@ __attribute__((constructor)) static void find_next(void)
 {
     FIND_NEXT(pthread_create);
     FIND_NEXT(thrd_create);
+    FIND_NEXT(exit);
     FIND_NEXT(_exit);
     FIND_NEXT(_Exit);
 }

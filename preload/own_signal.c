@@ -7,6 +7,8 @@
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
+#define SA_RESTORER 0x04000000 /* the kernel's */
+
 enum { CANDIDATES = 2, VERSIONS = 16 };
 
 static const int candidates[CANDIDATES] = {SIGURG, SIGWINCH};
@@ -116,12 +118,25 @@ static void give_away(int i)
     errno = errno_kept;
 }
 
+/* What sigaction shows afterwards: with the restorer that libc adds, without what cannot be blocked. */
+static void complete(int i, struct sigaction *action)
+{
+    struct sigaction ours;
+    if (__sigaction(candidates[i], NULL, &ours) != 0)
+        return;
+    action->sa_flags |= ours.sa_flags & SA_RESTORER;
+    action->sa_restorer = ours.sa_restorer;
+    sigdelset(&action->sa_mask, SIGKILL);
+    sigdelset(&action->sa_mask, SIGSTOP);
+}
+
 int own_signal_action(int number, const struct sigaction *action, struct sigaction *old)
 {
     int i = index_of(number);
     struct sigaction before = kept_action(i);
     if (action != NULL) {
         struct sigaction wanted = *action; /* may be the same object as `old` */
+        complete(i, &wanted);
         keep(i, &wanted);
         if (!does_nothing(&wanted) && i == current_index())
             give_away(i);

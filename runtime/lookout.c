@@ -11,6 +11,7 @@
 
 #define LOOK_PERIOD_NS 500000000u
 #define CONFIRM_PERIOD_NS 50000000u
+#define LEAST_STATUS_BYTES 4096
 #define CONFIRMATIONS 2 /* that no thread of the application is left */
 
 static uint64_t next_look_ns;
@@ -18,8 +19,12 @@ static int seen_alone;
 static bool was_left_by_the_first; /* and others were still there */
 static struct buffer status;
 
+/* Memory is had now: the program may allow itself no more later (RLIMIT_AS), and must end all the same. */
 void lookout_start(void)
 {
+    status.length = 0;
+    status.failed = false;
+    buffer_reserve(&status, LEAST_STATUS_BYTES);
     next_look_ns = monotonic_ns() + LOOK_PERIOD_NS;
     seen_alone = 0;
     was_left_by_the_first = false;
@@ -37,24 +42,46 @@ static bool is_worker(const char *tid, const char *of)
     return task_is_worker(of);
 }
 
+/* Whether threads of the application are left: 0 or 1, or less where that cannot be told. */
+static int find_others(void)
+{
+    if (!task_read("self/status", &status))
+        return -1;
+    if (!task_has_ended((const char *)status.data))
+        return 1;
+    int others = task_find(is_worker, &status);
+    was_left_by_the_first = was_left_by_the_first || others == 1;
+    return others;
+}
+
+/* A program may allow itself as many descriptors as this thread has, and no more (RLIMIT_NOFILE): for a look, two of
+ * those that are kept busy (worker.c) are free. */
+static void free_spare_files(void)
+{
+    sys_close(0);
+    sys_close(1);
+}
+
+static void keep_spare_files(void)
+{
+    for (int i = 0; i < 2; i++)
+        sys_open("/dev/null", O_RDWR, 0);
+}
+
 /* Looks what has become of the application: without this thread it may have ended, in a way that libc knows nothing of,
  * or may be somebody else by now. The first thread stands for all of them, as long as it is there. False if the
  * recording has to end. */
 static bool look(void)
 {
-    int others = 1;
-    if (!task_read("self/status", &status))
+    free_spare_files();
+    int others = find_others();
+    keep_spare_files();
+    if (others < 0)
         return true;
-    const char *text = (const char *)status.data;
-    if (task_has_ended(text)) {
-        others = task_find(is_worker, &status);
-        text = (const char *)status.data;
-        was_left_by_the_first = was_left_by_the_first || others == 1;
-    }
     seen_alone = others == 0 ? seen_alone + 1 : 0;
     if (others != 1)
         return seen_alone < CONFIRMATIONS;
-    if (credentials_follow(text))
+    if (credentials_follow((const char *)status.data))
         return true;
     log_warn("cannot become the user that the program is now, recording stops here", NULL);
     return false;
@@ -75,6 +102,9 @@ bool lookout_goes_on(bool at_once)
  * as if that had been the application's. Of several that have ended after the first one, libc's threads end with 0. */
 int lookout_exit_code(void)
 {
+    free_spare_files();
+    if (seen_alone == 0) /* ended for another reason, and perhaps as the last one */
+        seen_alone = find_others() == 0;
     int code = seen_alone == 0 || was_left_by_the_first ? 0 : task_first_exit_code(&status);
     int signal = code & 0x7f;
     if (signal == 0)

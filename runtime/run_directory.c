@@ -1,6 +1,7 @@
 /* Who has which of DIR, DIR.1, DIR.2, ... A launch has the one whose file `launch` holds its identity. That file is
  * created once, exclusively, and a number is taken only when the one below it is: ranks of one launch that start at the
- * same time as another's find each other. */
+ * same time as another's find each other. Paths are static: heartbeats may start on a coroutine's stack of a few KiB.
+ */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -75,7 +76,7 @@ static void name_file(char *file, const char *directory)
 /* mkdir -p of what is above it. */
 static void make_parents(const char *directory)
 {
-    char part[PATH_MAX];
+    static char part[PATH_MAX];
     strcpy(part, directory);
     for (char *at = part + 1; *at != '\0'; at++) {
         if (*at != '/')
@@ -90,7 +91,7 @@ static void make_parents(const char *directory)
  * not for us is another's. */
 static enum owner claim(const char *directory, bool numbered, struct search *search)
 {
-    char file[PATH_MAX];
+    static char file[PATH_MAX];
     name_file(file, directory);
     long error = sys_mkdir(directory, 0777);
     if (error == -ENOENT) {
@@ -126,7 +127,7 @@ static unsigned int number_in(const char *name, const char *stem, size_t stem_le
 /* The highest N of what is called DIR.N; 0 when there is none, or when the directory above cannot be listed. */
 static unsigned int highest_number(const char *stem)
 {
-    char above[PATH_MAX];
+    static char above[PATH_MAX];
     const char *name = launch_basename(stem);
     size_t length = (size_t)(name - stem);
     unsigned int highest = 0;
@@ -160,7 +161,7 @@ static void name_numbered(char *directory, const char *stem, unsigned int number
  * above that nobody has. */
 static enum owner claim_numbered(struct launch *launch, const char *stem, struct search *search)
 {
-    char file[PATH_MAX];
+    static char file[PATH_MAX];
     unsigned int highest = highest_number(stem);
     unsigned int first = highest + 1;
     bool is_above_all = true;
@@ -186,7 +187,7 @@ static enum owner claim_numbered(struct launch *launch, const char *stem, struct
 
 bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix)
 {
-    char stem[PATH_MAX - 16];
+    static char stem[PATH_MAX - 16];
     struct search search = {launch->identity, MOST_PATIENCE};
     if (!launch_name_directory(launch, given, prefix, stem, sizeof stem))
         return false;

@@ -156,7 +156,7 @@ void worker_done(void)
     wake(&asked);
 }
 
-static bool has_ended(void)
+bool worker_has_ended(void)
 {
     return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ENDED;
 }
@@ -165,7 +165,7 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
 {
     uint64_t deadline_ns = deadline_after(longest_ns);
     uint32_t other = 0;
-    while (!has_ended() &&
+    while (!worker_has_ended() &&
            !__atomic_compare_exchange_n(&asked, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         if (!wait_while(&asked, other, deadline_ns))
             return false;
@@ -173,7 +173,7 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
     }
     wake(&asked);
     /* The thread may have ended just before it was asked: it has woken nobody since. */
-    while (!has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
+    while (!worker_has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
         if (!wait_while(&asked, request, deadline_ns))
             return false;
     return true;
@@ -181,13 +181,14 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
 
 void worker_follow(uint64_t longest_ns)
 {
-    if (!has_ended() && SYS0(SYS_getpid) == owner)
+    if (!worker_has_ended() && SYS0(SYS_getpid) == owner)
         worker_ask(REQUEST_FOLLOW, longest_ns);
 }
 
 void worker_nudge(uint32_t request)
 {
     uint32_t none = 0;
-    if (!has_ended() && __atomic_compare_exchange_n(&asked, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!worker_has_ended() &&
+        __atomic_compare_exchange_n(&asked, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         wake(&asked);
 }

@@ -42,7 +42,7 @@ static void put_name(char *name, const char *app, uint64_t pid)
 static bool choose_path(void)
 {
     char name[NAME_BYTES];
-    char directory[PATH_MAX] = "";
+    static char directory[PATH_MAX];
     const char *given = environment_text("EKG_PROMETHEUS_DIR");
     if (given == NULL)
         given = DEFAULT_DIRECTORY;

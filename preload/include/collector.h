@@ -15,8 +15,10 @@ void collector_stop(void);
 /* The same while the program goes on, with one line on stderr that says why. */
 void collector_end(const char *why);
 
-/* The same before an exec, except that the recording goes on if the exec fails. */
+/* The same before an exec, except that the recording goes on after it if it fails. What is written between the two
+ * calls would cost the clean end, and be torn by the exec. Async-signal-safe and thread-safe. */
 void collector_before_exec(void);
+void collector_after_exec(void);
 
 /* moncontrol(3): sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);

@@ -37,6 +37,9 @@ void worker_nudge(uint32_t request);
  * child. Async-signal-safe and thread-safe. */
 void worker_follow(uint64_t longest_ns);
 
+/* Whether there is no such thread, or none any more, without a system call. Async-signal-safe and thread-safe. */
+bool worker_has_ended(void);
+
 pid_t worker_tid(void);
 
 /* What worker_wait says when nobody has asked, and the recording has to end all the same: `run` returns. Below it is

@@ -1,4 +1,5 @@
-/* What preload/exec.c, the wrappers of the exec family, calls first; here as in libincprof. */
+/* What preload/exec.c, the wrappers of the exec family, calls first and, where they fail, last; here as in libincprof.
+ */
 #ifndef SELFANALYZE_COLLECTOR_H
 #define SELFANALYZE_COLLECTOR_H
 
@@ -8,5 +9,7 @@ static inline void collector_before_exec(void)
 {
     session_before_exec();
 }
+
+static inline void collector_after_exec(void) {}
 
 #endif

@@ -97,6 +97,15 @@ def test_program_that_becomes_itself(host: BuildHost, tmp_path: Path) -> None:
     assert all(ended_cleanly(trial.directory / name) for name in trial.files())
 
 
+def test_what_is_written_before_an_exec_stands(host: BuildHost, tmp_path: Path) -> None:
+    """Where intervals are short, none comes between the last one and the exec, which could tear it."""
+    plain = host("reexec.c", pg=False, output="plain")
+    trial = try_both([host("reexec.c"), "40"], tmp_path, interval=0.001, env={"BRIEF": "1"}, reference=[plain, "40"])
+    assert [name for name in trial.files() if not ended_cleanly(trial.directory / name)] == []
+    run = open_run(trial.directory)
+    assert [calls(read_profile(run, process=process))["tick"] for process in run.processes] == [111] * 41
+
+
 @pytest.mark.parametrize("style", ["stream", "gmon"])
 def test_program_that_becomes_itself_again_and_again(host: BuildHost, tmp_path: Path, style: str) -> None:
     """Each life has files of its own, and all of it is in them."""

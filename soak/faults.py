@@ -1,0 +1,184 @@
+"""Faults of host programs: whatever a program does, and whatever is done to it, it runs as it does without us."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from incprof.launch import find_library
+from soak.budget import Budget
+from soak.faults_check import (
+    MOST_LOCKED_KIB,
+    MOST_MORE_KIB,
+    Beats,
+    Recorded,
+    addresses,
+    check_beats,
+    check_calls,
+    check_reader,
+    check_stderr,
+    check_streams,
+    compare,
+    read_beats,
+)
+from soak.faults_draw import Fault, draw_fault
+from soak.faults_hosts import Build, build_hosts
+from soak.faults_ledger import Entry, entries, new_ledger
+from soak.faults_place import run_directories, run_place
+from soak.faults_run import Outcome, adopt_orphans, run_host
+from soak.finding import Keeper, signature
+
+MOMENTS = {"killin": signal.SIGKILL, "termin": signal.SIGTERM}
+# So often is a finding tried again, to tell what always happens from what may happen.
+REPEATS = 4
+
+
+@dataclass
+class Trial:
+    """A fault that was tried."""
+
+    wrong: list[str]
+    alone: Outcome
+    recorded: Outcome
+    ledger: list[Entry]
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass
+class Bench:
+    """Where faults are tried: programs, and in `place` a fresh folder for each run."""
+
+    place: Path
+    programs: Path
+    builds: list[Build]
+    ticks: dict[str, tuple[int, int]]
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """What the host sees of the campaign."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        return {**kept, "SOAK_LEDGER": str(folder / "ledger")}
+
+    def fresh(self, name: str) -> Path:
+        """An empty folder in which every user may do everything."""
+        folder = self.place / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        folder.chmod(0o777)
+        new_ledger(folder / "ledger")
+        return folder
+
+
+def make_bench(names: Sequence[str] = (), bin_: Path | None = None) -> Bench:
+    """Build the hosts, all or those that are named, in memory where possible. bin_: where they may be already."""
+    place = Path(tempfile.mkdtemp(prefix="soak-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    place.chmod(0o755)
+    programs = bin_ or place / "bin"
+    programs.mkdir(exist_ok=True)
+    builds = build_hosts(programs, names)
+    return Bench(place, programs, builds, {build.name: addresses(programs / build.name) for build in builds})
+
+
+def try_fault(bench: Bench, fault: Fault) -> Trial:
+    """Run the host without us and with us, and say what must not be."""
+    folder = bench.fresh("alone")
+    program = bench.programs / fault.build.alone
+    alone = run_host([program, *fault.without_moments], folder, bench.environment(folder))
+    folder = bench.fresh("recorded")
+    with ExitStack() as stack:
+        run, ekg = (stack.enter_context(run_place(folder, fault.place, name)) for name in ("run", "ekg"))
+        own = {"INCPROF_DIR": str(run), "EKG_DIR": str(ekg), "SOAK_DIR": str(run if fault.build.counted else ekg)}
+        if fault.build.counted:
+            own["LD_PRELOAD"] = str(find_library(os.environ))
+        env = {**bench.environment(folder), **own, **dict(fault.settings)}
+        recorded = run_host([bench.programs / fault.build.name, *fault.script], folder, env)
+        trial = Trial([], alone, recorded, list(entries(folder / "ledger")))
+        trial.wrong = list(_judge(bench, fault, trial, run, ekg))
+        if trial.wrong:
+            files = [path for path in (run.parent, ekg.parent) for path in path.rglob("*") if path.is_file()]
+            trial.files = {str(path.relative_to(folder)): path.read_bytes() for path in files if path.name != "ledger"}
+    return trial
+
+
+def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> list[str]:
+    """All that is wrong."""
+    recorded, ledger = trial.recorded, trial.ledger
+    moments = [MOMENTS[action.name] for action in fault.actions if action.name in MOMENTS]
+    is_locked = any(action.name == "lock" for action in fault.actions)
+    wrong = list(compare(trial.alone, recorded, moments, MOST_LOCKED_KIB if is_locked else MOST_MORE_KIB))
+    programs = len(ledger) + sum(word.startswith(("exec", "clearenv")) for word in fault.script)
+    wrong += check_stderr(fault, trial.alone, recorded, max(programs, 1))
+    orderly = recorded.pid if recorded.status >= 0 and not fault.harmed and not recorded.hung else None
+    killed = fault.harmed or any(action.name in ("fork", "forkexec", "vfork", "spawn") for action in fault.actions)
+    if fault.build.counted and not fault.spoilt:
+        by_pid: dict[int, Recorded] = {}
+        tick = bench.ticks[fault.build.name]
+        for directory in run_directories(run):
+            streams = sorted(directory.glob("rank-*.gmon"))
+            wrong += check_streams(streams, killed, tick, by_pid)
+            wrong += check_reader(directory, killed)
+        wrong += check_calls(fault, ledger, by_pid, orderly if fault.records else None)
+    if fault.build.beats and not fault.spoilt:
+        beats = Beats()
+        for directory in run_directories(ekg):
+            wrong += read_beats(directory, fault, beats)
+        wrong += check_beats(fault, ledger, beats, orderly if fault.beats else None)
+    return wrong
+
+
+def shrink(bench: Bench, fault: Fault, trial: Trial) -> tuple[Fault, int]:
+    """The least that shows what looks the same, and in how many of REPEATS tries. What hangs is not tried again."""
+    wrong = trial.wrong[0]
+
+    def shows(candidate: Fault) -> bool:
+        return signature("", wrong) in {signature("", other) for other in try_fault(bench, candidate).wrong}
+
+    if trial.alone.hung or trial.recorded.hung or not shows(fault):
+        return fault, 0
+    smaller = True
+    while smaller:
+        smaller = False
+        for candidate in fault.shorter():
+            if shows(candidate):
+                fault, smaller = candidate, True
+                break
+    return fault, sum(shows(fault) for _ in range(REPEATS))
+
+
+def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
+    """Try faults until the budget is spent; returns how many of each build. only: the number of one."""
+    del scratch
+    adopt_orphans()
+    bench, done = make_bench(), collections.Counter[str]()
+    os.environ["XDG_CACHE_HOME"] = str(bench.place / "cache")
+    number = int(only) if only else 0
+    try:
+        budget.start += budget.spent_s()
+        while budget.more():
+            fault = draw_fault(Random(f"{seed}/faults/{number}"), bench.builds)
+            trial = try_fault(bench, fault)
+            done[fault.build.name] += 1
+            done["processes"] += len(trial.ledger)
+            if trial.wrong:
+                _keep(bench, keeper, f"faults/{number}", fault, trial)
+            number += 1
+    finally:
+        shutil.rmtree(bench.place, ignore_errors=True)
+    return done
+
+
+def _keep(bench: Bench, keeper: Keeper, case: str, fault: Fault, trial: Trial) -> None:
+    """Keep a finding, with the least that shows it."""
+    wrong, *more = trial.wrong
+    least, times = shrink(bench, fault, trial)
+    facts = {name: dataclasses.asdict(thing) for name, thing in (("fault", fault), ("least", least))}
+    output = {name: getattr(trial.recorded, name) for name in ("stdout", "stderr")} | {"alone": trial.alone.stdout}
+    keeper.keep(case, wrong, {**trial.files, **output}, **facts, shown=f"{times} of {REPEATS}", more=more)

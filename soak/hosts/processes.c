@@ -1,0 +1,230 @@
+/* Processes: children by fork, vfork, spawn and shells, and other programs in the place of this one. */
+#include "host.h"
+
+#include <spawn.h>
+
+extern char **environ;
+
+/* What a program that was reached by exec does. */
+static char *const programs[][8] = {
+    {"host", "work:300", "exit:3", NULL}, {"host", "threads:3", "work:100", "_exit:4", NULL},
+    {"host", "burn:8", "abort", NULL},    {"host", "work:10", "fork:2", "exit:0", NULL},
+    {"host", "burn:5", "raise:15", NULL},
+};
+#define PROGRAMS (sizeof programs / sizeof *programs)
+
+pid_t fork_counted(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        ledger_claim();
+    return child;
+}
+
+static void say_ended(const char *how, pid_t child)
+{
+    int status = 0;
+    if (child < 0) {
+        say(how, -errno);
+        return;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    say(how, status);
+}
+
+static void child_ends(long way)
+{
+    switch (way % 6) {
+    case 0:
+        exit(5);
+    case 1:
+        _exit(6);
+    case 2:
+        quick_exit(7);
+    case 3:
+        abort();
+    case 4:
+        raise(SIGKILL);
+        break;
+    default:
+        syscall(SYS_exit_group, 8);
+    }
+}
+
+static void act_fork(long number)
+{
+    for (long i = 0; i < number; i++) {
+        pid_t child = fork_counted();
+        if (child == 0) {
+            work(100 * i);
+            burn(i % 3);
+            child_ends(i);
+        }
+        say_ended("fork", child);
+    }
+}
+
+/* A chain of children: each is the parent of the next. */
+static void act_chain(long number)
+{
+    pid_t child = number > 0 ? fork_counted() : 0;
+    if (child == 0) {
+        work(50);
+        if (number > 1)
+            act_chain(number - 1);
+        if (number > 0)
+            _exit((int)number);
+    }
+    if (number > 0)
+        say_ended("chain", child);
+}
+
+static void *forker(void *result)
+{
+    pid_t child = fork_counted();
+    if (child == 0) {
+        work(200);
+        _exit(0);
+    }
+    int status = -1;
+    if (child > 0)
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            continue;
+    *(int *)result = child < 0 ? -2 : status;
+    return NULL;
+}
+
+/* Children of threads, while other threads are inside everything. */
+static void act_forkt(long number)
+{
+    pthread_t threads[16];
+    int results[16];
+    long made = 0;
+    while (made < number && made < 16 && pthread_create(&threads[made], NULL, forker, &results[made]) == 0)
+        made++;
+    work(1000);
+    for (long i = 0; i < made; i++) {
+        pthread_join(threads[i], NULL);
+        say("forkt", results[i]);
+    }
+}
+
+static void act_forkexec(long number)
+{
+    pid_t child = fork_counted();
+    if (child == 0) {
+        execv(own_path(), programs[(size_t)number % PROGRAMS]);
+        _exit(90);
+    }
+    say_ended("forkexec", child);
+}
+
+static void act_vfork(long number)
+{
+    pid_t child = vfork();
+    if (child == 0) {
+        if (number > 0)
+            execv(own_path(), programs[(size_t)number % PROGRAMS]);
+        _exit(91);
+    }
+    say_ended("vfork", child);
+}
+
+static void act_spawn(long number)
+{
+    pid_t child = -1;
+    int error = posix_spawn(&child, own_path(), NULL, NULL, programs[(size_t)number % PROGRAMS], environ);
+    errno = error;
+    say_ended("spawn", error == 0 ? child : -1);
+}
+
+static void act_system(long number)
+{
+    char command[64];
+    snprintf(command, sizeof command, "exit %ld", number % 256);
+    say("system", system(command));
+}
+
+static void act_popen(long number)
+{
+    char command[64], line[64] = "";
+    snprintf(command, sizeof command, "echo %ld", number);
+    FILE *pipe = popen(command, "r");
+    if (pipe != NULL && fgets(line, sizeof line, pipe) != NULL)
+        say("popen", strtol(line, NULL, 10));
+    say("pclose", pipe != NULL ? pclose(pipe) : -1);
+}
+
+/* A daemon: the grandchild goes on by itself, and the pipe says when it has ended. */
+static void act_daemon(long number)
+{
+    int ends[2];
+    if (pipe(ends) != 0) {
+        say("daemon", -errno);
+        return;
+    }
+    pid_t child = fork_counted();
+    if (child == 0) {
+        setsid();
+        pid_t grandchild = fork_counted();
+        if (grandchild != 0)
+            _exit(grandchild < 0);
+        work(number);
+        burn(5);
+        exit(0);
+    }
+    say_ended("daemon", child);
+    close(ends[1]);
+    char byte;
+    while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+        continue;
+    close(ends[0]);
+}
+
+static void become(char **environment)
+{
+    char *words[64] = {"host"};
+    char **rest = rest_of_script();
+    for (int i = 0; i < 62 && rest[i] != NULL; i++)
+        words[i + 1] = rest[i];
+    execve(own_path(), words, environment);
+    say("exec", errno);
+}
+
+static void act_exec(long number)
+{
+    (void)number;
+    become(environ);
+}
+
+/* The next program knows nothing of the campaign, nor of the library. */
+static void act_execbare(long number)
+{
+    (void)number;
+    char *nothing[] = {NULL};
+    become(nothing);
+}
+
+static void act_execfails(long number)
+{
+    char *words[] = {"none", NULL};
+    for (long i = 0; i < number; i++) {
+        execv("/nowhere/none", words);
+        say("execfails", errno);
+    }
+}
+
+const struct action process_actions[] = {{"fork", act_fork},
+                                         {"chain", act_chain},
+                                         {"forkt", act_forkt},
+                                         {"forkexec", act_forkexec},
+                                         {"vfork", act_vfork},
+                                         {"spawn", act_spawn},
+                                         {"system", act_system},
+                                         {"popen", act_popen},
+                                         {"daemon", act_daemon},
+                                         {"exec", act_exec},
+                                         {"execbare", act_execbare},
+                                         {"execfails", act_execfails},
+                                         {NULL, NULL}};
