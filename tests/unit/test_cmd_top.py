@@ -14,12 +14,6 @@ from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 
 
-@pytest.fixture(autouse=True)
-def as_eager_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command makes way for the job; the tests that come after these need not."""
-    monkeypatch.setattr(os, "nice", lambda more: 0)
-
-
 def state(root: Path):
     """All there is below a directory: bytes, modes and times of change."""
     found = {}
