@@ -122,7 +122,7 @@ def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
             usable = [action for action in usable if action.name not in ("acancel", "realtime")]
         # A thread that does not block the signal may take it.
         if any(action_of(word).loose for word in words):
-            usable = [action for action in usable if action.name not in ("sigwait", "signalfd", "blockall")]
+            usable = [action for action in usable if action.name not in ("sigwait", "signalfd", "blockall", "pause")]
         if build.counted:
             usable = [action for action in usable if action.name != "execbare"]
         if not usable:

@@ -1,6 +1,7 @@
 /* Signals: the host's own handlers, timers and waits, among them for the signals that profilers use. */
 #include "host.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
@@ -108,16 +109,21 @@ static void act_timer(long number)
     say("timer", error);
 }
 
-/* Nothing but the host's own alarm ends this sleep. */
+/* Nothing but the host's own alarm ends this wait, however late it begins. */
 static void act_pause(long number)
 {
     struct itimerval once = {{0, 0}, {0, number * 1000 + 1}};
+    struct timespec longest = {30, 0};
+    sigset_t alarm, before;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, &before);
     handle(SIGALRM, count, 0);
     setitimer(ITIMER_REAL, &once, NULL);
-    struct timespec pause = {30, 0};
-    int result = nanosleep(&pause, NULL);
+    int result = ppoll(NULL, 0, &longest, &before);
     say("pause", result < 0 ? errno : 0);
     say("alarms", seen);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static int number_of(long number)
