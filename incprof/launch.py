@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from incprof.config import resolve
 from incprof.errors import IncprofError
@@ -79,13 +80,21 @@ def preload_value(library: Path, existing: str) -> str:
     return ":".join([path, *others])
 
 
-def before_exec() -> None:
-    """Leave nothing of Python to the program that replaces this process: no unwritten output, no ignored signals."""
+def become(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
+    """Replace this process by a program, and leave it nothing of Python: no unwritten output, no ignored signals.
+
+    Raises:
+        OSError: the program cannot be run; this process is what it was.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     # What Python ignores for itself, the program would ignore too.
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
+    try:
+        os.execve(program, words, environment)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:

@@ -48,9 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
 def become(program: str, command: list[str], environment: dict[str, str]) -> int:
     """Replace this process by `program`; the shell's exit status if that fails."""
-    launch.before_exec()
     try:
-        os.execve(program, command, environment)
+        launch.become(program, command, environment)
     except FileNotFoundError:
         missing = "its interpreter was not found" if os.path.exists(program) else "command not found"
         say(f"{command[0]}: {missing}")

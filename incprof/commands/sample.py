@@ -119,10 +119,9 @@ def target(given: str | None, args: argparse.Namespace, command: list[str]) -> s
 
 
 def become(words: list[str]) -> int:
-    """Replace this process by the sampler."""
+    """Replace this process by the sampler, which has the exit status then."""
     sampler = launch.find_sampler(os.environ)
-    launch.before_exec()
     try:
-        os.execv(sampler, [launch.SAMPLER, *words])
+        launch.become(str(sampler), [launch.SAMPLER, *words], os.environ)
     except OSError as error:
         raise IncprofError(f"{sampler}: cannot be run: {error.strerror}") from None

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,8 +121,9 @@ def test_programs(place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[st
     path = put(place, tmp_path / "app")
     status, _, err = told(capsys, "check", path)
     assert (status in (1, 4), str(path) in err) == (True, True)
-    # The kernel has the last word: nothing here is executable.
+    # The kernel has the last word: nothing here is executable. What Python ignores is ignored again then.
     assert told(capsys, "record", "--", path)[0] in (126, 127)
+    assert {signal.getsignal(number) for number in (signal.SIGPIPE, signal.SIGXFSZ)} == {signal.SIG_IGN}
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
