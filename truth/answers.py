@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from incprof.analysis.phases.find import find_phases
-from incprof.analysis.sites.budget import within_budget
+from incprof.analysis.answer.budget import within_budget
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile

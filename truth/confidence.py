@@ -20,8 +20,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from scipy.optimize import linear_sum_assignment  # noqa: E402
 
+from incprof.analysis.answer.find import METHODS, find_phases  # noqa: E402
 from incprof.analysis.phases.confidence import with_confidence  # noqa: E402
-from incprof.analysis.phases.find import METHODS, find_phases  # noqa: E402
 from incprof.errors import IncprofError  # noqa: E402
 from incprof.model import FloatArray, IntArray, IntervalProfile  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402

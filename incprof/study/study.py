@@ -94,15 +94,15 @@ class Study:
     @cached_property
     def summary(self) -> RunSummary:
         """The run in a few figures."""
-        from incprof.analysis.phases.describe import summarise
+        from incprof.analysis.answer.describe import summarise
 
         return summarise(self.profile, len(self.run.ranks), self.run.app)
 
     @cached_property
     def result(self) -> PhaseResult:
         """The phases, with sites whose heartbeats cost no more than they may, and where these are in the source."""
-        from incprof.analysis.phases.find import find_phases
-        from incprof.analysis.sites.budget import within_budget
+        from incprof.analysis.answer.budget import within_budget
+        from incprof.analysis.answer.find import find_phases
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL
 

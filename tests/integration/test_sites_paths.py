@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.find import find_phases
 from incprof.readers import open_run, read_profile
 from incprof.source.names import last_name
 from tests.integration.collector import FIXTURES, clean_environment

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.answer.describe import summarise
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.diff import Recorded
-from incprof.analysis.phases.describe import summarise
-from incprof.analysis.phases.find import find_phases
 from incprof.analysis.synthetic import make_profile
 from incprof.model import IntervalProfile
 

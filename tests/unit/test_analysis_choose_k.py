@@ -116,7 +116,7 @@ def test_asked_k_wins_up_to_the_number_of_fits():
 
 
 def test_only_who_asks_for_the_elbow_waits_for_what_finds_it():
-    asked = "from tests.unit.profiles import noisy; from incprof.analysis.phases.find import find_phases; import sys; "
+    asked = "from tests.unit.profiles import noisy; from incprof.analysis.answer.find import find_phases; import sys; "
     found = "r = find_phases(noisy([{'a': 1}, {'b': 1}], [9, 9])); print('kneed' in sys.modules, r.votes['elbow'])"
     out = subprocess.run([sys.executable, "-c", asked + found], capture_output=True, text=True, check=True).stdout
     assert out == "False 2\n"

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.phases.confidence import with_confidence
-from incprof.analysis.phases.find import find_phases
 from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.synthetic import make_profile
 from tests.unit.profiles import noisy, rows

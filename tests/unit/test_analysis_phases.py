@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import noisy, rows

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.quality import quality
 from incprof.analysis.views.rankmap import agreement, grouped, own_row, phase_mixes, rank_row
 from incprof.analysis.views.timebins import time_bins

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.live import FIRST_FIT, LiveRun
 from incprof.analysis.live.model import BETWEEN, NEW
-from incprof.analysis.phases.find import find_phases
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow_run import RunFollower
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
+from incprof.analysis.answer.budget import within_budget
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.explain import explain
 from incprof.analysis.phases.confidence import with_confidence
-from incprof.analysis.phases.find import find_phases
-from incprof.analysis.sites.budget import within_budget
 from incprof.analysis.sites.rates import BeatCost
 from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.explain import explain
-from incprof.analysis.phases.find import find_phases
 from incprof.cli import main
 from incprof.readers import open_run, read_profile
 from incprof.report.text.explanation import write_explanation

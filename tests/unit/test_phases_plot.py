@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.phases.describe import summarise
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.describe import summarise
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.self_time import self_series
 from incprof.analysis.views.timebins import time_bins
 from incprof.cli import main

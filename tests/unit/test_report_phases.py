@@ -3,8 +3,8 @@ import io
 import numpy as np
 import pytest
 
-from incprof.analysis.phases.describe import summarise
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.describe import summarise
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.views.ribbon import badge, cells, runs, sign, stretched
 from incprof.report.text.phases import write_text
 from incprof.report.words.figures import duration

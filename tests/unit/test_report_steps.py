@@ -3,8 +3,8 @@ import io
 
 import pytest
 
-from incprof.analysis.phases.describe import summarise
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.describe import summarise
+from incprof.analysis.answer.find import find_phases
 from incprof.report.json.phases import as_dict
 from incprof.report.text.phases import write_text
 from tests.unit.loops import Loop, run

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.phases.find import find_phases
-from incprof.analysis.sites.budget import within_budget
+from incprof.analysis.answer.budget import within_budget
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import BeatCost, calls_by_phase
 from incprof.model import Inlined
 from tests.unit.profiles import rows

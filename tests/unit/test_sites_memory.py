@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.phases.find import find_phases
+from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import Rate
 from incprof.study.sites.memory import STORE, as_placed, remember
 from incprof.study.sites.placed import PlacedSite, merged

@@ -38,7 +38,7 @@ class Fitting(threading.Thread):
         # Clustering takes one thread. Else scikit-learn would count cores.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         try:
-            from incprof.analysis.phases.find import find_phases
+            from incprof.analysis.answer.find import find_phases
 
             begin = time.monotonic()  # the import, a second or two, comes once
             self.found = find_phases(self.window)

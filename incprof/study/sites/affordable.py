@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from incprof.analysis.phases.find import choose_again
+from incprof.analysis.answer.find import choose_again
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.errors import NoDataError, UsageError

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.phases.find import choose_again
+from incprof.analysis.answer.find import choose_again
 from incprof.analysis.phases.results import Phase, PhaseResult, SiteCost
 from incprof.analysis.sites.rates import LITTLE, BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.model import FloatArray, IntArray, IntervalProfile

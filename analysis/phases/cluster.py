@@ -1,36 +1,26 @@
-"""The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
-
-`method="paper"` follows the text literally. `method="robust"` clusters mixes of call chains instead of seconds, asks
-first whether there is more than one phase, and keeps mixtures, interruptions, waiting and stray ticks from becoming
-phases or sites.
-"""
+"""Intervals to phases: the paper's way, and the way that keeps what is no phase from becoming one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.phases.bad_input import refuse
 from incprof.analysis.phases.choose_k import STRAY, misfits, sufficient
-from incprof.analysis.phases.describe import describe_phases
-from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.in_time import fill_gaps, join_interruptions, without_mixtures
-from incprof.analysis.phases.kmeans import MAX_K, MOST_K, Fit, by_first_appearance, fit_range
+from incprof.analysis.phases.kmeans import Fit, by_first_appearance, fit_range
 from incprof.analysis.phases.merge import Join, join, merge_clusters
 from incprof.analysis.phases.noise import overdispersion, sampling_noise, transitions, usual_scatter
-from incprof.analysis.phases.results import Joined, PhaseResult
+from incprof.analysis.phases.results import Joined
 from incprof.analysis.phases.scores_of_k import Judgement, judge
 from incprof.analysis.phases.segments import pooled
 from incprof.analysis.phases.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette, silhouettes
-from incprof.analysis.sites.choice import SiteChooser
-from incprof.errors import UsageError
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray
 
-METHODS = ("robust", "paper")
 # Waiting is a phase when it is more than this part of the run.
 OFF_CPU_PHASE = 0.05
 # In runs longer than this, a few stray intervals are no phase.
@@ -44,7 +34,19 @@ DISTINCT = 0.4
 
 
 @dataclass(frozen=True)
-class _Clustering:
+class Alike:
+    """What tells whether two clusters do the same, besides their time.
+
+    sites: the functions that would stand for some intervals (ascending) alone. calls: what is called in some intervals,
+    (m,), sparse (m, f), by the time that it usually takes; None where nobody knows.
+    """
+
+    sites: Callable[[IntArray], frozenset[int]]
+    calls: Callable[[IntArray], csr_array | None]
+
+
+@dataclass(frozen=True)
+class Clustering:
     """Labels per interval before and after merging, each (n,), and what led to them."""
 
     clusters: IntArray
@@ -56,107 +58,21 @@ class _Clustering:
     joined: tuple[Joined, ...] = ()
 
 
-def find_phases(
-    profile: IntervalProfile,
-    *,
-    method: str = "robust",
-    k: int | None = None,
-    random_state: int = 0,
-    executor: Executor | None = None,
-) -> PhaseResult:
-    """Find the phases of a process.
-
-    Args:
-        profile: what was recorded.
-        method: "robust" or "paper".
-        k: number of phases wanted; by default the method chooses.
-        random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
-        executor: runs the starts of k-means side by side (threads); the answer is the same.
-
-    Raises:
-        UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
-        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
-    """
-    _check(profile, method, k)
-    features = build_features(profile, share=method == "robust")
-    chooser = SiteChooser(profile, features, literal=method == "paper")
-    cluster = _cluster_robust if method == "robust" else _cluster_paper
-    found = cluster(features, chooser, k, random_state, executor)
-    chosen = chooser.of_all(found.labels, found.off_cpu)
-    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu)
-    judgement = found.judgement
-    return PhaseResult(
-        method=method,
-        k=len(phases),
-        k_clusters=judgement.k,
-        rule="user" if k is not None else judgement.rule,
-        other_votes=judgement.votes,
-        scores=judgement.scores,
-        end_s=profile.end_s,
-        labels=found.labels,
-        clusters=found.clusters,
-        phases=phases,
-        dispersion=found.dispersion,
-        features=len(features.columns),
-        scatter=found.scatter,
-        warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
-        joined=found.joined,
-    )
-
-
-def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
-    """Give the phases of a result the sites that they get without some.
-
-    Args:
-        profile: that the result is of.
-        result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
-        excluded: (function, kind) of sites that cannot be had.
-    """
-    features = build_features(profile, share=result.method == "robust")
-    off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    chosen = SiteChooser(profile, features, literal=result.method == "paper").of_all(result.labels, off_cpu, excluded)
-    known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
-    return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
-
-
-def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
-    """Refuse what cannot be answered."""
-    if method not in METHODS:
-        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
-    most = MAX_K if method == "paper" else MOST_K
-    if k is not None and not 1 <= k <= most:
-        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
-    refuse(profile)
-
-
-def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:
-    """Say what the reader of the answer should know."""
-    out = []
-    if profile.n_intervals == 1:
-        out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")
-    elif profile.n_intervals < 10:
-        out.append(f"{profile.n_intervals} intervals are few: record for longer, or with a shorter interval")
-    if asked is not None and k < asked:
-        out.append(f"{asked} phases were asked for, but only {k} differ")
-    unclassified = int((labels < 0).sum())
-    if unclassified > 0.2 * len(labels):
-        out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
-    return out
-
-
-def _cluster_paper(
-    features: Features, chooser: SiteChooser, k: int | None, random_state: int, executor: Executor | None
-) -> _Clustering:
+def cluster_paper(features: Features, k: int | None, random_state: int, executor: Executor | None) -> Clustering:
     """k-means on raw seconds, elbow, every interval in a phase (section V-A)."""
     fits = fit_range(features.x, random_state=random_state, executor=executor)
     judgement = judge(features.x, fits, None, k)
     labels = fits[judgement.k - 1].labels
-    return _Clustering(labels, labels, judgement, 1.0, None)
+    return Clustering(labels, labels, judgement, 1.0, None)
 
 
-def _cluster_robust(
-    features: Features, chooser: SiteChooser, k: int | None, random_state: int, executor: Executor | None
-) -> _Clustering:
+def cluster_robust(
+    features: Features,
+    alike: Alike,
+    k: int | None,
+    random_state: int,
+    executor: Executor | None,
+) -> Clustering:
     """k-means on shares, without idle and border intervals; clusters that are one phase are merged."""
     waiting = bool(features.idle.mean() >= OFF_CPU_PHASE and features.idle.sum() >= 2)
     busy = np.flatnonzero(~features.idle)
@@ -181,7 +97,7 @@ def _cluster_robust(
     merged = labels
     joins: list[Join] = []
     if k is None:
-        merged, joins = _one_phase_each(x, labels, lambda members: chooser.alone(keep[members]), chooser.calls(keep))
+        merged, joins = _one_phase_each(x, labels, lambda members: alike.sites(keep[members]), alike.calls(keep))
     found = _spread(len(features.x), keep, fit.labels, merged, features.idle, waiting, judgement, dispersion)
     joined = tuple(_told(step, found.clusters[keep], found.labels[keep]) for step in joins)
     return replace(found, scatter=usual_scatter(x, merged, ticks), joined=joined)
@@ -261,7 +177,7 @@ def _spread(
     waiting: bool,
     judgement: Judgement,
     dispersion: float,
-) -> _Clustering:
+) -> Clustering:
     """Put labels of the clustered intervals back among all n, with waiting as a phase of its own."""
     before, after = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     before[keep], after[keep] = clusters, merged
@@ -272,4 +188,4 @@ def _spread(
     after = by_first_appearance(after)
     if waiting:
         off_cpu = int(after[idle][0])
-    return _Clustering(by_first_appearance(before), after, judgement, dispersion, off_cpu)
+    return Clustering(by_first_appearance(before), after, judgement, dispersion, off_cpu)

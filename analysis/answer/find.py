@@ -1,0 +1,114 @@
+"""The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
+
+`method="paper"` follows the text literally. `method="robust"` clusters mixes of call chains instead of seconds, asks
+first whether there is more than one phase, and keeps mixtures, interruptions, waiting and stray ticks from becoming
+phases or sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from incprof.analysis.answer.describe import describe_phases
+from incprof.analysis.phases.bad_input import refuse
+from incprof.analysis.phases.cluster import Alike, cluster_paper, cluster_robust
+from incprof.analysis.phases.features import build_features
+from incprof.analysis.phases.kmeans import MAX_K, MOST_K
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.choice import SiteChooser
+from incprof.errors import UsageError
+from incprof.model import IntArray, IntervalProfile
+
+METHODS = ("robust", "paper")
+
+
+def find_phases(
+    profile: IntervalProfile,
+    *,
+    method: str = "robust",
+    k: int | None = None,
+    random_state: int = 0,
+    executor: Executor | None = None,
+) -> PhaseResult:
+    """Find the phases of a process.
+
+    Args:
+        profile: what was recorded.
+        method: "robust" or "paper".
+        k: number of phases wanted; by default the method chooses.
+        random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
+        executor: runs the starts of k-means side by side (threads); the answer is the same.
+
+    Raises:
+        UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
+        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
+    """
+    _check(profile, method, k)
+    features = build_features(profile, share=method == "robust")
+    chooser = SiteChooser(profile, features, literal=method == "paper")
+    if method == "robust":
+        found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, executor)
+    else:
+        found = cluster_paper(features, k, random_state, executor)
+    chosen = chooser.of_all(found.labels, found.off_cpu)
+    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu)
+    judgement = found.judgement
+    return PhaseResult(
+        method=method,
+        k=len(phases),
+        k_clusters=judgement.k,
+        rule="user" if k is not None else judgement.rule,
+        other_votes=judgement.votes,
+        scores=judgement.scores,
+        end_s=profile.end_s,
+        labels=found.labels,
+        clusters=found.clusters,
+        phases=phases,
+        dispersion=found.dispersion,
+        features=len(features.columns),
+        scatter=found.scatter,
+        warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
+        joined=found.joined,
+    )
+
+
+def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
+    """Give the phases of a result the sites that they get without some.
+
+    Args:
+        profile: that the result is of.
+        result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
+        excluded: (function, kind) of sites that cannot be had.
+    """
+    features = build_features(profile, share=result.method == "robust")
+    off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
+    chosen = SiteChooser(profile, features, literal=result.method == "paper").of_all(result.labels, off_cpu, excluded)
+    known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
+    return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
+
+
+def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
+    """Refuse what cannot be answered."""
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+    most = MAX_K if method == "paper" else MOST_K
+    if k is not None and not 1 <= k <= most:
+        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
+    refuse(profile)
+
+
+def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:
+    """Say what the reader of the answer should know."""
+    out = []
+    if profile.n_intervals == 1:
+        out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")
+    elif profile.n_intervals < 10:
+        out.append(f"{profile.n_intervals} intervals are few: record for longer, or with a shorter interval")
+    if asked is not None and k < asked:
+        out.append(f"{asked} phases were asked for, but only {k} differ")
+    unclassified = int((labels < 0).sum())
+    if unclassified > 0.2 * len(labels):
+        out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
+    return out
