@@ -11,6 +11,10 @@ from typing import Any, TextIO, cast
 LAYOUT = dict.fromkeys(map(ord, "\n\t\u00a0\u1680\u202f\u205f\u3000"), " ") | dict.fromkeys(range(0x2000, 0x200B), " ")
 
 
+# Room for the longest path (4 096 bytes) and for what is wrong with it.
+LONGEST = 6000
+
+
 def printable(text: str) -> str:
     """Return a text in one line: control characters, and signs that turn the direction of writing, are escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
@@ -39,8 +43,11 @@ def _escaped(character: str) -> str:
 
 
 def say(line: str) -> None:
-    """Tell the user a line, beside the data on stdout."""
-    print(f"incprof: {printable(line)}", file=sys.stderr)
+    """Tell the user a line, beside the data on stdout; with dots for its middle where it is longer than LONGEST."""
+    text = printable(line)
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2]}...{text[-LONGEST // 2 :]}"
+    print(f"incprof: {text}", file=sys.stderr)
 
 
 class PrintableStream:

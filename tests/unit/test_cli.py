@@ -73,6 +73,14 @@ def test_usage_errors_take_one_line_and_exit_with_2(words: list[str], capsys: py
     assert captured.err.count("\n") == 1
 
 
+def test_a_long_argument_is_not_told_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["phases", str(tmp_path / ("a" * 9000))]) in (1, 4)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("incprof: ")
+    assert "a...a" in line
+    assert len(line) < 6100
+
+
 @pytest.mark.parametrize(
     ("error", "line", "status"),
     [
