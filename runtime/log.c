@@ -16,15 +16,25 @@
 static enum log_level current_level = LOG_WARN;
 static const char *speaker = "";
 
-/* What stderr was at the start. A program may close it, and may get its number for a file of its own. */
+/* What stderr was before main. A program may close it, and may get its number for a file of its own; heartbeats start
+ * long after that. */
 static struct stat first_stderr;
 static bool had_stderr;
+static bool is_known;
 static long detached_tid;
+
+static __attribute__((constructor)) void know_stderr(void)
+{
+    if (is_known)
+        return;
+    had_stderr = SYS2(SYS_fstat, 2, &first_stderr) == 0;
+    is_known = true;
+}
 
 void log_start(const char *library)
 {
     speaker = library;
-    had_stderr = SYS2(SYS_fstat, 2, &first_stderr) == 0;
+    know_stderr(); /* where another constructor is the first to need it */
 }
 
 void log_set_level(enum log_level level)

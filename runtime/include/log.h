@@ -6,7 +6,7 @@
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_DEBUG };
 
-/* Remembers who speaks, and what stderr is. Once, before the first message. */
+/* Remembers who speaks. Once, before the first message. What stderr is, is known since before main. */
 void log_start(const char *library);
 
 void log_set_level(enum log_level level);

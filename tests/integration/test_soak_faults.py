@@ -23,6 +23,8 @@ FOUND = [
     # The same with descriptors.
     "nofile:4 raw:24",
     "--build beats work:10 nofile:4 raw:24",
+    # A file of the host's that has the number of stderr when heartbeats start.
+    "--build beats EKG_INTERVAL=x steal:0 work:1 stolen:0",
 ]
 # A host that does something else when it is recorded: what must be found of it.
 SEEN = [
