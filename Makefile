@@ -9,7 +9,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PYTEST_ARGS ?=
 SOAK_ARGS ?=
-TEST_JOBS ?= 2
+# Tests often wait for programs that they record: one more than there are processors.
+TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
 C_ROOMS := runtime preload appekg selfanalyze sampler analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))

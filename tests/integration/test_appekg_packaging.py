@@ -14,6 +14,8 @@ import pytest
 from appekg._library import Installation
 from tests.integration.appekg_use import ROOT, environment, run, totals
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 #include <appekg.h>
 int main(void)

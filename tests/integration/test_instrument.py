@@ -18,6 +18,8 @@ from tests.integration.appekg_use import ROOT, environment
 from tests.integration.appekg_use import run as must_run
 from tests.integration.hosts import incprof, need
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = ROOT / "examples"
 
 
@@ -93,7 +95,6 @@ def flags(place: Path, *names: str) -> list[str]:
     return [word for name in names for word in incprof("env", name, cwd=place).stdout.split()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("example", [PHASES, MESH, OMP, HEAT], ids=["c", "c++", "openmp", "fortran"])
 def test_closed_loop(example: Example, tmp_path: Path) -> None:
     recorded = record(example, tmp_path)
@@ -116,7 +117,6 @@ def test_closed_loop(example: Example, tmp_path: Path) -> None:
     assert found["agreement"] >= 0.9
 
 
-@pytest.mark.slow
 def test_write_again_and_remove(fresh: Recorded) -> None:
     """A second run changes nothing, another choice replaces the first, and all of it comes out again."""
     before = fresh.source.read_bytes()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 # What was found and mended: what soak.faults_try is told.
 FOUND = [
@@ -50,14 +52,12 @@ def python(*words):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
 def test_faults(tmp_path):
     done = python("soak", "--scratch", str(tmp_path), "--only", "faults", "--seed", "13", "--cases", "60")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "faults: 60 cases" in done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("part", "cases"), [("kills", "10"), ("stacks", "10")])
 def test_parts(tmp_path, part, cases):
     done = python("soak", "--scratch", str(tmp_path), "--only", part, "--seed", "13", "--cases", cases)
@@ -65,7 +65,6 @@ def test_parts(tmp_path, part, cases):
     assert f"{part}: {cases} cases" in done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", FOUND)
 def test_what_was_found(words, programs):
     done = python("soak.faults_try", "--programs", programs, "--tries", "4", *words.split())

@@ -21,6 +21,8 @@ from incprof.readers import open_run, read_profile
 from tests.integration.collector import clean_environment, variables
 from tests.unit.streamwriter import Sample, StreamWriter
 
+pytestmark = pytest.mark.slow
+
 PHASES = Path(__file__).parents[2] / "examples" / "phases.c"
 TOP = [sys.executable, "-m", "incprof", "top"]
 ENTER, LEAVE, CURSOR = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"
