@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from incprof.errors import GateError, IncprofError
+from incprof.errors import GateError, IncprofError, UsageError
 from incprof.printable import printable_output, say
 from incprof.verbs import build_parser
 
@@ -26,6 +26,8 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror or error}", 1
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object!a}: no file has such a name", UsageError.exit_code
     if isinstance(error, MemoryError):
         return "not enough memory for this input", 1
     what = f"{type(error).__name__}: {error}".replace("\n", " ")

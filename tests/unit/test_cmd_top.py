@@ -272,3 +272,9 @@ def test_a_reader_that_leaves_ends_it(tmp_path):
             stop.set()
             thread.join()
         assert "Traceback" not in shown.stderr.read()
+
+
+def test_a_name_that_no_file_can_have(tmp_path, capsys):
+    run = two_phase_run().save(tmp_path / "run")
+    assert cli.main(["top", "--once", str(run), "--heartbeats", "\ud800"]) == 2
+    assert capsys.readouterr().err == "incprof: '\\ud800': no file has such a name\n"

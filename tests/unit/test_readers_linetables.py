@@ -81,3 +81,13 @@ def test_a_section_that_claims_to_be_huge(program, tmp_path):
         struct.pack_into("<Q", data, headers + at * SECTION_SIZE + 32, 1 << 62)
     huge.write_bytes(data)
     assert from_line_tables(str(huge), [address_of_main(program)]) == [None]
+
+
+def test_a_line_program_without_lines(program, tmp_path):
+    """Operations of an instruction and the range of lines are what places are divided by."""
+    subprocess.run(["gcc", "-g", "-gdwarf-5", "app.c", "-o", tmp_path / "app"], cwd=program.parent, check=True)
+    data = bytearray((tmp_path / "app").read_bytes())
+    _, offset, _ = section(tmp_path / "app", ".debug_line")
+    data[offset + 13] = data[offset + 16] = 0
+    (tmp_path / "app").write_bytes(data)
+    assert from_line_tables(str(tmp_path / "app"), [address_of_main(program)]) == [None]

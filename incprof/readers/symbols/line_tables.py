@@ -18,8 +18,8 @@ Place = tuple[str, int]
 MOST_TIMES = 8
 # What pyelftools has to say of files that are none of a compiler's own.
 DAMAGED = (
-    OSError, ELFError, DWARFError, ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError,
-    zlib.error, struct.error, OverflowError, RecursionError,
+    OSError, ELFError, DWARFError, ValueError, LookupError, AttributeError, TypeError, AssertionError,
+    zlib.error, struct.error, ArithmeticError, RecursionError,
 )  # fmt: skip
 
 
