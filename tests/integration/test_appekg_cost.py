@@ -54,6 +54,7 @@ def test_the_clock_that_a_question_needs_is_not_the_runs(ekg: EkgBuilder, tmp_pa
     assert clocks == {"monotonic"}
 
 
+@pytest.mark.slow
 def test_where_time_is_what_tests_say_there_is_no_cost(ekg: EkgBuilder, tmp_path: Path) -> None:
     program = ekg.program("cost.c", flags="-DEKG_FAKE_CLOCK", output="cost")
     pressed = press([program, "early"], tmp_path)

@@ -22,6 +22,7 @@ def forks(ekg: EkgBuilder) -> Path:
     return ekg.program("robust_forks.c", output="forks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", ["auto", "monotonic"])
 @pytest.mark.parametrize("barrier", ["always", "never", "early"])
 def test_every_beat_counts_once(program: Path, tmp_path: Path, barrier: str, clock: str) -> None:

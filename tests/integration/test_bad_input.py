@@ -100,6 +100,7 @@ def test_cut_at_and_inside_every_image(good: Path, copy: Path) -> None:
         complete += image.kind == 2
 
 
+@pytest.mark.slow
 def test_cut_through_the_command_line(good: Path, copy: Path) -> None:
     data = (good / STREAM).read_bytes()
     intervals = [image for image in raw_images(data) if image.kind == 2]

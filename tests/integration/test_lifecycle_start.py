@@ -59,6 +59,7 @@ def test_a_tool_that_is_preloaded_behind_us_sees_what_it_sees_alone(host: BuildH
     assert run.exists() == pg
 
 
+@pytest.mark.slow
 def test_a_key_of_the_application_is_its_own_with_however_little_memory(host: BuildHost, tmp_path: Path) -> None:
     """From too little for the program itself up to enough for all of ours, in steps smaller than any piece of it."""
     program = host("keys.c")

@@ -102,6 +102,7 @@ def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
     assert "of 1000 asked for" in answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_without_perf_there_is_one_line(build: Build, tmp_path: Path) -> None:
     barred = [build("refuse.c", pg=False), str(SYS_PERF_EVENT_OPEN), str(errno.EACCES)]

@@ -96,6 +96,7 @@ def test_the_page_of_a_directory_without_a_name_of_its_own(run, capsys, monkeypa
     assert default_target("..") == "../../run.html"
 
 
+@pytest.mark.slow
 def test_stdout_is_utf_8_and_a_full_disk_is_named(run):
     command = [sys.executable, "-m", "incprof", "report", str(run), "-o"]
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}

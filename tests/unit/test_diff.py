@@ -112,6 +112,7 @@ def test_one_run_of_each_has_the_noise_that_is_assumed():
     assert [p.verdict for p in wide] == ["slower", "slower", "same"]
 
 
+@pytest.mark.slow
 def test_several_runs_of_each_side_show_how_much_runs_differ():
     rng = np.random.default_rng(5)
 
@@ -183,6 +184,7 @@ programs = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(programs, st.integers(0, 1000))
 def test_a_run_compared_with_itself_is_the_same(program, seed):

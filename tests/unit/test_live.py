@@ -145,6 +145,7 @@ def test_fits_become_rare_as_the_run_grows(tmp_path, monkeypatch):
     assert all(b >= 1.25 * a for a, b in pairwise(ends) if a > 16)
 
 
+@pytest.mark.slow
 def test_a_phase_that_left_the_window_comes_back_under_its_number(tmp_path, monkeypatch):
     monkeypatch.setattr(follow, "MOST_INTERVALS", 4)
     job = Job(tmp_path, window=24)

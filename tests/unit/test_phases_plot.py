@@ -55,6 +55,7 @@ def test_names_are_no_formulas():
     drawn(rows(*["$a^{=80 _b$=20"] * 5, *["<c&>=50"] * 5))
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_bytes(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     run = two_phase_run(tmp_path / "run")
@@ -70,6 +71,7 @@ def test_the_same_run_gives_the_same_bytes(tmp_path, capsys):
     assert "2 phases" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_no_news(tmp_path):
     pytest.importorskip("matplotlib")
     run = two_phase_run(tmp_path / "run")

@@ -52,6 +52,7 @@ def one_line(error):
     return str(error)
 
 
+@pytest.mark.slow
 def test_torn_tail_costs_its_interval_only(tmp_path):
     writer, edges = small_stream(end=False)
     data = writer.data

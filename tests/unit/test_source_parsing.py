@@ -30,6 +30,7 @@ def test_such_a_file_has_no_function_that_a_heartbeat_can_go_into(text):
     assert len(found.functions) <= 2
 
 
+@pytest.mark.slow
 def test_functions_beside_many_such_ones():
     """Each of them is parsed by itself, until it is clear what kind of a file this is."""
     text = b"".join(b"void f%d() { %b; }\n" % (at, b"&a<b>::" * 6000) for at in range(20))
