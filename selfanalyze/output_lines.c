@@ -66,7 +66,6 @@ static void put_region(const struct region *region, size_t id)
     buffer_json_text(&out, "kind", region->is_explicit ? "explicit" : "detected");
     buffer_json_text(&out, "name", region->is_explicit ? region->name : NULL);
     buffer_json_u64(&out, "period", region->period);
-    buffer_json_u64(&out, "depth", region->depth);
     buffer_json_key(&out, "hash");
     buffer_text(&out, "\"");
     buffer_hex(&out, region->hash);
@@ -113,6 +112,7 @@ static void put_state(const struct region *region, size_t id, uint64_t start_ns,
     begin_line("state");
     buffer_json_u64(&out, "id", id);
     buffer_json_u64(&out, "at_ns", now_ns - start_ns);
+    buffer_json_u64(&out, "depth", region->depth); /* grows as loops around it are found */
     buffer_json_u64(&out, "visits", region->visits);
     buffer_json_u64(&out, "iterations", region->iterations);
     buffer_json_u64(&out, "expected", region->expected);

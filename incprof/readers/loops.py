@@ -129,8 +129,8 @@ def _region(number: int, record: dict[str, Any]) -> Loop:
     functions = tuple(_number(value) for value in listed) if isinstance(listed, list) else ()
     kind = "explicit" if record.get("kind") == "explicit" else "detected"
     name, content = _text(record.get("name")), _text(record.get("hash")) or ""
-    depth, period = _number(record.get("depth")), _number(record.get("period"))
-    return Loop(number, kind, name, period, depth, content, functions)
+    depth = _number(record.get("depth"))  # where it was recorded once; states tell it now
+    return Loop(number, kind, name, _number(record.get("period")), depth, content, functions)
 
 
 def _times(value: object) -> Times:
@@ -146,6 +146,7 @@ def _state(loop: Loop, record: dict[str, Any]) -> Loop:
     return replace(
         loop,
         at_s=seconds("at"),
+        depth=_number(record.get("depth", loop.depth)),
         visits=_number(record.get("visits")),
         iterations=_number(record.get("iterations")),
         expected=_number(record.get("expected")),

@@ -36,6 +36,12 @@ def test_iterations_of_both_loops_are_exact(
     assert not done.runs[0].damaged
 
 
+def test_a_loop_around_that_is_found_after_the_first_state_was_written(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("nested.c"), "6", "900"], tmp_path, interval="0.01")
+    (around,), (within,) = done.loops(905), done.loops(1)
+    assert (around.depth, within.depth) == (0, 1)
+
+
 @both
 def test_times_hold_together(programs: Programs, tmp_path: Path, compiler: str) -> None:
     done = analyse([programs.compile("nested.c", compiler=compiler), "50", "4"], tmp_path)

@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     const char *which = argc > 2 ? argv[2] : "icltw";
     unsigned flag = 5, sum = 0;
     if (strchr(which, 'i'))
-        inlined_stage(8 * rounds);
+        inlined_stage(24 * rounds);
     for (int i = 0; i < 10 * rounds && strchr(which, 'c'); i++)
         sum += cloned_stage(50000, &flag);
     if (strchr(which, 'l'))
