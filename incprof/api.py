@@ -12,9 +12,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from incprof.study import Libs, Method, PhaseOptions, Study
+from incprof.study import Libs, Method, Study, StudyOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from incprof.analysis.phases.results import PhaseResult
@@ -65,6 +67,7 @@ class Recording:
         method: Method = "robust",
         k: int | None = None,
         seed: int = 0,
+        settings: Sequence[str] = (),
     ) -> PhaseResult:
         """Find the phases of a profile, that of the lowest rank unless given, as `incprof phases` does.
 
@@ -73,11 +76,13 @@ class Recording:
             method: as in docs/phases-algorithm.md.
             k: number of phases; chosen by the method unless given.
             seed: of k-means. Same profile and seed, same phases.
+            settings: thresholds to change, such as "phases.no_gap=3"; docs/thresholds.md has them all.
 
         Raises:
-            incprof.errors.IncprofError: as `profile`, or there is nothing to find phases in.
+            incprof.errors.IncprofError: as `profile`, there is nothing to find phases in, or no such threshold.
         """
-        return self._study(profile=profile, options=PhaseOptions(method, k, seed)).confident
+        options = StudyOptions(method, k, seed, settings=tuple(settings))
+        return self._study(profile=profile, options=options).confident
 
     def to_pandas(self, table: Table = "profile", *, rank: int | None = None) -> pd.DataFrame:
         """Return a table of a rank, the lowest unless given; docs/python.md has their names and columns.

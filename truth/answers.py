@@ -10,6 +10,7 @@ import numpy as np
 
 from incprof.analysis.answer.budget import within_budget
 from incprof.analysis.answer.find import find_phases
+from incprof.analysis.options import OPTIONS, Options
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
@@ -32,10 +33,11 @@ COST, BUDGET_PCT = BeatCost(pair_ns=30.0, skipped_ns=3.0), 1.0
 Method = Callable[[IntervalProfile], Answer]
 
 
-def of_tool(profile: IntervalProfile, method: str) -> Answer:
+def of_tool(profile: IntervalProfile, method: str, options: Options = OPTIONS) -> Answer:
     """Ask incprof itself, as `incprof phases` does; where it says that there is no answer, there are no phases."""
     try:
-        result = within_budget(profile, find_phases(profile, method=method), COST, BUDGET_PCT, move=method == "robust")
+        found = find_phases(profile, method=method, options=options)
+        result = within_budget(profile, found, COST, BUDGET_PCT, move=method == "robust")
     except IncprofError:
         return Answer(0, np.full(profile.n_intervals, -1), frozenset(), frozenset())
     sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)

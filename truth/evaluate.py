@@ -9,7 +9,7 @@ import numpy as np
 from incprof.analysis.scores import LabelScores, k_is_right, score_labels
 from incprof.analysis.scores.sites import Matches, SiteScores, call_graph, score_sites, score_steps
 from incprof.model import IntArray, IntervalProfile
-from truth.answers import METHODS, Answer
+from truth.answers import METHODS, Answer, Method
 from truth.names import as_in_truth
 from truth.truths import Truth
 
@@ -39,10 +39,17 @@ class Outcome:
 
 
 def evaluate(
-    run: str, family: str, split: str, profile: IntervalProfile, labels: IntArray | None, truth: Truth, method: str
+    run: str,
+    family: str,
+    split: str,
+    profile: IntervalProfile,
+    labels: IntArray | None,
+    truth: Truth,
+    method: str,
+    ask: Method | None = None,
 ) -> Outcome:
-    """Run one method (a key of METHODS) on a profile with known truth; labels: (n,) or None."""
-    answer = METHODS[method](profile)
+    """Run one method (a key of METHODS, or its name and `ask`) on a profile with known truth; labels: (n,) or None."""
+    answer = (ask or METHODS[method])(profile)
     if not truth.distinct:
         labels, answer = None, replace(answer, sites=frozenset(), steps=frozenset())
     sites, steps = _scored(profile, truth, answer)

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.answer.find import choose_again
 from incprof.analysis.phases.results import Phase, PhaseResult, SiteCost
-from incprof.analysis.sites.rates import LITTLE, BeatCost, PhaseTime, calls_by_phase, factors, phase_time
+from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, factors, phase_time
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 Key = tuple[int, str]
@@ -27,6 +27,7 @@ class _Beats:
     calls: FloatArray
     time: PhaseTime
     cost: BeatCost
+    recorded_cost: float
 
     def overhead(self, function: int, factor: int) -> FloatArray:
         """Return the predicted overhead of a body site in each phase, (k,), percent of the CPU time of the program."""
@@ -38,7 +39,12 @@ class _Beats:
 
 
 def within_budget(
-    profile: IntervalProfile, result: PhaseResult, cost: BeatCost, budget_pct: float, *, move: bool = True
+    profile: IntervalProfile,
+    result: PhaseResult,
+    cost: BeatCost,
+    budget_pct: float,
+    *,
+    move: bool = True,
 ) -> PhaseResult:
     """Predict what the sites of a result cost, and keep the sum within a budget in the phase where it is largest.
 
@@ -52,7 +58,8 @@ def within_budget(
         budget_pct: percent of the CPU time that the program itself uses, positive.
         move: whether sites may be given up, and beats skipped; otherwise costs are only predicted.
     """
-    beats = _Beats(calls_by_phase(profile, result.labels), phase_time(profile, result.labels), cost)
+    calls, time = calls_by_phase(profile, result.labels), phase_time(profile, result.labels)
+    beats = _Beats(calls, time, cost, result.options.sites.recorded_cost)
     excluded: set[Key] = set()
     # Heartbeats are numbered anew: no place had a number that is remembered.
     first = replace(result, phases=tuple(replace(phase, sites=()) for phase in result.phases))
@@ -81,7 +88,7 @@ def _factors_for(result: PhaseResult, beats: _Beats, budget_pct: float) -> tuple
         worst = int(np.argmax(total))
         if total[worst] <= budget_pct:
             break
-        little = LITTLE * beats.cost.skipped_ns
+        little = beats.recorded_cost * beats.cost.skipped_ns
         able = [f for f in level if level[f] + 1 < len(steps) and beats.cost.pair_ns >= little * steps[level[f]]]
         if not able:
             return {}, max(level, key=lambda f: (overhead[f][worst], -f))

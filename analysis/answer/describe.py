@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.sites import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
@@ -35,6 +36,7 @@ def describe_phases(
     chosen: Sequence[Sequence[Choice]],
     off_cpu: int | None,
     known: Mapping[tuple[int, str], int] | None = None,
+    options: StepOptions = STEPS,
 ) -> tuple[Phase, ...]:
     """Build the phases.
 
@@ -45,10 +47,11 @@ def describe_phases(
         chosen: sites per phase.
         off_cpu: the phase in which the program waits, if there is one.
         known: heartbeat ids given before, by (function, kind).
+        options: thresholds.
     """
     heartbeats = number_heartbeats(chosen, known)
     wall = profile.end_s - profile.start_s
-    steps = find_steps(profile, labels)
+    steps = find_steps(profile, labels, options)
     phases = []
     for phase, choices in enumerate(chosen):
         members = np.flatnonzero(labels == phase)

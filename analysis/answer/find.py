@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from incprof.analysis.answer.describe import describe_phases
+from incprof.analysis.options import OPTIONS, Options
 from incprof.analysis.phases.bad_input import refuse
 from incprof.analysis.phases.cluster import Alike, cluster_paper, cluster_robust
 from incprof.analysis.phases.features import build_features
@@ -31,6 +32,7 @@ def find_phases(
     k: int | None = None,
     random_state: int = 0,
     executor: Executor | None = None,
+    options: Options = OPTIONS,
 ) -> PhaseResult:
     """Find the phases of a process.
 
@@ -40,20 +42,21 @@ def find_phases(
         k: number of phases wanted; by default the method chooses.
         random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
         executor: runs the starts of k-means side by side (threads); the answer is the same.
+        options: thresholds.
 
     Raises:
         UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
         NoDataError: no interval holds a sample, or the profile holds numbers that are none.
     """
     _check(profile, method, k)
-    features = build_features(profile, share=method == "robust")
-    chooser = SiteChooser(profile, features, literal=method == "paper")
+    features = build_features(profile, share=method == "robust", options=options.phases)
+    chooser = SiteChooser(profile, features, literal=method == "paper", options=options.sites)
     if method == "robust":
-        found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, executor)
+        found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, executor, options.phases)
     else:
         found = cluster_paper(features, k, random_state, executor)
     chosen = chooser.of_all(found.labels, found.off_cpu)
-    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu)
+    phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu, options=options.steps)
     judgement = found.judgement
     return PhaseResult(
         method=method,
@@ -69,8 +72,9 @@ def find_phases(
         dispersion=found.dispersion,
         features=len(features.columns),
         scatter=found.scatter,
-        warnings=tuple(_warnings(profile, k, len(phases), found.labels)),
+        warnings=tuple(_warnings(profile, k, len(phases), found.labels, options)),
         joined=found.joined,
+        options=options,
     )
 
 
@@ -82,11 +86,14 @@ def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tu
         result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
         excluded: (function, kind) of sites that cannot be had.
     """
-    features = build_features(profile, share=result.method == "robust")
+    options = result.options
+    features = build_features(profile, share=result.method == "robust", options=options.phases)
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    chosen = SiteChooser(profile, features, literal=result.method == "paper").of_all(result.labels, off_cpu, excluded)
+    chooser = SiteChooser(profile, features, literal=result.method == "paper", options=options.sites)
+    chosen = chooser.of_all(result.labels, off_cpu, excluded)
     known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
-    return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
+    phases = describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known, options.steps)
+    return replace(result, phases=phases)
 
 
 def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
@@ -99,7 +106,7 @@ def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
     refuse(profile)
 
 
-def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:
+def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options) -> list[str]:
     """Say what the reader of the answer should know."""
     out = []
     if profile.n_intervals == 1:
@@ -111,4 +118,7 @@ def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntAr
     unclassified = int((labels < 0).sum())
     if unclassified > 0.2 * len(labels):
         out.append(f"{unclassified} of {len(labels)} intervals belong to no phase")
+    if changed := options.changed():
+        told = ", ".join(f"{name}={value:g}" for name, value in changed.items())
+        out.append(f"thresholds are not as usual: {told}")
     return out

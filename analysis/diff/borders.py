@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.in_time import SHORT, visits_of
+from incprof.analysis.phases.in_time import visits_of
 from incprof.model import FloatArray, IntArray
 
 # An end of a visit this long is compared with its middle.
@@ -50,7 +51,7 @@ def share_borders(features: Features, labels: IntArray, k: int, dispersion: floa
     for at in range(len(visits.cluster) - 1):
         one, other = int(visits.cluster[at]), int(visits.cluster[at + 1])
         gap = np.arange(visits.end[at], visits.first[at + 1])
-        if one == other or len(gap) > SHORT:
+        if one == other or len(gap) > PHASES.short_visit:
             continue
         last, first = int(visits.end[at]) - 1, int(visits.first[at + 1])
         ends = [end for end, visit in ((last, at), (first, at + 1)) if visits.size[visit] >= CORE]

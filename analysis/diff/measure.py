@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.names import same_functions
+from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.features import build_features
-from incprof.analysis.phases.mixes import KNOWN
 from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
@@ -127,7 +127,7 @@ def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | Non
     chains, _ = profile.tree.without_recursion()
     ticks = tree_ticks(profile, chains)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if told < KNOWN * float(profile.self_s.sum()) * profile.metadata.rate_hz:
+    if told < PHASES.known * float(profile.self_s.sum()) * profile.metadata.rate_hz:
         return None
     named = np.flatnonzero(chains.function >= 0)
     shape = (len(chains.parent), move.shape[0])

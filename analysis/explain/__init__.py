@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.explain.sites import explain_sites
-from incprof.analysis.phases.choose_k import MISFIT_SHARE, NOISE_SLACK
+from incprof.analysis.phases.choose_k import allowed_misfits
 from incprof.analysis.phases.features import Features, build_features
 from incprof.analysis.phases.merge import separation
 from incprof.analysis.phases.results import Joined, KScore, PhaseResult
@@ -87,8 +87,8 @@ def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
         less=by_k.get(result.k_clusters - 1),
         chosen=by_k.get(result.k_clusters),
         more=by_k.get(result.k_clusters + 1),
-        most_noise=NOISE_SLACK,
-        most_misfits=max(2, int(np.ceil(MISFIT_SHARE * clustered))),
+        most_noise=result.options.phases.noise_slack,
+        most_misfits=allowed_misfits(clustered, result.options.phases),
         joined=result.joined,
         left_out=LeftOut(
             idle=int((none & features.idle).sum()),
@@ -172,8 +172,9 @@ class Explanation:
 
 def explain(profile: IntervalProfile, result: PhaseResult) -> Explanation:
     """Explain a result of find_phases for the same profile."""
-    features = build_features(profile, share=result.method == "robust")
+    features = build_features(profile, share=result.method == "robust", options=result.options.phases)
     if result.method == "paper":  # seconds become parts of an interval; all else is the same at any scale
         features = replace(features, x=features.x / profile.metadata.interval_s)
     phases = explain_phases(profile, features, result)
-    return Explanation(explain_run(features, result), phases, explain_sites(profile, features, result))
+    sites = explain_sites(profile, features, result)
+    return Explanation(explain_run(features, result), phases, sites)

@@ -20,7 +20,7 @@ class SelfTimeExplainer:
 
     def __init__(self, profile: IntervalProfile, features: Features, result: PhaseResult):
         self._profile, self._x, self._result = profile, features.x, result
-        self._act = activity(profile, literal=result.method == "paper")
+        self._act = activity(profile, literal=result.method == "paper", options=result.options.sites)
         self._found = None if self._act.literal else presence(profile, self._act, result.labels, result.k)
         self._there = csc_array(self._act.active if self._found is None else self._found.there)
         self._calls = csc_array(self._act.calls)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.explain.selftime import SelfTimeExplainer
+from incprof.analysis.options.sites import SiteOptions
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, RunnerUp, SiteEvidence
@@ -26,15 +27,16 @@ def explain_sites(
         return tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)
     off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
     labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
-    found = by_phase(tree, labels, result.k)
-    return tuple(
-        tuple(_explain_site(profile, found, np.flatnonzero(labels == phase.id), phase, site) for site in phase.sites)
-        for phase in result.phases
-    )
+    found, options = by_phase(tree, labels, result.k), result.options.sites
+
+    def explained(phase: Phase, site: Site) -> SiteEvidence:
+        return _explain_site(profile, found, np.flatnonzero(labels == phase.id), phase, site, options)
+
+    return tuple(tuple(explained(phase, site) for site in phase.sites) for phase in result.phases)
 
 
 def _explain_site(
-    profile: IntervalProfile, found: PhaseTree, members: IntArray, phase: Phase, site: Site
+    profile: IntervalProfile, found: PhaseTree, members: IntArray, phase: Phase, site: Site, options: SiteOptions
 ) -> SiteEvidence:
     """Say why a site was chosen from the tree of calls."""
     tree, function = found.tree, site.index
@@ -52,7 +54,7 @@ def _explain_site(
         call_s=_finite(float(tree.seconds[function])),
         caller=_caller(profile, found, phase, chain),
         callee=_callee(profile, found, phase.id, chain),
-        runner_up=_runner_up(profile, found, phase, site),
+        runner_up=_runner_up(profile, found, phase, site, options),
     )
 
 
@@ -107,10 +109,12 @@ def _heaviest(function: IntArray, ticks: FloatArray) -> tuple[int, float] | None
     return best, float(total[best])
 
 
-def _runner_up(profile: IntervalProfile, found: PhaseTree, phase: Phase, site: Site) -> RunnerUp | None:
+def _runner_up(
+    profile: IntervalProfile, found: PhaseTree, phase: Phase, site: Site, options: SiteOptions
+) -> RunnerUp | None:
     """Return what would stand for the phase if the site could not be had, largest first; None when nothing would."""
     known = {(other.index, other.kind) for other in phase.sites}
-    for other in sites_of_phase(found, phase.id, {(site.index, site.kind)}):
+    for other in sites_of_phase(found, phase.id, {(site.index, site.kind)}, options=options):
         if (other.function, other.kind) not in known:
             return RunnerUp(profile.functions[other.function].name, other.kind, other.share)
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.live.mixes import Mix
-from incprof.analysis.phases.features import IDLE_FRACTION
+from incprof.analysis.options.phases import PHASES
 from incprof.model import FloatArray, IntArray
 
 # Labels of intervals in no phase: between two of them or too short to tell, and unlike all that there was.
@@ -38,7 +38,7 @@ class PhaseModel:
 
     def label(self, mix: Mix) -> int:
         """Return the id of the phase that an interval is in, BETWEEN or NEW."""
-        if mix.ticks <= 0 or mix.ticks < IDLE_FRACTION * self.yardstick:
+        if mix.ticks <= 0 or mix.ticks < PHASES.idle * self.yardstick:
             return BETWEEN if self.off_cpu is None else self.off_cpu
         if not len(self.ids):
             return NEW

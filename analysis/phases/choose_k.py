@@ -10,19 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.kmeans import Fit
 from incprof.analysis.phases.noise import chi2_quantile, effective_dimensions
 from incprof.model import BoolArray, FloatArray
-
-# Inertia up to this multiple of what sampling explains is nobody's phase.
-NOISE_SLACK = 1.3
-# Normal score from which an interval does not look like its phase; a phase may have a few of them.
-MISFIT = 2.5
-# This far out it is not the tail of a phase either, but something else.
-STRAY = 6.0
-MISFIT_SHARE = 0.005
-# Less than this is a weak structure that may be made by clustering itself (Kaufman and Rousseeuw 1990, table 2.4).
-SILHOUETTE_FLOOR = 0.5
 
 
 def chord_elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:
@@ -46,30 +37,39 @@ def elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:
     return chord_elbow(ks, inertia) if knee is None else int(knee)
 
 
-def misfits(x: FloatArray, fit: Fit, noise: FloatArray, score: float = MISFIT) -> BoolArray:
-    """Mark the intervals that lie too far from their center to be explained by `noise` (n,)."""
+def misfits(x: FloatArray, fit: Fit, noise: FloatArray, score: float, options: PhaseOptions) -> BoolArray:
+    """Mark the intervals that lie too far from their center to be explained by `noise` (n,). score: how far that is."""
     distance = ((x - fit.centers[fit.labels]) ** 2).sum(axis=1)
     dof = effective_dimensions(fit.centers)[fit.labels]
-    limit = NOISE_SLACK * noise * chi2_quantile(dof, score)
+    limit = options.noise_slack * noise * chi2_quantile(dof, score)
     far: BoolArray = distance > limit
     return far
 
 
-def sufficient(x: FloatArray, fit: Fit, noise: FloatArray) -> bool:
+def sufficient(x: FloatArray, fit: Fit, noise: FloatArray, options: PhaseOptions) -> bool:
     """Tell whether a fit leaves no more scatter than `noise` (n,) explains, over all and in its parts."""
-    allowed = max(2, int(np.ceil(MISFIT_SHARE * len(x))))
-    return fit.inertia <= NOISE_SLACK * float(noise.sum()) and int(misfits(x, fit, noise).sum()) <= allowed
+    if fit.inertia > options.noise_slack * float(noise.sum()):
+        return False
+    return int(misfits(x, fit, noise, options.misfit, options).sum()) <= allowed_misfits(len(x), options)
 
 
-def noise_floor(x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray]) -> int | None:
+def allowed_misfits(n: int, options: PhaseOptions) -> int:
+    """Return how many of n intervals may look like no phase before a fit is not sufficient: two or a small part."""
+    return max(2, int(np.ceil(options.misfits * n)))
+
+
+def noise_floor(
+    x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray], options: PhaseOptions = PHASES
+) -> int | None:
     """Return the smallest k that is sufficient, None when none is.
 
     Args:
         x: (n, d) shares.
         fits: one per k.
         noise: per fit, expected squared distance of each interval to its center, shape (n,).
+        options: thresholds.
     """
     for fit, expected in zip(fits, noise, strict=True):
-        if sufficient(x, fit, expected):
+        if sufficient(x, fit, expected, options):
             return fit.k
     return None

@@ -46,7 +46,7 @@ class Confidence:
 
 def with_confidence(profile: IntervalProfile, result: PhaseResult, *, random_state: int = 0) -> PhaseResult:
     """Say of each phase of a result how sure it is, and of the number of clusters how often it comes again."""
-    features = build_features(profile, share=result.method == "robust")
+    features = build_features(profile, share=result.method == "robust", options=result.options.phases)
     found = confidence(features, result, profile.metadata.rate_hz, random_state=random_state)
     phases = tuple(replace(p, confidence=float(found.phases[p.id])) for p in result.phases)
     return replace(result, phases=phases, k_again=found.k_again)
@@ -164,7 +164,7 @@ def _refit(x: FloatArray, ticks: FloatArray, result: PhaseResult, asked: int | N
     most = min(asked or max(MAX_K, result.k_clusters), len(np.unique(np.round(x, 12), axis=0)))
     floor = result.method == "robust" and asked is None
     for k in range(2, most + 1):
-        if floor and sufficient(x, fits[-1], noise[-1]):
+        if floor and sufficient(x, fits[-1], noise[-1], result.options.phases):
             return fits[-1]
         model = KMeans(n_clusters=k, n_init=STARTS, random_state=seed, algorithm="lloyd").fit(x)
         found = np.unique(model.labels_, return_inverse=True)[1].astype(np.int64)
@@ -172,7 +172,7 @@ def _refit(x: FloatArray, ticks: FloatArray, result: PhaseResult, asked: int | N
             break
         fits.append(make_fit(x, found))
         noise.append(_noise(fits[-1], ticks, result))
-    return fits[judge(x, fits, noise if result.method == "robust" else None, asked).k - 1]
+    return fits[judge(x, fits, noise if result.method == "robust" else None, asked, result.options.phases).k - 1]
 
 
 def _noise(fit: Fit, ticks: FloatArray, result: PhaseResult) -> FloatArray:

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.mixes import chain_mixes
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
-# An interval with less than this part of a usual interval's ticks says nothing about functions.
-IDLE_FRACTION = 0.03
-# Columns that hold the last bit of the variance only add noise and cost.
-KEPT_ENERGY = 0.999
+# Columns that hold the last bit of the variance only add cost.
 MAX_COLUMNS = 256
 
 
@@ -51,7 +49,7 @@ def shares(matrix: csr_array) -> csr_array:
     return out
 
 
-def idle_intervals(ticks: FloatArray, expected: float) -> BoolArray:
+def idle_intervals(ticks: FloatArray, expected: float, idle: float = PHASES.idle) -> BoolArray:
     """Tell which intervals hold (nearly) no samples, shape (n,).
 
     The yardstick is the smaller of a fully busy thread's ticks and the median busy interval, so that a program
@@ -61,10 +59,10 @@ def idle_intervals(ticks: FloatArray, expected: float) -> BoolArray:
     if not len(busy):
         return np.ones(len(ticks), dtype=np.bool_)
     yardstick = min(expected, float(np.median(busy)))
-    return (ticks <= 0) | (ticks < IDLE_FRACTION * yardstick)
+    return (ticks <= 0) | (ticks < idle * yardstick)
 
 
-def energetic_columns(matrix: csr_array, energy: float = KEPT_ENERGY, cap: int = MAX_COLUMNS) -> IntArray:
+def energetic_columns(matrix: csr_array, energy: float = PHASES.kept_energy, cap: int = MAX_COLUMNS) -> IntArray:
     """Return the fewest columns that hold `energy` of the sum of squared deviations, ascending, at most `cap`.
 
     Constant columns move no distance and are dropped; if all are constant, the largest one stays.
@@ -81,13 +79,13 @@ def energetic_columns(matrix: csr_array, energy: float = KEPT_ENERGY, cap: int =
     return np.sort(order[: min(count, cap)]).astype(np.int64)
 
 
-def build_features(profile: IntervalProfile, *, share: bool) -> Features:
+def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptions = PHASES) -> Features:
     """Build the vectors of a profile: seconds by function as in the paper (section V-A), or shares of the interval.
 
     Shares are those of chains of calls where the recording has call paths, else of functions.
     """
     rate = profile.metadata.rate_hz
-    mixes = chain_mixes(profile) if share else None
+    mixes = chain_mixes(profile, options) if share else None
     if mixes is None:
         matrix, functions = csr_array(profile.self_s, dtype=np.float64), np.arange(len(profile.functions))
         ticks = interval_seconds(profile) * rate
@@ -96,7 +94,7 @@ def build_features(profile: IntervalProfile, *, share: bool) -> Features:
         ticks = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
     if share:
         matrix = shares(matrix)
-    columns = energetic_columns(matrix)
+    columns = energetic_columns(matrix, options.kept_energy)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
-    idle = idle_intervals(ticks, profile.metadata.interval_s * rate)
+    idle = idle_intervals(ticks, profile.metadata.interval_s * rate, options.idle)
     return Features(x, functions[columns], ticks, idle, by_path=mixes is not None)

@@ -10,22 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.kmeans import by_first_appearance
 from incprof.analysis.phases.merge import Join, join, overlap
 from incprof.model import BoolArray, FloatArray, IntArray
-
-# A phase has visits longer than this; what is shorter is a border or a step.
-SHORT = 2
-# This part of a cluster's intervals must lie between the phases that explain it.
-NEARLY_ALL = 0.8
-# Of the way from one phase to the next: nearer to an end is that end.
-NEAR_END = 0.2
-# An interval that is interrupted has at least this much of the phase around it.
-MIXED = 0.2
-# A mixture lies on the line between its two phases: this much of their squared distance may be off it.
-OFF_LINE = 0.05
-# On the way from one phase to the next, time and place go together.
-TREND = 0.5
 
 
 @dataclass(frozen=True)
@@ -47,25 +35,26 @@ def visits_of(labels: IntArray) -> Visits:
     return Visits(known[start], known[stop - 1] + 1, cluster[start], stop - start)
 
 
-def without_mixtures(x: FloatArray, labels: IntArray) -> IntArray:
+def without_mixtures(x: FloatArray, labels: IntArray, options: PhaseOptions = PHASES) -> IntArray:
     """Take apart clusters that are only the way from one phase to another.
 
     Args:
         x: (n, d) shares.
         labels: (n,) clusters 0..k-1, -1 for none.
+        options: thresholds.
 
     Returns:
         Labels (n,) in order of first appearance; intervals in the middle between two phases have -1.
     """
     labels = by_first_appearance(labels)
     while True:
-        found = _a_mixture(x, labels)
+        found = _a_mixture(x, labels, options)
         if found is None:
             return labels
         labels = by_first_appearance(found)
 
 
-def _a_mixture(x: FloatArray, labels: IntArray) -> IntArray | None:
+def _a_mixture(x: FloatArray, labels: IntArray, options: PhaseOptions) -> IntArray | None:
     """Return the labels without the smallest cluster that is a mixture, or None if there is none."""
     visits, count = visits_of(labels), np.bincount(labels[labels >= 0])
     if len(count) < 3:
@@ -77,18 +66,20 @@ def _a_mixture(x: FloatArray, labels: IntArray) -> IntArray | None:
             members = np.arange(visits.first[v], visits.end[v])
             members = members[labels[members] == cluster]
             before, after = int(visits.cluster[v - 1]), int(visits.cluster[v + 1])
-            along = _on_the_way(x[members], centers[before], centers[after]) if before != after else None
+            ends = centers[before], centers[after]
+            along = _on_the_way(x[members], *ends, options) if before != after else None
             if along is not None:
                 explained += len(members)
-                out[members] = np.where(along < NEAR_END, before, np.where(along > 1.0 - NEAR_END, after, -1))
-        if explained >= NEARLY_ALL * count[cluster]:
+                near = along < options.near_end, along > 1.0 - options.near_end
+                out[members] = np.where(near[0], before, np.where(near[1], after, -1))
+        if explained >= options.explained * count[cluster]:
             rest = out == cluster
             out[rest] = -1
             return out
     return None
 
 
-def _on_the_way(x: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray | None:
+def _on_the_way(x: FloatArray, start: FloatArray, end: FloatArray, options: PhaseOptions) -> FloatArray | None:
     """Return how far the rows of x (m, d) are from `start` (0) to `end` (1), (m,); None where they are elsewhere."""
     line = end - start
     width = float(line @ line)
@@ -98,19 +89,22 @@ def _on_the_way(x: FloatArray, start: FloatArray, end: FloatArray) -> FloatArray
     middle = x.mean(axis=0)
     at = float(along.mean())
     off = middle - start - at * line
-    if not 0.1 < at < 0.9 or float(off @ off) > OFF_LINE * width:
+    if not 0.1 < at < 0.9 or float(off @ off) > options.off_line * width:
         return None
-    if len(x) > SHORT and not (along.std() > 0 and np.corrcoef(along, np.arange(len(x)))[0, 1] >= TREND):
-        return None
+    if len(x) > options.short_visit:
+        moves = along.std() > 0 and np.corrcoef(along, np.arange(len(x)))[0, 1] >= options.trend
+        if not moves:
+            return None
     return np.asarray(along, dtype=np.float64)
 
 
-def join_interruptions(x: FloatArray, labels: IntArray) -> tuple[IntArray, list[Join]]:
+def join_interruptions(x: FloatArray, labels: IntArray, options: PhaseOptions = PHASES) -> tuple[IntArray, list[Join]]:
     """Join a cluster to the phase that it always interrupts for less than an interval: it is a step of that phase.
 
     Args:
         x: (n, d) shares.
         labels: (n,) clusters 0..k-1, -1 for none.
+        options: thresholds.
 
     Returns:
         Labels (n,) in order of first appearance, and what was joined, in the order in which it was.
@@ -118,42 +112,43 @@ def join_interruptions(x: FloatArray, labels: IntArray) -> tuple[IntArray, list[
     labels = by_first_appearance(labels)
     joins: list[Join] = []
     while True:
-        pair = _an_interruption(x, labels)
+        pair = _an_interruption(x, labels, options)
         if pair is None:
             return labels, joins
         joins.append(join("interrupts", x, labels, *pair))
         labels = by_first_appearance(np.where(labels == pair[0], pair[1], labels))
 
 
-def _an_interruption(x: FloatArray, labels: IntArray) -> tuple[int, int] | None:
+def _an_interruption(x: FloatArray, labels: IntArray, options: PhaseOptions) -> tuple[int, int] | None:
     """Return the smallest cluster that only interrupts another one, and that one; None if there is none."""
     visits, count = visits_of(labels), np.bincount(labels[labels >= 0])
     for cluster in np.argsort(count, kind="stable").tolist():
         mine = np.flatnonzero(visits.cluster == cluster)
         inner = mine[(mine > 0) & (mine < len(visits.cluster) - 1)]
-        if len(inner) < 2 or (visits.size[mine] <= SHORT).mean() < NEARLY_ALL:
+        if len(inner) < 2 or (visits.size[mine] <= options.short_visit).mean() < options.explained:
             continue
         around = visits.cluster[inner - 1]
         same = around == visits.cluster[inner + 1]
         host = np.bincount(around[same], minlength=len(count))
-        if host.max(initial=0) < NEARLY_ALL * len(inner):
+        if host.max(initial=0) < options.explained * len(inner):
             continue
         # What fills whole intervals is a phase, though a short one.
-        if overlap(x[labels == cluster], x[labels == host.argmax()]) >= MIXED:
+        if overlap(x[labels == cluster], x[labels == host.argmax()]) >= options.mixed:
             return cluster, int(host.argmax())
     return None
 
 
-def fill_gaps(labels: IntArray, ours: BoolArray) -> IntArray:
-    """Give unassigned intervals within a visit to its phase, where there are no more than SHORT of them in a row.
+def fill_gaps(labels: IntArray, ours: BoolArray, short: int = PHASES.short_visit) -> IntArray:
+    """Give unassigned intervals within a visit to its phase, where there are no more than `short` of them in a row.
 
     Args:
         labels: (n,) phases, -1 for none.
         ours: (n,) intervals that may be given to a phase; the others are in no phase for a good reason.
+        short: intervals.
     """
     known = np.flatnonzero(labels >= 0)
     out = labels.copy()
-    near = np.flatnonzero((np.diff(known) > 1) & (np.diff(known) <= SHORT + 1))
+    near = np.flatnonzero((np.diff(known) > 1) & (np.diff(known) <= short + 1))
     for left, right in zip(known[near], known[near + 1], strict=True):
         gap = slice(left + 1, right)
         if labels[left] == labels[right] and ours[gap].all():

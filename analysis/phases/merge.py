@@ -8,18 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.kmeans import by_first_appearance
 from incprof.analysis.phases.results import JoinRule
 from incprof.model import BoolArray, FloatArray, IntArray
-
-# Halves of a normal cloud are 2.7 apart by this measure, halves of an even one 3.5.
-NO_GAP = 3.6
-# Phases with the same site functions are one when this much of their time goes to the same functions.
-SAME_TIME = 0.6
-# Where the same is called in the same proportions, intervals differ by what the samples happened to hit: a loop whose
-# iteration is as long as the kernel's tick is sampled at the same place again and again.
-SAME_CALLS = 0.9
-SOME_TIME = 0.3
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,11 @@ def overlap(a: FloatArray, b: FloatArray) -> float:
 
 
 def merge_clusters(
-    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None = None
+    x: FloatArray,
+    labels: IntArray,
+    sites: Callable[[IntArray], frozenset[int]],
+    calls: csr_array | None = None,
+    options: PhaseOptions = PHASES,
 ) -> tuple[IntArray, list[Join]]:
     """Join clusters until each pair has a gap between them and differs in its sites, its calls or its time.
 
@@ -68,6 +64,7 @@ def merge_clusters(
         labels: (n,) clusters 0..k-1, -1 for intervals that belong to none.
         sites: the site functions that would be chosen for some intervals.
         calls: sparse (n, f), what is called from outside in each interval, by the time that it usually takes.
+        options: thresholds.
 
     Returns:
         Labels (n,) renumbered in order of first appearance, and what was joined, in the order in which it was.
@@ -75,7 +72,7 @@ def merge_clusters(
     labels = by_first_appearance(labels)
     joins: list[Join] = []
     while True:
-        found = _most_alike(x, labels, sites, calls)
+        found = _most_alike(x, labels, sites, calls, options)
         if found is None:
             return labels, joins
         rule, one, other = found
@@ -84,7 +81,11 @@ def merge_clusters(
 
 
 def _most_alike(
-    x: FloatArray, labels: IntArray, sites: Callable[[IntArray], frozenset[int]], calls: csr_array | None
+    x: FloatArray,
+    labels: IntArray,
+    sites: Callable[[IntArray], frozenset[int]],
+    calls: csr_array | None,
+    options: PhaseOptions,
 ) -> tuple[JoinRule, int, int] | None:
     """Return the least separated pair of clusters that should be joined, and by which rule; None if there is none."""
     members = [np.flatnonzero(labels == c) for c in range(int(labels.max(initial=-1)) + 1)]
@@ -94,10 +95,11 @@ def _most_alike(
     for a in range(len(members)):
         for b in range(a + 1, len(members)):
             gap, common = separation(x[members[a]], x[members[b]]), overlap(x[members[a]], x[members[b]])
-            same = bool(chosen[a]) and chosen[a] == chosen[b] and common >= SAME_TIME
-            alike = common >= SOME_TIME and float(np.minimum(called[a], called[b]).sum()) >= SAME_CALLS
-            if gap < NO_GAP or same or alike:
-                rule: JoinRule = "no gap" if gap < NO_GAP else "same sites" if same else "same calls"
+            same = bool(chosen[a]) and chosen[a] == chosen[b] and common >= options.same_time
+            calls_alike = float(np.minimum(called[a], called[b]).sum()) >= options.same_calls
+            alike = calls_alike and common >= options.some_time
+            if gap < options.no_gap or same or alike:
+                rule: JoinRule = "no gap" if gap < options.no_gap else "same sites" if same else "same calls"
                 found.append((gap, a, b, rule))
     if not found:
         return None

@@ -10,20 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.waiting import filled_by_calls
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
 
-# A chain that has, with what it calls, less of the run than this is counted for its caller,
-LEAST = 0.02
-# unless it has this much of several intervals: phases may be short.
-MUCH = 0.25
-SEVERAL = 2
-# Call paths stand for the run when they hold this part of its ticks.
-KNOWN = 0.5
 
-
-def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
+def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> tuple[csr_array, IntArray] | None:
     """Return the ticks of each chain that matters, sparse (n, d), and the innermost function of each, (d,).
 
     None without call paths (gmon directories), or when less than half of the ticks are known by them (damaged files).
@@ -34,15 +27,15 @@ def chain_mixes(profile: IntervalProfile) -> tuple[csr_array, IntArray] | None:
     chains, move = plain.without_recursion()
     ticks = csr_array(tree_ticks(profile, plain) @ move)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if not told > KNOWN * float(ticks.sum()):
+    if not told > options.known * float(ticks.sum()):
         return None
-    ticks, unseen = filled_by_calls(profile, chains, ticks)
+    ticks, unseen = filled_by_calls(profile, chains, ticks, options)
     inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())
     total = np.asarray(inclusive.sum(axis=0)).ravel()
     in_interval = np.asarray(ticks.sum(axis=1)).ravel()
     inclusive.data /= np.repeat(in_interval, np.diff(inclusive.indptr))
-    often = np.asarray((inclusive >= MUCH).sum(axis=0)).ravel()
-    keep = (total >= LEAST * total[0]) | (often >= SEVERAL)
+    often = np.asarray((inclusive >= options.much).sum(axis=0)).ravel()
+    keep = (total >= options.least_chain * total[0]) | (often >= options.several)
     keep[0] = True
     own = _nearest_kept(keep, chains.parent)
     own = np.concatenate([own, int(keep.sum()) + np.arange(len(unseen))])

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray
 
 MAX_LAG = 8
-ENOUGH_TICKS = 50.0
-# Normal scores: a neighbour this far away belongs to another behaviour, one this near to the same.
-FAR, NEAR = 4.5, 2.5
 
 
 def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
@@ -51,12 +49,12 @@ def chi2_quantile(dof: FloatArray, z: float) -> FloatArray:
     return result
 
 
-def local_shares(x: FloatArray, ticks: FloatArray) -> FloatArray:
+def local_shares(x: FloatArray, ticks: FloatArray, enough: float = PHASES.enough_ticks) -> FloatArray:
     """Return x (n, d) averaged over neighbours until there are about 50 ticks behind each row.
 
     The scatter of an interval is judged from its shares; those of five ticks are too coarse for that.
     """
-    half = int(np.ceil(ENOUGH_TICKS / max(float(np.median(ticks)), 1.0))) // 2
+    half = int(np.ceil(enough / max(float(np.median(ticks)), 1.0))) // 2
     if half == 0:
         return x
     total = np.vstack([np.zeros(x.shape[1]), np.cumsum(x * ticks[:, None], axis=0)])
@@ -67,14 +65,14 @@ def local_shares(x: FloatArray, ticks: FloatArray) -> FloatArray:
     return averaged
 
 
-def overdispersion(x: FloatArray, ticks: FloatArray) -> float:
+def overdispersion(x: FloatArray, ticks: FloatArray, options: PhaseOptions = PHASES) -> float:
     """Return the factor (>= 1) by which intervals of one phase scatter more than tick counting explains.
 
     From differences of intervals that lie 1..8 apart, at the lag where they are smallest: a quarter of the pairs
     belongs to one phase there unless more than four phases alternate at random, and the lower quartile sees only those.
     """
     n = len(x)
-    local = local_shares(x, ticks)
+    local = local_shares(x, ticks, options.enough_ticks)
     noise = sampling_noise(local, ticks)
     scale = chi2_quantile(effective_dimensions(local), -0.6745)
     best = np.inf
@@ -99,19 +97,19 @@ def usual_scatter(x: FloatArray, labels: IntArray, ticks: FloatArray) -> float |
     return float(np.median(((x[known] - centers) ** 2).sum(axis=1) / expected))
 
 
-def transitions(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, limit: float = 0.2) -> BoolArray:
+def transitions(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, options: PhaseOptions = PHASES) -> BoolArray:
     """Mark border intervals: mixtures of a steady neighbour before and a different one after. Shape (n,).
 
-    An interval counts when its neighbours are far apart, one of them is steady, and it lies between the two. When
-    more than `limit` of the run would be borders, the program alternates faster than the interval: none is one.
+    An interval counts when its neighbours are far apart, one of them is steady, and it lies between the two. When more
+    than `borders` of the run would be borders, the program alternates faster than the interval: none is one.
     """
     n = len(x)
     mark = np.zeros(n, dtype=np.bool_)
     if n < 4:
         return mark
-    local = local_shares(x, ticks)
+    local = local_shares(x, ticks, options.enough_ticks)
     noise, dof = dispersion * sampling_noise(local, ticks), effective_dimensions(local)
-    far, near = chi2_quantile(dof, FAR), chi2_quantile(dof, NEAR)
+    far, near = chi2_quantile(dof, options.far), chi2_quantile(dof, options.near)
     step = ((x[1:] - x[:-1]) ** 2).sum(axis=1) / (noise[1:] + noise[:-1])
     same = step < near[1:]
     gap = x[2:] - x[:-2]
@@ -125,4 +123,4 @@ def transitions(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, limit
     # A border has one interval: of two in a row, the other one lies beside it.
     peak = (width >= np.append(width[1:], 0.0)) & (width > np.append(0.0, width[:-1]))
     mark[1:-1] = (width > 0) & peak
-    return mark if mark.mean() <= limit else np.zeros(n, dtype=np.bool_)
+    return mark if mark.mean() <= options.borders else np.zeros(n, dtype=np.bool_)

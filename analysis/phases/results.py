@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from incprof.analysis.options import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class PhaseResult:
     scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
     beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
-    joined: clusters that were made one, in the order in which they were.
+    joined: clusters that were made one, in the order in which they were. options: the thresholds that decided.
     """
 
     method: str
@@ -167,6 +168,7 @@ class PhaseResult:
     k_again: float | None = None
     beats_pct: float | None = None
     joined: tuple[Joined, ...] = ()
+    options: Options = OPTIONS
 
     @property
     def votes(self) -> dict[str, int | None]:

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.phases.noise import ENOUGH_TICKS, chi2_quantile, effective_dimensions
+from incprof.analysis.options.phases import PHASES, PhaseOptions
+from incprof.analysis.phases.noise import chi2_quantile, effective_dimensions
 from incprof.model import FloatArray, IntArray
 
-# Normal score from which two stretches that meet are different.
-CHANGE = 3.5
 
-
-def segments(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0) -> IntArray:
+def segments(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, change: float = PHASES.change) -> IntArray:
     """Number the stretches of a run, shape (n,), ascending from 0.
 
     Args:
         x: (n, d) shares.
         ticks: (n,) samples per interval.
         dispersion: scatter of the intervals over tick counting.
+        change: normal score from which two stretches that meet are different.
     """
     counts, label = x * ticks[:, None], np.arange(len(x), dtype=np.int64)
     while len(counts) > 1:
-        score = _change(counts, dispersion)
+        score = _change(counts, dispersion, change)
         # Alike, and more so than either is like its other neighbour: pairs that share no stretch are joined at once.
         join = (score < 1.0) & (score <= np.append(score[1:], np.inf)) & (score < np.append(np.inf, score[:-1]))
         if not join.any():
@@ -37,27 +36,29 @@ def segments(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0) -> IntAr
     return label
 
 
-def _change(counts: FloatArray, dispersion: float) -> FloatArray:
+def _change(counts: FloatArray, dispersion: float, change: float) -> FloatArray:
     """Return how different neighbours are, (s - 1,): 1 is the limit of what counting explains. counts: (s, d)."""
     total = np.maximum(counts.sum(axis=1), 1e-9)
     share = counts / total[:, None]
     both = (counts[1:] + counts[:-1] + 0.5 / counts.shape[1]) / (total[1:] + total[:-1] + 0.5)[:, None]
     noise = dispersion * np.maximum(1.0 - (both**2).sum(axis=1), 1e-9) * (1.0 / total[1:] + 1.0 / total[:-1])
     distance = ((share[1:] - share[:-1]) ** 2).sum(axis=1)
-    result: FloatArray = distance / (noise * chi2_quantile(effective_dimensions(both), CHANGE))
+    result: FloatArray = distance / (noise * chi2_quantile(effective_dimensions(both), change))
     return result
 
 
-def pooled(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0) -> tuple[FloatArray, FloatArray]:
+def pooled(
+    x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, options: PhaseOptions = PHASES
+) -> tuple[FloatArray, FloatArray]:
     """Return x (n, d) averaged over neighbours of the same stretch until there are about 50 ticks behind each row.
 
     Returns:
         The rows, and the ticks behind each of them, (n,). Both are as they were where an interval has enough.
     """
-    half = int(np.ceil(ENOUGH_TICKS / max(float(np.median(ticks)), 1.0))) // 2
+    half = int(np.ceil(options.enough_ticks / max(float(np.median(ticks)), 1.0))) // 2
     if half == 0:
         return x, ticks
-    label = segments(x, ticks, dispersion)
+    label = segments(x, ticks, dispersion, options.change)
     first = np.searchsorted(label, label, side="left")
     behind = np.searchsorted(label, label, side="right")
     place = np.arange(len(x))

@@ -6,8 +6,6 @@ from typing import Literal
 
 from incprof.analysis.phases.results import PhaseResult
 
-# Intervals of a steady program scatter up to so many times as much as counting ticks explains: real work varies.
-STEADY = 4.0
 # Fewer intervals show no scatter that could be judged.
 ENOUGH = 4
 
@@ -26,4 +24,8 @@ def verdict(result: PhaseResult) -> Verdict:
         return "asked"
     if len(result.labels) < ENOUGH:
         return "too_few_intervals"
-    return "no_distinct_phases" if result.scatter is not None and result.scatter > STEADY else "steady"
+    return (
+        "no_distinct_phases"
+        if result.scatter is not None and result.scatter > result.options.phases.steady
+        else "steady"
+    )

@@ -9,31 +9,28 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import tree_ticks
 
-# An interval is filled up to this part of the ticks of a thread that never waits.
-FILL = 0.25
-# A function that was never seen is taken to have this many ticks.
-UNSEEN = 0.5
-# A function stands for intervals without ticks when it is entered in this part of them.
-MOSTLY = 0.5
 
-
-def filled_by_calls(profile: IntervalProfile, chains: CallTree, ticks: csr_array) -> tuple[csr_array, IntArray]:
+def filled_by_calls(
+    profile: IntervalProfile, chains: CallTree, ticks: csr_array, options: PhaseOptions = PHASES
+) -> tuple[csr_array, IntArray]:
     """Fill up intervals of few ticks.
 
     Args:
         profile: calls and arcs are used; without them nothing is filled.
         chains: of the profile.
         ticks: sparse (n, q).
+        options: thresholds.
 
     Returns:
         Ticks, sparse (n, q + u), and the functions (u,) of the last u columns: those that are called where the program
         waits and never have a tick themselves.
     """
-    level = FILL * profile.metadata.interval_s * profile.metadata.rate_hz
+    level = options.fill * profile.metadata.interval_s * profile.metadata.rate_hz
     missing = np.maximum(level - np.asarray(ticks.sum(axis=1)).ravel(), 0.0)
     entered = entered_calls(profile, missing > 0)
     if not entered.nnz:
@@ -41,7 +38,7 @@ def filled_by_calls(profile: IntervalProfile, chains: CallTree, ticks: csr_array
     below = _mix_below(chains, ticks, len(profile.functions))
     seen = np.asarray(below.sum(axis=1)).ravel()
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
-    weight = csr_array(entered * (np.maximum(seen, UNSEEN) / np.maximum(calls, 1.0))[None, :])
+    weight = csr_array(entered * (np.maximum(seen, options.unseen) / np.maximum(calls, 1.0))[None, :])
     whole = np.asarray(weight.sum(axis=1)).ravel()
     weight.data *= np.repeat(missing / np.maximum(whole, 1e-300), np.diff(weight.indptr))
     unseen = np.flatnonzero((seen <= 0) & (np.asarray(weight.sum(axis=0)).ravel() > 0))
@@ -70,8 +67,8 @@ def usual_time(profile: IntervalProfile) -> csr_array:
     return csr_array(entered * (seen / np.maximum(calls, 1.0))[None, :])
 
 
-def who_was_called(profile: IntervalProfile, members: IntArray) -> list[tuple[int, float]]:
-    """Return the functions that are entered in most of some intervals, and in what part of them; most often first.
+def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:
+    """Return the functions that are entered in this part of some intervals or more, and in what part; most often first.
 
     They stand for a phase that has no tick at all.
     """
@@ -79,7 +76,7 @@ def who_was_called(profile: IntervalProfile, members: IntArray) -> list[tuple[in
     wanted[members] = True
     often = np.asarray((entered_calls(profile, wanted) > 0).sum(axis=0)).ravel() / max(len(members), 1)
     order = np.lexsort((np.arange(len(often)), -often))
-    return [(int(f), float(often[f])) for f in order if often[f] >= MOSTLY]
+    return [(int(f), float(often[f])) for f in order if often[f] >= part]
 
 
 def _mix_below(chains: CallTree, ticks: csr_array, functions: int) -> csr_array:

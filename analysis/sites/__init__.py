@@ -12,14 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
+from incprof.analysis.options.sites import SITES, SiteOptions
 from incprof.analysis.phases.features import shares
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-COVERAGE = 0.95
-# Below this part of an interval a function does not stand for it: one stray tick must not elect a site.
-MIN_SHARE = 0.05
-# A site of the robust method should be active in at least this part of its phase, if any function is.
-COMMON = 0.5
 NONE: frozenset[tuple[int, str]] = frozenset()
 
 
@@ -45,9 +41,10 @@ class Activity:
     share: csr_array
     calls: csr_array
     literal: bool
+    options: SiteOptions
 
 
-def activity(profile: IntervalProfile, *, literal: bool) -> Activity:
+def activity(profile: IntervalProfile, *, literal: bool, options: SiteOptions = SITES) -> Activity:
     """Decide which functions are active in which interval.
 
     literal: any self time counts (the paper). Otherwise at least 5 % of the interval, or else its largest function, and
@@ -58,7 +55,7 @@ def activity(profile: IntervalProfile, *, literal: bool) -> Activity:
         code = np.array([function.is_code for function in profile.functions], dtype=np.bool_)
         share.data[~code[share.indices]] = 0.0
         share.eliminate_zeros()
-    keep = share.data > 0 if literal else share.data >= MIN_SHARE
+    keep = share.data > 0 if literal else share.data >= options.active
     if not literal:
         for i in np.flatnonzero(np.diff(share.indptr)):
             row = slice(share.indptr[i], share.indptr[i + 1])
@@ -68,14 +65,14 @@ def activity(profile: IntervalProfile, *, literal: bool) -> Activity:
     share.eliminate_zeros()
     share.sort_indices()
     active = csr_array((np.ones(share.nnz, dtype=np.int64), share.indices, share.indptr), shape=share.shape)
-    return Activity(active, csc_array(active), share, csr_array(profile.calls), literal)
+    return Activity(active, csc_array(active), share, csr_array(profile.calls), literal, options)
 
 
 def choose_sites(
     act: Activity,
     members: IntArray,
     distance: FloatArray,
-    coverage: float = COVERAGE,
+    coverage: float | None = None,
     excluded: Set[tuple[int, str]] = NONE,
 ) -> list[Choice]:
     """Choose the sites of one phase.
@@ -84,9 +81,10 @@ def choose_sites(
         act: activity of the whole run.
         members: (m,) the phase's intervals, ascending.
         distance: (m,) their distance to the phase's centroid.
-        coverage: stop once this part of the phase's intervals with any active function is covered.
+        coverage: stop once this part of the phase's intervals with any active function is covered; the options'.
         excluded: (function, kind) of sites that cannot be had; the next best one stands for their intervals.
     """
+    enough = act.options.coverage if coverage is None else coverage
     order = members[np.lexsort((members, np.round(distance, 12)))]
     busy = np.diff(act.active.indptr)[order] > 0
     order = order[busy]
@@ -95,7 +93,7 @@ def choose_sites(
     chosen: list[Choice] = []
     for interval in order:
         done = int(covered[order].sum())
-        if done >= coverage * len(order):
+        if done >= enough * len(order):
             break
         if covered[interval]:
             continue
@@ -125,7 +123,7 @@ def _elect(
         rare = np.zeros(len(candidates), dtype=np.bool_)
     else:
         calls = np.array([_phase_calls(act, int(f), order).mean() for f in candidates])
-        rare = rank[candidates] < COMMON
+        rare = rank[candidates] < act.options.common
     for best in np.lexsort((candidates, -np.round(share, 12), -rank[candidates], calls, rare)).tolist():
         function = int(candidates[best])
         kind = _kind(act, function, order, float(calls[best]))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from incprof.analysis.options.sites import SITES
 from incprof.model import FloatArray, PathTree
 
-# A caller of less than this part of the function's time says little about it.
-PART = 0.5
 
-
-def heaviest_callers(paths: PathTree, own: FloatArray, function: int) -> list[int]:
+def heaviest_callers(paths: PathTree, own: FloatArray, function: int, part: float = SITES.caller) -> list[int]:
     """Return the function that calls most of a function's time, the one that calls most of that, and so on upwards.
 
     Args:
         paths: p nodes.
         own: (p,) time of each node without what is below it.
         function: whose callers are wanted. Each of them is named once, and the function itself never.
+        part: of its time; a caller of less says little about it.
     """
     found: list[int] = []
     node = np.flatnonzero((paths.function == function) & (own > 0))
@@ -27,7 +26,7 @@ def heaviest_callers(paths: PathTree, own: FloatArray, function: int) -> list[in
         caller = paths.function[node].astype(np.int64)
         known = caller >= 0
         share = np.bincount(caller[known], weights=weight[known])
-        if not len(share) or share.max() < PART * total:
+        if not len(share) or share.max() < part * total:
             break
         best = int(np.argmax(share))
         if best != function and best not in found:

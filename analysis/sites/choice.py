@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.sites import SITES, SiteOptions
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.waiting import usual_time, who_was_called
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
@@ -15,20 +16,17 @@ from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.tree import by_phase, sites_of_phase, tree_times
 from incprof.model import IntArray, IntervalProfile
 
-# Sites that tell two phases apart stand for them if they hold this much of what those did that do not.
-INSTEAD = 0.8
-
 
 class SiteChooser:
     """Chooses sites of a profile.
 
     literal: as the paper does. Otherwise by the tree of calls, and without call paths (gmon directories) by the paper's
-    algorithm with the repairs that it needs.
+    algorithm with the repairs that it needs. options: thresholds.
     """
 
-    def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool):
-        self._profile, self._x = profile, features.x
-        self._act = activity(profile, literal=literal)
+    def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool, options: SiteOptions = SITES):
+        self._profile, self._x, self._options = profile, features.x, options
+        self._act = activity(profile, literal=literal, options=options)
         self._tree = tree_times(profile) if features.by_path else None
 
     def of_all(
@@ -48,14 +46,14 @@ class SiteChooser:
         found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
 
         def choose(p: int, without: Set[tuple[int, str]] = NONE, *, alone: bool = True) -> list[Choice]:
-            sites = sites_of_phase(found, p, excluded | without, alone=alone)
+            sites = sites_of_phase(found, p, excluded | without, alone=alone, options=self._options)
             return [Choice(site.function, site.kind, site.share * int(intervals[p])) for site in sites]
 
-        chosen = _told_apart([choose(p) for p in range(k)], choose)
+        chosen = _told_apart([choose(p) for p in range(k)], choose, self._options.told_apart)
         # A phase without a tick waits, and is known by its calls.
         silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
         for p in silent:
-            called = who_was_called(self._profile, np.flatnonzero(labels == p))
+            called = who_was_called(self._profile, np.flatnonzero(labels == p), self._options.called)
             body = [(f, part) for f, part in called if (f, "body") not in excluded]
             chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
         return chosen
@@ -66,7 +64,8 @@ class SiteChooser:
             return frozenset(choice.function for choice in self._by_self_time(members))
         labels = np.full(len(self._x), -1, dtype=np.int64)
         labels[members] = 0
-        return frozenset(site.function for site in sites_of_phase(by_phase(self._tree, labels, 1), 0))
+        found = sites_of_phase(by_phase(self._tree, labels, 1), 0, options=self._options)
+        return frozenset(site.function for site in found)
 
     def _without_paths(
         self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
@@ -89,10 +88,10 @@ class SiteChooser:
         return choose_sites(self._act, members, distance, excluded=excluded)
 
 
-def _told_apart(chosen: list[list[Choice]], choose: Callable[..., list[Choice]]) -> list[list[Choice]]:
+def _told_apart(chosen: list[list[Choice]], choose: Callable[..., list[Choice]], enough: float) -> list[list[Choice]]:
     """Give phases that have the same sites others, where these hold most of the same time and no phase has them yet.
 
-    choose: the sites of a phase, without some (function, kind), or with small ones.
+    choose: the sites of a phase, without some (function, kind), or with small ones. enough: part of the time.
     """
     keys = [_key(sites) for sites in chosen]
     with_small, without = (lambda p: choose(p, alone=False)), (lambda p: choose(p, keys[p]))
@@ -100,7 +99,7 @@ def _told_apart(chosen: list[list[Choice]], choose: Callable[..., list[Choice]])
         if not keys[p] or keys.count(keys[p]) == 1:
             continue
         instead = other(p)
-        if _key(instead) not in keys and _held(instead) >= INSTEAD * _held(chosen[p]):
+        if _key(instead) not in keys and _held(instead) >= enough * _held(chosen[p]):
             chosen[p], keys[p] = instead, _key(instead)
     return chosen
 

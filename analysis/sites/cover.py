@@ -14,16 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.phases.separation import evenly
-from incprof.analysis.sites import COVERAGE, NONE, Activity, Choice
+from incprof.analysis.sites import NONE, Activity, Choice
 from incprof.analysis.sites.set_cover import cover
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
-# A function that other phases have alike weighs so many times as much as one that is specific: it is the last resort.
-UNSPECIFIC = 20.0
-# Ten times the beats weigh 2.3 of these: as much as two sites more.
-BEATS = 1.0
-# Of two that are alike in this, the one with more time.
-TIME = 0.3
 # What bounds the work: intervals that are looked at, and functions that are asked.
 MOST_INTERVALS = 4000
 MOST_CANDIDATES = 200
@@ -62,9 +56,10 @@ def presence(profile: IntervalProfile, act: Activity, labels: IntArray, k: int) 
     beats = (gather @ act.calls.astype(np.float64)).toarray() / np.maximum(wall, 1e-9)[:, None]
     specific = part / np.maximum(part.sum(axis=0), 1e-12)
     # What comes with the compiler is as much a last resort as what runs everywhere.
-    weight = 1.0 + UNSPECIFIC * (1.0 - specific + library) + BEATS * np.log1p(beats)
+    options = act.options
+    weight = 1.0 + options.unspecific * (1.0 - specific + library) + options.beats * np.log1p(beats)
     time = (gather @ act.share).toarray() / count[:, None]
-    return Presence(there, called, part, weight + TIME * (1.0 - time))
+    return Presence(there, called, part, weight + options.time * (1.0 - time))
 
 
 def sites_by_cover(
@@ -90,7 +85,7 @@ def sites_by_cover(
     kinds = {f: "body" if body else "loop" for f, body in zip(functions.tolist(), often.tolist(), strict=True)}
     able = np.array([(f, kind) not in excluded for f, kind in kinds.items()], dtype=np.bool_)
     functions, covers = functions[able], covers[:, able]
-    need = int(np.ceil(COVERAGE * len(rows)))
+    need = int(np.ceil(act.options.coverage * len(rows)))
     chosen = cover(covers, found.weight[phase, functions], need)
     scale = len(busy) / len(rows)
     return [Choice(int(functions[c]), kinds[int(functions[c])], new * scale) for c, new in _in_order(covers, chosen)]

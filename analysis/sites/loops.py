@@ -11,11 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-# A loop holds "nearly all" samples from this part on: a few stay outside, at the function's entry, or in a line that
-# the compiler moved out of the loop.
-NEARLY_ALL = 0.9
-# A loop without nearly all still says more than one beat for the whole call, if it holds at least this part.
-LARGEST = 0.5
+from incprof.analysis.options.sites import SITES, SiteOptions
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,10 @@ class LoopChoice:
 
 
 def choose_loop(
-    lines: Mapping[int, float], loops: Sequence[LoopLines], elsewhere: Mapping[int, float] | None = None
+    lines: Mapping[int, float],
+    loops: Sequence[LoopLines],
+    elsewhere: Mapping[int, float] | None = None,
+    options: SiteOptions = SITES,
 ) -> LoopChoice:
     """Choose the loop of a function that stands for a phase.
 
@@ -53,6 +52,7 @@ def choose_loop(
         lines: samples (of any unit) by line of the function, in the phase; inlined code at the line that uses it.
         loops: of the function, an outer one before what it holds.
         elsewhere: samples by line in all other phases.
+        options: thresholds.
     """
     total = sum(lines.values())
     if not total > 0:
@@ -60,20 +60,19 @@ def choose_loop(
     within = Tally(lines)
     held = [within.of(loop) / total for loop in loops]
     most = max(held, default=0.0)
-    if most < LARGEST:
+    if most < options.largest_loop:
         reason = f"no loop holds half of its samples (at most {100 * most:.0f} %)" if loops else "it has no loop"
         return LoopChoice(None, most, reason)
     # Sums of floating-point numbers may differ in their last digits.
-    enough = min(NEARLY_ALL, most) - 1e-9
+    enough = min(options.loop, most) - 1e-9
     candidates = [i for i, share in enumerate(held) if share >= enough]
     fit = [i for i in candidates if loops[i].busy and loops[i].refusal is None]
     if not fit:
         return LoopChoice(None, most, _why_not([loops[i] for i in candidates]))
-    chosen = _most_telling(fit, loops, within, Tally(elsewhere or {}))
-    note = (
-        None if held[chosen] >= NEARLY_ALL - 1e-9 else f"the largest of several loops: {100 * held[chosen]:.0f} % of it"
-    )
-    return LoopChoice(chosen, held[chosen], note)
+    chosen = _most_telling(fit, loops, within, Tally(elsewhere or {}), options.loop)
+    if held[chosen] >= options.loop - 1e-9:
+        return LoopChoice(chosen, held[chosen])
+    return LoopChoice(chosen, held[chosen], f"the largest of several loops: {100 * held[chosen]:.0f} % of it")
 
 
 class Tally:
@@ -89,11 +88,13 @@ class Tally:
         return self._before[max(low, high)] - self._before[low]
 
 
-def _most_telling(fit: Sequence[int], loops: Sequence[LoopLines], lines: Tally, elsewhere: Tally) -> int:
+def _most_telling(
+    fit: Sequence[int], loops: Sequence[LoopLines], lines: Tally, elsewhere: Tally, nearly_all: float
+) -> int:
     """The outermost loop that belongs to this phase; where all run in others too, the outermost."""
     for i in fit:
         here = lines.of(loops[i])
-        if here >= NEARLY_ALL * (here + elsewhere.of(loops[i])):
+        if here >= nearly_all * (here + elsewhere.of(loops[i])):
             return i
     return fit[0]
 

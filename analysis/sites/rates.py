@@ -15,12 +15,10 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.sites import SITES, SiteOptions
 from incprof.analysis.sites.loops import LoopLines
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-LIMIT_PCT = 1.0
-# A larger rate factor is of no use once the recorded beats cost less than this part of what the skipped ones do.
-LITTLE = 0.1
 MOST_SKIPPED = 1_000_000
 
 # counted: calls of the function. estimated: calls of the line in the loop that calls most often. at most, at least:
@@ -99,8 +97,10 @@ def calls_by_phase(profile: IntervalProfile, labels: IntArray) -> FloatArray:
     return calls
 
 
-def choose_rate(runs: Executions, time: PhaseTime, phases: Sequence[int], cost: BeatCost) -> Rate:
-    """Choose the smallest of 1, 2, 5, 10, 20, ... with which a site's beats cost less than the limit.
+def choose_rate(
+    runs: Executions, time: PhaseTime, phases: Sequence[int], cost: BeatCost, options: SiteOptions = SITES
+) -> Rate:
+    """Choose the smallest of 1, 2, 5, 10, 20, ... with which a site's beats cost less than `options.overhead_pct`.
 
     phases: those that the site stands for; it may run in others as well, and cost something there.
     """
@@ -115,9 +115,9 @@ def choose_rate(runs: Executions, time: PhaseTime, phases: Sequence[int], cost: 
     worst = float((runs.count[busy] / time.cpu_s[busy]).max(initial=0.0))
     for factor in _factors():
         overhead = 100 * 1e-9 * worst * (cost.pair_ns / factor + cost.skipped_ns * (1 - 1 / factor))
-        if overhead < LIMIT_PCT:
+        if overhead < options.overhead_pct:
             return Rate(beats_hz, runs.basis, factor, None if runs.basis == "at least" else overhead)
-        if cost.pair_ns < LITTLE * factor * cost.skipped_ns:
+        if cost.pair_ns < options.recorded_cost * factor * cost.skipped_ns:
             break
     return Rate(beats_hz, runs.basis, factor, overhead, too_often=True)
 

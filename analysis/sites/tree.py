@@ -13,29 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.sites import SITES, SiteOptions
 from incprof.analysis.sites import NONE
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
-
-# A function is specific to a phase when this part of its share in all phases is the one in this phase.
-SPECIFIC = 0.8
-# What takes less of a phase is no site of it.
-MIN_SHARE = 0.03
-# Steps stand for their driver when they hold this part of its time.
-MOST = 0.6
-# Shorter calls are no step: a beat for each would be noise.
-SHORTEST_S = 10e-6
-# Sites that hold less than this of the phase do not stand for it.
-HALF = 0.5
-# One that does not tell the phase well, but holds this much of it, stands for it alone.
-NEARLY_ALL = 0.9
-# Of functions that tell it as well as this, the lowest says the most: the loop that runs on, and not who started it.
-AS_GOOD = 0.99
-# A function whose part in a phase is hardly more than its part in the others says nothing about the phase.
-TELLING = 1.2
-# A function that several others call may have less than MIN_SHARE below each of them.
-NOTICED = 0.3
 
 
 @dataclass(frozen=True)
@@ -137,31 +119,36 @@ def by_phase(tree: TreeTimes, labels: IntArray, k: int) -> PhaseTree:
 
 
 def sites_of_phase(
-    found: PhaseTree, phase: int, excluded: Set[tuple[int, str]] = NONE, *, alone: bool = True
+    found: PhaseTree,
+    phase: int,
+    excluded: Set[tuple[int, str]] = NONE,
+    *,
+    alone: bool = True,
+    options: SiteOptions = SITES,
 ) -> list[TreeSite]:
     """Return the sites of a phase, largest first.
 
     excluded: (function, kind) of sites that cannot be had; what is below them may stand for them. alone: whether one
-    that holds nearly all of the phase may take the place of small ones that tell it better.
+    that holds nearly all of the phase may take the place of small ones that tell it better. options: thresholds.
     """
-    walk = _Walk(found, phase, excluded)
+    walk = _Walk(found, phase, excluded, options)
     share: dict[tuple[int, str], float] = {}
     for site in walk.sites():
         key = (site.function, site.kind)
         share[key] = share.get(key, 0.0) + site.share
-    large = [TreeSite(*key, part) for key, part in share.items() if part >= MIN_SHARE]
-    if sum(site.share for site in large) < HALF:
+    large = [TreeSite(*key, part) for key, part in share.items() if part >= options.least]
+    if sum(site.share for site in large) < options.half:
         stand_in = walk.least_bad({site.function for site in large})
         # What holds nearly all of the phase holds the small ones too, which are too small to tell it.
-        large = stand_in if alone and stand_in and stand_in[0].share >= NEARLY_ALL else large + stand_in
+        large = stand_in if alone and stand_in and stand_in[0].share >= options.stands_alone else large + stand_in
     return sorted(large, key=lambda site: (-round(site.share, 9), site.function))
 
 
 class _Walk:
     """Goes through one phase's calls, from the innermost to main."""
 
-    def __init__(self, found: PhaseTree, phase: int, excluded: Set[tuple[int, str]]):
-        self.tree, self.excluded = found.tree, excluded
+    def __init__(self, found: PhaseTree, phase: int, excluded: Set[tuple[int, str]], options: SiteOptions):
+        self.tree, self.excluded, self.options = found.tree, excluded, options
         self.phases, self.inclusive = len(found.inclusive), found.inclusive[phase]
         self.share, self.specific, self.short = found.share[phase], found.specific[phase], found.short[phase]
 
@@ -169,8 +156,9 @@ class _Walk:
         """Return the sites, disjoint; a function called by several others may be there several times."""
         parent, function = self.tree.chains.parent, self.tree.chains.function
         below: dict[int, list[TreeSite]] = {}
+        noticed = self.options.noticed * self.options.least * self.inclusive[0]
         # A parent comes before what it calls, so that nothing is asked for before it is known.
-        for chain in np.flatnonzero(self.inclusive >= NOTICED * MIN_SHARE * self.inclusive[0])[::-1].tolist():
+        for chain in np.flatnonzero(self.inclusive >= noticed)[::-1].tolist():
             inner = below.pop(chain, [])
             if chain == 0 or not self.inclusive[0] > 0:
                 return inner
@@ -180,7 +168,7 @@ class _Walk:
 
     def _here(self, function: int, share: float, inner: list[TreeSite]) -> list[TreeSite]:
         """Choose between a function and the sites below it."""
-        if function < 0 or self.specific[function] < SPECIFIC:
+        if function < 0 or self.specific[function] < self.options.specific:
             return inner
         own = TreeSite(function, self._kind(function), share)
         if (function, own.kind) in self.excluded:
@@ -188,11 +176,11 @@ class _Walk:
         if own.kind == "body":
             return [own]
         steps = [site for site in inner if self._is_step(site)]
-        return steps if sum(step.share for step in steps) >= MOST * share else [own]
+        return steps if sum(step.share for step in steps) >= self.options.instead_of_driver * share else [own]
 
     def _is_step(self, site: TreeSite) -> bool:
         """Tell whether a site below a function that lives on is long enough to stand beside others for it."""
-        long = site.kind == "loop" or bool(self.tree.seconds[site.function] >= SHORTEST_S)
+        long = site.kind == "loop" or bool(self.tree.seconds[site.function] >= self.options.shortest_s)
         return long and not self.tree.unsure[site.function]
 
     def _kind(self, function: int) -> str:
@@ -200,12 +188,13 @@ class _Walk:
 
     def least_bad(self, known: Set[int]) -> list[TreeSite]:
         """Return the function that comes nearest to standing for the phase, where none does; none if none tells."""
-        fit = (self.share >= MIN_SHARE) & (self.specific >= TELLING / self.phases)
+        fit = (self.share >= self.options.least) & (self.specific >= self.options.telling / self.phases)
         told = np.round(self.share * self.specific, 9)
         order = np.lexsort((np.arange(len(told)), -told))
         sites = [TreeSite(int(f), self._kind(int(f)), float(self.share[f])) for f in order[fit[order]].tolist()]
         sites = [s for s in sites if s.function not in known and (s.function, s.kind) not in self.excluded]
-        as_good = [s for s in sites[1:] if told[s.function] >= AS_GOOD * told[sites[0].function] and self._is_step(s)]
+        good = self.options.as_good * told[sites[0].function] if sites else 0.0
+        as_good = [s for s in sites[1:] if told[s.function] >= good and self._is_step(s)]
         return sorted([*sites[:1], *as_good], key=lambda site: -self._depth(site.function))[:1]
 
     def _depth(self, function: int) -> int:

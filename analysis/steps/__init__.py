@@ -9,26 +9,23 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.analysis.phases.results import Step
 from incprof.analysis.steps.times import Driven, with_times
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import working
 
-# The driver is the deepest function on the way from the start that holds this part of the phase.
-MOST = 0.8
-MIN_SHARE = 0.02
 MAX_STEPS = 8
-# Shorter calls are no step: nobody would watch them one by one.
-SHORTEST_S = 10e-6
 
 
-def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, ...]]:
+def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions = STEPS) -> list[tuple[Step, ...]]:
     """Return the steps of each phase; empty where there are no call paths.
 
     Args:
         profile: n intervals.
         labels: (n,) phase ids from 0, -1 for none.
+        options: thresholds.
     """
     phases = int(labels.max(initial=-1)) + 1
     if not len(profile.samples.time_s) or not phases:
@@ -44,52 +41,60 @@ def find_steps(profile: IntervalProfile, labels: IntArray) -> list[tuple[Step, .
         own = np.bincount(
             chains.of_node[samples.node[use]], weights=samples.weight[use], minlength=len(chains.parent)
         ).astype(np.float64)
-        out.append(_steps_of(profile, chains, chains.inclusive(own), np.flatnonzero(labels == phase), use))
+        members = np.flatnonzero(labels == phase)
+        out.append(_steps_of(profile, chains, chains.inclusive(own), members, use, options))
     return out
 
 
 def _steps_of(
-    profile: IntervalProfile, chains: CallTree, total: FloatArray, members: IntArray, use: IntArray
+    profile: IntervalProfile,
+    chains: CallTree,
+    total: FloatArray,
+    members: IntArray,
+    use: IntArray,
+    options: StepOptions,
 ) -> tuple[Step, ...]:
-    """Return the children of a phase's driver that take at least 2 % of it, largest first."""
+    """Return the children of a phase's driver that take enough of it, largest first."""
     if not total[0] > 0:
         return ()
     calls = csr_array(profile.calls)[members]
     count = np.asarray(calls.sum(axis=0)).ravel()
     active = np.bincount(calls.indices[calls.data > 0], minlength=len(count))
     steps: list[Step] = []
-    for driver, large in _drivers(chains, total, active, members):
+    for driver, large in _drivers(chains, total, active, members, options):
         # Without large children, the driver is what the phase does.
         # Tiny ones are named where there are no others.
-        large = [c for c in large if not _tiny(profile, total[c], count[chains.function[c]])] or large
+        large = [c for c in large if not _tiny(profile, total[c], count[chains.function[c]], options)] or large
         those = sorted(large, key=lambda c: (-total[c], c))[:MAX_STEPS] or [driver]
         found = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in those if c]
-        steps += with_times(profile, chains, Driven(driver, those, members, use), found) if large else found
+        steps += with_times(profile, chains, Driven(driver, those, members, use), found, options) if large else found
     return tuple(sorted(steps, key=lambda step: -round(step.share, 9))[:MAX_STEPS])
 
 
-def _drivers(chains: CallTree, total: FloatArray, active: IntArray, members: IntArray) -> list[tuple[int, list[int]]]:
+def _drivers(
+    chains: CallTree, total: FloatArray, active: IntArray, members: IntArray, options: StepOptions
+) -> list[tuple[int, list[int]]]:
     """Return the chain of each driver with the chains of its children that are large.
 
     There are several where threads with functions of their own share the phase.
     """
-    driver, large = _driver_below(chains, total, active, members, 0)
+    driver, large = _driver_below(chains, total, active, members, 0, options)
     threads = [c for c in large if driver == 0 and _lives_long(active, chains.function[c], members)]
-    if len(threads) < 2 or total[threads].sum() < MOST * total[0]:
+    if len(threads) < 2 or total[threads].sum() < options.driver * total[0]:
         return [(driver, large)]
-    found = [_driver_below(chains, total, active, members, c) for c in threads]
+    found = [_driver_below(chains, total, active, members, c, options) for c in threads]
     others = [c for c in large if c not in threads]
     return [*found, (0, others)] if others else found
 
 
 def _driver_below(
-    chains: CallTree, total: FloatArray, active: IntArray, members: IntArray, driver: int
+    chains: CallTree, total: FloatArray, active: IntArray, members: IntArray, driver: int, options: StepOptions
 ) -> tuple[int, list[int]]:
     """Return the deepest function below a chain that holds most of its time and lives on, and its large children."""
-    most = MOST * total[driver]
+    most = options.driver * total[driver]
     while True:
         below = [c for c in np.flatnonzero(chains.parent == driver).tolist() if c and chains.function[c] >= 0]
-        large = [c for c in below if total[c] >= MIN_SHARE * total[0]]
+        large = [c for c in below if total[c] >= options.least * total[0]]
         nearly_all = [c for c in large if total[c] >= most and _lives_long(active, chains.function[c], members)]
         if not nearly_all:
             return driver, large
@@ -101,9 +106,9 @@ def _lives_long(active: IntArray, function: int, members: IntArray) -> bool:
     return 2 * int(active[function]) <= len(members)
 
 
-def _tiny(profile: IntervalProfile, ticks: float, calls: int) -> bool:
+def _tiny(profile: IntervalProfile, ticks: float, calls: int, options: StepOptions) -> bool:
     """Tell whether a call is too short for a step. Where none was counted, it is not known."""
-    return 0 < ticks / profile.metadata.rate_hz < SHORTEST_S * calls
+    return 0 < ticks / profile.metadata.rate_hz < options.shortest_s * calls
 
 
 def _step(

@@ -12,15 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
-# A relation between two counts holds when this part of the intervals agrees with it: threads are not stopped while
-# their calls are read, and an iteration may be left early.
-AGREE = 0.96
-# Fewer calls than this tell nothing about how regular they are.
-FEWEST = 3
-# A step may be called up to so many times in an iteration that is known by another one.
-SEVERAL = 4
 NONE = np.iinfo(np.int64).min // 2
 
 
@@ -73,7 +67,12 @@ def calls_of_steps(profile: IntervalProfile, callers: Sequence[int], steps: Sequ
 
 
 def find_recurrence(
-    counts: IntArray, members: IntArray, width_s: FloatArray, share: FloatArray, lanes: int
+    counts: IntArray,
+    members: IntArray,
+    width_s: FloatArray,
+    share: FloatArray,
+    lanes: int,
+    options: StepOptions = STEPS,
 ) -> Recurrence | None:
     """Find the loop that calls the steps; None where no step is called often enough to tell.
 
@@ -83,9 +82,10 @@ def find_recurrence(
         width_s: (n,) length of each interval.
         share: (m,) of the phase's time.
         lanes: threads that run the loop, each for itself.
+        options: thresholds.
     """
     in_phase = counts[members].sum(axis=0)
-    reference = _reference(in_phase, share, int((np.diff(members) > 1).sum()) + lanes)
+    reference = _reference(in_phase, share, int((np.diff(members) > 1).sum()) + lanes, options)
     if reference is None:
         return None
     total = np.cumsum(counts, axis=0)
@@ -94,7 +94,7 @@ def find_recurrence(
     lead = total - total[:, [reference]]
     low = np.full(m, NONE, dtype=np.int64)
     for step in np.flatnonzero(in_phase).tolist():
-        every[step], times[step] = _ratio(total[members], in_phase, step, reference, lanes)
+        every[step], times[step] = _ratio(total[members], in_phase, (step, reference), lanes, options)
         # Of several threads, each may be ahead of the others.
         if every[step] == times[step] == lanes == 1:
             low[step] = _low(lead[members, step])
@@ -108,13 +108,13 @@ def find_recurrence(
     return Recurrence(reference, every, times, int(in_phase[reference]), period, lead[members], lead[-1], low)
 
 
-def _reference(calls: IntArray, share: FloatArray, slack: int) -> int | None:
+def _reference(calls: IntArray, share: FloatArray, slack: int, options: StepOptions) -> int | None:
     """Return the largest of the steps that are called equally often, of those that make up the iteration."""
-    often = np.flatnonzero(calls >= FEWEST)
+    often = np.flatnonzero(calls >= options.fewest)
     if not len(often):
         return None
     mine, theirs = calls[often][:, None], calls[often][None, :]
-    ratio = np.clip(np.rint(theirs / mine), 1, SEVERAL)
+    ratio = np.clip(np.rint(theirs / mine), 1, options.several)
     along = np.abs(theirs - ratio * mine) <= ratio * slack
     # A loop is known by the number of its steps, some called several times, and by the time of those called once.
     weight = along.sum(axis=1) * ((along & (ratio == 1)) * share[often]).sum(axis=1)
@@ -122,24 +122,28 @@ def _reference(calls: IntArray, share: FloatArray, slack: int) -> int | None:
     return int(often[best])
 
 
-def _ratio(total: IntArray, calls: IntArray, step: int, reference: int, lanes: int) -> tuple[int, int]:
-    """Return (every, times) of a step, (0, 0) where its calls do not keep step with the iterations."""
+def _ratio(
+    total: IntArray, calls: IntArray, pair: tuple[int, int], lanes: int, options: StepOptions
+) -> tuple[int, int]:
+    """Return (every, times) of a step, (0, 0) where its calls do not keep step with those of the reference (pair)."""
+    step, reference = pair
     mine, base = int(calls[step]), int(calls[reference])
     step_total, base_total = total[:, step], total[:, reference]
     if mine >= base:
         times = round(mine / base)
-        return (1, times) if _keeps_within(step_total - times * base_total, times * lanes) else (0, 0)
+        return (1, times) if _keeps_within(step_total - times * base_total, times * lanes, options.agree) else (0, 0)
     every = round(base / mine)
     if every == 1:
-        return (1, 1) if _keeps_within(step_total - base_total, lanes) else (0, 0)
-    return (every, 1) if mine >= FEWEST and _keeps_within(every * step_total - base_total, every * lanes) else (0, 0)
+        return (1, 1) if _keeps_within(step_total - base_total, lanes, options.agree) else (0, 0)
+    regular = _keeps_within(every * step_total - base_total, every * lanes, options.agree)
+    return (every, 1) if mine >= options.fewest and regular else (0, 0)
 
 
-def _keeps_within(values: IntArray, width: int) -> bool:
+def _keeps_within(values: IntArray, width: int, agree: float) -> bool:
     """Tell whether nearly all values lie within a range of this width."""
     ordered = np.sort(values)
     inside = np.searchsorted(ordered, ordered + width, side="right") - np.arange(len(ordered))
-    return bool(inside.max() >= AGREE * len(ordered))
+    return bool(inside.max() >= agree * len(ordered))
 
 
 def _low(lead: IntArray) -> int:

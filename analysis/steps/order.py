@@ -14,21 +14,14 @@ from itertools import permutations
 import numpy as np
 from scipy.special import ndtr
 
+from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
 
-# The answer's part of the probability of all orders. Evidence counts half: samples are not quite independent.
-SURE = 0.99
-WEIGHT = 0.5
-# Pairs further apart than this many iterations tell nothing.
-FURTHEST = 8.0
 # How much iterations may differ in length: each is tried. The last leaves nothing of the order.
 SCATTER = (0.01, 0.03, 0.1, 0.3)
 # Bins of an iteration, and classes of scatter that pairs are counted in.
 BINS = 128
 CLASSES = (0.02, 0.05, 0.1, 0.2, 0.4)
-# This part of the samples may be anything, and this part of the counts, which are exact but for the moment of reading.
-STRAY = 0.05
-MISREAD = 0.01
 # All orders of more steps are too many to try: the smallest are left out.
 MOST = 8
 
@@ -47,18 +40,19 @@ class Pairs:
     error: FloatArray
 
 
-def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray) -> list[int]:
+def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepOptions = STEPS) -> list[int]:
     """Return steps in their order, from step 0 on; what is not in the answer has no order that could be told.
 
     Args:
         share: (m,) part of an iteration that each step takes. Step 0 is the one that `ahead` refers to.
         pairs: of these steps.
         ahead: (s, m) at the end of an interval: 1 where the step has been called since step 0, 0 where not, -1 unknown.
+        options: thresholds.
     """
     steps = np.argsort(-share[1:], kind="stable")[: MOST - 1] + 1
     kept = [0, *np.sort(steps).tolist()]
     while len(kept) > 2:
-        order = _best_order(share[kept], _of_steps(pairs, kept, len(share)), ahead[:, kept])
+        order = _best_order(share[kept], _of_steps(pairs, kept, len(share), options.furthest), ahead[:, kept], options)
         if order is not None:
             return [kept[i] for i in order]
         # Of the steps without an order, the smallest is seen least.
@@ -66,30 +60,31 @@ def order_of(share: FloatArray, pairs: Pairs, ahead: IntArray) -> list[int]:
     return kept
 
 
-def _of_steps(pairs: Pairs, kept: list[int], count: int) -> Pairs:
+def _of_steps(pairs: Pairs, kept: list[int], count: int, furthest: float) -> Pairs:
     """Return the pairs of some steps, which get numbers from 0."""
     number = np.full(count, -1)
     number[kept] = np.arange(len(kept))
-    use = (number[pairs.first] >= 0) & (number[pairs.second] >= 0) & (pairs.lag <= FURTHEST)
+    use = (number[pairs.first] >= 0) & (number[pairs.second] >= 0) & (pairs.lag <= furthest)
     return Pairs(number[pairs.first[use]], number[pairs.second[use]], pairs.lag[use], pairs.error[use])
 
 
-def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray) -> list[int] | None:
+def _best_order(share: FloatArray, pairs: Pairs, ahead: IntArray, options: StepOptions) -> list[int] | None:
     """Return the order that is far more likely than all others, None if there is none."""
     part = share / share.sum()
     rest = np.array(list(permutations(range(1, len(part)))))
     orders = np.concatenate([np.zeros((len(rest), 1), dtype=np.int64), rest], axis=1)
-    ends, (stays, changes) = _from_ends(orders, part, ahead), _from_pairs(orders, part, pairs)
+    ends = _from_ends(orders, part, ahead, options.misread)
+    stays, changes = _from_pairs(orders, part, pairs, options.stray)
     seen = ends + stays + changes
-    probability = np.exp(WEIGHT * (seen - seen.max()))
+    probability = np.exp(options.weight * (seen - seen.max()))
     best = int(np.argmax(probability))
-    if probability[best] < SURE * probability.sum():
+    if probability[best] < options.sure * probability.sum():
         return None
     # What comes in another order each time is often against any order.
     return orders[best].tolist() if ends[best] >= 0 and changes[best] >= 0 else None
 
 
-def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray) -> FloatArray:
+def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray, misread: float) -> FloatArray:
     """Return the log likelihood of each order, over chance, by what had been called at the ends of intervals."""
     m = len(part)
     bit = 1 << np.arange(m)
@@ -103,11 +98,11 @@ def _from_ends(orders: IntArray, part: FloatArray, ahead: IntArray) -> FloatArra
             fits = (called & known) == int(bit[1:][pattern == 1].sum())
             likely = (fits * part[orders]).sum(axis=1)
             chance = 0.5 ** int((pattern >= 0).sum())
-            out += times * np.log((1 - MISREAD) * likely / chance + MISREAD)
+            out += times * np.log((1 - misread) * likely / chance + misread)
     return out
 
 
-def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs) -> FloatArray:
+def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs, stray: float) -> FloatArray:
     """Return the log likelihood of each order, over chance, by pairs of samples: (2, orders).
 
     By whether the step has changed between them, and by what it has changed to. It is that of the scatter of iterations
@@ -120,8 +115,8 @@ def _from_pairs(orders: IntArray, part: FloatArray, pairs: Pairs) -> FloatArray:
     seen = _count_pairs(pairs, len(part))
     out = np.zeros((2, len(SCATTER), len(orders)))
     for i, j in np.argwhere(seen.any(axis=(0, 3, 4))).tolist():
-        likely = _likelihoods(seen[:, i, j], part[i], part[j])[:, (bins[:, j] - bins[:, i]) % BINS]
-        left = _leaving(seen[:, i, j], part[i])[:, None] if i != j else likely
+        likely = _likelihoods(seen[:, i, j], part[i], part[j], stray)[:, (bins[:, j] - bins[:, i]) % BINS]
+        left = _leaving(seen[:, i, j], part[i], stray)[:, None] if i != j else likely
         out[0] += left
         out[1] += likely - left
     best: FloatArray = np.take_along_axis(out, out.sum(axis=0).argmax(axis=0)[None, None, :], axis=1)[:, 0]
@@ -141,7 +136,7 @@ def _count_pairs(pairs: Pairs, m: int) -> IntArray:
     return out
 
 
-def _likelihoods(seen: IntArray, first: float, second: float) -> FloatArray:
+def _likelihoods(seen: IntArray, first: float, second: float, stray: float) -> FloatArray:
     """Return the log likelihood of the pairs of two steps over chance, shape (scatters, bins).
 
     seen: (scatters, classes, bins) pairs. first, second: parts of an iteration that the steps take. Bin d of the
@@ -152,24 +147,24 @@ def _likelihoods(seen: IntArray, first: float, second: float) -> FloatArray:
     out = np.zeros((len(seen), BINS))
     for number, width in enumerate(CLASSES):
         if seen[:, number].any():
-            out += seen[:, number] @ np.log(_over_chance(first, second, width))[turned].T
+            out += seen[:, number] @ np.log(_over_chance(first, second, width, stray))[turned].T
     return out
 
 
-def _leaving(seen: IntArray, first: float) -> FloatArray:
+def _leaving(seen: IntArray, first: float, stray: float) -> FloatArray:
     """Return the log likelihood over chance of pairs of which the second is not in the first's step: (scatters,)."""
     out = np.zeros(len(seen))
     for number, width in enumerate(CLASSES):
-        stays = _over_chance(first, first, width) * first
-        out += seen[:, number] @ np.log(np.maximum(1 - stays, STRAY * (1 - first)) / (1 - first))
+        stays = _over_chance(first, first, width, stray) * first
+        out += seen[:, number] @ np.log(np.maximum(1 - stays, stray * (1 - first)) / (1 - first))
     return out
 
 
-def _over_chance(first: float, second: float, width: float) -> FloatArray:
+def _over_chance(first: float, second: float, width: float, stray: float) -> FloatArray:
     """Return how much more likely than by chance the second step is, by the phase of an iteration since the first."""
     shift = np.mod((np.arange(BINS) + 0.5) / BINS + 0.5, 1.0) - 0.5
     meet = np.clip(_meeting(shift, first, second, width) / first, 0.0, 1.0)
-    likely: FloatArray = (1 - STRAY) * meet / second + STRAY
+    likely: FloatArray = (1 - stray) * meet / second + stray
     return likely
 
 

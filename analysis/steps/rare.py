@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.steps.order import STRAY, SURE, WEIGHT
+from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
 
 
 def place_of(
-    share: FloatArray, before: IntArray, lag_before: FloatArray, after: IntArray, lag_after: FloatArray
+    share: FloatArray,
+    before: IntArray,
+    lag_before: FloatArray,
+    after: IntArray,
+    lag_after: FloatArray,
+    options: StepOptions = STEPS,
 ) -> int | None:
     """Return how many of the m steps come before the rare one (1 to m), None where the samples do not tell.
 
@@ -26,27 +31,27 @@ def place_of(
     seen = np.zeros(len(part))
     for place in range(len(part)):
         border = edges[place + 1]
-        seen[place] = _side(part, edges, border, before, lag_before, -1) + _side(
-            part, edges, border, after, lag_after, 1
-        )
-    probability = np.exp(WEIGHT * (seen - seen.max()))
+        back = _side(part, edges, border, before, -lag_before, options.stray)
+        seen[place] = back + _side(part, edges, border, after, lag_after, options.stray)
+    probability = np.exp(options.weight * (seen - seen.max()))
     best = int(np.argmax(probability))
-    return best + 1 if probability[best] >= SURE * probability.sum() else None
+    return best + 1 if probability[best] >= options.sure * probability.sum() else None
 
 
-def _side(part: FloatArray, edges: FloatArray, border: float, steps: IntArray, lag: FloatArray, sign: int) -> float:
+def _side(part: FloatArray, edges: FloatArray, border: float, steps: IntArray, lag: FloatArray, stray: float) -> float:
     """Return the log likelihood of the neighbours on one side, if the rare step is at this border of an iteration.
 
-    A neighbour lies anywhere within its lag of the border: the rest of it is spent in the rare step.
+    A neighbour lies anywhere within its lag of the border, before it where the lag is negative: the rest of the lag is
+    spent in the rare step.
     """
     total = 0.0
-    for step, reach in zip(steps.tolist(), np.minimum(lag, 1.0).tolist(), strict=True):
-        if step < 0 or reach <= 0:
+    for step, reach in zip(steps.tolist(), np.clip(lag, -1.0, 1.0).tolist(), strict=True):
+        if step < 0 or reach == 0:
             continue
-        low, high = (border - reach, border) if sign < 0 else (border, border + reach)
+        low, high = min(border, border + reach), max(border, border + reach)
         # The iteration before and the one after follow without a gap.
         common = sum(
             max(0.0, min(high, edges[step + 1] + turn) - max(low, edges[step] + turn)) for turn in (-1.0, 0.0, 1.0)
         )
-        total += float(np.log((1 - STRAY) * common / reach + STRAY * part[step]))
+        total += float(np.log((1 - stray) * common / abs(reach) + stray * part[step]))
     return total

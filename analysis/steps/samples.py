@@ -10,16 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incprof.analysis.options.steps import STEPS
 from incprof.analysis.steps.order import Pairs
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 
-# A thread runs the driver if it has this part of the samples that the busiest one has below it.
-BUSY = 0.1
 # Iterations that the length of one is taken from, on each side.
 AROUND = 16
-# Ticks that a sample may come late without the thread having waited.
-LATE = 0.6
 
 
 @dataclass(frozen=True)
@@ -47,13 +44,13 @@ def step_of_chains(chains: CallTree, steps: Sequence[int]) -> IntArray:
     return np.array(out, dtype=np.int64)
 
 
-def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray) -> IntArray:
+def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, busiest: float = STEPS.busy) -> IntArray:
     """Return the threads that run the driver's loop: the first one if it does, else all that do.
 
     Workers of a parallel region have its caller's path, down from main: they help with a step. Threads with loops of
     their own do not have the program's first thread among them.
 
-    use: samples of the phase. step: (s,) that of each.
+    use: samples of the phase. step: (s,) that of each. busiest: part of the busiest thread's samples that one needs.
     """
     inside = step >= 0
     thread, weight = profile.samples.thread[use][inside], profile.samples.weight[use][inside]
@@ -61,7 +58,7 @@ def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray) -> 
     if not len(number):
         return number
     ticks = np.bincount(place, weights=weight)
-    busy = number[ticks >= BUSY * ticks.max()]
+    busy = number[ticks >= busiest * ticks.max()]
     return np.asarray(busy[:1] if busy[0] == 0 else busy, dtype=np.int64)
 
 
@@ -77,7 +74,7 @@ def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: I
     return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval)
 
 
-def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int) -> Pairs:
+def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: float = STEPS.late) -> Pairs:
     """Return neighbouring samples, their distance in iterations.
 
     All is reckoned in CPU time: a thread that has to wait for its processor does not go on in its iteration.
@@ -87,6 +84,7 @@ def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int) -> Pairs
         calls: (n,) iterations that began in each interval, of all lanes.
         rate_hz: ticks per second of CPU time.
         lanes: threads that run the loop.
+        late: ticks that a sample may come late without the thread having waited.
     """
     busy = np.bincount(story.interval, weights=story.weight, minlength=len(calls)) / rate_hz
     # Of intervals of other phases nothing is known here.
@@ -95,11 +93,11 @@ def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int) -> Pairs
     at = np.flatnonzero(together)
     wall, used = np.diff(story.time_s)[at], story.weight[at + 1] / rate_hz
     # Ticks come late by up to one of the kernel's, which the clock on the wall knows better, if the thread was running.
-    ran = np.abs(wall - used) <= LATE / rate_hz
+    ran = np.abs(wall - used) <= late / rate_hz
     near = story.interval[at]
-    lag, late = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, LATE / 2 / rate_hz) / length[near]
+    lag, error_s = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, late / 2 / rate_hz) / length[near]
     known = np.isfinite(lag) & (length[near] > 0)
-    error = lag * error[near] + late
+    error = lag * error[near] + error_s
     return Pairs(story.step[at][known], story.step[at + 1][known], lag[known], error[known])
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.options.steps import StepOptions
 from incprof.analysis.phases.results import Step
 from incprof.analysis.steps.calls import Recurrence, calls_of_steps, find_recurrence
 from incprof.analysis.steps.first import first_of
@@ -37,13 +38,15 @@ class Driven:
     use: IntArray
 
 
-def with_times(profile: IntervalProfile, chains: CallTree, driven: Driven, steps: list[Step]) -> list[Step]:
+def with_times(
+    profile: IntervalProfile, chains: CallTree, driven: Driven, steps: list[Step], options: StepOptions
+) -> list[Step]:
     """Add to the steps of a phase what is known of their durations and of how they recur."""
     callers = _callers(chains, driven.driver)
     if not callers:
         return steps
     sampled = step_of_chains(chains, driven.steps)[chains.of_node[profile.samples.node[driven.use]]]
-    threads = driving_threads(profile, driven.use, sampled)
+    threads = driving_threads(profile, driven.use, sampled, options.busy)
     story = story_of(profile, driven.use, sampled, threads)
     inside = story.step >= 0
     ticks = np.bincount(story.step[inside], weights=story.weight[inside], minlength=len(steps)).astype(np.float64)
@@ -54,13 +57,14 @@ def with_times(profile: IntervalProfile, chains: CallTree, driven: Driven, steps
         for step, used, calls in zip(steps, ticks, counts[driven.members].sum(axis=0), strict=True)
     ]
     width = profile.end_s - profile.start_s
-    found = find_recurrence(counts, driven.members, width, ticks / max(ticks.sum(), 1.0), max(len(threads), 1))
+    lanes, share = max(len(threads), 1), ticks / max(ticks.sum(), 1.0)
+    found = find_recurrence(counts, driven.members, width, share, lanes, options)
     if found is None:
         return timed
-    pairs = pairs_of(story, counts[:, found.reference], profile.metadata.rate_hz, max(len(threads), 1))
+    pairs = pairs_of(story, counts[:, found.reference], profile.metadata.rate_hz, lanes, options.late)
     inlined = [i for i, step in enumerate(steps) if not step.calls and ticks[i] > 0]
-    order = _order(found, ticks, pairs, inlined)
-    places = _with_rare(order, found, ticks, story) if order else {}
+    order = _order(found, ticks, pairs, inlined, options)
+    places = _with_rare(order, found, ticks, story, options) if order else {}
     return [_with_recurrence(step, found, i, places.get(i)) for i, step in enumerate(timed)]
 
 
@@ -88,7 +92,9 @@ def _with_recurrence(step: Step, found: Recurrence, number: int, place: int | No
     return replace(step, period_s=found.period_s, every=every or None, times=times or None, order=place)
 
 
-def _order(found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence[int]) -> list[int]:
+def _order(
+    found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence[int], options: StepOptions
+) -> list[int]:
     """Return the steps that come once in an iteration, in their order; empty where it is not known.
 
     inlined: steps that are never called. Whether they come once in an iteration, their order shows.
@@ -107,7 +113,7 @@ def _order(found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence
     common = 1 - ticks[found.every > 1].sum() / ticks.sum()
     ours = Pairs(first[use], second[use], pairs.lag[use] / common, pairs.error[use] / common)
     share = ticks[those] / ticks[those].sum()
-    order = [those[i] for i in order_of(share, ours, found.ahead(found.lead)[:, those])]
+    order = [those[i] for i in order_of(share, ours, found.ahead(found.lead)[:, those], options)]
     # One step and two are always in turn, but out of more they say nothing.
     if len(order) <= 2 and not one_after_another:
         return []
@@ -115,7 +121,9 @@ def _order(found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence
     return order[start:] + order[:start]
 
 
-def _with_rare(order: Sequence[int], found: Recurrence, ticks: FloatArray, story: Story) -> dict[int, int]:
+def _with_rare(
+    order: Sequence[int], found: Recurrence, ticks: FloatArray, story: Story, options: StepOptions
+) -> dict[int, int]:
     """Return the places of the steps in the iteration, from 1, with those of rare steps that can be placed."""
     share = ticks[list(order)]
     number = np.full(len(ticks) + 1, -1)
@@ -124,9 +132,8 @@ def _with_rare(order: Sequence[int], found: Recurrence, ticks: FloatArray, story
     whole = set(order) >= set(np.flatnonzero((found.every == 1) & (found.times == 1)).tolist())
     for rare in np.flatnonzero(found.every > 1).tolist() if whole else []:
         before, gap_before, after, gap_after = visits_of(story, rare)
-        place = place_of(
-            share, number[before], gap_before / found.period_s, number[after], gap_after / found.period_s
-        )  # fmt: skip
+        lags = gap_before / found.period_s, gap_after / found.period_s
+        place = place_of(share, number[before], lags[0], number[after], lags[1], options)
         if place is not None:
             behind.setdefault(place, []).append(rare)
     line: list[int] = []

@@ -10,7 +10,7 @@ from incprof.errors import PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.model import IntervalProfile
-    from incprof.study import Libs, PhaseOptions, Study
+    from incprof.study import Libs, Study, StudyOptions
 
 LIBS = ("caller", "separate", "drop")
 
@@ -32,6 +32,9 @@ def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; the answer is the same (1)")
     parser.add_argument(
         "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a threshold (docs/thresholds.md)"
     )
 
 
@@ -70,11 +73,11 @@ def chosen_libs(flag: str | None) -> Libs:
     return cast("Libs", value)
 
 
-def phase_options(args: argparse.Namespace) -> PhaseOptions:
+def phase_options(args: argparse.Namespace) -> StudyOptions:
     """Return how phases are to be found."""
-    from incprof.study import PhaseOptions
+    from incprof.study import StudyOptions
 
-    return PhaseOptions(args.method, args.k, args.seed, args.jobs, args.overhead)
+    return StudyOptions(args.method, args.k, args.seed, args.jobs, args.overhead, tuple(args.set))
 
 
 def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from incprof.analysis.options import OPTIONS, Options
+
 Libs = Literal["caller", "separate", "drop"]
 Method = Literal["robust", "paper"]
 
 
 @dataclass(frozen=True)
-class PhaseOptions:
+class StudyOptions:
     """How phases and their sites are found.
 
     method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. seed: of k-means, from
     0 to 2**31 - 1. jobs: threads and processes; the answer is the same. overhead_pct: what the heartbeats of all sites
-    may cost, in percent of the CPU time.
+    may cost, in percent of the CPU time. settings: thresholds to change, "phases.no_gap=3".
     """
 
     method: Method = "robust"
@@ -23,3 +25,13 @@ class PhaseOptions:
     seed: int = 0
     jobs: int = 1
     overhead_pct: float = 1.0
+    settings: tuple[str, ...] = ()
+
+    @property
+    def thresholds(self) -> Options:
+        """The thresholds of the method, with the settings.
+
+        Raises:
+            UsageError: there is no such threshold, or it cannot have that value.
+        """
+        return OPTIONS.with_settings(self.settings)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incprof.study.options import PhaseOptions
+from incprof.study.options import StudyOptions
 from incprof.study.voice import SILENT, Voice
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Study:
         exe: str | None = None,
         libs: Libs = "caller",
         nameless: bool = False,
-        options: PhaseOptions | None = None,
+        options: StudyOptions | None = None,
         profile: IntervalProfile | None = None,
         voice: Voice = SILENT,
     ):
@@ -61,7 +61,8 @@ class Study:
 
         self.run = open_run(run, exe=exe) if isinstance(run, str | os.PathLike) else run
         self.rank, self.pid, self.exe, self.libs, self.nameless = rank, pid, exe, libs, nameless
-        self.options, self.voice = options or PhaseOptions(), voice
+        self.options, self.voice = options or StudyOptions(), voice
+        self.thresholds = self.options.thresholds
         if profile is not None:
             self.profile = profile
 
@@ -113,8 +114,9 @@ class Study:
         with self.voice.progress("clustering") as report, pool as executor:
             report(0, 1)
             found = find_phases(
-                profile, method=options.method, k=options.k, random_state=options.seed, executor=executor
-            )
+                profile, method=options.method, k=options.k, random_state=options.seed, executor=executor,
+                options=self.thresholds,
+            )  # fmt: skip
         # The paper's sites stay what they are. A measured cost would make the choice depend on the machine.
         found = within_budget(profile, found, TYPICAL, options.overhead_pct, move=options.method == "robust")
         return located(self.run, profile, found, self.exe)

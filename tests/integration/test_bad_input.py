@@ -116,7 +116,8 @@ def test_one_interval(good: Path, copy: Path) -> None:
     data = (good / STREAM).read_bytes()
     first = next(image for image in raw_images(data) if image.kind == 2)
     (copy / STREAM).write_bytes(data[: first.end])
-    phases(OK, copy)
+    # A machine that is busy with others may leave it without a sample.
+    phases(OK if read_profile(open_run(copy)).self_s.sum() else NO_DATA, copy)
 
 
 def without_kinds(data: bytes, *kinds: int) -> bytes:

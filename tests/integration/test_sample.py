@@ -148,9 +148,13 @@ def test_sampling_may_end_before_the_program(tmp_path: Path) -> None:
 
 
 def test_a_process_that_runs_until_it_ends(sampled: Programs, tmp_path: Path) -> None:
-    with subprocess.Popen([sampled.compile("alternate.c"), "0.2", "0.1", "2"], stdout=subprocess.DEVNULL) as process:
-        done = sample("-p", str(process.pid), "-i", "1ms", "-o", "run.csv", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    words = ["sh", "-c", 'read line; exec "$@"', "sh", sampled.compile("alternate.c"), "0.2", "0.1", "2"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        watching = command("sample", "-p", str(process.pid), "-i", "1ms", "-o", "run.csv")
+        with subprocess.Popen(watching, cwd=tmp_path) as watcher:
+            wait_for_rows(tmp_path / "run.csv")
+            process.communicate(b"go\n")
+    assert watcher.returncode == 0
     found = read(tmp_path / "run.csv")
     assert sum(found["write-bytes"]) > 65536
     assert found.has_comment(f"of: process {process.pid}")

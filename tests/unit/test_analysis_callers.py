@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.sites.callers import PART, heaviest_callers
+from incprof.analysis.options.sites import SITES
+from incprof.analysis.sites.callers import heaviest_callers
 from incprof.model import PathTree
 
 
@@ -51,4 +52,4 @@ def test_every_caller_stands_for_its_part(data):
     mine = [i for i in range(1, n + 1) if paths.function[i] == 2]
     total = sum(own[i] for i in mine)
     for caller in found:
-        assert sum(own[i] for i in mine if caller in above(i)) >= PART * total > 0
+        assert sum(own[i] for i in mine if caller in above(i)) >= SITES.caller * total > 0

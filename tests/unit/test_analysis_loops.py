@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incprof.analysis.sites.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
+from incprof.analysis.options.sites import SITES
+from incprof.analysis.sites.loops import LoopLines, choose_loop
 
 
 def loops(*spans, idle=(), refused=None):
@@ -100,7 +101,7 @@ def test_what_is_chosen_holds_what_it_should(case):
 
     choice = choose_loop(lines, nest, elsewhere)
     usable = [loop for loop in nest if loop.busy and loop.refusal is None]
-    nearly_all = [loop for loop in usable if total and share(loop) >= NEARLY_ALL]
+    nearly_all = [loop for loop in usable if total and share(loop) >= SITES.loop]
     if choice.loop is None:
         assert choice.note
         assert not nearly_all
@@ -108,9 +109,9 @@ def test_what_is_chosen_holds_what_it_should(case):
     chosen = nest[choice.loop]
     assert chosen in usable
     assert choice.share == pytest.approx(share(chosen))
-    assert choice.share >= LARGEST - 1e-9
+    assert choice.share >= SITES.largest_loop - 1e-9
     if nearly_all:
-        assert choice.share >= NEARLY_ALL - 1e-9
+        assert choice.share >= SITES.loop - 1e-9
         assert choice.note is None
     else:
         assert choice.share == pytest.approx(max(share(loop) for loop in nest))

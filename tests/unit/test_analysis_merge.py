@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.in_time import join_interruptions
-from incprof.analysis.phases.merge import NO_GAP, merge_clusters
+from incprof.analysis.phases.merge import merge_clusters
 
 N = 40
 
@@ -39,7 +40,7 @@ def test_each_rule_joins_what_it_is_for_and_says_so(a, b, spread, sites, same_ca
     (join,) = joins
     assert (join.rule, set(found.tolist())) == (rule, {0})
     assert (np.flatnonzero(join.one).tolist(), np.flatnonzero(join.other).tolist()) == ([*range(N)], [*range(N, 2 * N)])
-    assert (join.gap < NO_GAP) == (rule == "no gap")
+    assert (join.gap < PHASES.no_gap) == (rule == "no gap")
 
 
 def test_what_only_interrupts_is_told_first_and_then_its_host():

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incprof.analysis.options.sites import SITES
 from incprof.analysis.sites.loops import LoopLines
 from incprof.analysis.sites.rates import (
-    LIMIT_PCT,
     BeatCost,
     CallLine,
     Executions,
@@ -45,7 +45,7 @@ def test_the_smallest_factor_that_is_cheap_enough():
 def test_no_factor_is_large_enough():
     found = rate([1e7])
     assert found.too_often
-    assert found.overhead_pct > LIMIT_PCT
+    assert found.overhead_pct > SITES.overhead_pct
 
 
 def test_the_phase_in_which_it_costs_most_decides():
@@ -75,8 +75,8 @@ def test_a_factor_is_needed_and_enough(hz, pair, skipped):
         return 100 * hz * 1e-9 * (pair / factor + min(skipped, pair) * (1 - 1 / factor))
 
     assert found.overhead_pct == pytest.approx(overhead(found.factor))
-    assert found.too_often == (found.overhead_pct >= LIMIT_PCT)
-    limit = LIMIT_PCT * (1 - 1e-12)  # the two formulas round differently
+    assert found.too_often == (found.overhead_pct >= SITES.overhead_pct)
+    limit = SITES.overhead_pct * (1 - 1e-12)  # the two formulas round differently
     series = [a * 10**b for b in range(6) for a in (1, 2, 5)]
     assert all(overhead(smaller) >= limit for smaller in series if smaller < found.factor)
 

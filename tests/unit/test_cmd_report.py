@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array as sparse_random
 
+from incprof.analysis.options import OPTIONS
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.analysis.synthetic import make_profile
 from incprof.analysis.views.calltree import ROOT_FRAME
@@ -166,7 +167,7 @@ def test_the_page_says_why(run, capsys):
 
 def test_a_site_of_several_phases_says_why_in_each():
     site = SiteEvidence(1, "solve", "body", 0.9, 0.9, 5, 5, 5, 0.1, None, None, None, from_paths=False)
-    result = SimpleNamespace(phases=[SimpleNamespace(id=0), SimpleNamespace(id=1)])
+    result = SimpleNamespace(phases=[SimpleNamespace(id=0), SimpleNamespace(id=1)], options=OPTIONS)
     why = SimpleNamespace(sites=((site,), (site,)))
     both = why_site(result, why, "solve", (0, 1))
     assert [line.split(": ")[0] for line in both] == ["Phase 0", "Phase 1"]

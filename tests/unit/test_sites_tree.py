@@ -6,15 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from incprof.analysis.options.sites import SITES
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.tree import (
-    HALF,
-    MIN_SHARE,
-    MOST,
-    NOTICED,
-    SHORTEST_S,
-    SPECIFIC,
     PhaseTree,
     TreeTimes,
     by_phase,
@@ -139,20 +134,20 @@ def twin(found, phase):
 
     def at(chain):
         below = [site for c in range(len(parent)) if c and parent[c] == chain
-                 and inclusive[c] >= NOTICED * MIN_SHARE * inclusive[0] for site in at(c)]  # fmt: skip
+                 and inclusive[c] >= SITES.noticed * SITES.least * inclusive[0] for site in at(c)]  # fmt: skip
         f = function[chain]
-        if chain == 0 or found.specific[phase, f] < SPECIFIC:
+        if chain == 0 or found.specific[phase, f] < SITES.specific:
             return below
         share = inclusive[chain] / inclusive[0]
         if found.short[phase, f]:
             return [(f, "body", share)]
-        steps = [s for s in below if s[1] == "loop" or seconds[s[0]] >= SHORTEST_S]
-        return steps if sum(s[2] for s in steps) >= MOST * share else [(f, "loop", share)]
+        steps = [s for s in below if s[1] == "loop" or seconds[s[0]] >= SITES.shortest_s]
+        return steps if sum(s[2] for s in steps) >= SITES.instead_of_driver * share else [(f, "loop", share)]
 
     total = {}
     for f, kind, share in at(0):
         total[f, kind] = total.get((f, kind), 0.0) + share
-    return {key: share for key, share in total.items() if share >= MIN_SHARE}
+    return {key: share for key, share in total.items() if share >= SITES.least}
 
 
 @st.composite
@@ -178,7 +173,7 @@ def phase_trees(draw):
 def test_the_walk_from_below_is_the_walk_from_the_top(found):
     expected = twin(found, 0) if found.inclusive[0, 0] > 0 else {}
     got = {(site.function, site.kind): site.share for site in sites_of_phase(found, 0)}
-    missing = sum(expected.values()) < HALF
+    missing = sum(expected.values()) < SITES.half
     assert got.keys() - expected.keys() == set() or (missing and len(got.keys() - expected.keys()) == 1)
     assert {key: got[key] for key in expected} == pytest.approx(expected)
     assert sum(expected.values()) <= 1 + 1e-9

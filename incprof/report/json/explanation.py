@@ -15,9 +15,11 @@ def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
     """Return the numbers, and under `text` the sentences that the text output has."""
     phases = []
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
-        known = [{**_plain(asdict(site)), "text": site_lines(site)} for site in sites]
+        known = [{**_plain(asdict(site)), "text": site_lines(site, result.options.sites)} for site in sites]
         phases.append({**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence), "sites": known})
-    return {"run": {**_plain(asdict(why.run)), "text": run_lines(result, why.run)}, "phases": phases}
+    run = {**_plain(asdict(why.run)), "text": run_lines(result, why.run)}
+    thresholds = {f"{room}.{one.name}": one.value for room, one in result.options.listed()}
+    return {"run": run, "phases": phases, "thresholds": thresholds}
 
 
 def _plain(values: dict[str, object]) -> dict[str, object]:

@@ -82,7 +82,7 @@ def why_site(result: PhaseResult, why: Explanation | None, function: str, phases
     """Return why a function stands for phases, a sentence each; nothing where it was not chosen but took a place."""
     known = zip(result.phases, why.sites, strict=True) if why is not None else ()
     found = [(phase, site) for phase, sites in known for site in sites if phase.id in phases]
-    chosen = [(phase.id, site_lines(site)) for phase, site in found if site.function == function]
+    chosen = [(phase.id, site_lines(site, result.options.sites)) for phase, site in found if site.function == function]
     if len(chosen) < 2:
         return [_sentence(line) for _, lines in chosen for line in lines]
     return [f"Phase {phase}: {_sentence('; '.join(lines))}" for phase, lines in chosen]

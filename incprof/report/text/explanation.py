@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.explain import Explanation
+from incprof.analysis.options import Options
 from incprof.analysis.phases.results import PhaseResult
 from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines
 from incprof.report.words.figures import count
@@ -21,7 +22,17 @@ def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, wid
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence), width)
         for site, known in zip(phase.sites, sites, strict=True):
             name = f"{shorten(site.function.name, NAME_ROOM)} ({site.kind})"
-            _write(out, f"  Site {name}", site_lines(known), width, indent="    ")
+            _write(out, f"  Site {name}", site_lines(known, result.options.sites), width, indent="    ")
+    _write(out, "Thresholds (--set NAME=VALUE changes one)", _thresholds(result.options), width)
+
+
+def _thresholds(options: Options) -> list[str]:
+    """Return the thresholds of each room, one after the other; of changed ones the usual value as well."""
+    rooms: dict[str, list[str]] = {}
+    for room, one in options.listed():
+        usual = "" if one.value == one.default else f" (usually {one.default:g})"
+        rooms.setdefault(room, []).append(f"{room}.{one.name}={one.value:g}{usual}")
+    return [", ".join(told) for told in rooms.values()]
 
 
 def _write(out: TextIO, head: str, lines: Sequence[str], width: int, indent: str = "  ") -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from incprof.analysis.explain import PhaseEvidence, RunEvidence
-from incprof.analysis.phases.choose_k import SILHOUETTE_FLOOR
-from incprof.analysis.phases.merge import NO_GAP
 from incprof.analysis.phases.results import Joined, KScore, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
@@ -41,7 +39,7 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     if why.chosen and result.k_clusters > 1:
         again = "" if result.k_again is None else f"; k is the same in {percent(result.k_again)} of the refits"
         lines.append(f"ten seeded starts of k-means agree by {why.chosen.stability:.2f} (1 is always){again}")
-    lines += [_join(joined) for joined in why.joined]
+    lines += [_join(joined, result.options.phases.no_gap) for joined in why.joined]
     left = why.left_out
     if left.idle + left.borders + left.strays:
         lines.append(
@@ -60,7 +58,11 @@ def _choice(result: PhaseResult, why: RunEvidence) -> str:
     if result.rule == "elbow":
         return f"{what}: at the elbow of the inertia curve; leaves {_left(chosen, result)}" if chosen else what
     if result.rule == "silhouette":
-        score = f"no k separates the intervals well enough ({SILHOUETTE_FLOOR:g})" if k == 1 else "the best silhouette"
+        score = (
+            f"no k separates the intervals well enough ({result.options.phases.silhouette:g})"
+            if k == 1
+            else "the best silhouette"
+        )
         value = f", {chosen.silhouette:.2f}" if chosen and chosen.silhouette is not None else ""
         return f"{what}: {score}{value}, as no k leaves only what counting samples explains"
     return (
@@ -82,13 +84,13 @@ def _left(score: KScore | None, result: PhaseResult) -> str:
     return f"{times}, {count(score.misfits, 'interval')} beyond it"
 
 
-def _join(joined: Joined) -> str:
-    """Say why two groups of clusters are one phase."""
+def _join(joined: Joined, no_gap: float) -> str:
+    """Say why two groups of clusters are one phase. no_gap: the least gap that is one."""
     gap = "infinite" if joined.gap is None else f"{joined.gap:.1f}"
     groups = [" + ".join(map(str, group)) for group in (joined.one, joined.other)]
     return (
         f"clusters {groups[0]} and {groups[1]} are both phase {joined.phase}: {RULES[joined.rule]} (gap {gap}, none is "
-        f"below {NO_GAP:g}; {percent(joined.overlap)} of their time is in the same functions)"
+        f"below {no_gap:g}; {percent(joined.overlap)} of their time is in the same functions)"
     )
 
 

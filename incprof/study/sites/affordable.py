@@ -112,7 +112,7 @@ class Judge:
                 0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
                 refusal=str(error),
             )  # fmt: skip
-        rate = choose_rate(spot.runs, self._time, phases, self._cost)
+        rate = choose_rate(spot.runs, self._time, phases, self._cost, self._result.options.sites)
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
         if not rate.too_often:
             return site

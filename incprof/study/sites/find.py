@@ -54,7 +54,7 @@ def located_sites(
     start = profile.metadata.raw.get("start_unix_ns")
     start_ns = start if isinstance(start, int) and start > 0 else None
     sources = Sources(source_root, run.directory, start_ns, allow_changed=allow_changed, blank=blank)
-    placer = Placer(run, process, profile, result.labels, sources, exe=exe)
+    placer = Placer(run, process, profile, result, sources, exe=exe)
     judge = Judge(placer, profile, result, cost)
     sites = judge.by_hand(by_hand(wanted, profile, result)) if wanted else judge.chosen()
     sources.save()
@@ -73,10 +73,11 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
             count = np.asarray(calls[:, members].sum(axis=1), dtype=np.float64).ravel()
             body: Basis = "counted" if site.function.address else "at least"  # nobody counts calls of inlined ones
             runs = Executions(count, body if kind == "body" else "unknown")
+            rate = choose_rate(runs, time, (phase.id,), cost, result.options.sites)
             found.append(
                 PlacedSite(
                     site.heartbeat, f"{site.function.name}:{kind}", (phase.id,), site.function.name, kind, None, None,
-                    None, site.file, site.line, site.phase_pct, choose_rate(runs, time, (phase.id,), cost),
+                    None, site.file, site.line, site.phase_pct, rate,
                 )
             )  # fmt: skip
     return found

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.callers import heaviest_callers
-from incprof.analysis.sites.loops import LARGEST, NEARLY_ALL, LoopLines, choose_loop
+from incprof.analysis.sites.loops import LoopLines, choose_loop
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
 from incprof.errors import NoDataError
-from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Process, Run
+from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.inlines import CodeReader, FunctionCode
 from incprof.readers.symbols.levels import Level
@@ -21,13 +22,9 @@ from incprof.source.model import Loop
 from incprof.source.names import without_arguments
 from incprof.study.sites.files import Found, Sources
 
-# A function with less than this part of its time to itself is judged by what it calls.
-CALLS_FOR_OTHERS = 0.1
 # So many clones or instances of one function are looked at for the calls that its lines make.
 MOST_INSTANCES = 64
 NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
-# A phase counts as one of a function's when it has at least this part of its time.
-PART = 0.05
 # Code of a parallel region: no function as written begins or ends where it does.
 REGIONS = ("_omp_fn", "omp_outlined")
 
@@ -47,24 +44,25 @@ class Spot:
 
 
 class Placer:
-    """Places functions of a profile. labels: (n,) phase of each interval, -1 for none; k phases."""
+    """Places functions of a profile. result: its k phases."""
 
     def __init__(
         self,
         run: Run,
         process: Process,
         profile: IntervalProfile,
-        labels: IntArray,
+        result: PhaseResult,
         sources: Sources,
         *,
         exe: str | None = None,
     ):
         self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
-        self._reader = CodeReader(run, process, profile, labels, exe=exe)
+        self._reader = CodeReader(run, process, profile, result.labels, exe=exe)
         self._code: dict[int, FunctionCode] = {}
         self._begin: dict[int, Function] = {}
         self._families = families(profile.functions)
-        self._calls, self._labels = calls_by_phase(profile, labels), labels
+        self._calls, self._labels = calls_by_phase(profile, result.labels), result.labels
+        self._options = result.options.sites
 
     def look_up(self, functions: Iterable[int]) -> None:
         """Ask for all that placing these functions will need, in one batch."""
@@ -89,7 +87,7 @@ class Placer:
         if kind == "body" and (around or not region):
             return _body(found, Executions(self._calls_of(index), "at most" if region else self._certainty(index)))
         code, chosen = self._code[index], list(phases)
-        whole = bool(code.seconds[:, chosen].sum() < CALLS_FOR_OTHERS * code.whole[:, chosen].sum())
+        whole = bool(code.seconds[:, chosen].sum() < self._options.by_callees * code.whole[:, chosen].sum())
         return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
 
     def begin(self, index: int) -> tuple[str | None, int | None]:
@@ -99,23 +97,27 @@ class Placer:
     def phases_of(self, index: int) -> tuple[int, ...]:
         """The phases in which a function runs that was looked up, called functions included."""
         time = self._code[index].whole.sum(axis=0)
-        return tuple(np.flatnonzero((time > 0) & (time >= PART * time.sum())).tolist())
+        return tuple(np.flatnonzero((time > 0) & (time >= self._options.runs_in * time.sum())).tolist())
 
     def works_for(self, index: int, phase: int) -> bool:
         """Tell whether a function has nearly all of its time, with that of its callees, in a phase."""
         time = self._code[index].whole.sum(axis=0)
-        return bool(time[phase] >= NEARLY_ALL * time.sum())
+        return bool(time[phase] >= self._options.loop * time.sum())
 
     def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
         """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
         own = self._reader.own_s[:, phase]
         rare = self._rare(phase)
-        found = heaviest_callers(self._profile.paths, own, index)
+
+        def above(function: int) -> list[int]:
+            return heaviest_callers(self._profile.paths, own, function, self._options.caller)
+
+        found = above(index)
         if not found and self._profile.inlined is not None:
             nodes = self._profile.inlined.nodes_of(index)
             held = np.bincount(self._profile.paths.function[nodes], weights=own[nodes])
             holder = [int(held.argmax())] if held.any() else []
-            found = holder + [f for h in holder for f in heaviest_callers(self._profile.paths, own, h)]
+            found = holder + [caller for h in holder for caller in above(h)]
         return [(caller, "loop" if rare(caller) else "body") for caller in found]
 
     def _rare(self, phase: int) -> Callable[[int], bool]:
@@ -155,11 +157,11 @@ class Placer:
         while True:
             here, elsewhere = (_shifted(lines, found.shift) for lines in level.seconds(phases))
             loops = loop_lines(found)
-            choice = choose_loop(here, loops, elsewhere)
+            choice = choose_loop(here, loops, elsewhere, self._options)
             if choice.loop is not None:
                 runs = iterations(self._call_lines(index, level, found.shift), loops, choice.loop, calls)
                 return Spot(found, choice.loop, runs, choice.share, choice.note)
-            inner = self._inner(level, found, phases) if choice.share < LARGEST else None
+            inner = self._inner(level, found, phases) if choice.share < self._options.largest_loop else None
             if inner is None:
                 runs = Executions(calls, "at least" if level.depth else self._certainty(index))
                 return _body(found, runs, f"its body: {choice.note}")
@@ -167,7 +169,7 @@ class Placer:
 
     def _inner(self, level: Level, found: Found, phases: Sequence[int]) -> tuple[Level, Found] | None:
         """The function inlined at a level that has nearly all of the time, as written; None without one."""
-        inner = level.inner(phases, NEARLY_ALL)
+        inner = level.inner(phases, self._options.loop)
         if inner is None:
             return None
         fortran = found.file.language in ("fortran", "fixed")

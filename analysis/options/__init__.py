@@ -1,0 +1,52 @@
+"""All thresholds of the method, by room: phases, sites, steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+
+from incprof.analysis.options.phases import PHASES, PhaseOptions
+from incprof.analysis.options.sites import SITES, SiteOptions
+from incprof.analysis.options.steps import STEPS, StepOptions
+from incprof.analysis.options.thresholds import Threshold, thresholds_of, with_value
+from incprof.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Options:
+    """The thresholds of each room."""
+
+    phases: PhaseOptions = PHASES
+    sites: SiteOptions = SITES
+    steps: StepOptions = STEPS
+
+    def with_settings(self, settings: Iterable[str]) -> Options:
+        """Return the same with some changed: "phases.no_gap=3".
+
+        Raises:
+            UsageError: there is none of that name, or it cannot have that value.
+        """
+        out, names = self, [f"{room}.{one.name}" for room, one in self.listed()]
+        for setting in settings:
+            name, given, text = setting.partition("=")
+            if not given:
+                raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.no_gap=3")
+            if name not in names:
+                near = get_close_matches(name, names, 1)
+                hint = f"did you mean {near[0]}?" if near else "docs/thresholds.md has them all"
+                raise UsageError(f"--set {setting}: no threshold {name}; {hint}")
+            room, _, field = name.partition(".")
+            out = replace(out, **{room: with_value(getattr(out, room), field, text)})
+        return out
+
+    def changed(self) -> dict[str, float]:
+        """Return those that have not their default value, by name."""
+        return {f"{room}.{one.name}": one.value for room, one in self.listed() if one.value != one.default}
+
+    def listed(self) -> list[tuple[str, Threshold]]:
+        """Return each threshold with its room."""
+        return [(room.name, one) for room in fields(self) for one in thresholds_of(getattr(self, room.name))]
+
+
+OPTIONS = Options()

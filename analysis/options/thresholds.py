@@ -1,0 +1,62 @@
+"""Thresholds of the method: numbers that decide, each with its unit, its default and what it rests on.
+
+Every room of the analysis has a frozen dataclass of its own with such fields: phases, sites and steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from incprof.errors import UsageError
+
+Group = TypeVar("Group")
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A threshold as it is used: its name, value and default, and the least and the largest value that mean something.
+
+    unit: of the three. evidence: what the default rests on. without: the value with which nothing is decided by it;
+    None where there is no such value.
+    """
+
+    name: str
+    value: float
+    default: float
+    low: float
+    high: float
+    unit: str
+    evidence: str
+    without: float | None
+
+
+def threshold(
+    default: float, unit: str, evidence: str, *, low: float = 0.0, high: float = 1.0, without: float | None = None
+) -> Any:
+    """Declare a field of a group of thresholds; see Threshold."""
+    return field(default=default, metadata={"threshold": (low, high, unit, evidence, without)})
+
+
+def thresholds_of(group: Any) -> list[Threshold]:
+    """Return the thresholds of a group in the order in which they are declared."""
+    declared: list[Any] = list(fields(group))
+    return [Threshold(f.name, getattr(group, f.name), f.default, *f.metadata["threshold"]) for f in declared]
+
+
+def with_value(group: Group, name: str, text: str) -> Group:
+    """Return a group of thresholds with one of them changed.
+
+    Raises:
+        UsageError: it has none of that name, or the text is no number that this one may be.
+    """
+    known = {one.name: one for one in thresholds_of(group)}[name]
+    try:
+        value = type(known.default)(text)
+    except ValueError:
+        kind = "a whole number" if isinstance(known.default, int) else "a number"
+        raise UsageError(f"{name}={text}: expected {kind}") from None
+    if not (math.isfinite(value) and known.low <= value <= known.high):
+        raise UsageError(f"{name}={text}: expected {known.low:g} to {known.high:g} ({known.unit})")
+    return replace(group, **{name: value})  # type: ignore[type-var]
