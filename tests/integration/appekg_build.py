@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -21,7 +22,7 @@ VERSION = '-DINCPROF_VERSION="0.0-test"'
 
 @dataclass(frozen=True)
 class EkgBuilder:
-    """Compiles once per session and set of flags.
+    """Compiles once per run of the tests and set of flags.
 
     Attributes:
         root: Where the results lie.
@@ -81,12 +82,14 @@ class EkgBuilder:
         if target.exists():
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        half = target.with_name(f"{name}.{os.getpid()}")  # a build that fails half-way leaves nothing to be found
-        done = subprocess.run(
-            [*command, "-o", str(half)], cwd=target.parent, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        half.rename(target)
+        with (target.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run side by side share what they build
+            if not target.exists():
+                half = target.with_name(f"{name}.half")  # a build that fails half-way leaves nothing to be found
+                words = [*command, "-o", str(half)]
+                done = subprocess.run(words, cwd=target.parent, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+                half.rename(target)
         return target
 
 
@@ -104,4 +107,5 @@ def _library_sources() -> list[Path]:
 @pytest.fixture(scope="session")
 def ekg(tmp_path_factory: pytest.TempPathFactory) -> EkgBuilder:
     """Build programs with heartbeats: `ekg.program("host.c", flags="-fsanitize=thread")`."""
-    return EkgBuilder(tmp_path_factory.mktemp("appekg"))
+    own = tmp_path_factory.getbasetemp()
+    return EkgBuilder((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "appekg")

@@ -31,6 +31,7 @@ def make(examples: Path, target: str, *settings: str) -> None:
 INCPROF = f"INCPROF={sys.executable} -m incprof"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", ["incprof env", "variables"])
 def test_threads_in_cpp(examples: Path, settings: str) -> None:
     found = installation()
@@ -67,6 +68,7 @@ def test_python(examples: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_what_their_first_lines_say_can_be_typed(examples: Path) -> None:
     """The commands in each file, with only an argument added and the programs' places given."""
     for name, words in (("incprof", "-m incprof"), ("python", "")):

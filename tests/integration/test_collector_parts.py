@@ -107,7 +107,9 @@ def test_paths_are_bounded_however_many_there_are(parts: Parts) -> None:
     assert shortened > 300_000
 
 
-@pytest.mark.parametrize("flags", ["", CHECKED], ids=["plain", "checked"])
+@pytest.mark.parametrize(
+    "flags", [pytest.param("", id="plain"), pytest.param(CHECKED, id="checked", marks=pytest.mark.slow)]
+)
 def test_a_spoilt_ring_costs_samples_and_no_more(parts: Parts, flags: str) -> None:
     assert parts("ring.c", "5", flags=flags) == "2000\n"
 

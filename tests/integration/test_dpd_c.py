@@ -48,6 +48,7 @@ def sanitized(kind: str, place: Path) -> list[str]:
     return flags
 
 
+@pytest.mark.slow
 def test_the_interface_of_the_paper(tmp_path: Path) -> None:
     lines = output(build(tmp_path, "paper.c")).splitlines()
     assert lines.pop(15) == "thread 500"
@@ -78,10 +79,12 @@ def test_the_paper_s_detectors_in_threads(kind: str, tmp_path: Path) -> None:
     assert "thread 500" in output(build(tmp_path, "paper.c", *sanitized(kind, tmp_path)))
 
 
+@pytest.mark.slow
 def test_nothing_is_allocated(tmp_path: Path) -> None:
     assert output(build(tmp_path, "still.c")) == "90 40 0\n"
 
 
+@pytest.mark.slow
 def test_all_vector_units_agree(tmp_path: Path) -> None:
     names = [line.split()[0] for line in output(build(tmp_path, "kernels.c")).splitlines()]
     assert names[-1] == "baseline"

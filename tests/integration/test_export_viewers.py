@@ -60,6 +60,7 @@ def sandwich(chromium, speedscope, tmp_path):
     context.close()
 
 
+@pytest.mark.slow
 def test_speedscope_shows_functions_and_their_times(run, sandwich):
     title, text, shown = sandwich(export(run, "speedscope"))
     assert title == "app - speedscope"
@@ -93,6 +94,7 @@ def perfetto(chromium, tmp_path_factory):
         yield opened
 
 
+@pytest.mark.slow
 def test_perfetto_reads_a_trace_without_an_error(run, perfetto, tmp_path):
     simple_run(tmp_path / "ekg", ranks=2)
     trace = perfetto(export(run, "trace", "--all-ranks", "--heartbeats", tmp_path / "ekg"))

@@ -83,6 +83,7 @@ def test_a_launch_that_has_made_its_directory_and_not_yet_signed(host: BuildHost
     assert streams(tmp_path / "run.3") == ["rank-00000.gmon", "rank-00001.gmon"]
 
 
+@pytest.mark.slow
 def test_thousands_of_earlier_launches_cost_little(host: BuildHost, tmp_path: Path) -> None:
     """One listing and a bounded look for others of the launch, which the next rank finds at once."""
     counter = host("syscalls.c", pg=False)

@@ -50,6 +50,7 @@ def test_impossible_names(host: BuildHost, tmp_path: Path, name: str) -> None:
     assert {path.name for path in trial.place.iterdir()} <= {"stdout", "stderr", "gmon.out"}
 
 
+@pytest.mark.slow
 def test_names_in_another_encoding_than_utf_8(host: BuildHost, tmp_path: Path) -> None:
     """Directory, program and argument in Latin-1: the recording says so, and can be read."""
     place = tmp_path / os.fsdecode(b"caf\xe9")
@@ -127,6 +128,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["stream", "gmon"])
 @pytest.mark.parametrize("free", [0, 20_000])
 def test_full_disk(host: BuildHost, disk: Path, tmp_path: Path, style: str, free: int) -> None:

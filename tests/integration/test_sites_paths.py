@@ -53,6 +53,7 @@ def test_an_inlined_site_is_placed_and_gets_its_heartbeat(build: Build, record: 
     assert '"pull:body"' in patch
 
 
+@pytest.mark.slow
 def test_gmon_directories_have_no_paths_and_none_inlined(build: Build, record: Record) -> None:
     recording = record(build("path_sites.cpp"), interval=0.2, env={"INCPROF_FORMAT": "gmon"})
     plain, profile = (read_profile(open_run(recording.directory), inlined=inlined) for inlined in (False, True))

@@ -86,6 +86,7 @@ def test_a_time_step_loop(build: Build, tmp_path: Path, rate: int) -> None:
     assert [line.split()[-1] for line in lines[1 : len(placed) + 1]] == placed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, fast_clock: str) -> None:
     answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50")

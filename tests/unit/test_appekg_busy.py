@@ -1,5 +1,6 @@
 """The time that passed in beats, against scripts of beats whose place in time is known."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def spans_of(times, still_open):
     return [*pairs[:-1], (pairs[-1][0], None)] if still_open else pairs
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.dictionaries(

@@ -26,6 +26,7 @@ def verdicts(now, past):
     return [judgement.verdict for judgement in judge(now, past)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "beats"), [(5, 1), (6, 3), (8, 1), (10, 5), (20, 1), (20, 20), (50, 3)])
 def test_a_quiet_run_is_called_poor_as_seldom_as_promised(n, beats):
     rng = np.random.default_rng(1000 * n + beats)

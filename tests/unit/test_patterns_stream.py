@@ -95,6 +95,7 @@ def test_nodes_of_one_run_agree_within_one_percent_and_others_do_not():
     assert [(pair.first, pair.second, pair.same) for pair in pairs] == [(0, 1, True), (0, 3, False), (1, 3, False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("length", "turn"), [(120, 7), (117, -50), (124, 0)])
 def test_a_pattern_is_turned_to_where_warping_is_cheapest(length, turn):
     draw = np.random.default_rng(7)

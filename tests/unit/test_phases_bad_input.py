@@ -64,6 +64,7 @@ def test_tiny_profiles_are_one_phase(method, own):
     assert result.labels.tolist() == [0] * len(own)
 
 
+@pytest.mark.slow
 @METHODS
 def test_a_hundred_thousand_functions(method):
     rng = np.random.default_rng(0)

@@ -64,6 +64,7 @@ def sources(draw: st.DrawFn) -> bytes:
     return text.encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(sources(), st.booleans())
 def test_what_goes_in_comes_out(data: bytes, fixed: bool) -> None:
@@ -74,6 +75,7 @@ def test_what_goes_in_comes_out(data: bytes, fixed: bool) -> None:
     assert instrumented(strip_fortran(text, fixed=fixed), fixed=fixed) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.integers(-4, 6))
 def test_also_after_lines_were_indented(seed: int, fixed: bool, shift: int) -> None:

@@ -24,6 +24,7 @@ def test_any_other_text_has_the_tree_that_the_parser_gives():
         assert str(tree.root_node) == str(Parser(CPP).parse(whole).root_node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_such_a_file_has_no_function_that_a_heartbeat_can_go_into(text):
     found = parse_c("x.cpp", b"void before() { work(); }\nint x = " + text + b";\nvoid after() { work(); }\n", cpp=True)

@@ -38,6 +38,7 @@ def views(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     ranks=st.sampled_from([1, 2, 70]), beats=st.integers(0, 7), width=st.integers(40, 220), height=st.integers(6, 90)
