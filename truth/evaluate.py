@@ -9,8 +9,8 @@ import numpy as np
 from incprof.analysis.scores import LabelScores, k_is_right, score_labels
 from incprof.analysis.scores.sites import Matches, SiteScores, call_graph, score_sites, score_steps
 from incprof.model import IntArray, IntervalProfile
+from incprof.names import parse
 from truth.answers import METHODS, Answer, Method
-from truth.names import as_in_truth
 from truth.truths import Truth
 
 
@@ -73,3 +73,13 @@ def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[Sit
     also |= {name for group in places for name, _ in group}
     steps = score_steps(true_steps, {names[i] for i in answer.steps}, {name for name, _ in found}, also)
     return sites, steps
+
+
+def as_in_truth(name: str, wanted: frozenset[str]) -> str:
+    """Return what a truth calls a function: as the source does, perhaps without outer namespaces or the module."""
+    written = "::".join(parse(name).components) or name
+    if written.endswith("_") and written[:-1].islower():
+        written = written[:-1]  # a Fortran procedure outside of modules
+    parts = written.split("::")
+    inner = ("::".join(parts[at:]) for at in range(len(parts)))
+    return next((name for name in inner if name in wanted), written)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import cache
 
 from incprof.analysis.agreement.results import Matched
 from incprof.analysis.phases.results import Phase, Site
+from incprof.names import parse
 
 Key = tuple[int, str]
 Sites = dict[Key, Site]
 KINDS = ("body", "loop")
 NAME_BYTES = 119  # the library cuts longer ones
-CLONE = re.compile(r"( \[clone [^\]]*\]|\.(isra|constprop|part|cold|lto_priv|_omp_fn)(\.\d+)*)+$")
-LAMBDA = re.compile(r"\{lambda[^{}]*\}")
-# Operators whose signs are brackets elsewhere; they are moved out of the way.
-OPERATOR = re.compile(r"\boperator(\(\)|\[\]|<=>|<<=?|>>=?|->\*?|[<>]=?)")
-HIDDEN = 0xE000
 
 
 def match(phases: Sequence[Phase], ids: Sequence[int], names: Sequence[str | None]) -> Matched:
@@ -76,25 +70,6 @@ def _fit(given: str, name: str, mangled: str) -> int:
     """Return how well two names fit, 0 for not at all: the same, or the same components at the end."""
     if given in (name, mangled):
         return 1_000_000
-    one, other = components(given), components(name)
+    one, other = parse(given).components, parse(name).components
     common = min(len(one), len(other))
     return common if common and one[-common:] == other[-common:] else 0
-
-
-@cache
-def components(name: str) -> tuple[str, ...]:
-    """Return the parts of a qualified name: no return type, parameters, template arguments, or marks of clones."""
-    plain = LAMBDA.sub("lambda", CLONE.sub("", name)).replace("(anonymous namespace)", "").removesuffix(" const")
-    plain = OPERATOR.sub(lambda found: "operator" + "".join(chr(HIDDEN + ord(c)) for c in found[1]), plain)
-    kept, depth = [], 0
-    for char in plain:
-        depth += char in "(<["
-        if depth == 0:
-            kept.append(char)
-        depth = max(depth - (char in ")>]"), 0)
-    parts = "".join(kept).strip().split("::")
-    parts = [part if "operator" in part else part.rpartition(" ")[2] for part in parts]
-    found = tuple(
-        "".join(chr(ord(c) - HIDDEN) if HIDDEN <= ord(c) < HIDDEN + 128 else c for c in part) for part in parts if part
-    )
-    return found[:-1] if found[-2:] == ("lambda", "operator()") else found

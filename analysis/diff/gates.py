@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from incprof.analysis.agreement.match import components
 from incprof.analysis.beats.gates import TIMES, Condition
 from incprof.analysis.beats.gates import parse as parse_with
 from incprof.analysis.diff.results import Comparison, PhaseRow, Row
 from incprof.errors import UsageError
+from incprof.names import parse as taken_apart
 
 UNITS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("run", "phase", "step", "function"), TIMES),
@@ -25,7 +25,6 @@ UNITS: dict[str, dict[str, float]] = {
 NORMAL = 1.959964
 # A change that is the limit but for rounding is not beyond it.
 ROUNDING = 1e-9
-LONGEST = 2000
 
 
 def parse(text: str) -> Condition:
@@ -72,7 +71,7 @@ def _means(selector: str, name: str) -> bool:
     """Tell whether a name, a pattern, or a name without parameters and qualification means a row."""
     if name == selector or fnmatchcase(name, selector):
         return True
-    one, other = components(selector[:LONGEST]), components(name[:LONGEST])
+    one, other = taken_apart(selector).components, taken_apart(name).components
     return bool(one) and one == other[-len(one) :]
 
 

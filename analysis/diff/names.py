@@ -14,11 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from incprof.analysis.agreement.match import CLONE, components
 from incprof.model import Function, IntArray, IntervalProfile, Metadata
+from incprof.names import parse, without_marks
 
 VERSION = re.compile(r"(\.so)(\.[0-9]+)*$")
-LONGEST = 2000
 
 Key = tuple[str, str]
 
@@ -34,7 +33,7 @@ def key_of(function: Function, metadata: Metadata) -> Key:
         if any(one and name.endswith(f" in {one}") for one in own):
             name = name.rpartition(" in ")[0]
         return "[]", name
-    return "" if module in own else VERSION.sub(r"\1", module), CLONE.sub("", name[:LONGEST])
+    return "" if module in own else VERSION.sub(r"\1", module), without_marks(name)
 
 
 def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[str, ...], list[IntArray]]:
@@ -55,7 +54,7 @@ def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[str, ...]
             key = again.get(key, key)
             if key not in number:
                 number[key] = len(names)
-                names.append(CLONE.sub("", profile.functions[at].name))
+                names.append(without_marks(profile.functions[at].name))
             place[at] = number[key]
         places.append(place)
     return tuple(names), places
@@ -82,5 +81,5 @@ def _by_plain_name(
     table: dict[tuple[str, tuple[str, ...]], set[Key]] = defaultdict(set)
     for function, key in zip(profile.functions, keys, strict=True):
         if key in wanted and function.is_code:
-            table[key[0], components(function.name[:LONGEST])].add(key)
+            table[key[0], parse(function.name).components].add(key)
     return table

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from incprof.analysis.agreement.match import CLONE
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured, cpu_seconds
 from incprof.analysis.diff.results import PhaseRow, Side
+from incprof.names import without_marks
 
 # Runs whose functions have less of their time in common are hardly runs of the same program.
 HARDLY = 0.5
@@ -42,10 +42,10 @@ def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str]:
         return "waiting", ""
     for phase in chosen:
         if phase.sites:
-            return CLONE.sub("", phase.sites[0].function.name), phase.sites[0].kind
+            return without_marks(phase.sites[0].function.name), phase.sites[0].kind
     for phase in chosen:
         if phase.functions:
-            return CLONE.sub("", phase.functions[0].function.name), ""
+            return without_marks(phase.functions[0].function.name), ""
     return "idle", ""
 
 

@@ -6,10 +6,15 @@ import re
 from collections.abc import Iterable
 
 from incprof.errors import NoDataError
-from incprof.source.model import SourceFile
-from incprof.source.names import agree, last_name, without_arguments
+from incprof.names import LAMBDA, parse
+from incprof.source.model import Language, SourceFile
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
+# flang's names: _QMmodulePprocedure, _QFhostPinner, _QQmain.
+FLANG = re.compile(r"_Q\w*P([a-z0-9_]+)")
+FORTRAN_MAIN = ("MAIN__", "_QQmain", "main")
+# What clang calls the code of a parallel region.
+OUTLINED = (".omp_outlined", "__captured_stmt")
 
 
 def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False, proven: bool = False) -> int:
@@ -27,7 +32,7 @@ def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False
             return i
     if moved:
         return _only(file, name)
-    shown, why = last_name(name), "made by a macro" if proven else f"made by a macro, or {CHANGED}"
+    shown, why = parse(name).last, "made by a macro" if proven else f"made by a macro, or {CHANGED}"
     if not holding:
         raise NoDataError(f"{file.path}:{line}: no function there, expected {shown}: {why}")
     other = file.functions[holding[0]].name
@@ -36,14 +41,14 @@ def find_function(file: SourceFile, line: int, name: str, *, moved: bool = False
 
 def functions_named(file: SourceFile, name: str) -> list[int]:
     """Positions of all functions of a name; one with `::` must also be enclosed like that."""
-    outer = without_arguments(name).split("::")[:-1]
+    outer = parse(name).components[:-1]
     named = [i for i in range(len(file.functions)) if _named(file, i, name)]
     if file.language not in ("c", "c++"):
         return named
-    return [i for i in named if _encloses(outer, without_arguments(file.functions[i].name).split("::")[:-1])]
+    return [i for i in named if _encloses(outer, parse(file.functions[i].name).components[:-1])]
 
 
-def _encloses(wanted: list[str], outer: list[str]) -> bool:
+def _encloses(wanted: tuple[str, ...], outer: tuple[str, ...]) -> bool:
     """Tell whether two accounts of what encloses a function agree, as far as both go."""
     if not wanted or not outer:
         return True
@@ -65,7 +70,7 @@ def name_line(file: SourceFile, position: int) -> int:
     start = function.node.start_byte
     body = function.node.child_by_field_name("body")
     head = file.data[start : body.start_byte if body else function.node.end_byte]
-    name = last_name(function.name).encode()
+    name = parse(function.name).last.encode()
     match = re.search(rb"(?<!\w)" + re.escape(name) + rb"(?!\w)", head)
     return function.line + head.count(b"\n", 0, match.start()) if match else function.line
 
@@ -93,10 +98,27 @@ def _only(file: SourceFile, name: str) -> int:
     if len(found) == 1:
         return found[0]
     how_many = "several functions are" if found else "no function is"
-    raise NoDataError(f"{file.path}: {how_many} called {last_name(name)}: {CHANGED.split(':')[0]}")
+    raise NoDataError(f"{file.path}: {how_many} called {parse(name).last}: {CHANGED.split(':')[0]}")
 
 
 def _named(file: SourceFile, position: int, name: str) -> bool:
     """Tell whether a function of the file has a name."""
     function = file.functions[position]
     return agree(name, function.name, file.language, is_main=function.is_main)
+
+
+def agree(recorded: str, written: str, language: Language, *, is_main: bool = False) -> bool:
+    """Tell whether a function's name in the binary is that of a function in the source.
+
+    recorded: as the demangler spells it, or mangled where it cannot. written: SourceFunction.name. What encloses them
+    is not compared.
+    """
+    if recorded.startswith(OUTLINED):
+        return True
+    found, own = parse(recorded), parse(written).last
+    if language not in ("fortran", "fixed"):
+        return found.last == own or (own == LAMBDA and found.last == "operator()")
+    if is_main:
+        return found.text in FORTRAN_MAIN
+    flang = FLANG.fullmatch(recorded)
+    return (flang[1] if flang else found.last).lower() == own.lower()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from incprof.analysis.answer.find import find_phases
+from incprof.names import parse
 from incprof.readers import open_run, read_profile
-from incprof.source.names import last_name
 from tests.integration.collector import FIXTURES, clean_environment
 from tests.integration.conftest import Build, Record
 
@@ -26,10 +26,10 @@ def test_the_sites_are_what_a_person_would_name(build: Build, record: Record, fa
     recording = record(build("path_sites.cpp", flags=flags), clock=fast_clock, rate=1000, interval=0.05)
     profile = read_profile(open_run(recording.directory), inlined=True)
     result = find_phases(profile)
-    sites = {(last_name(site.function.name), site.kind) for phase in result.phases for site in phase.sites}
+    sites = {(parse(site.function.name).last, site.kind) for phase in result.phases for site in phase.sites}
     assert {name for name, _ in sites} == SITES, [phase.sites for phase in result.phases]
     assert {kind for _, kind in sites} == {"body"}
-    steps = {last_name(step.function.name) for phase in result.phases for step in phase.steps}
+    steps = {parse(step.function.name).last for phase in result.phases for step in phase.steps}
     assert {"clear", "pull", "shift"} <= steps
     assert not steps & SMALL
 

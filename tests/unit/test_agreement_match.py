@@ -1,18 +1,13 @@
 """Which heartbeat stands for which site, and what is expected of it."""
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from incprof.analysis.agreement.expect import expected_share
-from incprof.analysis.agreement.match import components, match
+from incprof.analysis.agreement.match import match
 from incprof.analysis.phases.results import Phase, Site
 from incprof.model import Function
 from incprof.readers import open_run, read_profile
 from tests.unit.streamwriter import Sample, StreamWriter
-
-LAMBDA = "Mesh<double>::smooth(int)::{lambda(auto:1&)#1}::operator()<int>(int&) const"
 
 
 def phase(number, *sites):
@@ -21,34 +16,6 @@ def phase(number, *sites):
         for heartbeat, index, name, kind in sites
     )
     return Phase(number, 1, 50.0, 1.0, (), made)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("solve", ("solve",)),
-        ("solve.isra.0", ("solve",)),
-        ("main._omp_fn.0", ("main",)),
-        ("ns::Mesh<std::vector<int>, 3>::solve(int, double (*)(int)) const", ("ns", "Mesh", "solve")),
-        ("double project<L1, Mesh<Quadratic> >(Mesh<Quadratic> const&)", ("project",)),
-        ("void (anonymous namespace)::run(int)", ("run",)),
-        ("f(int) [clone .isra.0]", ("f",)),
-        (LAMBDA, ("Mesh", "smooth", "lambda")),
-        ("Mesh::smooth::lambda", ("Mesh", "smooth", "lambda")),
-        ("A::operator()(int)", ("A", "operator()")),
-        ("A::operator<(A const&) const", ("A", "operator<")),
-        ("A::operator==(A const&)", ("A", "operator==")),
-        ("heat::jacobi_step", ("heat", "jacobi_step")),
-        ("MAIN__", ("MAIN__",)),
-    ],
-)
-def test_components(name, expected):
-    assert components(name) == expected
-
-
-@given(st.text(alphabet="ab:<>()[]{} ~&*,operator\0.#", max_size=60))
-def test_any_text_is_taken_for_a_name(name):
-    assert all(components(name)) or components(name) == ()
 
 
 def test_by_name_whatever_the_ids():

@@ -20,6 +20,11 @@ from incprof.report.words.names import clean, phase_names, short, told_apart
         ("ZSTD_decompress_bmi2.constprop.0.isra.1", "ZSTD_decompress_bmi2"),
         ("solve._omp_fn.0", "solve._omp_fn.0"),
         ("solve.cold", "solve.cold"),
+        ("solve(int) [clone ._omp_fn.0]", "solve._omp_fn.0"),
+        ("dot.avx2", "dot"),
+        ("ns::A<int>::str() const &", "A::str"),
+        ("ns::main::{lambda(int)#1}::operator()(int) const", "main::lambda"),
+        ("ns::Key::operator std::vector<int>() const", "Key::operator std::vector<int>"),
         ("operator<<(std::ostream&, X)", "operator<<"),
         ("<script>alert(1)</script>", "<script>alert(1)</script>"),
         ("heat::jacobi_step", "heat::jacobi_step"),
@@ -42,6 +47,8 @@ def test_functions_with_one_short_name_are_told_apart():
         "solve(int)",
         "fold",
         "fold.constprop.0",
+        "sum(int) const",
+        "sum(int) const [clone .isra.0]",
     ]
     names = told_apart(full)
     assert [names(name) for name in full] == [
@@ -52,6 +59,8 @@ def test_functions_with_one_short_name_are_told_apart():
         "solve",
         "fold",
         "fold.constprop.0",
+        "sum",
+        "sum.isra.0",
     ]
     assert names("void other<int>(int)") == "other"
 

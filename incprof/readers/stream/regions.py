@@ -8,15 +8,13 @@ started them has long gone on.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
 
 from incprof.model import IntArray, IntervalProfile, PathTree
+from incprof.names import region_of
 
-# first._omp_fn.0, first.omp_outlined, .omp_outlined..3, .omp_outlined._debug__
-REGION = re.compile(r"(.*?)\.(?:_omp_fn|omp_outlined)(?:[._]\w*)*")
 # A region started in a region of a region ...
 DEEPEST = 8
 # Damaged files may ask for more than there can be.
@@ -28,11 +26,8 @@ def with_regions_joined(profile: IntervalProfile) -> IntervalProfile:
 
     Workers of a region that nobody was seen to start stay where they are.
     """
-    starter = {
-        index: match[1]
-        for index, function in enumerate(profile.functions)
-        if (match := REGION.fullmatch(function.mangled))
-    }
+    found = {index: region_of(function.mangled) for index, function in enumerate(profile.functions)}
+    starter = {index: name for index, name in found.items() if name is not None}
     for _ in range(DEEPEST if starter else 0):
         joined = _Joiner(profile, starter).joined()
         if joined is profile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +9,11 @@ import numpy as np
 from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.model.loops import LoopRun, RegionCode
+from incprof.names import region_of, without_marks
 from incprof.readers.symbols.addr2line import look_up
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.line_tables import Place
 from incprof.readers.symbols.source import find_symbols
-
-# first._omp_fn.0, first.omp_outlined, .omp_outlined..3, f(int) [clone ._omp_fn.0]
-OUTLINED = re.compile(r"(?: \[clone )?\.(?:_omp_fn|omp_outlined)[\w.]*\]?$")
 
 
 def region_names(run: LoopRun) -> list[str]:
@@ -44,8 +41,8 @@ def _named(path: str, build_id: str | None, addresses: list[int]) -> list[str]:
         return [""] * len(addresses)
     owners = found.table.find(np.array(addresses, dtype=np.uint64)).tolist()
     mangled = [found.table.name(owner) if owner >= 0 else "" for owner in owners]
-    parents = [OUTLINED.sub("", name) for name in mangled]
-    shown = [OUTLINED.sub("", name) for name in display_names(parents, fortran=found.table.fortran)]
+    starters = [name if (starter := region_of(name)) is None else starter for name in mangled]
+    shown = map(without_marks, display_names(starters, fortran=found.table.fortran))
     places = look_up(found.path, addresses)
     return [_with_place(name, place) for name, place in zip(shown, places, strict=True)]
 

@@ -17,14 +17,16 @@ from incprof.analysis.views.calltree import (
     UNKNOWN_FRAME,
 )
 from incprof.model import Function, Metadata, module_label
+from incprof.names import CONVERSION, parse
 from incprof.printable import printable
+from incprof.report.words.numbers import cell_len, fitted
 
 # A function's name as it stands on a page.
 Names = Callable[[str], str]
 
 LONGEST = 240
-# What compilers add to the names of copies of functions.
-COPY = re.compile(r"(\.(isra|constprop|part|lto_priv)(\.\d+)*| \[clone [^\]]*\])+$")
+# Code that is not a copy of the function's.
+APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
 # As the function that has this time is called in the profile: one name for one thing.
 UNKNOWN = "[no application frame]"
 MARKERS = {
@@ -44,50 +46,24 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def shorten(name: str, room: int) -> str:
-    """Return a printable name that fits in `room` characters: without its parameters, then with dots for its middle."""
+    """Return a printable name that fits in `room` columns: without its parameters, then with dots for its middle."""
     name = printable(name)
-    if len(name) > room:
-        name = without_parameters(name)
-    if len(name) <= room:
+    if cell_len(name) <= room:
         return name
-    keep = max(room - 3, 2)
-    return name[: (keep + 1) // 2] + "..." + name[len(name) - keep // 2 :]
-
-
-def without_parameters(name: str) -> str:
-    """Return a C++ name without its parameter list: `ns::f(int, g(*)(int)) const` becomes `ns::f`."""
-    end = name.rfind(")")
-    depth = 0
-    for at in range(end, -1, -1):
-        depth += (name[at] == ")") - (name[at] == "(")
-        if depth == 0:
-            return name[:at] if at > 0 and name[end + 1 :] in ("", " const") else name
-    return name
+    found = parse(name)
+    return fitted(found.bare + found.marks, room)
 
 
 def short(name: str) -> str:
-    """Return a function's name without parameters and template arguments, and no more than its class before it."""
-    if len(name) > 20 * LONGEST:
-        name = name[: 20 * LONGEST]
-    name = COPY.sub("", name)
-    bare = _without_templates(without_parameters(name)) if not name.startswith(("[", "<")) else name
-    parts = bare.split("::")
-    return clean("::".join(parts[-2:]) if len(parts) > 2 else bare, 80)
+    """Return a function's name without parameters and template arguments, and no more than its class before it.
 
-
-def _without_templates(name: str) -> str:
-    """Return a C++ name without what stands in angle brackets; operators keep theirs."""
-    if "<" not in name or "operator" in name:
-        return name
-    depth, kept = 0, []
-    for c in name:
-        depth += c == "<"
-        if not depth:
-            kept.append(c)
-        depth -= c == ">" and depth > 0
-    # Brackets that do not match are no template's.
-    bare = "".join(kept).strip()
-    return name if depth or not re.search(r"\w", bare) else re.sub(r"^.* (?=[\w:~]+$)", "", bare)
+    Copies that the compiler made of a function are called as it is; regions and cold parts are not.
+    """
+    found = parse(name)
+    parts = list(found.parts[-2:]) or [found.text]
+    if parts[-1] == CONVERSION:
+        parts[-1] = found.text[found.starts[-1] : found.end]
+    return clean("::".join(parts) + (found.marks if APART.search(found.marks) else ""), 80)
 
 
 def told_apart(names: Iterable[str]) -> Names:
@@ -98,28 +74,16 @@ def told_apart(names: Iterable[str]) -> Names:
     longer: dict[str, str] = {}
     for same in groups.values():
         if len(same) > 1:
-            forms = (_qualified, _with_parameters, lambda name: clean(name, 80))
-            tried = ({name: form(name) for name in same} for form in forms)
+            tried = (dict(zip(same, forms, strict=True)) for forms in zip(*map(_longer, same), strict=True))
             longer |= next((found for found in tried if len(set(found.values())) == len(same)), {})
     return lambda name: longer.get(name) or short(name)
 
 
-def _qualified(name: str) -> str:
-    """Return a function's name with its template arguments and no more than its class before it."""
-    bare = without_parameters(name[: 20 * LONGEST])
-    depth, starts = 0, [0]
-    for at, c in enumerate(bare):
-        depth += (c in "<({[") - (c in ">)}]")
-        if depth == 0 and c == " ":
-            starts = [at + 1]  # a type that it returns
-        elif depth == 0 and bare.startswith("::", at):
-            starts.append(at + 2)
-    return clean(bare[starts[-2] if len(starts) > 1 else starts[0] :].replace("> >", ">>"), 60)
-
-
-def _with_parameters(name: str) -> str:
-    """Return the same with parameters."""
-    return clean(_qualified(name) + name[len(without_parameters(name)) :], 80)
+def _longer(name: str) -> tuple[str, str, str]:
+    """Return the name with template arguments, with parameters as well, and with all that encloses it."""
+    found = parse(name)
+    own = clean(found.own.replace("> >", ">>"), 60)
+    return clean(own + found.marks, 80), clean(own + found.text[found.end :] + found.marks, 80), clean(name, 80)
 
 
 def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata, names: Names = short) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from incprof.analysis.phases.results import PhaseResult
 from incprof.errors import UsageError
 from incprof.model import IntervalProfile
-from incprof.source.names import without_arguments
+from incprof.names import parse
 
 KINDS = ("body", "loop")
 # A phase counts as one of the function's when it has at least this part of its time.
@@ -45,7 +45,7 @@ def by_hand(names: Sequence[str], profile: IntervalProfile, result: PhaseResult)
     known: defaultdict[str, list[int]] = defaultdict(list)
     for index, function in enumerate(profile.functions):
         if function.is_code:
-            known[without_arguments(function.name)].append(index)
+            known[parse(function.name).written].append(index)
     found = [_wanted(text, known, profile, result) for text in names]
     return list(dict.fromkeys(found))
 

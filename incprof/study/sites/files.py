@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from incprof.errors import NoDataError
+from incprof.names import begins_inside, parse
 from incprof.source.languages import language_of, parse_file, read_source
 from incprof.source.locate import CHANGED, begins_at, find_function, functions_named, name_line
 from incprof.source.model import SourceFile
-from incprof.source.names import last_name
 from incprof.source.tree import SourceTree
 from incprof.source.unchanged import KnownSources
-
-# Clones that begin somewhere in the middle of the function as written.
-PIECES = (".part", ".cold", "_omp_fn", "omp_outlined")
 
 
 @dataclass(frozen=True)
@@ -52,11 +49,11 @@ class Sources:
         """
         file, proven = self._file(recorded)
         position = find_function(file, line, name, moved=self._allow_changed, proven=proven)
-        whole = entry and not any(piece in name for piece in PIECES)
+        whole = entry and not begins_inside(name)
         if proven or not whole or begins_at(file, position, line):
             return Found(file, position)
         if not self._allow_changed:
-            raise NoDataError(f"{file.path}:{line}: {last_name(name)} does not begin there: {CHANGED}")
+            raise NoDataError(f"{file.path}:{line}: {parse(name).last} does not begin there: {CHANGED}")
         return Found(file, position, name_line(file, position) - line)
 
     def named(self, name: str) -> Found:
@@ -64,7 +61,7 @@ class Sources:
 
         Raises: NoDataError when there is none, or several.
         """
-        wanted = last_name(name)
+        wanted = parse(name).last
         found = []
         for path in self._tree.files():
             if (file := self._mentioning(path, wanted)) is not None:

@@ -14,19 +14,17 @@ from incprof.analysis.sites.loops import LoopLines, choose_loop
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
+from incprof.names import parse, region_of
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.inlines import CodeReader, FunctionCode
 from incprof.readers.symbols.levels import Level
 from incprof.readers.symbols.lines import locate
 from incprof.source.model import Loop
-from incprof.source.names import without_arguments
 from incprof.study.sites.files import Found, Sources
 
 # So many clones or instances of one function are looked at for the calls that its lines make.
 MOST_INSTANCES = 64
 NOT_RECORDED = "not in the recording: inlined everywhere, or never called"
-# Code of a parallel region: no function as written begins or ends where it does.
-REGIONS = ("_omp_fn", "omp_outlined")
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Placer:
         if begin.file is None or begin.line is None:
             return self._without_lines(index, kind)
         found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address))
-        region = any(mark in name for mark in REGIONS)
+        region = region_of(name) is not None  # no function as written begins or ends where it does
         if kind == "body" and (around or not region):
             return _body(found, Executions(self._calls_of(index), "at most" if region else self._certainty(index)))
         code, chosen = self._code[index], list(phases)
@@ -235,7 +233,7 @@ def _body(found: Found, runs: Executions, note: str | None = None) -> Spot:
 
 def _written(function: Function) -> tuple[str, str]:
     """What a function's clones and template instances have in common."""
-    return function.module, without_arguments(function.name)
+    return function.module, parse(function.name).written
 
 
 def _shifted(lines: dict[int, float], by: int) -> dict[int, float]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from incprof.analysis.sites.rates import Rate
+from incprof.names import parse
 from incprof.source.locate import name_line
 from incprof.source.model import SourceFile
-from incprof.source.names import last_name
 from incprof.study.sites.place import Spot
 
 UNKNOWN_RATE = Rate(None, "unknown", 1, None)
@@ -58,7 +58,7 @@ def describe(
     line = name_line(file, position) if spot.loop is None else function.loops[spot.loop].line
     # A PROGRAM is known by another name in the recording, and so to everything that reads it.
     program = function.is_main and file.language in ("fortran", "fixed")
-    name = last_name(recorded) if program else function.name
+    name = parse(recorded).last if program else function.name
     return PlacedSite(
         heartbeat, f"{name}:{kind}", phases, recorded, kind, file, position, spot.loop, file.path, line, phase_pct,
         rate, spot.share, spot.note,

@@ -1,0 +1,162 @@
+"""Names of functions: what of a symbol's name is written in the source, and what of it shows which function is meant.
+
+A name is a linker's, or what a demangler made of it. No name in C, C++ or Fortran has a dot in it: what a symbol has
+from there on is the compiler's mark of a clone, or of a part of the function that became one of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from functools import cache
+from typing import NamedTuple
+
+ANONYMOUS, LAMBDA, CONVERSION = "(anonymous namespace)", "lambda", "operator type"
+# Of a longer name, no more is looked at.
+MOST = 10_000
+DEMANGLED_MARK = re.compile(r" \[clone ([^\]]*)\]")
+SYMBOL = string.ascii_letters + string.digits + "_$."
+# first._omp_fn.0, first.omp_outlined, .omp_outlined..3, f(int) [clone ._omp_fn.0]
+REGION = re.compile(r"\.(?:_omp_fn|omp_outlined)")
+PART = re.compile(r"\.(?:part|cold|_omp_fn|omp_outlined)")
+OPEN, CLOSE = "<({[", ">)}]"
+WORD = re.compile(r"[\w~]+")
+OPERATOR = re.compile(
+    r"operator(?!\w)\s*(\(\s*\)|\[\s*\]|->\*?|<=>|<<=?|>>=?|[-+*/%^&|!=<>]=?|&&|\|\||\+\+|--|~|,|\"\"\s*\w+"
+    r"|(?:new|delete)\b(?:\s*\[\s*\])?)?"
+)
+
+
+class Name(NamedTuple):
+    """A function's name, taken apart.
+
+    text: it, without marks of clones. marks: these, as a linker has them: ".isra.0.cold". parts: what stands between
+    `::`, without template arguments, parameters, qualifiers and the type that is returned; empty for a text that is no
+    name. starts: where in the text each part begins. end: where the parameters begin.
+    """
+
+    text: str
+    marks: str
+    parts: tuple[str, ...]
+    starts: tuple[int, ...]
+    end: int
+
+    @property
+    def written(self) -> str:
+        """The name with what encloses it, as it may be written in the source: `Mesh::sweep`."""
+        return "::".join(self.parts) or self.text
+
+    @property
+    def last(self) -> str:
+        """The function's own name: "sweep" of `double Mesh<Quad>::sweep(int) const [clone .isra.0]`."""
+        return self.parts[-1] if self.parts else self.text
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The parts that have names."""
+        return tuple(part for part in self.parts if part != ANONYMOUS)
+
+    @property
+    def bare(self) -> str:
+        """The name without parameters and what follows them: `double ns::f<int>`."""
+        return self.text[: self.end]
+
+    @property
+    def own(self) -> str:
+        """Template arguments and all, with no more than its class before it: `Mesh<Quad>::sweep`."""
+        return self.text[self.starts[-2:][0] if self.starts else 0 : self.end]
+
+
+def without_marks(symbol: str) -> str:
+    """Return a name without the marks of clones."""
+    return _split(symbol)[0]
+
+
+def region_of(symbol: str) -> str | None:
+    """Return the function that a parallel region is in; "" where the compiler does not say, None of other functions."""
+    match = REGION.search(symbol)
+    return symbol[: match.start()].removesuffix(" [clone ") if match else None
+
+
+def begins_inside(symbol: str) -> bool:
+    """Tell whether code was cut out of its function: it begins somewhere in the middle of what is written."""
+    return PART.search(symbol) is not None
+
+
+@cache
+def parse(symbol: str) -> Name:
+    """Take a name apart, in time that is linear in its length."""
+    text, marks = _split(symbol[:MOST])
+    found, end = _parts(text)
+    named = {start: part for start, part in found.items() if part}
+    if list(named.values())[-2:] == [LAMBDA, "operator()"]:
+        named.popitem()
+    return Name(text, marks, tuple(named.values()), tuple(named), end)
+
+
+def _parts(text: str) -> tuple[dict[int, str], int]:
+    """Return the parts of a name by where they begin, and where its parameters do; no part of what is no name."""
+    parts: dict[int, str] = {}
+    now, begin, at = "", 0, 0
+    while at < len(text):
+        char = text[at]
+        if not now and (operator := OPERATOR.match(text, at)):
+            now, at = _operator(text, operator)
+        elif char in OPEN:
+            end = _closing(text, at)
+            if end < 0 or (char == "<" and not now):
+                return {}, len(text)
+            group = text[at:end]
+            if char == "{" and LAMBDA in group:
+                now = LAMBDA
+            elif group == ANONYMOUS:
+                now = group
+            elif char == "(" and now and now != "decltype" and not text.startswith("::", end):
+                break  # parameters, and behind them nothing but qualifiers
+            at = end
+        elif text.startswith("::", at):
+            parts[begin] = now
+            now, begin, at = "", at + 2, at + 2
+        elif text.startswith("'lambda", at):
+            now, at = LAMBDA, text.find("'", at + 1) + 1 or len(text)
+        elif char.isspace():  # behind a return type, or between an operator and its template arguments
+            at += 1
+            if not now.startswith("operator"):
+                parts, now, begin = {}, "", at
+        else:
+            word = WORD.match(text, at)
+            now, at = now + (word[0] if word else char), word.end() if word else at + 1
+    return {**parts, begin: now}, at
+
+
+def _split(symbol: str) -> tuple[str, str]:
+    """Return a name and the marks of a clone behind it."""
+    at = symbol.find(" [clone ", 1)
+    if at > 0:
+        return symbol[:at], "".join(DEMANGLED_MARK.findall(symbol, at))
+    at = -1 if symbol.startswith(".") else symbol.find(".", max(len(symbol.rstrip(SYMBOL)), 1))
+    return (symbol[:at], symbol[at:]) if at > 0 else (symbol, "")
+
+
+def _operator(text: str, match: re.Match[str]) -> tuple[str, int]:
+    """Return an operator's name without spaces that it need not have, and what follows it; all conversions are one."""
+    if match[1]:
+        return re.sub(r"\s+(?=\W)", "", match[0]), match.end()
+    at = match.end()
+    while 0 <= at < len(text) and text[at] != "(":
+        at = _closing(text, at) if text[at] in OPEN else at + 1
+    return CONVERSION, at if at >= 0 else len(text)
+
+
+def _closing(text: str, at: int) -> int:
+    """Return what follows the bracket that closes the one at `at`; -1 when nothing does."""
+    depth = 0
+    while at < len(text):
+        if text[at] in OPEN:
+            depth += 1
+        elif text[at] in CLOSE and text[at - 1 : at + 1] != "->":
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return -1
