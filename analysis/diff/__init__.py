@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, measure
-from incprof.analysis.diff.naming import alike, notes
+from incprof.analysis.diff.notes import alike, notes
 from incprof.analysis.diff.results import Comparison, Side
 from incprof.analysis.diff.table import Table
 from incprof.analysis.phases.results import PhaseResult, RunSummary

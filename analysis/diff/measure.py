@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.diff.borders import Membership, share_borders
-from incprof.analysis.diff.names import same_functions
+from incprof.analysis.diff.same_functions import same_functions
 from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.results import PhaseResult

@@ -37,7 +37,7 @@ class Row:
 
     Attributes:
         kind: `run`, `phase`, `step` or `function`.
-        name: The function; of a phase its main site or function.
+        name: The function; of a phase its main site or function, and `behind` that what tells it from others of it.
         group: The phase of a step, and in which a function changed most; None for the run.
         a, b: Both sides; zero where a side does not have it.
         ci: Interval at LEVEL of the factor from A to B, and its p-value; None if that cannot be told.
@@ -53,6 +53,7 @@ class Row:
     ci: Change | None = None
     p_adjusted: float | None = None
     verdict: str = "same"
+    behind: str = ""
 
     @property
     def change_s(self) -> float:

@@ -13,7 +13,7 @@ from incprof.analysis.beats.noise import adjusted
 from incprof.analysis.diff.estimates import Estimate, compared
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
-from incprof.analysis.diff.naming import name_groups
+from incprof.analysis.diff.phase_names import name_groups
 from incprof.analysis.diff.results import Figure, PhaseRow, Row
 from incprof.analysis.diff.rows import Estimates
 from incprof.model import FloatArray
@@ -63,9 +63,9 @@ class Table:
         """Return the rows of the phases, with their steps."""
         names = name_groups(self.runs, self.groups)
         rows = []
-        for at, group in enumerate(self.groups):
+        for at, (group, (name, behind)) in enumerate(zip(self.groups, names, strict=True)):
             found = self.estimates.phase(at)
-            row = self._row("phase", names[at], at, found, [run.duration_s for run in self.runs], None)
+            row = self._row("phase", name + behind, at, found, [run.duration_s for run in self.runs], None)
             a, b = any(group.members[: self.first]), any(group.members[self.first :])
             # What waiting takes of the processor says nothing.
             idle = self.cpu and all(
@@ -82,6 +82,7 @@ class Table:
                     row.ci if a and b and not idle else None,
                     None,
                     verdict,
+                    behind,
                     group.members,
                     group.likeness,
                     self._share_error(found),

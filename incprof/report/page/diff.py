@@ -15,7 +15,7 @@ from incprof.analysis.views.ribbon import cells, runs
 from incprof.report.page.html import asset, style_policy
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
-from incprof.report.words.names import clean, short
+from incprof.report.words.names import clean
 
 STYLES = ("page.css", "print.css", "diff.css")
 WIDTH = 1000
@@ -68,7 +68,7 @@ def _lane(letter: str, side: Side, longest: float, found: Comparison) -> dict[st
     whole = WIDTH * side.summary.duration_s / longest if longest > 0 else float(WIDTH)
     part = cells(side.labels, round(whole))
     step, at, out = whole / max(len(part), 1), 0, []
-    names = {row.group: short(row.name) for row in found.phases}
+    names = {row.group: say.short_name(row) for row in found.phases}
     for label, length in runs(part):
         title = f"{label} {names[label]}" if label >= 0 else "between phases"
         out.append(
@@ -89,7 +89,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "id": row.group,
         "step": row.kind == "step",
-        "name": short(row.name),
+        "name": say.short_name(row),
         "full": clean(row.name),
         "colour": _colour(row.group),
         "striped": row.group is not None and row.group >= len(PHASE),

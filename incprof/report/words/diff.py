@@ -11,7 +11,7 @@ from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Sid
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
 from incprof.report.words.figures import count
-from incprof.report.words.names import short, shorten
+from incprof.report.words.names import short
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
 # A function with less than this part of the run on both sides is not worth a line, unless it changed.
@@ -73,10 +73,15 @@ def share(figure: Figure) -> str:
     return f"{100 * figure.share:.1f}"
 
 
+def short_name(row: Row) -> str:
+    """Return the name of a row with no more of the function's than is needed."""
+    return short(row.name.removesuffix(row.behind)) + row.behind
+
+
 def named(row: Row, room: int = LONGEST) -> str:
     """Return the name of a row, printable, in so many columns."""
     whole = words.printable(row.name[: 20 * LONGEST])
-    return whole if cell_len(whole) <= room else words.fitted(shorten(short(row.name), room), room)
+    return whole if cell_len(whole) <= room else words.fitted(short_name(row), room)
 
 
 def alike(row: PhaseRow) -> str:

@@ -1,18 +1,15 @@
-"""What phases of several runs are called, and how the runs differ as such."""
+"""How runs that are compared differ as such: it may be why their phases do."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured, cpu_seconds
 from incprof.analysis.diff.results import PhaseRow, Side
-from incprof.names import without_marks
 
 # Runs whose functions have less of their time in common are hardly runs of the same program.
 HARDLY = 0.5
@@ -20,33 +17,6 @@ HARDLY = 0.5
 BUSY_APART = 0.1
 # Of the arguments of a program, in a line.
 LONGEST = 80
-
-
-def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[str]:
-    """Return a name for each phase: the function of its main site, else its largest one; no name comes twice."""
-    found = [_main(runs, group) for group in groups]
-    often = Counter(name for name, _ in found)
-    names = [f"{name} ({kind})" if often[name] > 1 and kind else name for name, kind in found]
-    seen: Counter[str] = Counter()
-    for at, name in enumerate(names):
-        seen[name] += 1
-        if seen[name] > 1:
-            names[at] = f"{name} #{seen[name]}"
-    return names
-
-
-def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str]:
-    """Return what a phase is known by, and the kind of its main site."""
-    chosen = [run.result.phases[p] for run, phases in zip(runs, group.members, strict=True) for p in phases]
-    if chosen and all(phase.off_cpu for phase in chosen):
-        return "waiting", ""
-    for phase in chosen:
-        if phase.sites:
-            return without_marks(phase.sites[0].function.name), phase.sites[0].kind
-    for phase in chosen:
-        if phase.functions:
-            return without_marks(phase.functions[0].function.name), ""
-    return "idle", ""
 
 
 def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[str, ...]:

@@ -1,0 +1,37 @@
+"""What phases of several runs are called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from incprof.analysis.diff.match import Group
+from incprof.analysis.diff.measure import Measured
+from incprof.names import without_marks
+
+
+def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[tuple[str, str]]:
+    """Return a name for each phase: the function of its main site, else its largest one, and what makes it unique."""
+    found = [_main(runs, group) for group in groups]
+    often = Counter(name for name, _ in found)
+    names = [(name, f" ({kind})" if often[name] > 1 and kind else "") for name, kind in found]
+    seen: Counter[tuple[str, str]] = Counter()
+    unique = []
+    for name, behind in names:
+        seen[name, behind] += 1
+        unique.append((name, behind + (f" #{seen[name, behind]}" if seen[name, behind] > 1 else "")))
+    return unique
+
+
+def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str]:
+    """Return what a phase is known by, and the kind of its main site."""
+    chosen = [run.result.phases[p] for run, phases in zip(runs, group.members, strict=True) for p in phases]
+    if chosen and all(phase.off_cpu for phase in chosen):
+        return "waiting", ""
+    for phase in chosen:
+        if phase.sites:
+            return without_marks(phase.sites[0].function.name), phase.sites[0].kind
+    for phase in chosen:
+        if phase.functions:
+            return without_marks(phase.functions[0].function.name), ""
+    return "idle", ""
