@@ -19,7 +19,7 @@ from appekg._cost import Cost, cost
 
 if TYPE_CHECKING:
     from appekg.errors import AppekgError
-    from appekg.model import Heartbeats
+    from appekg.heartbeats import Heartbeats
     from appekg.reader import read
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
     "read",
 ]
 
-_READING = {"AppekgError": "appekg.errors", "Heartbeats": "appekg.model", "read": "appekg.reader"}
+_READING = {"AppekgError": "appekg.errors", "Heartbeats": "appekg.heartbeats", "read": "appekg.reader"}
 
 
 def __getattr__(attribute: str) -> Any:

@@ -16,7 +16,8 @@ from appekg.errors import AppekgError, NewerFormatError, NoSuchRankError
 from appekg.file import File
 from appekg.growing import Growing
 from appekg.header import Header
-from appekg.model import Beat, Heartbeats, Process
+from appekg.heartbeats import Heartbeats
+from appekg.model import Beat, Process
 from appekg.opening import open_file
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appekg.model import INTERVAL, Heartbeats
+from appekg.model import INTERVAL, Beat, Process
 
 
-def columns(found: Heartbeats) -> dict[str, NDArray[Any]]:
+def columns(rows: NDArray[np.void], processes: Sequence[Process], beats: Mapping[int, Beat]) -> dict[str, NDArray[Any]]:
     """Return the columns that Heartbeats.to_pandas documents, each of shape (n,)."""
-    rows, processes = found.rows, found.processes
     earliest = min((process.start_unix_s for process in processes), default=0.0)
     first = np.cumsum([0] + [len(process.intervals) for process in processes])
     at = first[rows["process"]] + rows["interval"]
@@ -26,7 +26,7 @@ def columns(found: Heartbeats) -> dict[str, NDArray[Any]]:
 
     later_s = np.array([process.start_unix_s - earliest for process in processes])[rows["process"]]
     ids, place = np.unique(rows["id"], return_inverse=True)
-    names = np.array([found.beats[number].name for number in ids.tolist()], dtype=object)
+    names = np.array([beats[number].name for number in ids.tolist()], dtype=object)
     some = rows["count"] > 0
     mean = np.divide(rows["sum_ns"], rows["count"], out=np.full(len(rows), np.nan), where=some)
     return {
@@ -61,19 +61,22 @@ def _deviation(rows: NDArray[np.void], mean: NDArray[np.float64]) -> NDArray[np.
     return deviation
 
 
-def tables(found: Heartbeats) -> dict[str, dict[str, NDArray[Any]]]:
-    """Return everything as tables that refer to each other: processes, beats, intervals, rows.
+def tables(
+    rows: NDArray[np.void], processes: Sequence[Process], beats: Mapping[int, Beat]
+) -> dict[str, dict[str, NDArray[Any]]]:
+    """Return the tables that Heartbeats.tables documents."""
+    every = columns(rows, processes, beats)
+    plain = {name: values for name, values in every.items() if name not in ("rank", "start_s", "end_s", "name")}
+    return {
+        "processes": _processes(processes),
+        "beats": _beats(beats),
+        "intervals": _intervals(processes),
+        "rows": plain,
+    }
 
-    Rows and intervals have `process`, the position in Heartbeats.processes, and `interval`, its number in the file.
-    """
-    every = columns(found)
-    rows = {name: values for name, values in every.items() if name not in ("rank", "start_s", "end_s", "name")}
-    return {"processes": _processes(found), "beats": _beats(found), "intervals": _intervals(found), "rows": rows}
 
-
-def _processes(found: Heartbeats) -> dict[str, NDArray[Any]]:
+def _processes(processes: Sequence[Process]) -> dict[str, NDArray[Any]]:
     """Return a row per process."""
-    processes = found.processes
     return {
         "process": np.arange(len(processes)),
         "rank": np.array([process.rank for process in processes], dtype=np.int64),
@@ -92,9 +95,9 @@ def _text(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _beats(found: Heartbeats) -> dict[str, NDArray[Any]]:
+def _beats(known: Mapping[int, Beat]) -> dict[str, NDArray[Any]]:
     """Return a row per id."""
-    beats = [found.beats[number] for number in sorted(found.beats)]
+    beats = [known[number] for number in sorted(known)]
     return {
         "id": np.array([beat.id for beat in beats], dtype=np.int64),
         "name": np.array([beat.name for beat in beats], dtype=object),
@@ -102,12 +105,12 @@ def _beats(found: Heartbeats) -> dict[str, NDArray[Any]]:
     }
 
 
-def _intervals(found: Heartbeats) -> dict[str, NDArray[Any]]:
+def _intervals(processes: Sequence[Process]) -> dict[str, NDArray[Any]]:
     """Return a row per interval of a process, times in seconds since the earliest start of a process."""
-    every = np.concatenate([np.zeros(0, dtype=INTERVAL), *(process.intervals for process in found.processes)])
-    counts = [len(process.intervals) for process in found.processes]
-    earliest = min((process.start_unix_s for process in found.processes), default=0.0)
-    later_s = np.repeat([process.start_unix_s - earliest for process in found.processes], counts)
+    every = np.concatenate([np.zeros(0, dtype=INTERVAL), *(process.intervals for process in processes)])
+    counts = [len(process.intervals) for process in processes]
+    earliest = min((process.start_unix_s for process in processes), default=0.0)
+    later_s = np.repeat([process.start_unix_s - earliest for process in processes], counts)
     plain = ("threads", "dropped", "unmatched", "abandoned", "lost_intervals", "lost_rows")
     return {
         "process": np.repeat(np.arange(len(counts)), counts),

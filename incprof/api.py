@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from incprof.analysis.phases.results import PhaseResult
+    from incprof.analysis.views.notebook import NotebookResult
     from incprof.analysis.views.tables import Table
     from incprof.model import IntervalProfile, Run
 
@@ -68,7 +68,7 @@ class Recording:
         k: int | None = None,
         seed: int = 0,
         settings: Sequence[str] = (),
-    ) -> PhaseResult:
+    ) -> NotebookResult:
         """Find the phases of a profile, that of the lowest rank unless given, as `incprof phases` does.
 
         Args:
@@ -81,8 +81,10 @@ class Recording:
         Raises:
             incprof.errors.IncprofError: as `profile`, there is nothing to find phases in, or no such threshold.
         """
+        from incprof.analysis.views.notebook import NotebookResult
+
         options = StudyOptions(method, k, seed, settings=tuple(settings))
-        return self._study(profile=profile, options=options).confident
+        return NotebookResult(**vars(self._study(profile=profile, options=options).confident))
 
     def to_pandas(self, table: Table = "profile", *, rank: int | None = None) -> pd.DataFrame:
         """Return a table of a rank, the lowest unless given; docs/python.md has their names and columns.

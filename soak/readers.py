@@ -15,7 +15,8 @@ from incprof.errors import IncprofError
 from incprof.readers import open_run, read_profile
 from incprof.readers.gmon.file import read_gmon
 from incprof.readers.loops import read_loops
-from incprof.readers.series.read import Wanted, read_series
+from incprof.readers.series.columns import Wanted
+from incprof.readers.series.read import read_series
 from incprof.readers.stream.collect import collect
 from incprof.readers.stream.metadata import parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from incprof.analysis.options import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from incprof.analysis.views.tables import ResultTable
 
 
 @dataclass(frozen=True)
@@ -177,22 +172,6 @@ class PhaseResult:
 
         ks, inertia = [score.k for score in self.scores], [score.inertia for score in self.scores]
         return {"elbow": elbow(ks, inertia), **self.other_votes}
-
-    def to_pandas(self, table: ResultTable = "phases") -> pd.DataFrame:
-        """The phases, labels, functions, sites, steps or scores as a table; docs/python.md has the columns.
-
-        Raises:
-            ValueError: there is no table of that name.
-        """
-        from incprof.analysis.views.tables import result_table
-
-        return result_table(self, table)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: which phase was when, and the sites of each."""
-        from incprof.analysis.views.notebook import phases_html
-
-        return phases_html(self)
 
     def __repr__(self) -> str:
         """One line: all fields would be pages."""

@@ -1,14 +1,20 @@
-"""How a result shows itself in a notebook: which phase was when, and the sites of each."""
+"""The phases of a run for scripts and notebooks: as tables, and as what a notebook shows."""
 
 from __future__ import annotations
 
 import html
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.analysis.views.tables import ResultTable, result_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Okabe and Ito, as in the pictures of `incprof phases --plot`.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -16,6 +22,23 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 STEPS = 2000
 LEFT = 'style="text-align: left; max-width: 36em; overflow-wrap: anywhere"'
 HEAD = ("Phase", "Time", "Run", "Confidence", "Site", "Kind", "Of phase", "Where")
+
+
+@dataclass(frozen=True, repr=False)
+class NotebookResult(PhaseResult):
+    """A PhaseResult that makes tables, and shows itself in a notebook."""
+
+    def to_pandas(self, table: ResultTable = "phases") -> pd.DataFrame:
+        """The phases, labels, functions, sites, steps or scores as a table; docs/python.md has the columns.
+
+        Raises:
+            ValueError: there is no table of that name.
+        """
+        return result_table(self, table)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: which phase was when, and the sites of each."""
+        return phases_html(self)
 
 
 def phases_html(result: PhaseResult) -> str:

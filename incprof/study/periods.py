@@ -13,8 +13,8 @@ from incprof.analysis.patterns.results import PatternOptions as PatternOptions
 from incprof.analysis.patterns.results import Patterns as Patterns
 from incprof.analysis.patterns.stream import PatternStream
 from incprof.errors import NoDataError
+from incprof.readers.series.columns import Wanted
 from incprof.readers.series.growing import growing_lines, opened
-from incprof.readers.series.read import Wanted
 from incprof.readers.series.rows import Rows
 
 # Rows that are taken at once.

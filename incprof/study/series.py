@@ -10,10 +10,11 @@ import numpy as np
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
 from incprof.readers import open_run, read_profile
-from incprof.readers.series.read import MOST_SAMPLES as MOST_SAMPLES
-from incprof.readers.series.read import Series as Series
-from incprof.readers.series.read import Wanted as Wanted
-from incprof.readers.series.read import read_series, series_from
+from incprof.readers.series.columns import MOST_SAMPLES as MOST_SAMPLES
+from incprof.readers.series.columns import Series as Series
+from incprof.readers.series.columns import Wanted as Wanted
+from incprof.readers.series.columns import series_from
+from incprof.readers.series.read import read_series
 from incprof.study.beats.read import Filters, load, selected, summaries
 from incprof.study.options import Libs
 from incprof.study.voice import Voice

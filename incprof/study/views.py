@@ -36,7 +36,7 @@ def table(study: Study, name: str) -> pd.DataFrame:
     Raises:
         ValueError: there is none of that name.
     """
-    from incprof.analysis.views.tables import TABLES, intervals_table, samples_table
+    from incprof.analysis.views.tables import TABLES, intervals_table, result_table, samples_table
 
     if name not in TABLES:
         raise ValueError(f"no table {name!r}: there are {', '.join(TABLES)}")
@@ -45,7 +45,7 @@ def table(study: Study, name: str) -> pd.DataFrame:
     if name == "samples":
         return samples_table(study.profile, libraries=study.libs != "drop")
     result = study.confident if name == "phases" else study.result
-    return intervals_table(study.profile, result) if name == "intervals" else result.to_pandas(name)
+    return intervals_table(study.profile, result) if name == "intervals" else result_table(result, name)
 
 
 def tree(study: Study, phase: int | None = None) -> StackTree:

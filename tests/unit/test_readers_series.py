@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers.series.read import Wanted, read_series
+from incprof.readers.series.columns import Wanted
+from incprof.readers.series.read import read_series
 from incprof.readers.series.rows import Rows
 from incprof.readers.series.text import PIECE
 

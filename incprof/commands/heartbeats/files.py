@@ -10,7 +10,7 @@ from incprof.commands.output import check_target, write_bytes, write_text
 from incprof.errors import IncprofError, UsageError
 
 if TYPE_CHECKING:
-    from appekg.model import Heartbeats
+    from appekg.heartbeats import Heartbeats
 
 FORMS = ("csv", "parquet", "sqlite")
 
@@ -53,6 +53,4 @@ def write_files(found: Heartbeats, args: argparse.Namespace) -> None:
     if args.parquet is not None:
         write_bytes(args.parquet, lambda out: write_parquet(found.to_pandas(), out))
     if args.sqlite is not None:
-        from appekg.table import tables
-
-        write_bytes(args.sqlite, lambda out: write_sqlite(tables(found), out))
+        write_bytes(args.sqlite, lambda out: write_sqlite(found.tables(), out))

@@ -12,7 +12,7 @@ import numpy as np
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.inputs import open_input
 from incprof.model import FloatArray
-from incprof.readers.series.read import Series, Wanted, cannot_read, columns_of, series_from, shown
+from incprof.readers.series.columns import Series, Wanted, cannot_read, columns_of, series_from, shown
 
 # What numpy has to say of files that are none of its own.
 HOSTILE: tuple[type[Exception], ...] = (

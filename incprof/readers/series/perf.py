@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incprof.errors import NoDataError
-from incprof.readers.series.read import Series, Wanted, columns_of, series_from
+from incprof.readers.series.columns import Series, Wanted, columns_of, series_from
 
 UNAVAILABLE = re.compile(r"<not (counted|supported)>")
 COMMAS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")

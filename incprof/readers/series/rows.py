@@ -8,9 +8,9 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
+from incprof.readers.series.columns import LARGEST, Wanted, columns_of, shown
 from incprof.readers.series.form import LONGEST_LINE, Form, form_of, number
 from incprof.readers.series.perf import PerfRows, is_perf
-from incprof.readers.series.read import LARGEST, Wanted, columns_of, shown
 
 
 class Rows:

@@ -12,9 +12,9 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
+from incprof.readers.series.columns import Series, Wanted, columns_of, series_from
 from incprof.readers.series.form import LONGEST_LINE, Form, form_of
 from incprof.readers.series.perf import is_perf, read_perf
-from incprof.readers.series.read import Series, Wanted, columns_of, series_from
 
 # Rows that are read at once.
 PIECE = 1 << 16

@@ -9,7 +9,8 @@ from incprof.errors import UsageError
 from incprof.study.beats.read import Filters, load
 
 if TYPE_CHECKING:
-    from appekg.model import Heartbeats, Process
+    from appekg.heartbeats import Heartbeats
+    from appekg.model import Process
     from incprof.analysis.agreement.results import Agreement, Beats, Overhead
     from incprof.analysis.phases.results import PhaseResult
     from incprof.model import IntervalProfile

@@ -14,7 +14,7 @@ from incprof.study.beats.read import run_of
 from incprof.study.beats.store import BeatRow, RunRow, opened
 
 if TYPE_CHECKING:
-    from appekg.model import Heartbeats
+    from appekg.heartbeats import Heartbeats
     from incprof.analysis.beats.results import BeatSummary
 
 LARGEST = 2**63 - 1

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from appekg.errors import AppekgError, NewerFormatError, NoSuchRankError
+from appekg.heartbeats import Heartbeats as Heartbeats
 from appekg.model import Beat
-from appekg.model import Heartbeats as Heartbeats
 from appekg.reader import read
 from incprof.analysis.beats import summarise
 from incprof.analysis.beats.grid import Span
