@@ -10,7 +10,7 @@ from incprof.analysis.agreement.align import Span, by_clock, by_scale, by_warp, 
 from incprof.analysis.agreement.expect import expected_share
 from incprof.analysis.agreement.match import match
 from incprof.analysis.agreement.measures import balanced, confusion, kappa, phase_measures
-from incprof.analysis.agreement.naming import (
+from incprof.analysis.agreement.nearest_phase import (
     levels,
     loops_or_functions,
     name_moments,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.agreement.naming import FAINT
+from incprof.analysis.agreement.nearest_phase import FAINT
 from incprof.analysis.agreement.results import Alignment, Pieces
 from incprof.analysis.agreement.warp import FREE, NEAR, warp_path
 from incprof.model import FloatArray, IntArray

@@ -66,10 +66,10 @@ def within_budget(
     for _ in range(MOST_TRIES):
         factor, dearest = _factors_for(result, beats, budget_pct if move else np.inf)
         if dearest is None:
-            return _told(result, beats, factor)
+            return _with_costs(result, beats, factor)
         excluded.add((dearest, "body"))
         result = choose_again(profile, first, excluded)
-    return _told(result, beats, _factors_for(result, beats, np.inf)[0])
+    return _with_costs(result, beats, _factors_for(result, beats, np.inf)[0])
 
 
 def _bodies(result: PhaseResult, beats: _Beats) -> list[int]:
@@ -98,7 +98,7 @@ def _factors_for(result: PhaseResult, beats: _Beats, budget_pct: float) -> tuple
     return {function: steps[at] for function, at in level.items()}, None
 
 
-def _told(result: PhaseResult, beats: _Beats, factor: dict[int, int]) -> PhaseResult:
+def _with_costs(result: PhaseResult, beats: _Beats, factor: dict[int, int]) -> PhaseResult:
     """Give each site its predicted cost."""
 
     def costed(phase: Phase) -> Phase:

@@ -42,7 +42,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Assessment:
     """A figure of a heartbeat against its past.
 
     Attributes:
@@ -96,10 +96,10 @@ def figures(beat: BeatSummary) -> dict[str, float]:
     return {metric: found[metric] for metric in MORE_IS_POOR if found.get(metric, 0) > 0}
 
 
-def judge(
+def assess(
     now: Mapping[Key, tuple[int, Mapping[str, float]]],
     past: Sequence[Mapping[Key, tuple[int, Mapping[str, float]]]],
-) -> list[Judgement]:
+) -> list[Assessment]:
     """Judge each figure of a run.
 
     Args:
@@ -113,21 +113,21 @@ def judge(
     for key, (number, own) in sorted(now.items(), key=lambda item: item[1][0]):
         for metric, value in own.items():
             before = [run[key][1][metric] for run in past if key in run and metric in run[key][1]]
-            found.append(_judgement(Judgement(number, key[0], metric, value, None), value, before))
-    asked = [at for at, judgement in enumerate(found) if judgement.p_value is not None]
-    p_values = [p for judgement in found if (p := judgement.p_value) is not None]
+            found.append(_assessment(Assessment(number, key[0], metric, value, None), value, before))
+    asked = [at for at, assessment in enumerate(found) if assessment.p_value is not None]
+    p_values = [p for assessment in found if (p := assessment.p_value) is not None]
     worse, better = adjusted(p_values), adjusted([1 - p for p in p_values])
     for at, bad, good in zip(asked, worse, better, strict=True):
         verdict = "poor" if bad <= ALARM else "good" if good <= ALARM else "usual"
         found[at] = replace(found[at], p_adjusted=bad, verdict=verdict)
-    longer = {judgement.id for judgement in found if judgement.metric == "mean" and judgement.verdict == "poor"}
-    for at, judgement in enumerate(found):
-        if longer and judgement.verdict == "poor" and judgement.id not in longer:
-            found[at] = replace(judgement, verdict="follows")
+    longer = {assessment.id for assessment in found if assessment.metric == "mean" and assessment.verdict == "poor"}
+    for at, assessment in enumerate(found):
+        if longer and assessment.verdict == "poor" and assessment.id not in longer:
+            found[at] = replace(assessment, verdict="follows")
     return found + _missing(now, past)
 
 
-def _judgement(empty: Judgement, value: float, before: Sequence[float]) -> Judgement:
+def _assessment(empty: Assessment, value: float, before: Sequence[float]) -> Assessment:
     """Judge one figure, as if it were the only one."""
     if not before:
         return empty
@@ -149,12 +149,12 @@ def p_of(deviations: float, n: int) -> float:
 
 def _missing(
     now: Mapping[Key, object], past: Sequence[Mapping[Key, tuple[int, Mapping[str, float]]]]
-) -> list[Judgement]:
+) -> list[Assessment]:
     """Return the heartbeats that all past runs have, and this one has not."""
     if len(past) < MIN_PAST:
         return []
     always = [key for key in past[-1] if key not in now and all(key in run for run in past)]
     return [
-        Judgement(past[-1][key][0], key[0], "rate", None, None, better_runs=len(past), verdict="missing")
+        Assessment(past[-1][key][0], key[0], "rate", None, None, better_runs=len(past), verdict="missing")
         for key in sorted(always, key=lambda key: past[-1][key][0])
     ]

@@ -1,4 +1,4 @@
-"""Heartbeats over time, made ready to be drawn: the foremost of them, no more points than a picture can show."""
+"""Heartbeats over time, made ready to be drawn: the busiest of them, no more points than a picture can show."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BeatTrace:
     duration_s: Trace
 
 
-def foremost(beats: Sequence[BeatSummary], most: int = MOST) -> tuple[list[BeatSummary], int]:
+def busiest(beats: Sequence[BeatSummary], most: int = MOST) -> tuple[list[BeatSummary], int]:
     """Return the heartbeats that take most time, then those with most beats, and how many others there are."""
     some = [beat for beat in beats if beat.count or beat.pulses or beat.open]
     order = sorted(some, key=lambda beat: (-beat.busy_pct, -beat.count - beat.pulses, beat.id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from incprof.analysis.beats.history import MIN_PAST, Judgement
+from incprof.analysis.beats.history import MIN_PAST, Assessment
 from incprof.analysis.beats.results import BeatRun
 from incprof.analysis.beats.stretches import Slow
 
@@ -23,7 +23,7 @@ class History:
         past_starts_unix_s: Starts of the past runs that it was judged by, ascending.
         other_threads: Past runs that it was not judged by, because they had other numbers of threads.
         other_argv: Past runs that it was judged by and that had other arguments.
-        judgements: Each figure of each heartbeat.
+        assessments: Each figure of each heartbeat.
         slow: When heartbeats were slow.
     """
 
@@ -36,13 +36,13 @@ class History:
     past_starts_unix_s: tuple[float, ...]
     other_threads: int
     other_argv: int
-    judgements: tuple[Judgement, ...]
+    assessments: tuple[Assessment, ...]
     slow: tuple[Slow, ...]
 
     @property
-    def poor(self) -> list[Judgement]:
+    def poor(self) -> list[Assessment]:
         """What is poor in this run."""
-        return [judgement for judgement in self.judgements if judgement.verdict in ("poor", "missing")]
+        return [assessment for assessment in self.assessments if assessment.verdict in ("poor", "missing")]
 
     @property
     def enough(self) -> bool:

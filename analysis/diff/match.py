@@ -28,7 +28,7 @@ Members = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Portrait:
+class PhaseTraits:
     """What a phase, or several, looks like. mix, stack: (m,) parts of its time; marks: functions of sites and steps.
 
     stack is None without call paths. middle: when in the run it is, 0..1. weight: its seconds.
@@ -53,7 +53,7 @@ class Group:
     likeness: float | None
 
 
-def portrait(run: Measured, phases: Sequence[int]) -> Portrait:
+def traits_of(run: Measured, phases: Sequence[int]) -> PhaseTraits:
     """Describe some phases of a run as if they were one."""
     members = run.intervals(phases)
     chosen = [run.result.phases[p] for p in phases]
@@ -62,7 +62,7 @@ def portrait(run: Measured, phases: Sequence[int]) -> Portrait:
     when = (run.profile.start_s[members] + run.profile.end_s[members]) / 2
     total = float(wall.sum())
     end = float(run.profile.end_s[-1])
-    return Portrait(
+    return PhaseTraits(
         mix=_parts(run.self_s[members].sum(axis=0)),
         stack=None if run.stack_s is None else _parts(run.stack_s[members].sum(axis=0), run.self_s[members].sum()),
         marks=frozenset(run.place[functions].tolist()),
@@ -79,7 +79,7 @@ def _parts(values: FloatArray, total: float | None = None) -> FloatArray:
     return flat / whole if whole > 0 else np.zeros_like(flat)
 
 
-def likeness(a: Portrait, b: Portrait) -> float:
+def likeness(a: PhaseTraits, b: PhaseTraits) -> float:
     """Return how alike two phases are: 0 nothing in common, 1 the same. Symmetric."""
     if a.off_cpu or b.off_cpu:
         return float(a.off_cpu and b.off_cpu)
@@ -104,15 +104,15 @@ def align(runs: Sequence[Measured]) -> list[Group]:
 
 def _when(runs: Sequence[Measured], group: Group) -> tuple[float, tuple[tuple[int, ...], ...]]:
     """Return where a group comes in the runs, for sorting."""
-    known = [portrait(run, phases).middle for run, phases in zip(runs, group.members, strict=True) if phases]
+    known = [traits_of(run, phases).middle for run, phases in zip(runs, group.members, strict=True) if phases]
     return round(float(np.mean(known)), 9), group.members
 
 
 def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> list[Members]:
     """Return the groups with the phases of one more run."""
     new = runs[number]
-    old = [[portrait(runs[at], phases) for at, phases in enumerate(members) if phases] for members in groups]
-    mine = [portrait(new, (phase,)) for phase in range(new.result.k)]
+    old = [[traits_of(runs[at], phases) for at, phases in enumerate(members) if phases] for members in groups]
+    mine = [traits_of(new, (phase,)) for phase in range(new.result.k)]
     alike = np.array([[_mean_likeness(those, one) for one in mine] for those in old]).reshape(len(old), len(mine))
     away = np.array([[abs(np.mean([p.middle for p in those]) - one.middle) for one in mine] for those in old])
     score = np.where(alike >= ALIKE, 1.0 + alike - TIE * away.reshape(alike.shape), 0.0)
@@ -150,13 +150,13 @@ def _merged(
     return out + [((),) * number + ((phase,),) for phase in range(k) if phase not in taken]
 
 
-def _mean_likeness(those: Sequence[Portrait], one: Portrait) -> float:
+def _mean_likeness(those: Sequence[PhaseTraits], one: PhaseTraits) -> float:
     """Return how alike a phase is to those of a group."""
     return float(np.mean([likeness(p, one) for p in those]))
 
 
 def _least_likeness(runs: Sequence[Measured], members: Members) -> float | None:
     """Return how alike the parts of a group are at least; None for a single one."""
-    parts = [portrait(run, phases) for run, phases in zip(runs, members, strict=True) if phases]
+    parts = [traits_of(run, phases) for run, phases in zip(runs, members, strict=True) if phases]
     pairs = [likeness(a, b) for at, a in enumerate(parts) for b in parts[at + 1 :]]
     return min(pairs) if pairs else None

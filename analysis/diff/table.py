@@ -57,7 +57,7 @@ class Table:
                 total = total.uncertain_by(max(one.variance - border, 0.0), one.dof)
             found.append(total)
         row = self._row("run", "whole run", None, found, [run.duration_s for run in self.runs], None)
-        return _judged([row])[0]
+        return _with_verdicts([row])[0]
 
     def phases(self) -> tuple[PhaseRow, ...]:
         """Return the rows of the phases, with their steps."""
@@ -88,8 +88,8 @@ class Table:
                     self._share_error(found),
                 )
             )
-        rows = _judged(rows)
-        steps = _judged([step for at in range(len(rows)) for step in self._steps(at)])
+        rows = _with_verdicts(rows)
+        steps = _with_verdicts([step for at in range(len(rows)) for step in self._steps(at)])
         return tuple(replace(row, steps=tuple(s for s in steps if s.group == row.group)) for row in rows)
 
     def functions(self) -> tuple[tuple[Row, ...], int]:
@@ -105,7 +105,7 @@ class Table:
             where = self._changed_most(function)
             row = self._row("function", self.names[function], where, found, self.cpu_s, self._calls(function, None))
             rows.append(self._without_one_side(row))
-        rows = _judged(rows)
+        rows = _with_verdicts(rows)
         rows.sort(key=lambda row: (row.verdict == "same", -round(abs(row.change_s), 9), row.name))
         return tuple(rows), int((share > 0).sum()) - len(rows)
 
@@ -194,7 +194,7 @@ def _figure(seconds: Sequence[float], whole: Sequence[float], calls: Sequence[fl
     )
 
 
-def _judged(rows: Sequence[AnyRow]) -> list[AnyRow]:
+def _with_verdicts(rows: Sequence[AnyRow]) -> list[AnyRow]:
     """Say of rows of a kind which of them changed by more than noise explains, in view of their number."""
     out = list(rows)
     asked = [at for at, row in enumerate(rows) if row.ci is not None]

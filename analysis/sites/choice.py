@@ -49,7 +49,7 @@ class SiteChooser:
             sites = sites_of_phase(found, p, excluded | without, alone=alone, options=self._options)
             return [Choice(site.function, site.kind, site.share * int(intervals[p])) for site in sites]
 
-        chosen = _told_apart([choose(p) for p in range(k)], choose, self._options.told_apart)
+        chosen = _distinct([choose(p) for p in range(k)], choose, self._options.told_apart)
         # A phase without a tick waits, and is known by its calls.
         silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
         for p in silent:
@@ -88,7 +88,7 @@ class SiteChooser:
         return choose_sites(self._act, members, distance, excluded=excluded)
 
 
-def _told_apart(chosen: list[list[Choice]], choose: Callable[..., list[Choice]], enough: float) -> list[list[Choice]]:
+def _distinct(chosen: list[list[Choice]], choose: Callable[..., list[Choice]], enough: float) -> list[list[Choice]]:
     """Give phases that have the same sites others, where these hold most of the same time and no phase has them yet.
 
     choose: the sites of a phase, without some (function, kind), or with small ones. enough: part of the time.

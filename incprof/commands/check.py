@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the table and the verdict."""
     traits = read_traits(args.program)
-    usable, verdict = judge(traits)
+    usable, verdict = usability(traits)
     if args.json:
         print(json.dumps(as_json(traits, usable, verdict), indent=1))
     else:
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if usable else 1
 
 
-def judge(traits: Traits) -> tuple[bool, str]:
+def usability(traits: Traits) -> tuple[bool, str]:
     """Whether the program can be recorded, and one line on how well or why not."""
     obstacle = why_not(traits)
     if obstacle:

@@ -21,7 +21,7 @@ from incprof.errors import GateError, PartialDataError, UsageError
 
 if TYPE_CHECKING:
     from incprof.study import Study
-    from incprof.study.sides import Sides
+    from incprof.study.diff import Sides
 
 NAME = "diff"
 MOST_NOISE = 50.0
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, print, judge."""
-    from incprof.study.sides import compare_sides, conditions_of
+    from incprof.study.diff import compare_sides, conditions_of
 
     conditions = conditions_of(args.fail_on)
     _check(args)
@@ -98,7 +98,7 @@ def studies(paths: list[str], exe: str | None, args: argparse.Namespace) -> list
     from incprof.study import Study
 
     libs, options = chosen_libs(args.libs), phase_options(args)
-    return [Study(path, rank=args.rank, exe=exe, libs=libs, options=options, voice=STDERR) for path in paths]
+    return [Study(path, rank=args.rank, exe=exe, libs=libs, options=options, listener=STDERR) for path in paths]
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -75,8 +75,8 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     from incprof.study.sites.check import check_versions
     from incprof.study.sites.cost import beat_cost
     from incprof.study.sites.edits import replace_all, with_sites
-    from incprof.study.sites.memory import remember
     from incprof.study.sites.plan import with_style
+    from incprof.study.sites.store import remember
 
     check_phase_arguments(args)
     blank = [name for names in args.macro_blank for name in names.split(",") if name]

@@ -87,7 +87,7 @@ def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:
 
     study = Study(
         args.directory, rank=args.rank, pid=args.pid, exe=args.exe, libs=chosen_libs(args.libs), nameless=nameless,
-        options=phase_options(args), voice=STDERR,
+        options=phase_options(args), listener=STDERR,
     )  # fmt: skip
     STDERR.warn(study.profile.warnings)
     return study

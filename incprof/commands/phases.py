@@ -18,8 +18,8 @@ from incprof.commands.options import (
     exit_status,
     study_of,
 )
-from incprof.commands.pictures import add_plot_argument, check_plot
-from incprof.commands.pictures import write_plot as draw_plot
+from incprof.commands.plots import add_plot_argument, check_plot
+from incprof.commands.plots import write_plot as draw_plot
 from incprof.commands.terminal import text_width, wants_colour, warn
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ def write(study: Study, args: argparse.Namespace) -> None:
     if args.json:
         from incprof.report.json.phases import write_json
 
-        told = None
+        explanation = None
         if why is not None:
             from incprof.report.json.explanation import explain_dict
 
-            told = explain_dict(result, why)
-        write_json(summary, result, sys.stdout, explain=told)
+            explanation = explain_dict(result, why)
+        write_json(summary, result, sys.stdout, explain=explanation)
     else:
         from incprof.report.text.phases import write_text
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from incprof.printable import say, unfiltered
-from incprof.study.voice import Progress, Voice
+from incprof.study.listener import Listener, Progress
 
 
 def wants_colour() -> bool:
@@ -39,7 +39,7 @@ class Shown:
             print(f"\r{self.what} {percent:3d} %", end="", file=unfiltered(sys.stderr), flush=True)
 
 
-class Stderr(Voice):
+class Stderr(Listener):
     """Says it on stderr: warnings as they come, and on a terminal how far it is."""
 
     def warn(self, lines: Iterable[str]) -> None:

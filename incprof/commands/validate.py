@@ -62,10 +62,10 @@ def run(args: argparse.Namespace) -> int:
     study = study_of(args)
     from incprof.study.beats.agreement import validate
 
-    beaten = load_beats(args.beats, study.profile)
-    warn(beaten.found.warnings)
+    process_beats = load_beats(args.beats, study.profile)
+    warn(process_beats.found.warnings)
     warn(study.result.warnings)
-    found = validate(study, beaten, align=args.align)
+    found = validate(study, process_beats, align=args.align)
     if args.json:
         from incprof.report.json.validate import write_json
 
@@ -77,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
             study.summary, found.result, found.beats, found.agreement, found.overhead, sys.stdout,
             width=text_width(), colour=wants_colour(),
         )  # fmt: skip
-    _judge(found, args.min_agreement)
-    return PartialDataError.exit_code if study.profile.damaged or beaten.found.damaged else 0
+    _check_agreement(found, args.min_agreement)
+    return PartialDataError.exit_code if study.profile.damaged or process_beats.found.damaged else 0
 
 
 def _check_order(args: argparse.Namespace) -> None:
@@ -102,7 +102,7 @@ def _holds(directory: Path, pattern: str) -> bool:
     return directory.is_dir() and next(directory.glob(pattern), None) is not None
 
 
-def _judge(found: Validation, least: float | None) -> None:
+def _check_agreement(found: Validation, least: float | None) -> None:
     """Hold the agreement against what was asked for.
 
     Raises:

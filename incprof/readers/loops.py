@@ -134,9 +134,9 @@ def _region(number: int, record: dict[str, Any]) -> Loop:
 
 
 def _times(value: object) -> Times:
-    told = value if isinstance(value, dict) else {}
-    seconds = [_number(told.get(key)) * NS for key in ("mean_ns", "std_ns", "min_ns", "max_ns")]
-    return Times(_number(told.get("count")), *seconds)
+    fields = value if isinstance(value, dict) else {}
+    seconds = [_number(fields.get(key)) * NS for key in ("mean_ns", "std_ns", "min_ns", "max_ns")]
+    return Times(_number(fields.get("count")), *seconds)
 
 
 def _state(loop: Loop, record: dict[str, Any]) -> Loop:

@@ -68,6 +68,6 @@ class SitesAnswer:
     warnings: tuple[str, ...] = field(default=())
 
 
-def harmless(text: str, *, tab: int = 4) -> str:
+def printable_line(text: str, *, tab: int = 4) -> str:
     """A line of a file as a terminal may have it: tabs become spaces, control characters their escapes."""
     return printable(text.expandtabs(tab))

@@ -37,7 +37,7 @@ class KnownSources:
         self._known = self._store.load(self._understood) or {}
         self._new = False
 
-    def judge(self, recorded: str, actual: Path, file: SourceFile) -> Verdict:
+    def state_of(self, recorded: str, actual: Path, file: SourceFile) -> Verdict:
         """Judge a file. recorded: the path that was compiled. actual: the file that was parsed."""
         digest = hashlib.sha256(file.data).hexdigest()
         known = self._known.get(recorded)

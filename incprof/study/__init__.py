@@ -2,6 +2,5 @@
 
 from incprof.study.options import Libs, Method, StudyOptions
 from incprof.study.study import Study
-from incprof.study.voice import SILENT, Voice
 
-__all__ = ["SILENT", "Libs", "Method", "Study", "StudyOptions", "Voice"]
+__all__ = ["SILENT", "Libs", "Listener", "Method", "Study", "StudyOptions"]

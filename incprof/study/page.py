@@ -19,7 +19,7 @@ from incprof.report.page.parts import BeatLanes, PageParts, Timed
 from incprof.study.ranks import rank_map
 from incprof.study.sites.cost import TYPICAL
 from incprof.study.sites.described import described
-from incprof.study.sites.memory import as_placed
+from incprof.study.sites.store import as_placed
 from incprof.study.study import Study
 
 # What the tables by time and phase may take of a page.

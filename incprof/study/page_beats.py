@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.analysis.beats.traces import foremost, trace
+from incprof.analysis.beats.traces import busiest, trace
 from incprof.report.page.parts import BeatLanes
 from incprof.study.beats.agreement import load_beats, offset_s
 from incprof.study.beats.read import summaries
@@ -20,10 +20,10 @@ def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
         NoDataError: there are none.
         UsageError: that rank has none.
     """
-    beaten = load_beats(directory, study.profile)
-    study.voice.warn(beaten.found.warnings)
-    process = beaten.process
-    shown, left_out = foremost(summaries(beaten.alone()), MOST)
+    process_beats = load_beats(directory, study.profile)
+    study.listener.warn(process_beats.found.warnings)
+    process = process_beats.process
+    shown, left_out = busiest(summaries(process_beats.alone()), MOST)
     shown.sort(key=lambda beat: beat.id)
     offset = offset_s(study.profile, process)
     lanes = BeatLanes(
@@ -35,4 +35,4 @@ def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
         offset_s=offset or 0.0,
         left_out=left_out,
     )
-    return lanes, beaten.found.damaged
+    return lanes, process_beats.found.damaged

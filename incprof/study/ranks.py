@@ -43,7 +43,7 @@ def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
             rows[rank] = row
     if unread:
         are = "is" if len(unread) == 1 else "are"
-        study.voice.warn([f"{_listed(unread)} could not be read and {are} not in the map of ranks"])
+        study.listener.warn([f"{_listed(unread)} could not be read and {are} not in the map of ranks"])
     found = [rows[rank] for rank in sorted(rows)]
     ordered = tuple(found if whole else grouped(found))
     agreements = tuple(agreement(row, own) for row in ordered)
@@ -59,7 +59,7 @@ def _listed(ranks: list[int]) -> str:
 def _read(study: Study, work: Callable[[int], RankRow | None], ranks: list[int]) -> list[RankRow | None]:
     """Read ranks one after the other, or in several processes; None for what cannot be read."""
     rows: list[RankRow | None] = []
-    with study.voice.progress("reading ranks") as report:
+    with study.listener.progress("reading ranks") as report:
         if study.options.jobs == 1:
             for done, rank in enumerate(ranks):
                 report(done, len(ranks))

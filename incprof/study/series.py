@@ -16,8 +16,8 @@ from incprof.readers.series.columns import Wanted as Wanted
 from incprof.readers.series.columns import series_from
 from incprof.readers.series.read import read_series
 from incprof.study.beats.read import Filters, load, selected, summaries
+from incprof.study.listener import Listener
 from incprof.study.options import Libs
-from incprof.study.voice import Voice
 
 OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
 
@@ -25,7 +25,7 @@ OF_A_RUN = "self, off_cpu, self:FUNCTION or calls:FUNCTION"
 def series_of(
     path: str,
     wanted: Wanted,
-    voice: Voice,
+    listener: Listener,
     *,
     rank: int | None = None,
     exe: str | None = None,
@@ -37,7 +37,7 @@ def series_of(
     Args:
         path: a file of numbers, a run directory, a directory of heartbeats or one of their files.
         wanted: which column of it, and which samples.
-        voice: hears what is wrong with a directory.
+        listener: hears what is wrong with a directory.
         rank: of a directory; the lowest of a run and all heartbeats unless given.
         exe: the program of a run, if it is not where it was recorded.
         libs: of a run: whose time in libraries is.
@@ -47,9 +47,9 @@ def series_of(
         NoDataError, UsageError, IncprofError: as the readers do.
     """
     if Path(path).suffix == ".ekg" or (Path(path).is_dir() and any(Path(path).glob("*.ekg"))):
-        series = _heartbeats(path, wanted, voice, rank)
+        series = _heartbeats(path, wanted, listener, rank)
     elif Path(path).is_dir():
-        series = _recorded(path, wanted, voice, rank, exe, libs)
+        series = _recorded(path, wanted, listener, rank, exe, libs)
     elif rank is not None or exe is not None:
         raise UsageError(f"--rank and --exe are for directories, and {path} is none")
     else:
@@ -57,10 +57,10 @@ def series_of(
     return series if interval_s is None else replace(series, interval_s=interval_s)
 
 
-def _recorded(path: str, wanted: Wanted, voice: Voice, rank: int | None, exe: str | None, libs: Libs) -> Series:
+def _recorded(path: str, wanted: Wanted, listener: Listener, rank: int | None, exe: str | None, libs: Libs) -> Series:
     """Read a column of an interval profile."""
     profile = read_profile(open_run(path, exe=exe), rank=rank, libs=libs, exe=exe, arcs=False)
-    voice.warn(profile.warnings)
+    listener.warn(profile.warnings)
     if not profile.n_intervals:
         raise NoDataError(f"{path}: no complete interval")
     name = wanted.column or "self"
@@ -83,10 +83,10 @@ def _profile_column(profile: IntervalProfile, name: str, path: str) -> FloatArra
     return np.asarray(table[:, meant].sum(axis=1), dtype=np.float64).ravel()
 
 
-def _heartbeats(path: str, wanted: Wanted, voice: Voice, rank: int | None) -> Series:
+def _heartbeats(path: str, wanted: Wanted, listener: Listener, rank: int | None) -> Series:
     """Read count or mean duration of a heartbeat per interval."""
     found = load(path, Filters(ranks=None if rank is None else frozenset([rank])))
-    voice.warn(found.warnings)
+    listener.warn(found.warnings)
     which, _, what = (
         (wanted.column or "").rpartition(":") if ":" in (wanted.column or "") else (wanted.column or "", "", "count")
     )

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incprof.study.listener import SILENT, Listener
 from incprof.study.options import StudyOptions
-from incprof.study.voice import SILENT, Voice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Study:
         nameless: bool = False,
         options: StudyOptions | None = None,
         profile: IntervalProfile | None = None,
-        voice: Voice = SILENT,
+        listener: Listener = SILENT,
     ):
         """Choose what is studied. Nothing but the list of files is read.
 
@@ -55,13 +55,13 @@ class Study:
             nameless: a program without symbols is one nameless function, and no error.
             options: how phases are found.
             profile: of that process, if it has been read before.
-            voice: hears warnings and how far it is.
+            listener: hears warnings and how far it is.
         """
         from incprof.readers import open_run
 
         self.run = open_run(run, exe=exe) if isinstance(run, str | os.PathLike) else run
         self.rank, self.pid, self.exe, self.libs, self.nameless = rank, pid, exe, libs, nameless
-        self.options, self.voice = options or StudyOptions(), voice
+        self.options, self.listener = options or StudyOptions(), listener
         self.thresholds = self.options.thresholds
         if profile is not None:
             self.profile = profile
@@ -76,13 +76,13 @@ class Study:
         """What the process did, interval by interval."""
         from incprof.readers import read_profile
 
-        with self.voice.progress("reading") as report:
+        with self.listener.progress("reading") as report:
             profile = read_profile(
                 self.run, rank=self.rank, process=self.pid, libs=self.libs, exe=self.exe, inlined=self.inlined,
                 nameless=self.nameless, progress=report,
             )  # fmt: skip
         if self.pid is None and not profile.self_s.sum():
-            self.voice.warn(_forked(self.run, profile.metadata.rank))
+            self.listener.warn(_forked(self.run, profile.metadata.rank))
         return profile
 
     @cached_property
@@ -111,7 +111,7 @@ class Study:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         options, profile = self.options, self.profile
         pool = ThreadPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext(None)
-        with self.voice.progress("clustering") as report, pool as executor:
+        with self.listener.progress("clustering") as report, pool as executor:
             report(0, 1)
             found = find_phases(
                 profile, method=options.method, k=options.k, random_state=options.seed, executor=executor,

@@ -57,7 +57,7 @@ class Trace:
 
     def tracks(self) -> Iterator[RankTracks]:
         """Read rank after rank; one that cannot be read is left out with a warning."""
-        with self.study.voice.progress("ranks") as report:
+        with self.study.listener.progress("ranks") as report:
             for done, rank in enumerate(self._ranks):
                 report(done, len(self._ranks))
                 tracks = self._first if rank == self._own else self._other(rank)
@@ -71,7 +71,7 @@ class Trace:
             profile = read_profile(study.run, rank=rank, libs=study.libs, exe=study.exe, arcs=False, inlined=True)
         except IncprofError as error:
             self.damaged = True
-            study.voice.warn([f"rank {rank} is left out: {error}"])
+            study.listener.warn([f"rank {rank} is left out: {error}"])
             return None
         self.damaged |= profile.damaged
         row = rank_row(profile, self._mixes)
@@ -94,16 +94,16 @@ class Trace:
     def _beats(self, profile: IntervalProfile, directory: str) -> list[Curve]:
         """Return the curves of the rank's heartbeats, from where they lie in time, else from the start on."""
         try:
-            beaten = load_beats(directory, profile)
+            process_beats = load_beats(directory, profile)
         except (NoDataError, UsageError) as error:
             # Where all ranks are wanted, one without heartbeats is no mistake; a directory without any is.
             if self.all_ranks and (isinstance(error, UsageError) or self._beaten):
                 return []
             raise
         self._beaten = True
-        self.study.voice.warn(beaten.found.warnings)
-        self.damaged |= beaten.found.damaged
-        offset, interval_s = offset_s(profile, beaten.process) or 0.0, beaten.process.interval_s
-        beats = summaries(beaten.alone())
+        self.study.listener.warn(process_beats.found.warnings)
+        self.damaged |= process_beats.found.damaged
+        offset, interval_s = offset_s(profile, process_beats.process) or 0.0, process_beats.process.interval_s
+        beats = summaries(process_beats.alone())
         curves = [beat_curves(beat, interval_s, offset, self._most[1]) for beat in beats]
         return [curve for pair in curves for curve in pair]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from incprof.analysis.beats.history import ALARM, MIN_PAST, figures, judge, keys, p_of
+from incprof.analysis.beats.history import ALARM, MIN_PAST, assess, figures, keys, p_of
 from tests.unit.beatmaker import beat
 
 NOISE = 0.05
@@ -23,7 +23,7 @@ def runs(rng, n, beats=1, noise=NOISE, slower=1.0):
 
 
 def verdicts(now, past):
-    return [judgement.verdict for judgement in judge(now, past)]
+    return [assessment.verdict for assessment in assess(now, past)]
 
 
 @pytest.mark.slow
@@ -47,7 +47,7 @@ def test_a_slowdown_of_20_percent_in_5_percent_of_noise_is_found(n, least):
     found = 0
     for _ in range(300):
         past, now = runs(rng, n), runs(rng, 1, slower=1.2)[0]
-        found += judge(now, past)[0].verdict == "poor"
+        found += assess(now, past)[0].verdict == "poor"
     assert found >= least * 300
 
 
@@ -66,7 +66,7 @@ def test_poor_runs_in_the_past_do_not_hide_the_next_one():
     for _ in range(100):
         past = runs(rng, 21, noise=0.01) + runs(rng, 9, noise=0.01, slower=1.5)
         rng.shuffle(past)
-        found = judge(runs(rng, 1, noise=0.01, slower=1.5)[0], past)[0]
+        found = assess(runs(rng, 1, noise=0.01, slower=1.5)[0], past)[0]
         values = np.log([run["b0", 0][1]["mean"] for run in past])
         # What mean and standard deviation would say: nothing unusual.
         assert (np.log(found.value) - values.mean()) / values.std() < 2.5
@@ -76,7 +76,7 @@ def test_poor_runs_in_the_past_do_not_hide_the_next_one():
 
 def test_the_evidence():
     past = [{("solve", 0): (2, {"mean": value})} for value in (1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.02)]
-    (found,) = judge({("solve", 0): (2, {"mean": 2.0})}, past)
+    (found,) = assess({("solve", 0): (2, {"mean": 2.0})}, past)
     assert (found.id, found.name, found.metric, found.value, found.better_runs) == (2, "solve", "mean", 2.0, 7)
     assert (found.past.runs, found.past.median, found.past.low, found.past.high) == (7, pytest.approx(1), 0.9, 1.1)
     deviations = np.log([1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.02])
@@ -89,8 +89,8 @@ def test_the_evidence():
 def test_less_time_is_good_and_a_lower_rate_is_poor():
     rng = np.random.default_rng(3)
     past = runs(rng, 40, noise=0.01)
-    fast = judge({("b0", 0): (0, {"mean": 0.5e-3, "rate": 20.0})}, past)
-    slow = judge({("b0", 0): (0, {"mean": 2e-3, "rate": 5.0})}, past)
+    fast = assess({("b0", 0): (0, {"mean": 0.5e-3, "rate": 20.0})}, past)
+    slow = assess({("b0", 0): (0, {"mean": 2e-3, "rate": 5.0})}, past)
     assert [(found.metric, found.verdict) for found in fast] == [("mean", "good"), ("rate", "good")]
     assert [(found.metric, found.verdict, found.better_runs) for found in slow] == [
         ("mean", "poor", 40), ("rate", "poor", 40),
@@ -110,7 +110,7 @@ def test_one_phase_that_takes_longer_lowers_all_rates_and_is_the_one_that_is_poo
 def test_too_few_past_runs_are_not_judged_by():
     rng = np.random.default_rng(4)
     past = runs(rng, MIN_PAST - 1, noise=0.001)
-    (mean, _) = judge({("b0", 0): (0, {"mean": 1.0, "rate": 10.0})}, past)
+    (mean, _) = assess({("b0", 0): (0, {"mean": 1.0, "rate": 10.0})}, past)
     assert (mean.verdict, mean.p_value, mean.past.runs) == ("few", None, MIN_PAST - 1)
     assert verdicts({("b0", 0): (0, {"mean": 1.0})}, []) == ["few"]
     assert verdicts({("b0", 0): (0, {"mean": 1.0})}, [*past, past[0]]) == ["poor"]
@@ -126,7 +126,7 @@ def test_missing_is_what_every_past_run_has():
     rng = np.random.default_rng(5)
     past = runs(rng, 8, beats=2)
     now = {key: value for key, value in runs(rng, 1, beats=2)[0].items() if key != ("b1", 0)}
-    last = judge(now, past)[-1]
+    last = assess(now, past)[-1]
     assert (last.name, last.verdict, last.value, last.better_runs) == ("b1", "missing", None, 8)
     del past[3]["b1", 0]
     assert "missing" not in verdicts(now, past)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.beats.traces import begins, foremost, trace
+from incprof.analysis.beats.traces import begins, busiest, trace
 from tests.unit.beatmaker import beat
 
 NONE = float("nan")
@@ -79,15 +79,15 @@ def test_progress_shows_in_a_bin_in_which_nothing_ended():
 
 def test_the_foremost_take_most_time():
     beats = [beat(i, None, [1], 0.01 * (i % 5)) for i in range(1, 12)]
-    shown, others = foremost(beats, 3)
+    shown, others = busiest(beats, 3)
     assert ([b.id for b in shown], others) == ([4, 9, 3], 8)
-    assert foremost([beat(1), beat(2, None, [1])])[1] == 0
+    assert busiest([beat(1), beat(2, None, [1])])[1] == 0
 
 
 def test_nothing_there():
     found = trace(beat(1), 1.0)
     assert len(found.begin_s) == len(found.count.middle) == 0
-    assert foremost([]) == ([], 0)
+    assert busiest([]) == ([], 0)
 
 
 def test_a_second_of_an_hour_is_not_lost():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.report.words.names import clean, phase_names, short, told_apart
+from incprof.report.words.names import clean, phase_names, short, unique_names
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_functions_with_one_short_name_are_told_apart():
         "sum(int) const",
         "sum(int) const [clone .isra.0]",
     ]
-    names = told_apart(full)
+    names = unique_names(full)
     assert [names(name) for name in full] == [
         "ns::project<L1, Mesh<Quadratic>>",
         "ns::project<L2, Mesh<Quadratic>>",
@@ -67,7 +67,7 @@ def test_functions_with_one_short_name_are_told_apart():
 
 @given(st.lists(st.text("ab<>():, *&~1", min_size=1, max_size=30), max_size=6))
 def test_any_names_stay_apart(full):
-    names = told_apart(full)
+    names = unique_names(full)
     for one, other in combinations(set(full), 2):
         assert short(one) != short(other) or names(one) != names(other)
 

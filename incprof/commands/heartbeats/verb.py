@@ -16,7 +16,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from incprof.commands.heartbeats.against import (
+from incprof.commands.heartbeats.compare import (
     add_against_arguments,
     add_history_arguments,
     check_history,
@@ -26,7 +26,7 @@ from incprof.commands.heartbeats.against import (
 )
 from incprof.commands.heartbeats.files import add_file_arguments, check_files, write_files
 from incprof.commands.heartbeats.filters import add_filters, filters_of
-from incprof.commands.pictures import add_plot_argument, check_plot, write_plot
+from incprof.commands.plots import add_plot_argument, check_plot, write_plot
 from incprof.commands.terminal import text_width, warn
 from incprof.errors import PartialDataError
 

@@ -21,7 +21,7 @@ from incprof.commands.output import check_target, write_text
 from incprof.commands.periods.follow import add_follow_arguments, check_follow, follow
 from incprof.commands.periods.parameters import add_parameter_arguments, options_of
 from incprof.commands.periods.sources import add_source_arguments, read_source, wanted_of
-from incprof.commands.pictures import add_plot_argument, check_plot, write_plot
+from incprof.commands.plots import add_plot_argument, check_plot, write_plot
 from incprof.commands.terminal import text_width, wants_colour, warn
 from incprof.errors import IncprofError, UsageError
 

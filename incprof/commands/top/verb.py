@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from incprof.study.live.watch import Watch
 
     watch = Watch(args.directory, rank=args.rank, libs=libs, exe=args.exe)
-    session = Session(watch, heartbeats=args.heartbeats, every_s=args.every, wait_s=wait_s(args), voice=STDERR)
+    session = Session(watch, heartbeats=args.heartbeats, every_s=args.every, wait_s=wait_s(args), listener=STDERR)
     lines = args.plain or args.json or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb"
     show = once if args.once else plain if lines else screen
     try:

@@ -14,7 +14,7 @@ from typing import TextIO
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.views.stack_slices import ThreadSlices
 from incprof.analysis.views.tracks import Curve
-from incprof.report.words.names import clean, phase_names, told_apart, where
+from incprof.report.words.names import clean, phase_names, unique_names, where
 
 # Thread numbers of the tracks. 0 would be taken for an idle processor's.
 PHASES, FIRST_THREAD = 1, 2
@@ -44,7 +44,7 @@ def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *
     out.write('{"otherData":')
     out.write(_json(about))
     out.write(',"traceEvents":[')
-    names = told_apart(site.function.name for phase in result.phases for site in phase.sites[:1])
+    names = unique_names(site.function.name for phase in result.phases for site in phase.sites[:1])
     described = [_phase_fields(result, place, name) for place, name in enumerate(phase_names(result.phases, names))]
     mark = "\n"
     for rank in ranks:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats.history import ALARM, MIN_PAST, Judgement
+from incprof.analysis.beats.history import ALARM, MIN_PAST, Assessment
 from incprof.analysis.beats.stretches import Slow
 from incprof.analysis.beats.verdict import History
 from incprof.report.words.beats_history import poor_line
@@ -39,22 +39,22 @@ def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
         "alarm": ALARM,
         "enough": history.enough,
         "poor": bool(history.poor) if history.enough else None,
-        "evidence": [poor_line(judgement) for judgement in history.poor],
+        "evidence": [poor_line(assessment) for assessment in history.poor],
         "warnings": list(warnings),
-        "figures": [_judgement(judgement) for judgement in history.judgements],
+        "figures": [_assessment(assessment) for assessment in history.assessments],
         "slow": [_slow(slow) for slow in history.slow],
     }
     out.write(json.dumps(found, ensure_ascii=True, allow_nan=False) + "\n")
 
 
-def _judgement(judgement: Judgement) -> dict[str, object]:
+def _assessment(assessment: Assessment) -> dict[str, object]:
     """Return a figure and its past."""
-    past = judgement.past
+    past = assessment.past
     return {
-        "id": judgement.id,
-        "name": judgement.name,
-        "metric": judgement.metric,
-        "value": _rounded(judgement.value),
+        "id": assessment.id,
+        "name": assessment.name,
+        "metric": assessment.metric,
+        "value": _rounded(assessment.value),
         "past": None
         if past is None
         else {
@@ -64,11 +64,11 @@ def _judgement(judgement: Judgement) -> dict[str, object]:
             "min": _rounded(past.low),
             "max": _rounded(past.high),
         },
-        "deviations": _rounded(judgement.deviations),
-        "p_value": _rounded(judgement.p_value),
-        "p_adjusted": _rounded(judgement.p_adjusted),
-        "worse_than": judgement.better_runs,
-        "verdict": judgement.verdict,
+        "deviations": _rounded(assessment.deviations),
+        "p_value": _rounded(assessment.p_value),
+        "p_adjusted": _rounded(assessment.p_adjusted),
+        "worse_than": assessment.better_runs,
+        "verdict": assessment.verdict,
     }
 
 

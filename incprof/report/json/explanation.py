@@ -8,7 +8,7 @@ from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult
 from incprof.report.words.explanation import phase_lines, run_lines
 from incprof.report.words.run import rounded
-from incprof.report.words.why_sites import site_lines
+from incprof.report.words.site_evidence import site_lines
 
 
 def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:

@@ -14,7 +14,7 @@ SCHEMA = "incprof.selfanalyze/1"
 def write_json(answer: Answer, out: TextIO) -> None:
     """Write one JSON object and a newline."""
     run = answer.run
-    told = {
+    document = {
         "schema": SCHEMA,
         "run": {
             "app": run.app,
@@ -30,7 +30,7 @@ def write_json(answer: Answer, out: TextIO) -> None:
         "regions": [_region(loop) for loop in answer.loops],
         "notes": list(answer.notes),
     }
-    json.dump(told, out, ensure_ascii=True, allow_nan=False)
+    json.dump(document, out, ensure_ascii=True, allow_nan=False)
     out.write("\n")
 
 

@@ -31,7 +31,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     longest = max(side.summary.duration_s for side in (found.a[0], found.b[0]))
-    shown = say.foremost(found, every=False)
+    shown = say.shown_functions(found, every=False)
     return environment.get_template("diff.html.j2").render(
         style=style,
         policy=style_policy(style),

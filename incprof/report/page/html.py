@@ -20,7 +20,7 @@ from incprof.report.page.rows import phase_row, site_row, step_row
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
-from incprof.report.words.names import Names, clean, phase_names, told_apart
+from incprof.report.words.names import Names, clean, phase_names, unique_names
 
 MOST_WARNINGS = 20
 # In the order in which they need each other.
@@ -51,7 +51,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
     style = Markup("\n".join(asset(name) for name in STYLES))
     # uPlot's licence asks to go where it goes.
     script = Markup(f"/* {asset('uplot/LICENSE')} */\n(() => {{\n" + "\n".join(map(asset, SCRIPTS)) + "\n})();")
-    names = told_apart(_shown(parts))
+    names = unique_names(_shown(parts))
     data = Markup(embedded(page_data(parts, names)))
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,

@@ -13,7 +13,7 @@ from incprof.model import Metadata
 from incprof.report.words.explanation import phase_lines, run_lines
 from incprof.report.words.figures import duration
 from incprof.report.words.names import clean
-from incprof.report.words.why_sites import site_lines
+from incprof.report.words.site_evidence import site_lines
 
 VERDICTS = {
     "steady": "The run is one steady phase: its intervals differ little more than counting samples explains.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from incprof.analysis.beats.results import BeatRun, BeatSummary, FloatArray
-from incprof.analysis.beats.traces import BeatTrace, Trace, foremost, trace
+from incprof.analysis.beats.traces import BeatTrace, Trace, busiest, trace
 from incprof.report.plots.style import COLOURS, GRID, WIDTH_IN, save, time_unit
 from incprof.report.words import numbers as words
 
@@ -29,7 +29,7 @@ def write_plot(run: BeatRun, beats: Sequence[BeatSummary], out: BinaryIO, form: 
 
     Args:
         run: The run.
-        beats: Its heartbeats; the foremost are drawn.
+        beats: Its heartbeats; the busiest are drawn.
         out: Where to.
         form: `svg`, `png` or `pdf`.
 
@@ -43,7 +43,7 @@ def figure(run: BeatRun, beats: Sequence[BeatSummary]) -> Figure:
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    shown, left_out = foremost(beats)
+    shown, left_out = busiest(beats)
     traces = [trace(beat, run.interval_s) for beat in shown]
     picture = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
     upper, lower = picture.subplots(2, 1, sharex=True)

@@ -12,7 +12,7 @@ from incprof.analysis.views.self_time import SelfSeries
 from incprof.analysis.views.timebins import TimeBins
 from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
 from incprof.report.words import numbers as words
-from incprof.report.words.names import phase_names, told_apart
+from incprof.report.words.names import phase_names, unique_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def figure(
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    called = told_apart([*names, *(site.function.name for phase in result.phases for site in phase.sites[:1])])
+    called = unique_names([*names, *(site.function.name for phase in result.phases for site in phase.sites[:1])])
     functions = [*(words.fitted(called(name), NAME_ROOM) for name in names), "all others"]
     rows = 1 + max(len(functions), len(result.phases))
     picture = Figure(figsize=(WIDTH_IN, PANELS_IN + rows * ROW_IN), layout="constrained")

@@ -51,7 +51,7 @@ def write_text(
     if not diffs:
         out.write("no heartbeats\n")
         return
-    shown = list(diffs) if every else foremost(diffs)
+    shown = list(diffs) if every else most_notable(diffs)
     out.writelines(line + "\n" for line in table(shown, width))
     if len(shown) < len(diffs):
         out.write(f"{_more(diffs, shown)}: --all, --id or --json\n")
@@ -70,7 +70,7 @@ def _head(run: BeatRun) -> str:
     return ", ".join([*parts, words.elapsed(run.duration_s)])
 
 
-def foremost(diffs: Sequence[BeatDiff]) -> list[BeatDiff]:
+def most_notable(diffs: Sequence[BeatDiff]) -> list[BeatDiff]:
     """Return SHOWN heartbeats, by id: those with something to say, then those that take most time."""
 
     def rank(diff: BeatDiff) -> tuple[bool, float, int]:

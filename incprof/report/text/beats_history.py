@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from incprof.analysis.beats.history import MIN_PAST, Judgement
+from incprof.analysis.beats.history import MIN_PAST, Assessment
 from incprof.analysis.beats.stretches import Slow
 from incprof.analysis.beats.verdict import History
 from incprof.report.words import numbers as words
@@ -37,12 +37,12 @@ def write_text(history: History, out: TextIO, *, width: int = 120, every: bool =
     out.write(", ".join([*parts, words.elapsed(run.duration_s), f"started {when(history.start_unix_s)}"]) + "\n")
     out.writelines(line + "\n" for line in _about(history))
     out.write("\n" + verdict(history) + "\n")
-    shown = list(history.judgements) if every else foremost(history.judgements)
+    shown = list(history.assessments) if every else most_notable(history.assessments)
     if shown:
         out.write("\n")
         out.writelines(line + "\n" for line in table(shown, width))
-    if len(shown) < len(history.judgements):
-        out.write(f"{len(history.judgements) - len(shown)} more figures, none of them poor: --all or --json\n")
+    if len(shown) < len(history.assessments):
+        out.write(f"{len(history.assessments) - len(shown)} more figures, none of them poor: --all or --json\n")
     notable = [line for slow in history.slow if slow.notable for line in slow_lines(slow)]
     if notable:
         out.write("\nSlower than 99 % of the past's intervals (1 in 100 is expected):\n")
@@ -68,28 +68,28 @@ def verdict(history: History) -> str:
     """Return what is to be said of the run as a whole."""
     if not history.enough:
         return f"too few past runs to judge by: {len(history.past_starts_unix_s)}, at least {MIN_PAST} are needed"
-    names = list(dict.fromkeys(label(judgement) for judgement in history.poor))
+    names = list(dict.fromkeys(label(assessment) for assessment in history.poor))
     if names:
         return f"POOR: {', '.join(names[:5])}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    good = any(judgement.verdict == "good" for judgement in history.judgements)
+    good = any(assessment.verdict == "good" for assessment in history.assessments)
     return "better than usual" if good else "as usual"
 
 
-def foremost(judgements: Sequence[Judgement]) -> list[Judgement]:
+def most_notable(assessments: Sequence[Assessment]) -> list[Assessment]:
     """Return the figures to show, in their order: all that are poor, and the most unusual of the rest."""
     order = sorted(
-        range(len(judgements)),
+        range(len(assessments)),
         key=lambda at: (
-            judgements[at].verdict not in ("poor", "missing"), -abs(judgements[at].deviations or 0), at,
+            assessments[at].verdict not in ("poor", "missing"), -abs(assessments[at].deviations or 0), at,
         ),
     )  # fmt: skip
-    poor = sum(judgement.verdict in ("poor", "missing") for judgement in judgements)
-    return [judgements[at] for at in sorted(order[: max(SHOWN, poor)])]
+    poor = sum(assessment.verdict in ("poor", "missing") for assessment in assessments)
+    return [assessments[at] for at in sorted(order[: max(SHOWN, poor)])]
 
 
-def table(judgements: Sequence[Judgement], width: int) -> list[str]:
+def table(assessments: Sequence[Assessment], width: int) -> list[str]:
     """Return a line for each figure under the heads."""
-    rows = [HEADS, *(_cells(judgement) for judgement in judgements)]
+    rows = [HEADS, *(_cells(assessment) for assessment in assessments)]
     rooms = [max(words.cell_len(row[at]) for row in rows) for at in range(len(HEADS))]
     rooms[1] = min(rooms[1], max(width - sum(rooms) + rooms[1] - GAP * (len(HEADS) - 1), 16))
     lines = []
@@ -101,25 +101,25 @@ def table(judgements: Sequence[Judgement], width: int) -> list[str]:
     return lines
 
 
-def _cells(judgement: Judgement) -> tuple[str, ...]:
+def _cells(assessment: Assessment) -> tuple[str, ...]:
     """Return the cells of a figure, in the order of HEADS."""
-    past, value = judgement.past, judgement.value
-    name = (str(judgement.id), words.printable(judgement.name or ""))
-    if judgement.verdict == "missing":
-        return (*name, "none", *("-",) * 7, f"missing, in all {judgement.better_runs} past runs")
-    head = (*name, judgement.metric, figure(judgement.metric, value))
+    past, value = assessment.past, assessment.value
+    name = (str(assessment.id), words.printable(assessment.name or ""))
+    if assessment.verdict == "missing":
+        return (*name, "none", *("-",) * 7, f"missing, in all {assessment.better_runs} past runs")
+    head = (*name, assessment.metric, figure(assessment.metric, value))
     if past is None or value is None:
         return (*head, *("-",) * 6, "no past run has it")
     few = f"too few past runs ({past.runs})"
     return (
         *head,
-        figure(judgement.metric, past.median),
+        figure(assessment.metric, past.median),
         f"{100 * past.spread:.1f} %",
-        change(judgement),
-        f"{judgement.deviations or 0:+.1f}",
-        p_text(judgement.p_adjusted),
-        f"{judgement.better_runs} of {past.runs}",
-        few if judgement.verdict == "few" else judgement.verdict,
+        change(assessment),
+        f"{assessment.deviations or 0:+.1f}",
+        p_text(assessment.p_adjusted),
+        f"{assessment.better_runs} of {past.runs}",
+        few if assessment.verdict == "few" else assessment.verdict,
     )
 
 

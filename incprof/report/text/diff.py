@@ -46,7 +46,7 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
     if odd:
         console.print()
         console.print("\n".join(odd))
-    shown = say.foremost(found, every=every)
+    shown = say.shown_functions(found, every=every)
     shown = shown if every else shown[:SHOWN]
     if shown:
         console.print()

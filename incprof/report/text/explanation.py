@@ -12,7 +12,7 @@ from incprof.analysis.phases.results import PhaseResult
 from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines
 from incprof.report.words.figures import count
 from incprof.report.words.names import shorten
-from incprof.report.words.why_sites import site_lines
+from incprof.report.words.site_evidence import site_lines
 
 
 def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, width: int = 100) -> None:

@@ -29,7 +29,7 @@ def write_text(
     run: BeatRun, beats: Sequence[BeatSummary], out: TextIO, *, width: int = 120, every: bool = False
 ) -> None:
     """Write the answer, about `width` columns wide; `every` heartbeat, or the SHOWN that take most time."""
-    shown = list(beats) if every else foremost(beats)
+    shown = list(beats) if every else busiest(beats)
     out.write(head(run) + "\n")
     lost = [f"{run.counters[key]} {text}" for key, text in COUNTERS.items() if run.counters.get(key)]
     if lost:
@@ -50,7 +50,7 @@ def write_text(
         out.write(f"\n{len(beats) - len(shown)} more heartbeats, with less time each: --all, --id or --json\n")
 
 
-def foremost(beats: Sequence[BeatSummary]) -> list[BeatSummary]:
+def busiest(beats: Sequence[BeatSummary]) -> list[BeatSummary]:
     """Return the heartbeats that take most time, then those with most beats, by id."""
     order = sorted(beats, key=lambda beat: (-beat.busy_pct, -beat.count - beat.pulses, beat.id))
     return sorted(order[:SHOWN], key=lambda beat: beat.id)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from incprof.analysis.beats.history import Judgement
+from incprof.analysis.beats.history import Assessment
 from incprof.report.words import numbers as words
 
 
-def change(judgement: Judgement) -> str:
+def change(assessment: Assessment) -> str:
     """Return how far a figure is from the past's median, in percent."""
-    if judgement.past is None or judgement.value is None:
+    if assessment.past is None or assessment.value is None:
         return "-"
-    return f"{round(100 * (judgement.value / judgement.past.median - 1), 1) + 0.0:+.1f} %"
+    return f"{round(100 * (assessment.value / assessment.past.median - 1), 1) + 0.0:+.1f} %"
 
 
 def figure(metric: str, value: float | None) -> str:
@@ -25,22 +25,22 @@ def p_text(value: float | None) -> str:
     return "-" if value is None else "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
-def label(judgement: Judgement) -> str:
+def label(assessment: Assessment) -> str:
     """Return how a heartbeat is called: by its name and id."""
-    name = judgement.name
-    return f"id {judgement.id}" if name is None else f"{words.printable(name)} (id {judgement.id})"
+    name = assessment.name
+    return f"id {assessment.id}" if name is None else f"{words.printable(name)} (id {assessment.id})"
 
 
-def poor_line(judgement: Judgement) -> str:
+def poor_line(assessment: Assessment) -> str:
     """Return what is poor about a heartbeat, with the evidence, in one line."""
-    past = judgement.past
+    past = assessment.past
     if past is None:
-        return f"poor: {label(judgement)}: missing, but in all {judgement.better_runs} past runs"
-    value, median = (figure(judgement.metric, number) for number in (judgement.value, past.median))
+        return f"poor: {label(assessment)}: missing, but in all {assessment.better_runs} past runs"
+    value, median = (figure(assessment.metric, number) for number in (assessment.value, past.median))
     return (
-        f"poor: {label(judgement)}: {judgement.metric} {value}, {change(judgement)} from the median {median} of "
-        f"{past.runs} past runs (spread {100 * past.spread:.1f} %): {judgement.deviations or 0:.1f} deviations, "
-        f"p {p_text(judgement.p_adjusted)}, worse than {judgement.better_runs} of them"
+        f"poor: {label(assessment)}: {assessment.metric} {value}, {change(assessment)} from the median {median} of "
+        f"{past.runs} past runs (spread {100 * past.spread:.1f} %): {assessment.deviations or 0:.1f} deviations, "
+        f"p {p_text(assessment.p_adjusted)}, worse than {assessment.better_runs} of them"
     )
 
 

@@ -146,7 +146,7 @@ def time_line(found: Comparison) -> str:
     return "Phases by wall time." if found.clock == "wall" else "Phases by CPU time."
 
 
-def foremost(found: Comparison, *, every: bool) -> list[Row]:
+def shown_functions(found: Comparison, *, every: bool) -> list[Row]:
     """Return the functions to be shown: those that changed, and those that take some time."""
     if every:
         return list(found.functions)

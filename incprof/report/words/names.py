@@ -66,7 +66,7 @@ def short(name: str) -> str:
     return clean("::".join(parts) + (found.marks if APART.search(found.marks) else ""), 80)
 
 
-def told_apart(names: Iterable[str]) -> Names:
+def unique_names(names: Iterable[str]) -> Names:
     """Return how to call functions: by short names, with template arguments or parameters where those are equal."""
     groups: dict[str, set[str]] = {}
     for name in names:

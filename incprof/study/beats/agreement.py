@@ -20,7 +20,7 @@ CLOCKS_AGREE_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Beaten:
+class ProcessBeats:
     """The heartbeats of one process. found: as they were read. place: of the process in found.processes."""
 
     found: Heartbeats
@@ -48,7 +48,7 @@ class Validation:
     overhead: Overhead | None
 
 
-def load_beats(directory: str, profile: IntervalProfile) -> Beaten:
+def load_beats(directory: str, profile: IntervalProfile) -> ProcessBeats:
     """Read the heartbeats of the recorded rank: those of the recorded process itself, else of the rank's first one.
 
     Raises:
@@ -59,16 +59,16 @@ def load_beats(directory: str, profile: IntervalProfile) -> Beaten:
     found = load(directory, Filters(ranks=frozenset([profile.metadata.rank])))
     some = [place for place, process in enumerate(found.processes) if len(process.intervals)]
     same = [place for place in some if offset_s(profile, found.processes[place]) is not None]
-    return Beaten(found, (same or some)[0])
+    return ProcessBeats(found, (same or some)[0])
 
 
 def offset_s(profile: IntervalProfile, process: Process) -> float | None:
     """Return when the heartbeats of a process began, in seconds since the recording did; None for another process."""
-    recorded, beaten = profile.metadata.raw, process.metadata
-    if any(recorded.get(key) is None or recorded.get(key) != beaten.get(key) for key in ("host", "pid")):
+    recorded, measured = profile.metadata.raw, process.metadata
+    if any(recorded.get(key) is None or recorded.get(key) != measured.get(key) for key in ("host", "pid")):
         return None
-    monotonic = _difference(recorded.get("start_mono_ns"), beaten.get("start_mono_ns"))
-    unix = _difference(recorded.get("start_unix_ns"), beaten.get("start_unix_ns"))
+    monotonic = _difference(recorded.get("start_mono_ns"), measured.get("start_mono_ns"))
+    unix = _difference(recorded.get("start_unix_ns"), measured.get("start_unix_ns"))
     # Process ids come again, after a restart too: both clocks must tell the same.
     if monotonic is None or unix is None or abs(monotonic - unix) > CLOCKS_AGREE_NS:
         return None
@@ -76,29 +76,29 @@ def offset_s(profile: IntervalProfile, process: Process) -> float | None:
     return offset if -1 < offset < float(profile.end_s[-1]) + 1 else None
 
 
-def validate(study: Study, beaten: Beaten, *, align: str) -> Validation:
+def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Validation:
     """Say whether heartbeats tell the story that a recording tells.
 
     Args:
         study: the recording.
-        beaten: the heartbeats of the recorded process, or of another run of the program.
+        process_beats: the heartbeats of the recorded process, or of another run of the program.
         align: lay them over each other by the clock, evenly ("scale"), by a "warp", or as suits them ("auto").
 
     Raises:
         UsageError: by the clock, and they are two processes.
     """
     from incprof.analysis.agreement import agree
-    from incprof.study.sites.memory import as_placed
+    from incprof.study.sites.store import as_placed
 
     # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
     result = as_placed(study.result, study.profile, study.run.directory)
-    beats = beats_of(beaten, result)
-    offset = offset_s(study.profile, beaten.process)
+    beats = beats_of(process_beats, result)
+    offset = offset_s(study.profile, process_beats.process)
     kind = align if align != "auto" else "warp" if offset is None else "clock"
     if kind == "clock" and offset is None:
         raise UsageError("--align clock is for heartbeats of the recorded process: these are of another; leave it out")
     found = agree(study.profile, result, beats, align=kind, offset_s=offset or 0.0)
-    return Validation(result, beats, found, overhead_of(beaten, study.profile, result, beats))
+    return Validation(result, beats, found, overhead_of(process_beats, study.profile, result, beats))
 
 
 def _difference(before: object, after: object) -> int | None:
@@ -106,19 +106,19 @@ def _difference(before: object, after: object) -> int | None:
     return after - before if type(before) is int and type(after) is int else None
 
 
-def beats_of(beaten: Beaten, result: PhaseResult) -> Beats:
+def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
     """Lay the rows of the heartbeats that belong to phases out by heartbeat and interval, all threads together."""
     import numpy as np
 
     from incprof.analysis.agreement.match import match
     from incprof.analysis.agreement.results import Beats
 
-    known, process = beaten.found.beats, beaten.process
+    known, process = process_beats.found.beats, process_beats.process
     ids = sorted(known)
     used = match(result.phases, ids, [known[number].name for number in ids]).used
     kept = [known[ids[place]] for place in used]
-    rows = beaten.found.rows
-    rows = rows[(rows["process"] == beaten.place) & np.isin(rows["id"], [beat.id for beat in kept])]
+    rows = process_beats.found.rows
+    rows = rows[(rows["process"] == process_beats.place) & np.isin(rows["id"], [beat.id for beat in kept])]
     shape = len(kept), len(process.intervals)
     cell = np.searchsorted([beat.id for beat in kept], rows["id"]) * shape[1] + rows["interval"]
 
@@ -144,7 +144,9 @@ def beats_of(beaten: Beaten, result: PhaseResult) -> Beats:
     )
 
 
-def overhead_of(beaten: Beaten, profile: IntervalProfile, result: PhaseResult, beats: Beats) -> Overhead | None:
+def overhead_of(
+    process_beats: ProcessBeats, profile: IntervalProfile, result: PhaseResult, beats: Beats
+) -> Overhead | None:
     """Work out what all heartbeats of the process cost it; None where the cost of one is not known.
 
     The program's time is its CPU time where it is the recorded process, else the wall time of its threads.
@@ -155,12 +157,12 @@ def overhead_of(beaten: Beaten, profile: IntervalProfile, result: PhaseResult, b
     from incprof.analysis.agreement.overhead import pairs, predicted_pct
     from incprof.analysis.agreement.results import Overhead
 
-    process, rows = beaten.process, beaten.found.rows
+    process, rows = process_beats.process, process_beats.found.rows
     if process.cost is None:
         return None
-    rows = rows[rows["process"] == beaten.place]
+    rows = rows[rows["process"] == process_beats.place]
     ids, place = np.unique(rows["id"], return_inverse=True)
-    factors = np.array([beaten.found.beats[number].rate_factor for number in ids.tolist()], dtype=np.float64)
+    factors = np.array([process_beats.found.beats[number].rate_factor for number in ids.tolist()], dtype=np.float64)
     recorded, pulses = (
         np.bincount(place, rows[name].astype(np.float64), len(ids)).astype(np.float64) for name in ("count", "pulses")
     )

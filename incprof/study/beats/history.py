@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from incprof.analysis.beats.history import MIN_PAST, Key, judge, keys
+from incprof.analysis.beats.history import MIN_PAST, Key, assess, keys
 from incprof.analysis.beats.stretches import Slow, limit, quantiles, slow_stretches
 from incprof.analysis.beats.verdict import History
 from incprof.study.beats.read import run_of
@@ -23,7 +23,7 @@ LONGEST = 4096
 THREADS_WITHIN = 0.25
 
 
-def keep_and_judge(found: Heartbeats, beats: list[BeatSummary], path: str, keep: int | None) -> History:
+def keep_and_assess(found: Heartbeats, beats: list[BeatSummary], path: str, keep: int | None) -> History:
     """Keep a run, and judge it by the application's past.
 
     Args:
@@ -41,9 +41,9 @@ def keep_and_judge(found: Heartbeats, beats: list[BeatSummary], path: str, keep:
         before = store.past(number)
         forgotten = store.keep(own.app, own.ranks, keep) if keep is not None else 0
     past = [(run, rows) for run, rows in before if alike(run.threads, own.threads)]
-    judgements = judge(facts([beat_row(beat) for beat in beats]), [facts(rows) for _, rows in past])
+    assessments = assess(facts([beat_row(beat) for beat in beats]), [facts(rows) for _, rows in past])
     if not own.clean:  # what is missing may be yet to come
-        judgements = [judgement for judgement in judgements if judgement.verdict != "missing"]
+        assessments = [assessment for assessment in assessments if assessment.verdict != "missing"]
     return History(
         path=path,
         run=run_of(found),
@@ -54,7 +54,7 @@ def keep_and_judge(found: Heartbeats, beats: list[BeatSummary], path: str, keep:
         past_starts_unix_s=tuple(run.start_unix_ns / 1e9 for run, _ in past),
         other_threads=len(before) - len(past),
         other_argv=sum(run.argv != own.argv for run, _ in past),
-        judgements=tuple(judgements),
+        assessments=tuple(assessments),
         slow=tuple(slow(beats, own, past)),
     )
 

@@ -12,8 +12,8 @@ from incprof.study.live.beats import BeatsWatch, found_beside
 
 if TYPE_CHECKING:
     from incprof.analysis.live.results import LiveView
+    from incprof.study.listener import Listener
     from incprof.study.live.watch import Watch
-    from incprof.study.voice import Voice
 
 # Looking and showing take at most this part of the time: with many ranks, a look comes less often.
 SHARE = 0.1
@@ -26,7 +26,7 @@ BESIDE_EVERY_S = 5.0
 class Session:
     """A watch and the heartbeats beside it."""
 
-    def __init__(self, watch: Watch, *, heartbeats: str | None, every_s: float, wait_s: float, voice: Voice):
+    def __init__(self, watch: Watch, *, heartbeats: str | None, every_s: float, wait_s: float, listener: Listener):
         """Prepare to look.
 
         Args:
@@ -34,14 +34,14 @@ class Session:
             heartbeats: their directory; None for those that the job writes beside its recording.
             every_s: seconds between looks, at least.
             wait_s: how long to wait for a job that has not begun.
-            voice: hears what cannot be followed.
+            listener: hears what cannot be followed.
         """
         self.watch, self.wait_s = watch, wait_s
-        self._heartbeats, self._every_s, self._voice = heartbeats, every_s, voice
+        self._heartbeats, self._every_s, self._listener = heartbeats, every_s, listener
         self.beats: list[BeatLine] = []
         self.view: LiveView | None = None
         self._beats = BeatsWatch(heartbeats, watch.rank) if heartbeats is not None else None
-        self._began, self._beside, self._told = time.monotonic(), -BESIDE_EVERY_S, 0
+        self._began, self._beside, self._warned = time.monotonic(), -BESIDE_EVERY_S, 0
         self.took_s = 0.0
 
     def look(self) -> None:
@@ -83,10 +83,10 @@ class Session:
 
     def warn(self, *, last: bool = False) -> None:
         """Say on stderr what cannot be followed, once. last: nothing more will come."""
-        self._voice.warn(self.watch.warnings[self._told :])
-        self._told = len(self.watch.warnings)
+        self._listener.warn(self.watch.warnings[self._warned :])
+        self._warned = len(self.watch.warnings)
         if last and self._heartbeats is not None and not self.beats:
-            self._voice.warn([f"{self._heartbeats}: no heartbeats of a complete interval"])
+            self._listener.warn([f"{self._heartbeats}: no heartbeats of a complete interval"])
 
     def hint(self) -> str:
         """Return what to do next."""

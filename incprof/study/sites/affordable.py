@@ -10,15 +10,15 @@ from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.errors import NoDataError, UsageError
 from incprof.model import IntervalProfile
-from incprof.study.sites.by_hand import Wanted
 from incprof.study.sites.place import Placer
 from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe
+from incprof.study.sites.requested import Wanted
 
 # A phase whose sites cover at least this part of its intervals needs no more.
 COVERED_PCT = 90.0
 
 
-class Judge:
+class SiteChoice:
     """Places sites one after the other, and says what their beats would cost."""
 
     def __init__(self, placer: Placer, profile: IntervalProfile, result: PhaseResult, cost: BeatCost):

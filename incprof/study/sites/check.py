@@ -13,20 +13,20 @@ from incprof.source.compile_check import syntax_check
 from incprof.source.compile_commands import Command, read_commands
 from incprof.source.languages import language_of
 from incprof.source.write import Version
-from incprof.study.voice import Voice
+from incprof.study.listener import Listener
 
 COMMANDS = "compile_commands.json"
 
 
 def check_versions(
-    root: Path, versions: Sequence[Version], voice: Voice, *, compile_commands: str | None, check: str | None
+    root: Path, versions: Sequence[Version], listener: Listener, *, compile_commands: str | None, check: str | None
 ) -> None:
     """Let compilers see the new versions, and a command of the user's.
 
     Args:
         root: the directory that holds the source.
         versions: files that change.
-        voice: hears what could not be checked.
+        listener: hears what could not be checked.
         compile_commands: the file with the compile commands; looked for where it is None.
         check: a shell command that must succeed in a changed copy of the source.
 
@@ -37,7 +37,7 @@ def check_versions(
     commands = _commands(root, compile_commands)
     if commands is not None and changed:
         checked = syntax_check(root, changed, commands, c_flags=_c_flags(), fortran_flags=_fortran_flags(changed))
-        voice.warn(f"{path}: not checked: {reason}" for path, reason in checked.unchecked)
+        listener.warn(f"{path}: not checked: {reason}" for path, reason in checked.unchecked)
         if checked.errors:
             path, message = checked.errors[0]
             more = f" (and {len(checked.errors) - 1} more files)" if len(checked.errors) > 1 else ""

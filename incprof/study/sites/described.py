@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.rates import BeatCost
-from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, harmless
+from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
 from incprof.source.locate import line_text, name_line
 from incprof.study.sites.placed import PlacedSite
 
@@ -46,6 +46,6 @@ def excerpt(site: PlacedSite) -> tuple[ExcerptLine, ...]:
     wanted = sorted({head, *range(low, high + 1)})
     lines, before = [], wanted[0]
     for number, text in zip(wanted, line_text(site.source.data, wanted), strict=True):
-        lines.append(ExcerptLine(number, harmless(text), number == marked, number > before + 1))
+        lines.append(ExcerptLine(number, printable_line(text), number == marked, number > before + 1))
         before = number
     return tuple(lines)

@@ -67,7 +67,7 @@ class Sources:
             if (file := self._mentioning(path, wanted)) is not None:
                 found += [Found(file, position) for position in functions_named(file, name)]
         if len(found) == 1:
-            self._judge(found[0].file.path, found[0].file)
+            self._is_unchanged(found[0].file.path, found[0].file)
             return found[0]
         if not found:
             raise NoDataError(f"no function {wanted} below {self._tree.root}")
@@ -83,7 +83,7 @@ class Sources:
         if recorded not in self._answers:
             try:
                 file = self._parse(self._tree.find(recorded))
-                self._answers[recorded] = file, self._judge(recorded, file)
+                self._answers[recorded] = file, self._is_unchanged(recorded, file)
             except NoDataError as error:
                 self._answers[recorded] = str(error)
         answer = self._answers[recorded]
@@ -91,12 +91,12 @@ class Sources:
             raise NoDataError(answer)
         return answer
 
-    def _judge(self, recorded: str, file: SourceFile) -> bool:
+    def _is_unchanged(self, recorded: str, file: SourceFile) -> bool:
         """Tell whether a file is known to be unchanged.
 
         Raises: NoDataError when it is known to have changed, unless that is allowed.
         """
-        verdict = self._known.judge(recorded, self._tree.root / file.path, file)
+        verdict = self._known.state_of(recorded, self._tree.root / file.path, file)
         if verdict == "changed" and not self._allow_changed:
             raise NoDataError(f"{file.path} {CHANGED}")
         return verdict == "unchanged"

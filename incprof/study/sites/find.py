@@ -13,11 +13,11 @@ import numpy as np
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
 from incprof.model import IntervalProfile, Process, Run
-from incprof.study.sites.affordable import Judge
-from incprof.study.sites.by_hand import by_hand
+from incprof.study.sites.affordable import SiteChoice
 from incprof.study.sites.files import Sources
 from incprof.study.sites.place import Placer, families
 from incprof.study.sites.placed import Kind, PlacedSite, merged
+from incprof.study.sites.requested import by_hand
 
 
 def located_sites(
@@ -55,8 +55,8 @@ def located_sites(
     start_ns = start if isinstance(start, int) and start > 0 else None
     sources = Sources(source_root, run.directory, start_ns, allow_changed=allow_changed, blank=blank)
     placer = Placer(run, process, profile, result, sources, exe=exe)
-    judge = Judge(placer, profile, result, cost)
-    sites = judge.by_hand(by_hand(wanted, profile, result)) if wanted else judge.chosen()
+    choice = SiteChoice(placer, profile, result, cost)
+    sites = choice.by_hand(by_hand(wanted, profile, result)) if wanted else choice.chosen()
     sources.save()
     return merged(sites)
 

@@ -76,11 +76,11 @@ def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
             phases = tuple(sorted({*first.phases, *site.phases}))
             places[key] = replace(first, heartbeat=min(ids, default=0), phases=phases)
     placed = _numbered([site for site in places.values() if not site.refusal])
-    placed = _told_apart(_told_apart(placed, lambda site: site.line), lambda site: site.heartbeat)
+    placed = _unique_names(_unique_names(placed, lambda site: site.line), lambda site: site.heartbeat)
     return placed + [site for site in places.values() if site.refusal]
 
 
-def _told_apart(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], int | None]) -> list[PlacedSite]:
+def _unique_names(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], int | None]) -> list[PlacedSite]:
     """Sites of which those with the same name have a number behind the function's: `main@86:loop`."""
     count = Counter(site.name for site in sites)
     found = []

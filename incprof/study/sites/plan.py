@@ -66,7 +66,7 @@ def plan_files(
     except NoDataError as error:
         announcing = _with_constructor(files, style)
         instead = f"{announcing} names the heartbeats before it starts" if announcing else NAMELESS
-        study.voice.warn([f"nothing is put into main: {error}; {instead}"])
+        study.listener.warn([f"nothing is put into main: {error}; {instead}"])
     announce = tuple(Announcement(site.heartbeat, site.name, site.rate.factor) for site in sites if not site.refusal)
     return [
         FilePlan(file, tuple(beats[path]), announce if path == announcing else ())

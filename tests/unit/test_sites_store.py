@@ -8,8 +8,8 @@ import pytest
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import Rate
-from incprof.study.sites.memory import STORE, as_placed, remember
 from incprof.study.sites.placed import PlacedSite, merged
+from incprof.study.sites.store import STORE, as_placed, remember
 from tests.unit.profiles import rows
 
 

@@ -103,9 +103,9 @@ def run_history(found: Heartbeats, beats: list[BeatSummary], args: argparse.Name
     from incprof.report.json.beats_history import write_json
     from incprof.report.text.beats_history import write_text
     from incprof.report.words.beats_history import poor_line
-    from incprof.study.beats.history import keep_and_judge
+    from incprof.study.beats.history import keep_and_assess
 
-    history = keep_and_judge(found, beats, args.history, args.keep)
+    history = keep_and_assess(found, beats, args.history, args.keep)
     if args.json:
         write_json(history, found.warnings, sys.stdout)
     else:

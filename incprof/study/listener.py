@@ -13,8 +13,8 @@ def _nothing(done: int, total: int) -> None:
     """Say nothing."""
 
 
-class Voice:
-    """Whom a study tells. This one says nothing; a command's own writes to stderr."""
+class Listener:
+    """Hears of it. This one says nothing; a command's own writes to stderr."""
 
     def warn(self, lines: Iterable[str]) -> None:
         """Pass warnings on, a line each."""
@@ -24,4 +24,4 @@ class Voice:
         return nullcontext(_nothing)
 
 
-SILENT = Voice()
+SILENT = Listener()
