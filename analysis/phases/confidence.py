@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from incprof.analysis.phases.choose_k import sufficient
 from incprof.analysis.phases.features import Features, build_features
 from incprof.analysis.phases.kmeans import MAX_K, Fit, make_fit, one_thread
 from incprof.analysis.phases.lloyd import k_means
-from incprof.analysis.phases.noise import sampling_noise
+from incprof.analysis.phases.noise import normal_cdf, sampling_noise
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.separation import evenly
@@ -128,7 +127,7 @@ def _crossing(
         y = x[rows[part]]
         along = y @ w
         variance = counting.scale[rows[part]] * np.maximum(y @ w**2 - (along**2 if counting.whole else 0.0), 1e-12)
-        out[part] = ndtr((along - middle) / np.sqrt(variance))
+        out[part] = normal_cdf((along - middle) / np.sqrt(variance))
     return out
 
 
