@@ -173,13 +173,10 @@ def _meeting(shift: FloatArray, first: float, second: float, width: float) -> Fl
     Of two uniform densities the overlap is a trapezium, made of four ramps; a ramp with an error is smooth. Everything
     repeats with period 1.
     """
-    total = np.zeros_like(shift)
-    for turn in (-1, 0, 1):
-        at = shift + turn
-        total += (
-            _ramp(at + first, width) - _ramp(at, width) - _ramp(at + first - second, width) + _ramp(at - second, width)
-        )
-    return total
+    at = shift + np.array([[-1.0], [0.0], [1.0]])
+    ramps = _ramp(at + first, width) - _ramp(at, width) - _ramp(at + first - second, width) + _ramp(at - second, width)
+    overlap: FloatArray = ramps.sum(axis=0)
+    return overlap
 
 
 def _ramp(at: FloatArray, width: float) -> FloatArray:
