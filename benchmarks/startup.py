@@ -58,21 +58,21 @@ def _answer(bed: Bed, verb: str) -> Result:
     shutil.rmtree(directory, ignore_errors=True)
     write_run(directory, MINUTE)
     words = [str(directory) if word == "RUN" else word for word in ANSWERS[verb]]
-    ours, numpy = _pairs(bed, [INCPROF, *words], [sys.executable, "-c", "import numpy"])
+    ours, numpy = _pairs(bed, [INCPROF, *words], [sys.executable, "-c", "import numpy"], what="cpu_s")
     reached = f"{_spread(ours)}; Python that imports numpy {_spread(numpy)}"
-    what = f"`incprof {' '.join(ANSWERS[verb])}` of a run of {MINUTE} intervals"
+    what = f"`incprof {' '.join(ANSWERS[verb])}` of a run of {MINUTE} intervals, CPU time"
     return Result(what, f"under {ANSWER_MS} ms", reached, statistics.median(ours) < ANSWER_MS)
 
 
-def _pairs(bed: Bed, ours: Command, bare: Command) -> tuple[list[float], list[float]]:
-    """Elapsed milliseconds of two commands in turn, after one unmeasured run of each; the order alternates."""
+def _pairs(bed: Bed, ours: Command, bare: Command, what: str = "elapsed_s") -> tuple[list[float], list[float]]:
+    """Milliseconds of two commands in turn, after one unmeasured run of each; the order alternates."""
     commands = (ours, bare)
     taken: tuple[list[float], list[float]] = ([], [])
     for pair in range(-1, max(bed.pairs, FEWEST_PAIRS)):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            elapsed = 1e3 * run(commands[side], bed.scratch).elapsed_s
+            usage = run(commands[side], bed.scratch)
             if pair >= 0:
-                taken[side].append(elapsed)
+                taken[side].append(1e3 * getattr(usage, what))
     return taken
 
 
