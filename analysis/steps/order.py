@@ -9,6 +9,7 @@ than every other. m steps, which share an iteration; e pairs; s interval ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
@@ -159,6 +160,7 @@ def _leaving(seen: IntArray, first: float, stray: float) -> FloatArray:
     return out
 
 
+@lru_cache(maxsize=1024)
 def _over_chance(first: float, second: float, width: float, stray: float) -> FloatArray:
     """Return how much more likely than by chance the second step is, by the phase of an iteration since the first."""
     shift = np.mod((np.arange(BINS) + 0.5) / BINS + 0.5, 1.0) - 0.5
