@@ -107,8 +107,6 @@ class Study:
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL
 
-        # Clustering takes one thread. Else scikit-learn counts cores, and prints a traceback where there is no /sys.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
         options, profile = self.options, self.profile
         pool = ThreadPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext(None)
         with self.voice.progress("clustering") as report, pool as executor:
