@@ -5,11 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 from incprof.readers.series.growing import growing_lines, opened
+
+# Interrupts that come together are one: `timeout` sends its own to the program, and then to all of its group.
+ONE_S = 1.0
 
 
 def name_of(path: str) -> str:
@@ -21,7 +25,7 @@ def name_of(path: str) -> str:
 def followed(path: str, idle_s: float) -> Iterator[Iterator[str]]:
     """Give the lines of a file or a pipe as they come, and an empty one whenever no more have come yet.
 
-    They end with the first interrupt (Ctrl-C) too, between two lines; a second one is raised as usual.
+    They end with an interrupt (Ctrl-C) too, between two lines; one that comes later than that is raised as usual.
 
     Args:
         path: of a file; `-` is standard input.
@@ -36,7 +40,7 @@ def followed(path: str, idle_s: float) -> Iterator[Iterator[str]]:
         yield _until(told, growing_lines(descriptor, name_of(path), idle_s))
 
 
-def _until(told: list[int], lines: Iterator[str]) -> Iterator[str]:
+def _until(told: list[float], lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
         if told:
             return
@@ -44,22 +48,22 @@ def _until(told: list[int], lines: Iterator[str]) -> Iterator[str]:
 
 
 @contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """Collect the first interrupt, where it would be raised."""
-    told: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
+def _interrupts() -> Iterator[list[float]]:
+    """Collect when interrupts came, where the first ones would be raised."""
+    told: list[float] = []
+    usual = signal.default_int_handler
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        told.append(time.monotonic())
+        if told[-1] - told[0] > ONE_S:
+            usual(number, frame)
+
+    # Only the main thread may ask for signals, and where somebody ignores them they stay ignored.
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
         yield told
         return
-    before = signal.getsignal(signal.SIGINT)
-
-    def hear(number: int, _frame: FrameType | None) -> None:
-        told.append(number)
-        signal.signal(signal.SIGINT, before)
-
-    if before is signal.default_int_handler:  # else somebody ignores it
-        signal.signal(signal.SIGINT, hear)
+    signal.signal(signal.SIGINT, hear)
     try:
         yield told
     finally:
-        if before is signal.default_int_handler:
-            signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, usual)

@@ -32,8 +32,8 @@ def write_answer(source: str, name: str, found: EventLoops | SeriesPeriods, out:
 def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100) -> None:
     """Write the loops of a stream of events, those within another one indented under it."""
     console = console_for(out, width=None, colour=False, terminal=False)
-    kinds = "many" if found.kinds is None else str(found.kinds)
-    console.print(f"{source}, {found.events} events of {kinds} kinds, window {found.window}", soft_wrap=True)
+    kinds = "1 kind" if found.kinds == 1 else f"{found.kinds or 'many'} kinds"
+    console.print(f"{source}, {found.events} events of {kinds}, window {found.window}", soft_wrap=True)
     if not found.loops:
         console.print(f"no loop: nothing of less than {found.window} events came twice in a row", soft_wrap=True)
         return
