@@ -1,4 +1,4 @@
-"""Find what repeats in a series of samples, and a representative pattern for it.
+"""Find what repeats in a series of samples, and a representative pattern for it; or the loops of a stream of events.
 
     incprof periods ipc.csv
     incprof periods node1.csv --column ipc --plot periods.svg --csv patterns.csv
