@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import TextIO
 
 from rich.table import Table
-from rich.text import Text
 
 from incprof.analysis.dpd.loops import EventLoop, EventLoops, LoopChange, Visit
 from incprof.analysis.dpd.stretches import PeriodChange, SeriesPeriods, Stretch
@@ -31,7 +30,7 @@ def write_answer(source: str, name: str, found: EventLoops | SeriesPeriods, out:
 
 def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100) -> None:
     """Write the loops of a stream of events, those within another one indented under it."""
-    console = console_for(out, width=None, colour=False, terminal=False)
+    console = console_for(out, width=max(width, 80), colour=False, terminal=False)
     kinds = "1 kind" if found.kinds == 1 else f"{found.kinds or 'many'} kinds"
     console.print(f"{source}, {found.events} events of {kinds}, window {found.window}", soft_wrap=True)
     if not found.loops:
@@ -47,20 +46,22 @@ def write_loops(source: str, found: EventLoops, out: TextIO, *, width: int = 100
     predicted = f"predicted {hits[0]} of the next events, {hits[1]} of the fifth, {whole} of {starts} iterations whole"
     console.print(predicted + "\n", soft_wrap=True)
     most = sorted(found.loops, key=lambda loop: -loop.events)[:MOST_ROWS]
+    rows = [loop for loop in found.loops if loop in most]
     table = _table("Loop", "Period", "Visits", "Iterations", "Share %", "First", "Last", "Whole %")
     table.columns[0].justify = "left"
-    table.add_column("Iteration", no_wrap=True)
-    for loop in found.loops:
-        if loop in most:
-            table.add_row(*_cells(loop, found), Text(contents(loop.content, max(width - 76, 24))))
-    console.width = max(width, 100)
+    for loop in rows:
+        table.add_row(*_cells(loop, found))
     console.print(table)
+    console.print()
+    for loop in rows:
+        number = f"{loop.id:>4}  "
+        console.print(number + contents(loop.content, max(width, 80) - len(number)), soft_wrap=True)
     if count > len(most):
         console.print(f"{count - len(most)} more of fewer events", soft_wrap=True)
 
 
 def _cells(loop: EventLoop, found: EventLoops) -> tuple[str, ...]:
-    """Return the cells of a loop before its iteration."""
+    """Return the row of a loop."""
     whole = _percent(loop.whole, loop.starts) if loop.starts else "-"
     return (
         "  " * min(loop.depth, 8) + str(loop.id), str(loop.period), str(loop.visits), f"{loop.iterations:.1f}",
