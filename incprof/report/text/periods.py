@@ -125,6 +125,13 @@ def _cells(pattern: Pattern, interval_s: float | None) -> tuple[str, ...]:
     )
 
 
+def state_line(found: Patterns) -> str:
+    """Return what is known of a series that still grows, in one line."""
+    parts = [f"{found.samples:>9} samples", f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
+    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
+    return "  ".join([*parts, each or "no period"])
+
+
 def write_agreement(sources: Sequence[str], found: Sequence[Patterns], pairs: Sequence[Agreement], out: TextIO) -> None:
     """Write what other nodes show, and whether their foremost patterns are the same within the paper's 1 %."""
     out.write("\n")
