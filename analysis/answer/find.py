@@ -31,6 +31,7 @@ def find_phases(
     k: int | None = None,
     random_state: int = 0,
     executor: Executor | None = None,
+    chooser: SiteChooser | None = None,
 ) -> PhaseResult:
     """Find the phases of a process.
 
@@ -40,14 +41,17 @@ def find_phases(
         k: number of phases wanted; by default the method chooses.
         random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
         executor: runs the starts of k-means side by side (threads); the answer is the same.
+        chooser: of the same profile and method, if there is one.
 
     Raises:
         UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
         NoDataError: no interval holds a sample, or the profile holds numbers that are none.
     """
-    _check(profile, method, k)
-    features = build_features(profile, share=method == "robust")
-    chooser = SiteChooser(profile, features, literal=method == "paper")
+    most = MAX_K if method == "paper" else MOST_K
+    if k is not None and not 1 <= k <= most:
+        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
+    chooser = chooser or site_chooser(profile, method)
+    features = chooser.features
     if method == "robust":
         found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, executor)
     else:
@@ -74,29 +78,32 @@ def find_phases(
     )
 
 
-def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
+def site_chooser(profile: IntervalProfile, method: str) -> SiteChooser:
+    """Build what phases are found from, and what chooses their sites.
+
+    Raises:
+        UsageError: unknown method.
+        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
+    """
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+    refuse(profile)
+    return SiteChooser(profile, build_features(profile, share=method == "robust"), literal=method == "paper")
+
+
+def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
     """Give the phases of a result the sites that they get without some.
 
     Args:
-        profile: that the result is of.
+        chooser: of the profile and method that the result is of.
         result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
         excluded: (function, kind) of sites that cannot be had.
     """
-    features = build_features(profile, share=result.method == "robust")
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    chosen = SiteChooser(profile, features, literal=result.method == "paper").of_all(result.labels, off_cpu, excluded)
+    chosen = chooser.of_all(result.labels, off_cpu, excluded)
     known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
-    return replace(result, phases=describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known))
-
-
-def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
-    """Refuse what cannot be answered."""
-    if method not in METHODS:
-        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
-    most = MAX_K if method == "paper" else MOST_K
-    if k is not None and not 1 <= k <= most:
-        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
-    refuse(profile)
+    phases = describe_phases(chooser.profile, result.labels, result.clusters, chosen, off_cpu, known)
+    return replace(result, phases=phases)
 
 
 def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray) -> list[str]:

@@ -15,13 +15,13 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from incprof.analysis.phases.choose_k import sufficient
-from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.kmeans import MAX_K, Fit, make_fit
 from incprof.analysis.phases.noise import sampling_noise
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.separation import evenly
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray
 
 REFITS = 20
 # In a long run, so many intervals say what there is to say of all.
@@ -44,10 +44,9 @@ class Confidence:
     k_again: float | None
 
 
-def with_confidence(profile: IntervalProfile, result: PhaseResult, *, random_state: int = 0) -> PhaseResult:
+def with_confidence(features: Features, result: PhaseResult, rate_hz: float, *, random_state: int = 0) -> PhaseResult:
     """Say of each phase of a result how sure it is, and of the number of clusters how often it comes again."""
-    features = build_features(profile, share=result.method == "robust")
-    found = confidence(features, result, profile.metadata.rate_hz, random_state=random_state)
+    found = confidence(features, result, rate_hz, random_state=random_state)
     phases = tuple(replace(p, confidence=float(found.phases[p.id])) for p in result.phases)
     return replace(result, phases=phases, k_again=found.k_again)
 
