@@ -4,8 +4,8 @@ import pytest
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phases.confidence import with_confidence
 from incprof.analysis.phases.verdict import verdict
-from incprof.analysis.synthetic import make_profile
 from tests.unit.profiles import noisy, rows
+from tests.unit.synthetic import make_profile
 
 A, B = {"solve": 0.9, "dot": 0.1}, {"write": 1.0}
 NEAR = ({"solve": 0.50, "dot": 0.50}, {"solve": 0.56, "dot": 0.44})

@@ -13,9 +13,9 @@ from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.explain import explain
 from incprof.analysis.phases.confidence import with_confidence
 from incprof.analysis.sites.rates import BeatCost
-from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError
 from incprof.report.text.explanation import write_explanation
+from tests.unit.synthetic import make_profile
 
 METHODS = pytest.mark.parametrize("method", ["robust", "paper"])
 
