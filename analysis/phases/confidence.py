@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.phases.choose_k import sufficient
-from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.kmeans import MAX_K, Fit, make_fit, one_thread
 from incprof.analysis.phases.lloyd import k_means
 from incprof.analysis.phases.noise import normal_cdf, sampling_noise
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.separation import evenly
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray
 
 REFITS = 20
 # In a long run, so many intervals say what there is to say of all.
@@ -42,10 +42,9 @@ class Confidence:
     k_again: float | None
 
 
-def with_confidence(profile: IntervalProfile, result: PhaseResult, *, random_state: int = 0) -> PhaseResult:
+def with_confidence(features: Features, result: PhaseResult, rate_hz: float, *, random_state: int = 0) -> PhaseResult:
     """Say of each phase of a result how sure it is, and of the number of clusters how often it comes again."""
-    features = build_features(profile, share=result.method == "robust", options=result.options.phases)
-    found = confidence(features, result, profile.metadata.rate_hz, random_state=random_state)
+    found = confidence(features, result, rate_hz, random_state=random_state)
     phases = tuple(replace(p, confidence=float(found.phases[p.id])) for p in result.phases)
     return replace(result, phases=phases, k_again=found.k_again)
 
