@@ -17,7 +17,6 @@
 #include "worker.h"
 
 #define NANO 1000000000u
-#define LONGEST_WAIT_NS (2u * (uint64_t)NANO)
 
 /* IDLE until the first parallel region; FORKED in a child until its own first one; OVER for good. */
 enum state { IDLE, FORKED, STARTING, RUNNING, OVER };

@@ -1,21 +1,17 @@
+/* Who may touch what: the key and the two sizes are written before main, and read by all threads from then on. */
 #define _GNU_SOURCE
-#include "hooks.h"
+#include "thread_hooks.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <threads.h>
-#include <unistd.h>
 
-#include "collector.h"
 #include "log.h"
 #include "next.h"
 #include "signal_stacks.h"
 #include "switch.h"
 #include "sys.h"
-#include "thread.h"
+#include "thread_life.h"
 
 #define MOST_MAIN_STACK ((uint64_t)64 << 20)
 #define STACK_SLACK 8192 /* the TCB is near the top of a thread's stack, not at it */
@@ -29,9 +25,6 @@ static size_t default_stack, default_guard;
 
 DECLARE_NEXT(pthread_create);
 DECLARE_NEXT(thrd_create);
-DECLARE_NEXT(exit);
-DECLARE_NEXT(_exit);
-DECLARE_NEXT(_Exit);
 
 static void on_thread_end(void *record)
 {
@@ -107,7 +100,7 @@ EXPORT int thrd_create(thrd_t *id, thrd_start_t routine, void *argument)
 }
 
 /* The main thread's stack can grow down to its limit; what is between rsp and its end is always mapped. */
-void hooks_start_main_thread(void)
+void thread_hooks_start_main(void)
 {
     struct rlimit limit = {0, 0};
     pthread_attr_t attr;
@@ -129,65 +122,4 @@ void hooks_start_main_thread(void)
         pthread_setspecific(thread_key, thread);
     signal_stacks_start_thread(thread);
     thread_start(thread, high - bytes, high, 0);
-    at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
-}
-
-/* glibc's gprof runtime. The bounds do not matter: every module's code is known from the kernel. */
-EXPORT void __monstartup(unsigned long low, unsigned long high)
-{
-    (void)low, (void)high;
-    int kept = errno;
-    collector_start();
-    errno = kept;
-}
-
-EXPORT void monstartup(unsigned long low, unsigned long high)
-{
-    __monstartup(low, high);
-}
-
-EXPORT void moncontrol(int mode)
-{
-    collector_pause(mode == 0);
-}
-
-EXPORT void _mcleanup(void)
-{
-    collector_stop();
-}
-
-/* Of several threads that call it at once, libc lets each end the process while another one is in a handler: those
- * after the first have the recording end before. Thread-safe. */
-EXPORT void exit(int status)
-{
-    static int calls;
-    if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) > 0)
-        collector_stop();
-    NEXT(exit)(status);
-    __builtin_unreachable();
-}
-
-/* Async-signal-safe, as _exit is: collector_stop waits for two seconds at most, and not at all in a vfork child. */
-EXPORT void _exit(int status)
-{
-    collector_stop();
-    NEXT(_exit)(status);
-    __builtin_unreachable();
-}
-
-EXPORT void _Exit(int status)
-{
-    collector_stop();
-    NEXT(_Exit)(status);
-    __builtin_unreachable();
-}
-
-/* Before a signal handler or a forked child can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(pthread_create);
-    FIND_NEXT(thrd_create);
-    FIND_NEXT(exit);
-    FIND_NEXT(_exit);
-    FIND_NEXT(_Exit);
 }

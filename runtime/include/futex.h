@@ -1,6 +1,6 @@
 /* Waiting for a word to change, by the kernel's own means: for threads that libc does not know, and with those. */
-#ifndef EKG_FUTEX_H
-#define EKG_FUTEX_H
+#ifndef RUNTIME_FUTEX_H
+#define RUNTIME_FUTEX_H
 
 #include <linux/futex.h>
 #include <stdbool.h>
