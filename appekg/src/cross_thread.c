@@ -1,10 +1,8 @@
-/* Ends for which the calling thread has no begin. */
 #define _GNU_SOURCE
-#include "elsewhere.h"
+#include "cross_thread.h"
 
-#include "beat.h"
-#include "settle.h"
-#include "slow.h"
+#include "quiescence.h"
+#include "slots.h"
 
 #define MOST_VAIN_SEARCHES 1000u /* per thread, id and interval: a program that never begins pays no more for it */
 
@@ -28,7 +26,7 @@ static bool has_open(const struct slot *slot, const struct search *search)
 
 static bool is_in_doubt(struct record *record, const struct slot *slot)
 {
-    return __atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED) && !slot_settled(record, slot, 0);
+    return __atomic_load_n(&record->in_doubt, __ATOMIC_RELAXED) && !quiescence_await(record, slot, 0);
 }
 
 /* The record whose open beat of the id began first, and that beat's slot. */
@@ -69,7 +67,7 @@ static uint64_t nth_oldest(struct record *record, const struct slot *slot, uint3
  * has come by the lock. */
 static bool wait_for(struct record *record, const struct slot *slot)
 {
-    return slot_settled(record, slot, monotonic_ns() + LONGEST_SETTLE_NS);
+    return quiescence_await(record, slot, monotonic_ns() + LONGEST_AWAIT_NS);
 }
 
 /* Takes the oldest open beat that can be seen; false if there is none, or if its owner was faster. */
@@ -80,7 +78,7 @@ static bool take_oldest(const struct search *search, uint64_t *start)
     if (record == NULL)
         return false;
     __atomic_store_n(&slot->revoked, 1, __ATOMIC_SEQ_CST);
-    records_barrier();
+    quiescence_barrier();
     if (!wait_for(record, slot) || slot_open(slot) == 0)
         return false;
     *start = nth_oldest(record, slot, slot->taken);
@@ -118,7 +116,7 @@ static void keep_all_out(const struct search *search)
     for (struct record *record = records_first(); record != NULL; record = record->next)
         if ((slot = others_slot(record, search)) != NULL)
             __atomic_store_n(&slot->revoked, 1, __ATOMIC_SEQ_CST);
-    records_barrier();
+    quiescence_barrier();
     for (struct record *record = records_first(); record != NULL; record = record->next)
         if ((slot = others_slot(record, search)) != NULL)
             wait_for(record, slot);
@@ -128,7 +126,7 @@ enum found { NOTHING, RECORDED, SKIPPED };
 
 /* During a first look beats come and go: one may go where it has not looked yet, and another come where it has. During
  * the second one none goes: an end that has a begin finds one. */
-static enum found take_elsewhere(const struct search *search, uint64_t *start)
+static enum found take_from_others(const struct search *search, uint64_t *start)
 {
     uint64_t mask = lock_take(&slots_lock);
     enum found found = take_oldest(search, start) ? RECORDED : take_skip(search) ? SKIPPED : NOTHING;
@@ -149,18 +147,18 @@ static bool may_search(struct slot *slot)
     return slot->vain_searches < MOST_VAIN_SEARCHES;
 }
 
-void elsewhere_end(struct record *record, struct slot *slot, uint64_t now)
+bool cross_thread_end(struct record *record, struct slot *slot, uint64_t now, uint64_t *duration)
 {
     const struct search search = {record, slot->id, slot->generation};
     uint64_t start = 0;
     bool searches = may_search(slot);
-    enum found found = searches ? take_elsewhere(&search, &start) : NOTHING;
+    enum found found = searches ? take_from_others(&search, &start) : NOTHING;
     if (found == NOTHING) {
         slot->vain_searches += searches;
         record_count(&record->unmatched);
-    } else if (found == RECORDED && start != 0) {
-        beat_add(slot, now > start ? now - start : 0);
-    } else if (found == RECORDED) {
+    } else if (found == RECORDED && start == 0) {
         record_count(&record->dropped);
     }
+    *duration = now > start ? now - start : 0;
+    return found == RECORDED && start != 0;
 }

@@ -1,16 +1,18 @@
+/* Who may touch what: session_start_ns is written before the thread starts. The thread takes the locks of slots, of
+ * free records and of the catalogue, and never `starting` (lifecycle.c): whoever holds that may be waiting for the
+ * thread. */
 #define _GNU_SOURCE
-#include "turns.h"
+#include "interval_thread.h"
 
 #include "control.h"
 #include "cost.h"
 #include "interval.h"
-#include "lifecycle.h"
 #include "session.h"
-#include "settle.h"
+#include "quiescence.h"
+#include "switch.h"
 #include "sys.h"
 #include "worker.h"
 
-#define LONGEST_WAIT_NS 2000000000u
 #define MOST_MORE 3 /* intervals at the end */
 #define CONTROL_PERIOD_NS 250000000u
 
@@ -20,13 +22,13 @@ static void obey_control(void)
 {
     enum control control = control_look();
     if (control != CONTROL_NONE)
-        lifecycle_switch(control == CONTROL_ON);
+        switch_turn(control == CONTROL_ON);
 }
 
 static void write_last(void)
 {
     const struct snapshot *last = interval_take();
-    lifecycle_switch(false);
+    switch_turn(false);
     session_write(last);
     for (int i = 0; i < MOST_MORE && interval_left_some(); i++)
         session_write(last = interval_take());
@@ -41,14 +43,14 @@ void ekg_fake_interval(void)
     session_write(interval_take());
 }
 
-bool turns_start(uint64_t start_ns)
+bool interval_thread_start(uint64_t start_ns)
 {
     (void)start_ns;
-    records_prepare();
+    quiescence_prepare();
     return true;
 }
 
-void turns_stop(void)
+void interval_thread_stop(void)
 {
     write_last();
 }
@@ -62,7 +64,7 @@ static void run(void)
 {
     const uint64_t interval_ns = session_interval_ns();
     uint64_t grid = session_start_ns + interval_ns;
-    records_prepare();
+    quiescence_prepare();
     cost_measure();
     uint64_t look = monotonic_ns();
     uint32_t request;
@@ -80,16 +82,16 @@ static void run(void)
     }
     write_last();
     if (request == WORKER_END)
-        lifecycle_end();
+        switch_end();
 }
 
-bool turns_start(uint64_t start_ns)
+bool interval_thread_start(uint64_t start_ns)
 {
     session_start_ns = start_ns;
     return worker_start("appekg", run);
 }
 
-void turns_stop(void)
+void interval_thread_stop(void)
 {
     worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
 }

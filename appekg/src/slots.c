@@ -1,15 +1,20 @@
-/* What a beat needs once in a while: a record for its thread, a slot for its id, a way back to it. */
+/* Who may touch what: under slots_lock, threads other than a slot's owner change its `revoked`, `taken`, `taken_skips`,
+ * `skip` and `key`, and the owner comes back to it. beats_without_record is atomic. Under slots_lock comes free_lock
+ * (record.c) at most; `starting` (lifecycle.c) comes before it. */
 #define _GNU_SOURCE
-#include "beat.h"
+#include "slots.h"
+
 #include "clock.h"
-#include "lifecycle.h"
-#include "settle.h"
-#include "slow.h"
 
 struct lock slots_lock;
 static uint32_t beats_without_record;
 
-uint32_t slow_take_dropped(void)
+void slots_count_dropped(void)
+{
+    __atomic_fetch_add(&beats_without_record, 1, __ATOMIC_RELAXED);
+}
+
+uint32_t slots_take_dropped(void)
 {
     return __atomic_exchange_n(&beats_without_record, 0, __ATOMIC_RELAXED);
 }
@@ -37,7 +42,7 @@ static void remove_outermost(struct record *record, struct slot *slot)
 
 /* Brings up to date what is skipped: a lower factor holds at once, and others have ended beats. `ended`: the last one
  * that was recorded, too. */
-static void settle_skips(struct slot *slot, bool ended)
+static void update_skips(struct slot *slot, bool ended)
 {
     uint64_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
     uint64_t left = slot->skipping % EKG_SKIPPED_;
@@ -53,9 +58,7 @@ static void forget(struct record *record, struct slot *slot)
     __atomic_store_n(&slot->taken, 0, __ATOMIC_RELAXED);
 }
 
-/* Makes the slot the current generation's, without the beats that others have ended. False when that is not the current
- * one any more: its slots are being taken for the last time. */
-static bool set_up(struct record *record, struct slot *slot, uint32_t on)
+bool slots_set_up(struct record *record, struct slot *slot, uint32_t on)
 {
     uint64_t mask = lock_take(&slots_lock);
     if (__atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE) != on) {
@@ -70,64 +73,13 @@ static bool set_up(struct record *record, struct slot *slot, uint32_t on)
     uint32_t taken = __atomic_exchange_n(&slot->taken, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < taken && slot->depth > 0; i++)
         remove_outermost(record, slot);
-    settle_skips(slot, taken > 0 && slot->depth == 0);
+    update_skips(slot, taken > 0 && slot->depth == 0);
     __atomic_store_n(&slot->revoked, 0, __ATOMIC_RELEASE);
     lock_give(&slots_lock, mask);
     return true;
 }
 
-bool slow_admit(struct record *record, struct slot *slot)
-{
-    return set_up(record, slot, slot->generation);
-}
-
-/* The calling thread's slot for an id, ready for a beat; NULL when there is none to be recorded. `ends`: a beat that
- * finds no room is lost here. (It is the end that is counted, not the begin as well.) */
-static struct ekg_slot_ *ready_slot(uint32_t id, bool ends)
-{
-    if (!lifecycle_start(NULL))
-        return NULL;
-    uint32_t on = __atomic_load_n(&ekg_shared_.on, __ATOMIC_ACQUIRE); /* then the mode is no older */
-    if (on == 0)
-        return NULL;
-    struct record *record = record_mine();
-    if (record == NULL) {
-        __atomic_fetch_add(&beats_without_record, ends, __ATOMIC_RELAXED);
-        return NULL;
-    }
-    struct slot *slot = record_claim(record, id, on);
-    if (slot == NULL) {
-        if (ends)
-            record_count(&record->dropped);
-        return NULL;
-    }
-    bool ready = __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == ekg_key_(on, id) &&
-                 __atomic_load_n(&slot->revoked, __ATOMIC_RELAXED) == 0;
-    return ready || set_up(record, slot, on) ? (struct ekg_slot_ *)slot : NULL;
-}
-
-void ekg_begin_slow_(uint32_t id)
-{
-    struct ekg_slot_ *slot = ready_slot(id, false);
-    if (slot != NULL)
-        ekg_begin_found_(slot);
-}
-
-void ekg_end_slow_(uint32_t id)
-{
-    struct ekg_slot_ *slot = ready_slot(id, true);
-    if (slot != NULL)
-        ekg_end_found_(slot);
-}
-
-void ekg_pulse_slow_(uint32_t id)
-{
-    struct ekg_slot_ *slot = ready_slot(id, true);
-    if (slot != NULL)
-        ekg_pulse_found_(slot);
-}
-
-void slow_set_rate(uint32_t id, uint32_t skip)
+void slots_set_rate(uint32_t id, uint32_t skip)
 {
     uint64_t mask = lock_take(&slots_lock);
     for (struct record *record = records_first(); record != NULL; record = record->next) {
@@ -140,14 +92,14 @@ void slow_set_rate(uint32_t id, uint32_t skip)
     lock_give(&slots_lock, mask);
 }
 
-void slow_recycle(struct record *record)
+void slots_recycle(struct record *record)
 {
     uint64_t mask = lock_take(&slots_lock);
     record_recycle(record);
     lock_give(&slots_lock, mask);
 }
 
-void slow_revoke_all(void)
+void slots_revoke_all(void)
 {
     uint64_t mask = lock_take(&slots_lock);
     for (struct record *record = records_first(); record != NULL; record = record->next)
@@ -156,12 +108,12 @@ void slow_revoke_all(void)
     lock_give(&slots_lock, mask);
 }
 
-uint64_t slow_before_fork(void)
+uint64_t slots_before_fork(void)
 {
     return lock_take(&slots_lock);
 }
 
-void slow_after_fork(uint64_t mask)
+void slots_after_fork(uint64_t mask)
 {
     lock_give(&slots_lock, mask);
 }
