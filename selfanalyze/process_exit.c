@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "next.h"
 #include "session.h"
 #include "sys.h"
-
-#define EXPORT __attribute__((visibility("default")))
 
 static __attribute__((constructor)) void at_load(void)
 {
