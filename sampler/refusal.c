@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "why.h"
+#include "refusal.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -27,7 +27,7 @@ static const char *name_of(int error)
 }
 
 /* The kernel says EACCES where its setting forbids, and filters of system calls say EPERM. */
-static void why_forbidden(char *text, size_t size, int error, bool of_kernel, struct target target)
+static void refusal_of_permission(char *text, size_t size, int error, bool of_kernel, struct target target)
 {
     int setting = paranoid(), needed = target.scope == OF_MACHINE ? 0 : of_kernel ? 1 : 2;
     if (error == -EACCES && setting > needed)
@@ -39,11 +39,11 @@ static void why_forbidden(char *text, size_t size, int error, bool of_kernel, st
         snprintf(text, size, "perf_event_open is forbidden (%s), as containers often do", name_of(error));
 }
 
-void why_no_counter(char *text, size_t size, int error, uint32_t type, bool of_kernel, struct target target)
+void refusal_of_counter(char *text, size_t size, int error, uint32_t type, bool of_kernel, struct target target)
 {
     bool of_hardware = type == PERF_TYPE_HARDWARE || type == PERF_TYPE_RAW;
     if (error == -EACCES || error == -EPERM)
-        why_forbidden(text, size, error, of_kernel, target);
+        refusal_of_permission(text, size, error, of_kernel, target);
     else if (error == -ENOSYS)
         snprintf(text, size, "the kernel has no perf_event_open (ENOSYS)");
     else if (of_hardware && (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP))
@@ -54,7 +54,7 @@ void why_no_counter(char *text, size_t size, int error, uint32_t type, bool of_k
         snprintf(text, size, "%s (%s)", strerrordesc_np(-error), name_of(error));
 }
 
-void why_no_file(char *text, size_t size, int error, const char *path)
+void refusal_of_file(char *text, size_t size, int error, const char *path)
 {
     if (error == -ENOENT)
         snprintf(text, size, "there is no %s", path);
