@@ -38,7 +38,7 @@ def benchmarks(bed: Bed) -> Iterator[tuple[str, Callable[[], Result | list[Resul
     yield "report", lambda: report(bed)
 
 
-def write_run(directory: Path) -> Path:
+def write_run(directory: Path, intervals: int = INTERVALS) -> Path:
     """A run of six phases; in each, a hundred samples an interval over the paths of all functions, few of them hot."""
     rng = np.random.default_rng(0)
     names = ["main", *(f"function_{i:03}" for i in range(1, FUNCTIONS))]
@@ -49,8 +49,8 @@ def write_run(directory: Path) -> Path:
         paths.append(tuple((0, writer.address(name)) for name in ("main", *middle, names[i])))
     shares = [rng.dirichlet(np.full(len(paths), 0.05)) * 0.8 + 0.2 / len(paths) for _ in range(6)]
     parts = [writer.data]
-    for interval in range(INTERVALS):
-        taken = rng.choice(len(paths), SAMPLES // INTERVALS, p=shares[interval * 6 // INTERVALS])
+    for interval in range(intervals):
+        taken = rng.choice(len(paths), SAMPLES // INTERVALS, p=shares[interval * 6 // intervals])
         arcs = {("main", names[i]): int(i) for i in rng.integers(1, FUNCTIONS, 60)}
         parts.append(writer.interval([Sample(paths[i]) for i in taken.tolist()], arcs=arcs))
         writer.data = b""  # it would be copied for each interval

@@ -1,7 +1,9 @@
-"""How long the command line takes before it does anything: its help, and what `incprof record` adds to a program."""
+"""How long the command line takes: its help, what `incprof record` adds to a program, answers about a short run."""
 
 from __future__ import annotations
 
+import functools
+import shutil
 import statistics
 import sys
 from collections.abc import Callable, Iterable
@@ -9,16 +11,28 @@ from pathlib import Path
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, run
+from benchmarks.report import write_run
 
 INCPROF = Path(sys.executable).with_name("incprof")
 FEWEST_PAIRS = 21
-HELP_MS, RECORD_MS = 150, 60
+HELP_MS, RECORD_MS, ANSWER_MS = 150, 60, 1000
+# Of a run of a minute. RUN stands for its directory.
+MINUTE = 60
+ANSWERS = {
+    "phases": ["phases", "RUN"],
+    "sites": ["sites", "RUN"],
+    "top": ["top", "RUN", "--once"],
+    "report": ["report", "RUN", "-o", "page.html", "--force"],
+    "diff": ["diff", "RUN", "RUN"],
+}
 
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     """Name and measurement of each."""
     yield "start-help", lambda: _help(bed)
     yield "start-record", lambda: _record(bed)
+    for verb in ANSWERS:
+        yield f"start-{verb}", functools.partial(_answer, bed, verb)
 
 
 def _help(bed: Bed) -> Result:
@@ -38,15 +52,27 @@ def _record(bed: Bed) -> Result:
     )
 
 
-def _pairs(bed: Bed, ours: Command, bare: Command) -> tuple[list[float], list[float]]:
-    """Elapsed milliseconds of two commands in turn, after one unmeasured run of each; the order alternates."""
+def _answer(bed: Bed, verb: str) -> Result:
+    """A whole answer, beside an interpreter that imports numpy."""
+    directory = bed.scratch / "minute"
+    shutil.rmtree(directory, ignore_errors=True)
+    write_run(directory, MINUTE)
+    words = [str(directory) if word == "RUN" else word for word in ANSWERS[verb]]
+    ours, numpy = _pairs(bed, [INCPROF, *words], [sys.executable, "-c", "import numpy"], what="cpu_s")
+    reached = f"{_spread(ours)}; Python that imports numpy {_spread(numpy)}"
+    what = f"`incprof {' '.join(ANSWERS[verb])}` of a run of {MINUTE} intervals, CPU time"
+    return Result(what, f"under {ANSWER_MS} ms", reached, statistics.median(ours) < ANSWER_MS)
+
+
+def _pairs(bed: Bed, ours: Command, bare: Command, what: str = "elapsed_s") -> tuple[list[float], list[float]]:
+    """Milliseconds of two commands in turn, after one unmeasured run of each; the order alternates."""
     commands = (ours, bare)
     taken: tuple[list[float], list[float]] = ([], [])
     for pair in range(-1, max(bed.pairs, FEWEST_PAIRS)):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
-            elapsed = 1e3 * run(commands[side], bed.scratch).elapsed_s
+            usage = run(commands[side], bed.scratch)
             if pair >= 0:
-                taken[side].append(elapsed)
+                taken[side].append(1e3 * getattr(usage, what))
     return taken
 
 

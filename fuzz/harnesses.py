@@ -41,8 +41,8 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "elf_file")
-CFI = _of("preload", "cfi cfi_program cfi_record")
+ELF = _of("preload", "elf_file") + _of("runtime", "build_id")
+CFI = _of("preload", "cfi cfi_program cfi_record cfi_table")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")
@@ -53,7 +53,7 @@ HARNESSES = (
     Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
     Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
     Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK, 16384),
-    Harness("unwind", ELF + CFI[1:] + BUFFER + MEMORY + _of("preload", "modules path unwind"), 2048),
+    Harness("unwind", ELF + CFI + BUFFER + MEMORY + _of("preload", "modules path unwind"), 2048),
     Harness(
         "rings",
         (*_of("preload", "arcs interval modules path ring table unwind"), *_of("fuzz/harnesses", "standins"))

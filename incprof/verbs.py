@@ -24,7 +24,7 @@ VERBS = {
     "validate": ("incprof.commands.validate", "say whether heartbeats show the phases of a recorded run"),
     "selfanalyze": ("incprof.commands.selfanalyze.verb", "time the loops around a program's parallel regions"),
     "sample": ("incprof.commands.sample", "record counters of a program every few milliseconds"),
-    "periods": ("incprof.commands.periods.verb", "find what repeats in a series of samples"),
+    "periods": ("incprof.commands.periods.verb", "find what repeats in a series of samples or of events"),
     "env": ("incprof.commands.env", "print the environment that recording needs"),
     "config": ("incprof.commands.config", "show the settings in force, and where they come from"),
     "completion": ("incprof.commands.completion", "print a script that completes commands in a shell"),

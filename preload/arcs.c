@@ -1,9 +1,10 @@
+/* Who may touch what: a table's owner, with signals blocked or by the entry stubs' single instruction, writes `from`,
+ * then `self` (release), and adds to `count`. The collector reads `self` (acquire) and `count`, and it alone writes
+ * `seen`. A larger table is published by a release store to *newest; the older ones stay where they are as long as the
+ * record does. No locks. */
 #define _GNU_SOURCE
 #include "arcs.h"
 
-#include <signal.h>
-
-#include "switch.h"
 #include "sys.h"
 
 void arcs_init_table(struct arc_table *table, size_t homes)
@@ -42,55 +43,36 @@ static struct arc *find_slot(struct arc_table *table, uint64_t from, uint64_t se
 }
 
 /* At most half of the homes are used, so that a look-up seldom needs a second probe. */
-static struct arc *claim_slot(struct thread *thread, uint64_t from, uint64_t self)
+static struct arc *claim_slot(struct arc_table **newest, uint64_t from, uint64_t self)
 {
     for (;;) {
-        struct arc_table *table = thread->table;
+        struct arc_table *table = *newest;
         struct arc *arc = find_slot(table, from, self);
         if (arc != NULL && (arc->self != 0 || table->used < table->homes / 2))
             return arc;
         struct arc_table *larger = new_table(table->homes * 2, table);
         if (larger == NULL)
             return arc; /* no memory: fill this one up */
-        __atomic_store_n(&thread->table, larger, __ATOMIC_RELEASE);
-        incprof_tls.mask = (larger->homes - 1) * sizeof(struct arc);
-        incprof_tls.arcs = larger->arcs;
+        __atomic_store_n(newest, larger, __ATOMIC_RELEASE);
     }
 }
 
-static void count(struct thread *thread, uint64_t from, uint64_t self)
+void arcs_count(struct arc_table **newest, uint64_t from, uint64_t self)
 {
-    struct arc *arc = claim_slot(thread, from, self);
+    struct arc *arc = claim_slot(newest, from, self);
     if (arc == NULL)
         return;
     if (arc->self == 0) {
-        thread->table->used++;
+        (*newest)->used++;
         arc->from = from;
         __atomic_store_n(&arc->self, self, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&arc->count, arc->count + 1, __ATOMIC_RELAXED);
 }
 
-void incprof_count_slow(uint64_t from, uint64_t self)
+void arcs_take(struct arc_table *const *newest, arcs_taker take, void *context)
 {
-    if (switch_is_off())
-        incprof_tls.arcs = NULL; /* the stubs leave at once from here on */
-    if (!switch_is_on())
-        return;
-    uint64_t all = ~(uint64_t)0;
-    uint64_t old = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof all);
-    struct thread *thread = incprof_tls.self;
-    if (thread == NULL && (thread = thread_new()) != NULL)
-        thread_start(thread, 0, 0, self); /* a thread that pthread_create did not make */
-    if (thread != NULL)
-        count(thread, from, self);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
-}
-
-void arcs_take(struct thread *thread, arcs_taker take, void *context)
-{
-    struct arc_table *table = __atomic_load_n(&thread->table, __ATOMIC_ACQUIRE);
+    struct arc_table *table = __atomic_load_n(newest, __ATOMIC_ACQUIRE);
     for (; table != NULL; table = table->older) {
         for (size_t i = 0; i < table->slots; i++) {
             struct arc *arc = &table->arcs[i];
@@ -111,7 +93,16 @@ static void ignore(void *context, uint64_t from, uint64_t self, uint64_t calls)
     (void)context, (void)from, (void)self, (void)calls;
 }
 
-void arcs_forget(struct thread *thread)
+void arcs_forget(struct arc_table *const *newest)
 {
-    arcs_take(thread, ignore, NULL);
+    arcs_take(newest, ignore, NULL);
+}
+
+void arcs_free(struct arc_table *newest)
+{
+    while (newest->bytes > 0) {
+        struct arc_table *older = newest->older;
+        sys_free(newest, newest->bytes);
+        newest = older;
+    }
 }

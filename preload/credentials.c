@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "next.h"
-#include "switch.h"
 #include "worker.h"
 
 DECLARE_NEXT(setuid);
@@ -19,21 +18,6 @@ DECLARE_NEXT(setregid);
 DECLARE_NEXT(setresgid);
 DECLARE_NEXT(setgroups);
 DECLARE_NEXT(initgroups);
-
-/* Before any signal handler or forked child can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(setuid);
-    FIND_NEXT(seteuid);
-    FIND_NEXT(setreuid);
-    FIND_NEXT(setresuid);
-    FIND_NEXT(setgid);
-    FIND_NEXT(setegid);
-    FIND_NEXT(setregid);
-    FIND_NEXT(setresgid);
-    FIND_NEXT(setgroups);
-    FIND_NEXT(initgroups);
-}
 
 static int followed(int result)
 {

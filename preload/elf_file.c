@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "build_id.h"
 #include "sys.h"
 
 bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t offset)
@@ -118,45 +119,15 @@ const Elf64_Phdr *elf_segment(const struct elf_file *elf, uint32_t type)
     return NULL;
 }
 
-/* One note segment holds several notes; sizes are padded to 4. */
-static bool find_build_id(const uint8_t *notes, size_t size, const uint8_t **id, size_t *id_size)
-{
-    size_t at = 0;
-    while (size - at >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr note;
-        memcpy(&note, notes + at, sizeof note);
-        size_t name_size = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-        size_t body_size = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-        at += sizeof note;
-        if (name_size > size - at || body_size > size - at - name_size)
-            return false;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + at, "GNU", 4) == 0) {
-            *id = notes + at + name_size;
-            *id_size = note.n_descsz;
-            return true;
-        }
-        at += name_size + body_size;
-    }
-    return false;
-}
-
 void elf_build_id(const struct elf_file *elf, char *text, size_t size)
 {
     text[0] = '\0';
     for (size_t i = 0; i < elf->segment_count && text[0] == '\0'; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
         uint8_t notes[4096];
-        const uint8_t *id;
-        size_t id_size;
-        if (segment->p_type != PT_NOTE || segment->p_filesz > sizeof notes ||
-            !elf_read(elf, notes, segment->p_filesz, segment->p_offset) ||
-            !find_build_id(notes, segment->p_filesz, &id, &id_size) || 2 * id_size + 1 > size)
-            continue;
-        for (size_t byte = 0; byte < id_size; byte++) {
-            text[2 * byte] = "0123456789abcdef"[id[byte] >> 4];
-            text[2 * byte + 1] = "0123456789abcdef"[id[byte] & 15];
-        }
-        text[2 * id_size] = '\0';
+        if (segment->p_type == PT_NOTE && segment->p_filesz <= sizeof notes &&
+            elf_read(elf, notes, segment->p_filesz, segment->p_offset))
+            build_id_text(notes, segment->p_filesz, text, size);
     }
 }
 

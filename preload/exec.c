@@ -15,17 +15,6 @@ DECLARE_NEXT(execvpe);
 DECLARE_NEXT(fexecve);
 DECLARE_NEXT(execveat);
 
-/* Before any signal handler or forked child can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(execv);
-    FIND_NEXT(execve);
-    FIND_NEXT(execvp);
-    FIND_NEXT(execvpe);
-    FIND_NEXT(fexecve);
-    FIND_NEXT(execveat);
-}
-
 /* `call` returns only if it fails. */
 #define BECOME(call)                                                                                                   \
     do {                                                                                                               \

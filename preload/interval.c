@@ -192,7 +192,7 @@ static void add_call(void *context, uint64_t from, uint64_t self, uint64_t calls
 
 void interval_take_calls(struct interval *interval, struct thread *thread)
 {
-    arcs_take(thread, add_call, interval);
+    arcs_take(&thread->table, add_call, interval);
 }
 
 /* Bottom-up merge sort by time: rings are in order already, so few passes move anything far. */

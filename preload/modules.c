@@ -1,3 +1,6 @@
+/* Who may touch what: the start, and then the interval thread alone, scan: they write modules[], their number and the
+ * list of maps. All other threads read *current_map only, which is published by a release store. Maps and modules never
+ * change once they are published, and are never freed: a handler may be reading one. No locks. */
 #define _GNU_SOURCE
 #include "modules.h"
 
@@ -272,23 +275,14 @@ struct module *modules_get(size_t id)
 
 void modules_json(struct buffer *out, size_t id)
 {
-    static const char *const words[] = {"false", "true"};
     const struct module *module = modules[id];
-    buffer_text(out, "{\"id\":");
-    buffer_decimal(out, id);
+    buffer_u8(out, '{');
+    buffer_json_u64(out, "id", id);
     buffer_json_text(out, "path", module->path);
     buffer_json_text(out, "build_id", module->build_id[0] != '\0' ? module->build_id : NULL);
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {{"base", module->base}, {"low", module->low}, {"high", module->high}};
-    for (size_t i = 0; i < 3; i++) {
-        buffer_json_key(out, numbers[i].key);
-        buffer_text(out, "\"0x");
-        buffer_hex(out, numbers[i].value);
-        buffer_text(out, "\"");
-    }
-    buffer_json_key(out, "app");
-    buffer_text(out, words[module->app]);
-    buffer_text(out, "}");
+    buffer_json_address(out, "base", module->base);
+    buffer_json_address(out, "low", module->low);
+    buffer_json_address(out, "high", module->high);
+    buffer_json_bool(out, "app", module->app);
+    buffer_u8(out, '}');
 }

@@ -1,3 +1,7 @@
+/* Who may touch what: `tick_handler` is written before the first thread. `current` is atomic and only ever grows. An
+ * action of the application's is written by the thread that sets it, to a place that it has taken for itself (`count`,
+ * atomic), and published by a release store to `latest`; readers take the latest. No locks: all of it runs in handlers
+ * too. */
 #define _GNU_SOURCE
 #include "own_signal.h"
 

@@ -1,7 +1,10 @@
+/* Who may touch what: the thread itself, in the handler of its ticks or with signals blocked at its end, writes words
+ * and then `head` (release); the collector reads them (acquire) and alone writes `tail` (release). No lock. */
 #define _GNU_SOURCE
 #include "ring.h"
 
-#include "switch.h"
+#include "requests.h"
+#include "worker.h"
 
 static void put_words(struct thread *thread, uint64_t *head, const uint64_t *words, size_t count)
 {
@@ -37,7 +40,7 @@ void ring_put(struct thread *thread, const struct sample *sample)
     }
     __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
     if (head - __atomic_load_n(&thread->tail, __ATOMIC_RELAXED) > RING_WORDS / 2)
-        switch_request_drain();
+        worker_nudge(REQUEST_DRAIN);
 }
 
 bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)

@@ -2,6 +2,7 @@
 #include "sampler.h"
 
 #include "log.h"
+#include "module_scan.h"
 #include "own_signal.h"
 #include "signal_stacks.h"
 #include "switch.h"
@@ -40,7 +41,7 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
         sample.flags |= SAMPLE_BROKEN;
         thread_add(&thread->counters.broken, 1);
         if (path->result == UNWIND_BROKEN && cursor.range == NULL)
-            switch_request_scan();
+            module_scan_request();
     }
     if (path->frames == 0 && sample.kind != KIND_PROFILER)
         sample.kind = KIND_UNKNOWN;
@@ -139,9 +140,7 @@ static void account_for_rest(struct thread *thread)
 void sampler_end_thread(struct thread *thread)
 {
     /* A signal that is still on its way must not write into the ring at the same time. */
-    uint64_t all = ~(uint64_t)0;
-    uint64_t old = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &old, sizeof all);
+    uint64_t mask = sys_block_signals();
     account_for_rest(thread);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+    sys_set_signal_mask(mask);
 }

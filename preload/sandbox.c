@@ -64,10 +64,3 @@ EXPORT long syscall(long number, ...)
         end_recording();
     return NEXT(syscall)(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
 }
-
-/* Before any signal handler or forked child can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(prctl);
-    FIND_NEXT(syscall);
-}

@@ -104,13 +104,3 @@ EXPORT int siginterrupt(int number, int interrupts)
     action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
     return sigaction(number, &action, NULL);
 }
-
-/* Before any signal handler can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(signal);
-    FIND_NEXT(__sysv_signal);
-    FIND_NEXT(sigset);
-    FIND_NEXT(sigignore);
-    FIND_NEXT(siginterrupt);
-}

@@ -170,14 +170,3 @@ EXPORT int signalfd(int fd, const sigset_t *set, int flags)
     sigset_t copy;
     return NEXT(signalfd)(fd, without_ours(set, &copy), flags);
 }
-
-/* Before any signal handler can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(pthread_sigmask);
-    FIND_NEXT(sigprocmask);
-    FIND_NEXT(sigwait);
-    FIND_NEXT(sigwaitinfo);
-    FIND_NEXT(sigtimedwait);
-    FIND_NEXT(signalfd);
-}

@@ -1,3 +1,6 @@
+/* Who may touch what: `rules` and the actions asked for change under `lock`; `rules` is read without it where nothing
+ * but its being 0 matters. `tick_signals` is written before the first thread. A thread's application_stack is its own.
+ * The lock is held with all signals blocked, and no other is taken under it. */
 #define _GNU_SOURCE
 #include "signal_stacks.h"
 
@@ -34,9 +37,7 @@ static uint64_t bit_of(int number)
 
 static uint64_t acquire(void)
 {
-    uint64_t all = ~(uint64_t)0;
-    uint64_t mask = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, sizeof all);
+    uint64_t mask = sys_block_signals();
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
         struct timespec pause = {0, 20000}; /* asleep: the holder may be of a lower real-time priority */
         SYS2(SYS_nanosleep, &pause, NULL);
@@ -47,7 +48,7 @@ static uint64_t acquire(void)
 static void release(uint64_t mask)
 {
     __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
+    sys_set_signal_mask(mask);
 }
 
 static bool concerns_us(const struct sigaction *action)
@@ -198,11 +199,4 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
         return 0;
     errno = (int)-error;
     return -1;
-}
-
-/* Before any signal handler can get here. */
-__attribute__((constructor)) static void find_next(void)
-{
-    FIND_NEXT(sigaction);
-    FIND_NEXT(sigaltstack);
 }

@@ -1,13 +1,11 @@
+/* Who may touch what: `threads` is pushed to by any thread (compare and swap), and unlinked from by the collector
+ * alone, which therefore walks it without a lock. `spare` is guarded by spare_lock, which is only tried: whoever finds
+ * it taken does without, so that it can be needed in a handler. `next_number` is atomic. incprof_tls is each thread's
+ * own. thread.h says which field of a record is whose. */
 #define _GNU_SOURCE
 #include "thread.h"
 
-#include <signal.h>
-#include <string.h>
-
-#include "arcs.h"
-#include "sampler.h"
 #include "sys.h"
-#include "ticker.h"
 
 /* Threads without a record find a free slot at once, and so take the slow path, which decides. */
 static struct arc no_arcs[1];
@@ -45,11 +43,7 @@ static struct arc_table *first_table(struct thread *thread)
 
 static void release(struct thread *thread)
 {
-    for (struct arc_table *table = thread->table; table != first_table(thread);) {
-        struct arc_table *older = table->older;
-        sys_free(table, table->bytes);
-        table = older;
-    }
+    arcs_free(thread->table);
     sys_free(thread, RECORD_BYTES);
 }
 
@@ -100,34 +94,12 @@ struct thread *thread_new(void)
     return thread;
 }
 
-static void push(struct thread *thread)
+void thread_link(struct thread *thread)
 {
+    thread->number = __atomic_fetch_add(&next_number, 1, __ATOMIC_RELAXED);
     thread->next = __atomic_load_n(&threads, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&threads, &thread->next, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;
-}
-
-void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high, uint64_t start_pc)
-{
-    thread->tid = (pid_t)SYS0(SYS_gettid);
-    thread->number = __atomic_fetch_add(&next_number, 1, __ATOMIC_RELAXED);
-    thread->stack_low = stack_low;
-    thread->stack_high = stack_high;
-    thread->start_pc = start_pc;
-    thread->start_ns = thread->counted_ns = sys_clock_ns(CLOCK_MONOTONIC);
-    thread->state = THREAD_LIVE;
-    push(thread);
-    incprof_tls.self = thread;
-    incprof_tls.mask = (thread->table->homes - 1) * sizeof(struct arc);
-    incprof_tls.arcs = thread->table->arcs;
-    ticker_start_thread(thread);
-}
-
-void thread_end(struct thread *thread)
-{
-    sampler_end_thread(thread);
-    thread->exit_ns = monotonic_ns();
-    __atomic_store_n(&thread->state, THREAD_EXITING, __ATOMIC_RELEASE);
 }
 
 struct thread *thread_first(void)
@@ -135,19 +107,7 @@ struct thread *thread_first(void)
     return __atomic_load_n(&threads, __ATOMIC_ACQUIRE);
 }
 
-static bool is_gone(const struct thread *thread)
-{
-    return SYS3(SYS_tgkill, SYS0(SYS_getpid), thread->tid, 0) == -ESRCH;
-}
-
-static bool is_drained(const struct thread *thread)
-{
-    bool reported = thread->state != THREAD_EXITING || thread->counted_ns >= thread->exit_ns;
-    return reported && thread->head == thread->tail;
-}
-
-/* Unlinks `thread`, which follows `before` (NULL: it was first when we looked). */
-static bool unlink_thread(struct thread *before, struct thread *thread)
+bool thread_unlink(struct thread *before, struct thread *thread)
 {
     if (before == NULL) {
         struct thread *expected = thread;
@@ -158,48 +118,21 @@ static bool unlink_thread(struct thread *before, struct thread *thread)
     return true;
 }
 
-void thread_reap(bool all, void (*take_calls)(struct thread *))
+void thread_forget_others(struct thread *mine)
 {
-    struct thread *before = NULL;
-    for (struct thread *thread = thread_first(); thread != NULL;) {
-        struct thread *next = thread->next;
-        bool ending = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
-        if ((all || ending) && is_gone(thread) && is_drained(thread) && unlink_thread(before, thread)) {
-            ticker_forget_thread(thread);
-            take_calls(thread); /* the last ones come after our hook, from other destructors */
-            thread_discard(thread);
-        } else {
-            before = thread;
-        }
-        thread = next;
-    }
-}
-
-void thread_after_fork(void)
-{
-    struct thread *self = incprof_tls.self;
     for (struct thread *thread = threads; thread != NULL;) {
         struct thread *next = thread->next;
-        if (thread != self)
+        if (thread != mine)
             release(thread);
         thread = next;
     }
     threads = NULL;
     spare_lock = 0;
     next_number = 0;
-    if (self == NULL)
-        return;
-    arcs_forget(self);
-    self->counters = self->taken = (struct thread_counters){0};
-    self->tail = self->head;
-    self->timer = self->perf_fd = -1; /* timers are not inherited; events are the parent's interval thread's */
-    self->wants_ticker = false;
-    self->memory.count = 0;
-    thread_start(self, self->stack_low, self->stack_high, self->start_pc);
 }
 
-void thread_stop_all(void)
+void thread_use_arcs(const struct thread *thread)
 {
-    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        ticker_forget_thread(thread);
+    incprof_tls.mask = (thread->table->homes - 1) * sizeof(struct arc);
+    incprof_tls.arcs = thread->table->arcs;
 }

@@ -1,10 +1,15 @@
+/* Who may touch what: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is
+ * each record's wants_ticker. A thread's timer is its own, until it asks the interval thread for a ticker: that opens,
+ * aims and closes its perf event, or makes a timer in its place. The interval thread also deletes the timers of threads
+ * that are gone, and all at the end. `trouble` is a word that any thread may overwrite; trouble_said is the interval
+ * thread's. No locks. */
 #define _GNU_SOURCE
 #include "ticker.h"
 
 #include "log.h"
 #include "own_signal.h"
 #include "perf_event.h"
-#include "switch.h"
+#include "requests.h"
 #include "sys.h"
 #include "worker.h"
 
@@ -26,11 +31,6 @@ static uint64_t random_below(uint64_t bound)
     x ^= x >> 7;
     x ^= x << 17;
     return x % bound;
-}
-
-clockid_t ticker_cpu_clock(pid_t tid)
-{
-    return (clockid_t)(~(unsigned int)tid << 3 | 6);
 }
 
 static uint64_t thread_cpu_ns(void)
@@ -72,7 +72,7 @@ static bool start_timer(struct thread *thread, int number)
     event.sigev_value.sival_ptr = &cookie;
     event._sigev_un._tid = thread->tid;
     int timer;
-    if (SYS3(SYS_timer_create, ticker_cpu_clock(thread->tid), &event, &timer) != 0)
+    if (SYS3(SYS_timer_create, sys_thread_clock(thread->tid), &event, &timer) != 0)
         return false;
     uint64_t first = thread->first_due_ns + thread->delivered * thread->period_ns;
     struct itimerspec when = {{(time_t)(thread->period_ns / 1000000000u), (long)(thread->period_ns % 1000000000u)},
@@ -100,7 +100,10 @@ static void want(struct thread *thread, bool wait)
 {
     if (!__atomic_exchange_n(&thread->wants_ticker, true, __ATOMIC_ACQ_REL))
         __atomic_fetch_add(&wanted, 1, __ATOMIC_ACQ_REL);
-    switch_request_tickers(wait);
+    if (wait)
+        worker_ask(REQUEST_TICKERS, LONGEST_WAIT_NS);
+    else
+        worker_nudge(REQUEST_TICKERS);
 }
 
 void ticker_start_thread(struct thread *thread)

@@ -161,6 +161,14 @@ void buffer_json_u64(struct buffer *buffer, const char *key, uint64_t value)
     buffer_decimal(buffer, value);
 }
 
+void buffer_json_address(struct buffer *buffer, const char *key, uint64_t value)
+{
+    buffer_json_key(buffer, key);
+    buffer_text(buffer, "\"0x");
+    buffer_hex(buffer, value);
+    buffer_u8(buffer, '"');
+}
+
 void buffer_nano(struct buffer *buffer, uint64_t value)
 {
     char fraction[] = ".000000000";

@@ -1,3 +1,4 @@
+/* Who may touch what: `own` is the interval thread's; credentials_forget runs before it starts. */
 #define _GNU_SOURCE
 #include "credentials.h"
 

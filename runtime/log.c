@@ -1,3 +1,5 @@
+/* Who may touch what: all of it is written before main, or before the first message, and read from then on; but for
+ * detached_tid, which the interval thread writes when it enters. No lock: a message is one write. */
 #define _GNU_SOURCE
 #include "log.h"
 
@@ -8,6 +10,7 @@
 #include "quiet.h"
 #include "reason.h"
 #include "sys.h"
+#include "utf8.h"
 
 /* Linux 5.3 and 5.6; the C library's headers may be older. */
 #define SYS_PIDFD_OPEN 434
@@ -69,35 +72,14 @@ struct line {
     size_t length;
 };
 
-/* The code point at `text`, in UTF-8 of `*length` bytes; 0, of one byte, where there is none. */
-static uint32_t decode(const unsigned char *text, size_t *length)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t bytes = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : text[0] >> 3 == 30 ? 4 : 0;
-    *length = 1;
-    if (bytes <= 1)
-        return bytes == 1 ? text[0] : 0;
-    uint32_t code = text[0] & (0x7fu >> bytes);
-    for (size_t i = 1; i < bytes; i++) {
-        if (text[i] >> 6 != 2)
-            return 0;
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    if (code < least[bytes])
-        return 0;
-    *length = bytes;
-    return code;
-}
-
 /* Whether a terminal only shows it: no control character, and none that is invisible or turns the writing. */
 static bool is_printable(uint32_t code)
 {
     static const struct {
         uint32_t first, last;
     } acting[] = {
-        {0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},           {0x61c, 0x61c},   {0x180e, 0x180e},
-        {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},       {0xd800, 0xdfff}, {0xfeff, 0xfeff},
-        {0xfff9, 0xfffb}, {0xe0000, 0xe007f}, {0x110000, UINT32_MAX},
+        {0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e},   {0x200b, 0x200f},
+        {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
     };
     for (size_t i = 0; i < sizeof acting / sizeof *acting; i++)
         if (code >= acting[i].first && code <= acting[i].last)
@@ -108,16 +90,15 @@ static bool is_printable(uint32_t code)
 /* Adds a text, whole characters of it: values and paths come from whoever has started the program. */
 static void add(struct line *line, const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+    while (*text != '\0') {
         size_t length;
-        bool shown = is_printable(decode(at, &length));
-        const void *as = shown ? (const void *)at : "?";
+        bool shown = is_printable(utf8_decode(text, &length));
         size_t taken = shown ? length : 1;
         if (line->length + taken > sizeof line->text - 1)
             return;
-        memcpy(line->text + line->length, as, taken);
+        memcpy(line->text + line->length, shown ? text : "?", taken);
         line->length += taken;
-        at += length;
+        text += length;
     }
 }
 

@@ -1,3 +1,4 @@
+/* Who may touch what: all of it is the interval thread's; lookout_start runs before that is made. */
 #define _GNU_SOURCE
 #include "lookout.h"
 

@@ -1,3 +1,5 @@
+/* Who may touch what: `stack` and `entered` are written before the thread is made, and by a forked child that has one
+ * thread. `tid` is atomic. */
 #define _GNU_SOURCE
 #include "spawn.h"
 

@@ -1,16 +1,19 @@
+/* Who may touch what: the name, the function and the owner are written before the thread is made. `state` and `asked`
+ * are futexes: `asked` is set from 0 to a request by whoever asks (compare and swap), and back to 0 by the interval
+ * thread alone; `state` is that thread's once it runs. No locks: whoever asks waits for `asked` to change, with a
+ * deadline. */
 #define _GNU_SOURCE
 #include "worker.h"
 
-#include <linux/futex.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "futex.h"
 #include "log.h"
 #include "lookout.h"
 #include "spawn.h"
 #include "sys.h"
 
-#define LONGEST_START_NS 2000000000u
 #define SLOW_FACTOR 30u     /* of what is waited for, where everything is slow */
 #define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
 #define REQUEST_FOLLOW (WORKER_END - 1)
@@ -22,22 +25,6 @@ static uint32_t asked;         /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
 static pid_t owner; /* a vfork child runs in its parent's memory */
-
-static void wake(uint32_t *word)
-{
-    SYS3(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX);
-}
-
-/* Waits while the word holds `value`. False once the deadline is past. */
-static bool wait_while(uint32_t *word, uint32_t value, uint64_t deadline_ns)
-{
-    struct timespec deadline = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
-    const int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG; /* its deadline is absolute */
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-        if (SYS6(SYS_futex, word, operation, value, &deadline, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT)
-            return __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
-    return true;
-}
 
 static uint64_t deadline_after(uint64_t longest_ns)
 {
@@ -95,7 +82,7 @@ static int enter(void *unused)
     SYS5(SYS_prctl, PR_SET_NAME, worker_name, 0, 0, 0);
     leave_the_applications_files();
     __atomic_store_n(&state, ALIVE, __ATOMIC_RELEASE);
-    wake(&state);
+    futex_wake(&state);
     run_worker();
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     worker_done();
@@ -109,18 +96,16 @@ bool worker_start(const char *name, void (*run)(void))
     owner = (pid_t)SYS0(SYS_getpid);
     lookout_start();
     state = STARTING;
-    uint64_t all = ~(uint64_t)0;
-    uint64_t old = 0;
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof all);
+    uint64_t mask = sys_block_signals();
     int errno_kept = errno;
     bool made = spawn(enter);
     errno = errno_kept;
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+    sys_set_signal_mask(mask);
     if (!made) {
         state = ENDED;
         return false;
     }
-    wait_while(&state, STARTING, deadline_after(LONGEST_START_NS));
+    futex_wait(&state, STARTING, deadline_after(LONGEST_WAIT_NS));
     return true;
 }
 
@@ -136,10 +121,15 @@ pid_t worker_tid(void)
     return spawn_tid();
 }
 
+uint64_t worker_cpu_ns(void)
+{
+    return spawn_tid() > 0 ? sys_clock_ns(sys_thread_clock(spawn_tid())) : 0;
+}
+
 uint32_t worker_wait(uint64_t deadline_ns)
 {
     for (;;) {
-        wait_while(&asked, 0, deadline_ns < lookout_due_ns() ? deadline_ns : lookout_due_ns());
+        futex_wait(&asked, 0, deadline_ns < lookout_due_ns() ? deadline_ns : lookout_due_ns());
         uint32_t request = __atomic_load_n(&asked, __ATOMIC_ACQUIRE);
         if (!lookout_goes_on(request == REQUEST_FOLLOW))
             return WORKER_END;
@@ -153,7 +143,7 @@ uint32_t worker_wait(uint64_t deadline_ns)
 void worker_done(void)
 {
     __atomic_store_n(&asked, 0, __ATOMIC_RELEASE);
-    wake(&asked);
+    futex_wake(&asked);
 }
 
 bool worker_has_ended(void)
@@ -167,14 +157,14 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
     uint32_t other = 0;
     while (!worker_has_ended() &&
            !__atomic_compare_exchange_n(&asked, &other, request, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        if (!wait_while(&asked, other, deadline_ns))
+        if (!futex_wait(&asked, other, deadline_ns))
             return false;
         other = 0;
     }
-    wake(&asked);
+    futex_wake(&asked);
     /* The thread may have ended just before it was asked: it has woken nobody since. */
     while (!worker_has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
-        if (!wait_while(&asked, request, deadline_ns))
+        if (!futex_wait(&asked, request, deadline_ns))
             return false;
     return true;
 }
@@ -190,5 +180,5 @@ void worker_nudge(uint32_t request)
     uint32_t none = 0;
     if (!worker_has_ended() &&
         __atomic_compare_exchange_n(&asked, &none, request, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        wake(&asked);
+        futex_wake(&asked);
 }

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "refusal.h"
 #include "tree.h"
-#include "why.h"
 
 /* A counter that others have kept away for so many ticks is not waited for any more. */
 #define MOST_MISSED 20
@@ -31,7 +31,7 @@ static void open_counter(struct column *column, const struct event *event, struc
     int error = counter_open(&column->counter, event->type, event->config, of_kernel, target);
     column->has_counter = error == 0;
     if (error != 0)
-        why_no_counter(column->why, sizeof column->why, error, event->type, of_kernel, target);
+        refusal_of_counter(column->why, sizeof column->why, error, event->type, of_kernel, target);
     else if (column->counter.user_only && !is_task_clock(event))
         strcpy(column->note, "without the kernel's part, which perf_event_paranoid forbids");
 }
@@ -45,7 +45,7 @@ static void open_of_machine(struct column *column, enum field field)
     else if (error == -ENODEV)
         strcpy(column->why, "there is no network interface but lo");
     else if (error != 0)
-        why_no_file(column->why, sizeof column->why, error, path);
+        refusal_of_file(column->why, sizeof column->why, error, path);
     else if (strcmp(path, "/proc/stat") == 0)
         strcpy(column->note, IN_STEPS);
 }
@@ -56,7 +56,7 @@ static void open_of_tree(struct column *column, enum field field, struct target 
     int error = tree_probe(field);
     if (error != 0) {
         snprintf(path, sizeof path, "/proc/%d/%s", target.pid, tree_file(field));
-        why_no_file(column->why, sizeof column->why, error, path);
+        refusal_of_file(column->why, sizeof column->why, error, path);
         return;
     }
     tree_fields |= TREE_WANTS(field);
@@ -129,7 +129,7 @@ size_t columns_open(struct columns *columns, const struct event *const *chosen, 
     for (size_t i = 0; i < count; i++) {
         struct column *column = &columns->all[i];
         if (error != 0)
-            why_no_file(column->why, sizeof column->why, error, "/proc/PID");
+            refusal_of_file(column->why, sizeof column->why, error, "/proc/PID");
         else if (is_too_coarse(column->event, target, interval_ns))
             strcpy(column->why, IN_STEPS ": take an interval of 20 ms or more");
         else if (column->event->source == DERIVED)

@@ -1,3 +1,4 @@
+/* Who may touch what: the watched thread alone (calls.c). The settings are written before main. */
 #include "baseline.h"
 
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Who may touch what: `owner` is atomic, and set from 0 by the thread that becomes the watched one; its destructor sets
+ * it back. depth, watched and tid are each thread's own. The key is made before main. */
 #define _GNU_SOURCE
 #include "calls.h"
 
@@ -16,9 +18,8 @@ static __thread bool watched; /* this thread's outermost one is being timed */
 static __thread int tid;
 
 static int owner; /* the thread that starts regions, or 0 */
-static uint64_t others;
 static pthread_key_t end_key;
-static bool has_key;
+static bool has_key, follows_forks;
 
 /* The next thread to start a region takes over. */
 static void on_thread_end(void *unused)
@@ -28,9 +29,18 @@ static void on_thread_end(void *unused)
     __atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
 }
 
-static __attribute__((constructor)) void make_key(void)
+/* In a forked child nobody is watched. */
+static void fork_child(void)
+{
+    owner = 0;
+    tid = 0;
+    watched = false;
+}
+
+static __attribute__((constructor)) void at_load(void)
 {
     has_key = pthread_key_create(&end_key, on_thread_end) == 0;
+    follows_forks = pthread_atfork(NULL, NULL, fork_child) == 0;
 }
 
 /* gettid costs a system call: once per thread. */
@@ -47,7 +57,7 @@ bool calls_own(void)
     if (now == own_tid())
         return session_is_on();
     int none = 0;
-    if (now != 0 || !session_start() ||
+    if (now != 0 || !follows_forks || !session_start() ||
         !__atomic_compare_exchange_n(&owner, &none, own_tid(), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
     if (has_key)
@@ -64,7 +74,7 @@ void calls_enter(const void *function, unsigned int threads, const void *caller)
     if (watched)
         loops_enter(functions_find(function), (int)threads, caller);
     else if (openmp_level(caller) == 0)
-        __atomic_fetch_add(&others, 1, __ATOMIC_RELAXED);
+        loops_count_other();
     errno = kept;
 }
 
@@ -73,18 +83,5 @@ void calls_leave(void)
     if (--depth > 0 || !watched)
         return;
     loops_leave();
-    watched = false;
-}
-
-uint64_t calls_of_others(void)
-{
-    return __atomic_load_n(&others, __ATOMIC_RELAXED);
-}
-
-void calls_forget(void)
-{
-    owner = 0;
-    others = 0;
-    tid = 0;
     watched = false;
 }

@@ -1,9 +1,12 @@
+/* Who may touch what: the watched thread writes (calls.c). A function and its module are complete before function_count
+ * says that they are there (release); the writing thread reads no others (acquire). */
 #define _GNU_SOURCE
 #include "functions.h"
 
-#include <elf.h>
 #include <link.h>
 #include <string.h>
+
+#include "build_id.h"
 
 #define SLOTS (2 * MOST_FUNCTIONS)
 #define FNV_OFFSET 0xcbf29ce484222325u
@@ -22,28 +25,6 @@ struct search {
     int is_found;
 };
 
-static void read_build_id(struct module *module, const char *at, size_t bytes)
-{
-    static const char digits[] = "0123456789abcdef";
-    while (bytes >= sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *note = (const void *)at;
-        size_t name = ((size_t)note->n_namesz + 3) & ~(size_t)3;
-        size_t content = ((size_t)note->n_descsz + 3) & ~(size_t)3;
-        if (name + content > bytes - sizeof *note)
-            return;
-        const uint8_t *id = (const uint8_t *)at + sizeof *note + name;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(at + sizeof *note, "GNU", 4) == 0) {
-            for (size_t i = 0; i < note->n_descsz && 2 * i + 2 < sizeof module->build_id; i++) {
-                module->build_id[2 * i] = digits[id[i] >> 4];
-                module->build_id[2 * i + 1] = digits[id[i] & 15];
-            }
-            return;
-        }
-        at += sizeof *note + name + content;
-        bytes -= sizeof *note + name + content;
-    }
-}
-
 static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct search *search = context;
@@ -61,7 +42,8 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *context)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type == PT_NOTE && search->found.build_id[0] == '\0')
-            read_build_id(&search->found, (const char *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz);
+            build_id_text((const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz, search->found.build_id,
+                          sizeof search->found.build_id);
     }
     return 1;
 }
@@ -81,7 +63,7 @@ static uint32_t find_module(uint64_t address)
     return (uint32_t)module_count++;
 }
 
-static uint64_t hash_text(const char *text)
+uint64_t functions_hash(const char *text)
 {
     uint64_t hash = FNV_OFFSET;
     for (; *text != '\0'; text++)
@@ -96,7 +78,7 @@ static int64_t value_of(uint32_t id, uint64_t address)
     const struct module *module = &modules[id];
     const char *slash = strrchr(module->path, '/');
     const char *name = slash != NULL ? slash + 1 : module->path;
-    uint64_t hash = hash_text(module->build_id[0] != '\0' ? module->build_id : name);
+    uint64_t hash = functions_hash(module->build_id[0] != '\0' ? module->build_id : name);
     return (int64_t)((hash ^ (address - module->base)) * FNV_PRIME);
 }
 

@@ -1,11 +1,12 @@
 /* Parallel regions of programs that GCC has compiled: the first argument is the function that holds their code. */
+#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "calls.h"
+#include "next.h"
 #include "openmp.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 typedef void (*body)(void *);

@@ -1,4 +1,5 @@
 /* Parallel regions of programs that LLVM's compilers, or Intel's, have compiled. */
+#define _GNU_SOURCE
 #include "kmpc.h"
 
 #include <stdbool.h>
@@ -6,9 +7,9 @@
 #include <stdint.h>
 
 #include "calls.h"
+#include "next.h"
 #include "openmp.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 static __thread unsigned int wanted; /* the num_threads clause of the region to come */

@@ -1,3 +1,5 @@
+/* Who may touch what: the watched thread alone (calls.c), but for `total` and `others`, which are atomic: the writing
+ * thread reads both, and any other thread adds to the second. */
 #define _GNU_SOURCE
 #include "loops.h"
 
@@ -6,9 +8,9 @@
 
 #include "baseline.h"
 #include "dpd.h"
+#include "explicit_loops.h"
 #include "openmp.h"
 #include "sys.h"
-#include "told.h"
 
 #define RING 4096 /* more than two periods and what was before them */
 
@@ -30,8 +32,8 @@ struct visit {
 
 static struct dpd *detector;
 static struct call ring[RING];
-static uint64_t count; /* calls since the last break; the latest is count - 1 */
-static uint64_t total; /* calls so far */
+static uint64_t count;         /* calls since the last break; the latest is count - 1 */
+static uint64_t total, others; /* calls so far, of this thread and of others */
 static struct visit visits[DPD_LEVELS];
 static int visit_count;
 static int window;
@@ -135,7 +137,7 @@ static void follow(const struct dpd_loop *loop, int depth)
         return;
     visit->seen = true;
     if (begins && visit->region != NULL)
-        baseline_boundary(visit->region, depth == 0 && told_count() == 0, run_time);
+        baseline_boundary(visit->region, depth == 0 && explicit_count() == 0, run_time);
 }
 
 static void follow_all(void)
@@ -168,7 +170,7 @@ void loops_enter(const struct function *function, int threads, const void *calle
         threads = openmp_max_threads(caller);
     for (int i = 0; i < visit_count && baseline_is_usual(); i++)
         regions_note_threads(visits[i].region, threads);
-    told_threads(threads);
+    explicit_threads(threads);
     call->epoch = baseline_epoch();
     regions_end_change();
 }
@@ -187,7 +189,7 @@ void loops_leave(void)
         regions_add_call(region, call->start_ns, call->end_ns, visits[i].start_ns);
         region->iterations += count == visits[i].next; /* its last parallel region is done */
     }
-    told_call(call->start_ns, call->end_ns);
+    explicit_call(call->start_ns, call->end_ns);
     regions_end_change();
 }
 
@@ -198,7 +200,7 @@ void loops_break(void)
     regions_begin_change();
     while (visit_count > 0)
         close_visit(&visits[visit_count - 1]);
-    told_break();
+    explicit_break(run_time);
     regions_end_change();
     const struct dpd_options options = {.window = window};
     dpd_init(detector, &options);
@@ -215,11 +217,21 @@ uint64_t loops_calls(void)
     return __atomic_load_n(&total, __ATOMIC_RELAXED);
 }
 
+void loops_count_other(void)
+{
+    __atomic_fetch_add(&others, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t loops_other_calls(void)
+{
+    return __atomic_load_n(&others, __ATOMIC_RELAXED);
+}
+
 void loops_forget(void)
 {
     visit_count = 0;
-    told_forget();
-    count = total = 0;
+    explicit_forget();
+    count = total = others = 0;
     baseline_forget();
     if (detector != NULL) {
         const struct dpd_options options = {.window = window};

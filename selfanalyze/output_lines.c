@@ -1,10 +1,10 @@
+/* Who may touch what: the writing thread alone; lines_forget runs in a forked child, where there is none. */
 #define _GNU_SOURCE
 #include "output_lines.h"
 
 #include <stddef.h>
 
 #include "buffer.h"
-#include "calls.h"
 #include "functions.h"
 #include "log.h"
 #include "loops.h"
@@ -49,10 +49,7 @@ static void put_function(const struct launch *launch, const struct function *fun
     const struct module *module = known ? functions_module(function->module) : NULL;
     begin_line("function");
     buffer_json_u64(&out, "id", function->id);
-    buffer_json_key(&out, "address");
-    buffer_text(&out, "\"0x");
-    buffer_hex(&out, function->address - (known ? module->base : 0));
-    buffer_text(&out, "\"");
+    buffer_json_address(&out, "address", function->address - (known ? module->base : 0));
     /* The loader does not name the program. */
     buffer_json_text(&out, "module", !known ? NULL : module->path[0] != '\0' ? module->path : launch->exe);
     buffer_json_text(&out, "build_id", known && module->build_id[0] != '\0' ? module->build_id : NULL);
@@ -132,7 +129,7 @@ static void put_totals(const char *type, uint64_t start_ns, uint64_t now_ns)
     begin_line(type);
     buffer_json_u64(&out, "at_ns", now_ns - start_ns);
     buffer_json_u64(&out, "parallel_regions", loops_calls());
-    buffer_json_u64(&out, "other_threads", calls_of_others());
+    buffer_json_u64(&out, "other_threads", loops_other_calls());
     buffer_json_u64(&out, "regions_lost", regions_lost());
     end_line();
 }

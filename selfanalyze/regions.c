@@ -1,3 +1,5 @@
+/* Who may touch what: the watched thread (calls.c) changes regions, between two steps of `version`, and never waits.
+ * The writing thread copies them, and copies again where `version` has moved: a sequence lock. */
 #define _GNU_SOURCE
 #include "regions.h"
 

@@ -1,3 +1,6 @@
+/* Who may touch what: `state` is atomic, and whoever moves it from IDLE or FORKED to STARTING is the one that starts.
+ * The settings, the launch and the directory are written before main; the rest by the thread that starts, before the
+ * writing thread exists. No locks. */
 #define _GNU_SOURCE
 #include "session.h"
 
@@ -6,7 +9,6 @@
 #include <string.h>
 
 #include "baseline.h"
-#include "calls.h"
 #include "environment.h"
 #include "launch.h"
 #include "log.h"
@@ -17,7 +19,6 @@
 #include "worker.h"
 
 #define NANO 1000000000u
-#define LONGEST_WAIT_NS (2u * (uint64_t)NANO)
 
 /* IDLE until the first parallel region; FORKED in a child until its own first one; OVER for good. */
 enum state { IDLE, FORKED, STARTING, RUNNING, OVER };
@@ -145,7 +146,6 @@ static void fork_child(void)
     lines_forget();
     regions_forget();
     loops_forget();
-    calls_forget();
     set_state(FORKED);
 }
 

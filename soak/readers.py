@@ -9,6 +9,7 @@ from pathlib import Path
 import appekg
 import incprof
 from incprof.config import read_file, resolve
+from incprof.elf.file import open_elf
 from incprof.elf.preflight import warning_for
 from incprof.elf.traits import read_traits
 from incprof.errors import IncprofError
@@ -22,7 +23,6 @@ from incprof.readers.stream.metadata import parse_metadata, parse_modules
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.window import Source
 from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.elf import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.line_tables import from_line_tables
 from incprof.source.edits import insert

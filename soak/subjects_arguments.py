@@ -43,6 +43,7 @@ OPTIONS = (
     "--min-agreement", "--style", "--macro-blank", "--heartbeats", "--baseline", "-i", "-r", "--ranks", "--clock",
     "--log", "--every", "--against", "--exact", "--slide", "--longest-window", "--nosuch", "-h",
     "--cflags", "--preload", "--libpath", "--one-rank", "--allow-changed", "--medoid-sample",
+    "--events", "--tolerance",
 )  # fmt: skip
 NUMBERS = ("0", "-1", "1", "2", "1e400", "nan", "-inf", "9" * 400, "0.0", "-0", "1e-320", "0x10", "1_0", "\u0663",
            "3:1", ":", "5:", ":5", "-5:-1", "0,4-7", "7-4", "0-99999999999", ",", "phase>10%", "mean>-1ms",

@@ -78,6 +78,15 @@ def commands(name: str, columns: Sequence[str]) -> tuple[tuple[float, Command], 
     return (*((100.0, words) for words in read), *((1.0, words) for words in plain))
 
 
+# The detector of periods: of events, which any text has, and of numbers.
+DETECTED: tuple[Command, ...] = (
+    ("periods", "series.csv", "--events"),
+    ("periods", "series.csv", "--events", "--tolerance", "--column", "2", "--json"),
+    ("periods", "series.csv", "--method", "dpd", "--window", "30"),
+    ("periods", "series.csv", "--method", "dpd", "--follow", "--idle", "0", "--json", "--column", "ipc"),
+)
+
+
 def subjects() -> list[Subject]:
     """All of them."""
     found = [
@@ -87,7 +96,7 @@ def subjects() -> list[Subject]:
             texts(),
             ".*",
             mutate_text,
-            commands("series.csv", ("2", "ipc", "instructions/ref-cycles")),
+            (*commands("series.csv", ("2", "ipc", "instructions/ref-cycles")), *((1.0, words) for words in DETECTED)),
         ),
         Subject("series-array", 10, arrays(), ".*", mutate_binary, commands("series.npy", ("1", "2/1"))),
     ]

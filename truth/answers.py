@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from incprof.analysis.answer.budget import within_budget
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.options import OPTIONS, Options
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import IncprofError
@@ -36,8 +36,9 @@ Method = Callable[[IntervalProfile], Answer]
 def of_tool(profile: IntervalProfile, method: str, options: Options = OPTIONS) -> Answer:
     """Ask incprof itself, as `incprof phases` does; where it says that there is no answer, there are no phases."""
     try:
-        found = find_phases(profile, method=method, options=options)
-        result = within_budget(profile, found, COST, BUDGET_PCT, move=method == "robust")
+        chooser = site_chooser(profile, method, options)
+        found = find_phases(profile, method=method, options=options, chooser=chooser)
+        result = within_budget(chooser, found, COST, BUDGET_PCT, move=method == "robust")
     except IncprofError:
         return Answer(0, np.full(profile.n_intervals, -1), frozenset(), frozenset())
     sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)

@@ -20,7 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np  # noqa: E402
 from scipy.optimize import linear_sum_assignment  # noqa: E402
 
-from incprof.analysis.answer.find import METHODS, find_phases  # noqa: E402
+from incprof.analysis.answer.find import METHODS, find_phases, site_chooser  # noqa: E402
 from incprof.analysis.phases.confidence import with_confidence  # noqa: E402
 from incprof.errors import IncprofError  # noqa: E402
 from incprof.model import FloatArray, IntArray, IntervalProfile  # noqa: E402
@@ -62,7 +62,9 @@ def runs(parts: Sequence[str]) -> Iterator[tuple[str, IntervalProfile, IntArray]
 def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) -> list[Judged]:
     """Find the phases of a run, and count what is right in each."""
     try:
-        result = with_confidence(profile, find_phases(profile, method=method))
+        chooser = site_chooser(profile, method)
+        found = find_phases(profile, method=method, chooser=chooser)
+        result = with_confidence(chooser.features, found, profile.metadata.rate_hz)
     except IncprofError:
         return []
     counts = confusion(result.labels, truth, result.k)

@@ -12,8 +12,9 @@ import numpy as np
 
 from incprof.analysis.answer.find import choose_again
 from incprof.analysis.phases.results import Phase, PhaseResult, SiteCost
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, PhaseTime, calls_by_phase, factors, phase_time
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import FloatArray, IntArray
 
 Key = tuple[int, str]
 # Sites that cannot be had cheaply are given up one by one; what replaces them may be dear as well.
@@ -39,12 +40,7 @@ class _Beats:
 
 
 def within_budget(
-    profile: IntervalProfile,
-    result: PhaseResult,
-    cost: BeatCost,
-    budget_pct: float,
-    *,
-    move: bool = True,
+    chooser: SiteChooser, result: PhaseResult, cost: BeatCost, budget_pct: float, *, move: bool = True
 ) -> PhaseResult:
     """Predict what the sites of a result cost, and keep the sum within a budget in the phase where it is largest.
 
@@ -52,12 +48,13 @@ def within_budget(
     even when nearly all its beats are skipped gives way to the next best one.
 
     Args:
-        profile: that the result is of.
+        chooser: of the profile and method that the result is of.
         result: phases and sites.
         cost: of a beat.
         budget_pct: percent of the CPU time that the program itself uses, positive.
         move: whether sites may be given up, and beats skipped; otherwise costs are only predicted.
     """
+    profile = chooser.profile
     calls, time = calls_by_phase(profile, result.labels), phase_time(profile, result.labels)
     beats = _Beats(calls, time, cost, result.options.sites.recorded_cost)
     excluded: set[Key] = set()
@@ -68,7 +65,7 @@ def within_budget(
         if dearest is None:
             return _with_costs(result, beats, factor)
         excluded.add((dearest, "body"))
-        result = choose_again(profile, first, excluded)
+        result = choose_again(chooser, first, excluded)
     return _with_costs(result, beats, _factors_for(result, beats, np.inf)[0])
 
 

@@ -33,6 +33,7 @@ def find_phases(
     random_state: int = 0,
     executor: Executor | None = None,
     options: Options = OPTIONS,
+    chooser: SiteChooser | None = None,
 ) -> PhaseResult:
     """Find the phases of a process.
 
@@ -43,14 +44,17 @@ def find_phases(
         random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
         executor: runs the starts of k-means side by side (threads); the answer is the same.
         options: thresholds.
+        chooser: of the same profile, method and thresholds, if there is one.
 
     Raises:
         UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
         NoDataError: no interval holds a sample, or the profile holds numbers that are none.
     """
-    _check(profile, method, k)
-    features = build_features(profile, share=method == "robust", options=options.phases)
-    chooser = SiteChooser(profile, features, literal=method == "paper", options=options.sites)
+    most = MAX_K if method == "paper" else MOST_K
+    if k is not None and not 1 <= k <= most:
+        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
+    chooser = chooser or site_chooser(profile, method, options)
+    features = chooser.features
     if method == "robust":
         found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, executor, options.phases)
     else:
@@ -78,32 +82,34 @@ def find_phases(
     )
 
 
-def choose_again(profile: IntervalProfile, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
+def site_chooser(profile: IntervalProfile, method: str, options: Options = OPTIONS) -> SiteChooser:
+    """Build what phases are found from, and what chooses their sites.
+
+    Raises:
+        UsageError: unknown method.
+        NoDataError: no interval holds a sample, or the profile holds numbers that are none.
+    """
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+    refuse(profile)
+    features = build_features(profile, share=method == "robust", options=options.phases)
+    return SiteChooser(profile, features, literal=method == "paper", options=options.sites)
+
+
+def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[int, str]]) -> PhaseResult:
     """Give the phases of a result the sites that they get without some.
 
     Args:
-        profile: that the result is of.
+        chooser: of the profile and method that the result is of.
         result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
         excluded: (function, kind) of sites that cannot be had.
     """
-    options = result.options
-    features = build_features(profile, share=result.method == "robust", options=options.phases)
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    chooser = SiteChooser(profile, features, literal=result.method == "paper", options=options.sites)
     chosen = chooser.of_all(result.labels, off_cpu, excluded)
     known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
-    phases = describe_phases(profile, result.labels, result.clusters, chosen, off_cpu, known, options.steps)
+    steps = result.options.steps
+    phases = describe_phases(chooser.profile, result.labels, result.clusters, chosen, off_cpu, known, steps)
     return replace(result, phases=phases)
-
-
-def _check(profile: IntervalProfile, method: str, k: int | None) -> None:
-    """Refuse what cannot be answered."""
-    if method not in METHODS:
-        raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
-    most = MAX_K if method == "paper" else MOST_K
-    if k is not None and not 1 <= k <= most:
-        raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
-    refuse(profile)
 
 
 def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options) -> list[str]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from incprof.analysis.diff.measure import Measured
 from incprof.model import FloatArray
@@ -110,6 +109,8 @@ def _when(runs: Sequence[Measured], group: Group) -> tuple[float, tuple[tuple[in
 
 def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> list[Members]:
     """Return the groups with the phases of one more run."""
+    from scipy.optimize import linear_sum_assignment  # here: it takes longer to import than all else that compares
+
     new = runs[number]
     old = [[traits_of(runs[at], phases) for at, phases in enumerate(members) if phases] for members in groups]
     mine = [traits_of(new, (phase,)) for phase in range(new.result.k)]

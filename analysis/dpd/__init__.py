@@ -1,7 +1,7 @@
 """Which loops a stream of events is in: the dynamic periodicity detector over arrays, whole or piece by piece.
 
 Events are numbers of which only equality counts: addresses, codes of functions or of regions. Magnitudes are for
-`dpd_values`. The work is done by libincprof_native; `dpd_reference` does the same in plain numpy.
+`values`. The work is done by libincprof_native; tests have a twin in plain numpy, which says what is right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which period a series of magnitudes has: the dynamic periodicity detector over arrays, whole or piece by piece.
 
 Magnitudes are numbers whose differences mean something: processors in use, instructions per cycle, bytes. Events are
-for `dpd`. The work is done by libincprof_native; `dpd_values_reference` does the same in plain numpy.
+for `dpd`. The work is done by libincprof_native; tests have a twin in plain numpy, which says what is right.
 """
 
 from __future__ import annotations

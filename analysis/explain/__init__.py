@@ -12,9 +12,10 @@ import numpy as np
 
 from incprof.analysis.explain.sites import explain_sites
 from incprof.analysis.phases.choose_k import allowed_misfits
-from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.merge import separation
 from incprof.analysis.phases.results import Joined, KScore, PhaseResult
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.evidence import SiteEvidence
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
@@ -170,11 +171,10 @@ class Explanation:
     sites: tuple[tuple[SiteEvidence, ...], ...]
 
 
-def explain(profile: IntervalProfile, result: PhaseResult) -> Explanation:
-    """Explain a result of find_phases for the same profile."""
-    features = build_features(profile, share=result.method == "robust", options=result.options.phases)
+def explain(chooser: SiteChooser, result: PhaseResult) -> Explanation:
+    """Explain a result of find_phases. chooser: of the same profile and method."""
+    profile, features = chooser.profile, chooser.features
     if result.method == "paper":  # seconds become parts of an interval; all else is the same at any scale
         features = replace(features, x=features.x / profile.metadata.interval_s)
     phases = explain_phases(profile, features, result)
-    sites = explain_sites(profile, features, result)
-    return Explanation(explain_run(features, result), phases, sites)
+    return Explanation(explain_run(features, result), phases, explain_sites(chooser, result))

@@ -7,23 +7,23 @@ from collections.abc import Sequence, Set
 import numpy as np
 from scipy.sparse import csc_array
 
-from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
-from incprof.analysis.sites import Choice, activity, choose_sites
+from incprof.analysis.sites import Choice
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.evidence import RunnerUp, SiteEvidence
-from incprof.model import IntArray, IntervalProfile
+from incprof.model import IntArray
 
 
 class SelfTimeExplainer:
     """Explains sites that were chosen by Algorithm 1 (method "paper"), or as the cheapest cover."""
 
-    def __init__(self, profile: IntervalProfile, features: Features, result: PhaseResult):
-        self._profile, self._x, self._result = profile, features.x, result
-        self._act = activity(profile, literal=result.method == "paper", options=result.options.sites)
-        self._found = None if self._act.literal else presence(profile, self._act, result.labels, result.k)
-        self._there = csc_array(self._act.active if self._found is None else self._found.there)
-        self._calls = csc_array(self._act.calls)
+    def __init__(self, chooser: SiteChooser, result: PhaseResult):
+        profile, act = chooser.profile, chooser.activity
+        self._profile, self._chooser, self._result = profile, chooser, result
+        self._found = None if act.literal else presence(profile, act, result.labels, result.k)
+        self._there = csc_array(act.active if self._found is None else self._found.there)
+        self._calls = csc_array(act.calls)
         self._own = csc_array(profile.self_s)
 
     def site(self, phase: Phase, site: Site) -> SiteEvidence:
@@ -62,10 +62,8 @@ class SelfTimeExplainer:
     def _choose(self, phase: int, members: IntArray, excluded: Set[tuple[int, str]]) -> Sequence[Choice]:
         """Choose a phase's sites again, without some."""
         if self._found is not None:
-            return sites_by_cover(self._act, self._found, members, phase, excluded)
-        x = self._x[members]
-        distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
-        return choose_sites(self._act, members, distance, excluded=excluded)
+            return sites_by_cover(self._chooser.activity, self._found, members, phase, excluded)
+        return self._chooser.by_self_time(members, excluded)
 
 
 def _rows(matrix: csc_array, column: int) -> IntArray:

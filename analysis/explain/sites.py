@@ -7,27 +7,25 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.explain.selftime import SelfTimeExplainer
 from incprof.analysis.options.sites import SiteOptions
-from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, RunnerUp, SiteEvidence
-from incprof.analysis.sites.tree import PhaseTree, by_phase, sites_of_phase, tree_times
+from incprof.analysis.sites.tree import PhaseTree, by_phase, sites_of_phase
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 # A function is in a phase when it has this part of it.
 IN_PHASE = 0.01
 
 
-def explain_sites(
-    profile: IntervalProfile, features: Features, result: PhaseResult
-) -> tuple[tuple[SiteEvidence, ...], ...]:
+def explain_sites(chooser: SiteChooser, result: PhaseResult) -> tuple[tuple[SiteEvidence, ...], ...]:
     """Say of each site of each phase why it was chosen, in the order of `result.phases`."""
-    tree = tree_times(profile) if result.method == "robust" else None
-    if tree is None:
-        by_self_time = SelfTimeExplainer(profile, features, result)
+    profile = chooser.profile
+    if chooser.tree is None:
+        by_self_time = SelfTimeExplainer(chooser, result)
         return tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)
     off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
     labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
-    found, options = by_phase(tree, labels, result.k), result.options.sites
+    found, options = by_phase(chooser.tree, labels, result.k), result.options.sites
 
     def explained(phase: Phase, site: Site) -> SiteEvidence:
         return _explain_site(profile, found, np.flatnonzero(labels == phase.id), phase, site, options)

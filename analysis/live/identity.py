@@ -22,13 +22,13 @@ def identities(before: IntArray, after: IntArray, rows: list[Mix], model: PhaseM
         model: the phases so far; one that has no interval here may be back.
         following: the next id that nobody has had.
     """
-    from scipy.optimize import linear_sum_assignment  # here: a live view begins without it, beside somebody's job
-
     k = int(after.max(initial=-1)) + 1
     old = np.unique(before[before >= 0])
     common = np.array([[np.count_nonzero((before == i) & (after == j)) for j in range(k)] for i in old.tolist()])
     ids = np.full(k, -1, dtype=np.int64)
     if common.size:
+        from scipy.optimize import linear_sum_assignment  # here: a live view begins without it, beside somebody's job
+
         for i, j in zip(*linear_sum_assignment(common, maximize=True), strict=True):
             least = min(np.count_nonzero(before == old[i]), np.count_nonzero(after == j))
             if common[i, j] >= max(COMMON * least, 1):

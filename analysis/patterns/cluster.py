@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import DisjointSet, fcluster, linkage
 
 from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.dtw import Pack
@@ -52,10 +52,10 @@ def clusters(packed: Pack, follows: IntArray, options: PatternOptions) -> IntArr
         return np.zeros(len(packed), dtype=np.int64)
     if options.exact:
         return exact_clusters(packed, heights, options)
-    forest = Forest(len(packed))
+    forest = DisjointSet(range(len(packed)))
     for (first, second), distance in zip(follows.tolist(), near.tolist(), strict=True):
         if distance <= heights.floor:
-            forest.join(first, second)
+            forest.merge(first, second)
     return fast_clusters(packed, forest, heights, options)
 
 
@@ -89,7 +89,7 @@ def exact_clusters(packed: Pack, heights: Heights, options: PatternOptions) -> I
     return numbered(fcluster(tree, cut_of(tree[:, 2], heights, options.gap), criterion="distance"))
 
 
-def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: PatternOptions) -> IntArray:
+def fast_clusters(packed: Pack, forest: DisjointSet, heights: Heights, options: PatternOptions) -> IntArray:
     """Do the same with the merges that matter: those between components within the floor, up to the ceiling."""
     _join_by_middles(packed, forest, heights.floor, options)
     parts = _largest_first(forest)[:MOST_PARTS]
@@ -99,21 +99,22 @@ def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: Patte
             least = _least(packed, parts[one], parts[other], heights.ceiling, options)
             if least <= heights.ceiling:
                 merges.append((least, one, other))
-    tree = Forest(len(parts))
-    made = [merge for merge in sorted(merges) if tree.join(merge[1], merge[2])]
+    tree = DisjointSet(range(len(parts)))
+    made = [merge for merge in sorted(merges) if tree.merge(merge[1], merge[2])]
     cut = cut_of(np.array([height for height, _, _ in made]), heights, options.gap)
     for height, one, other in made:
         if height <= cut:
-            forest.join(int(parts[one][0]), int(parts[other][0]))
-    return numbered(np.array([forest.root(index) for index in range(len(packed))]))
+            forest.merge(int(parts[one][0]), int(parts[other][0]))
+    return numbered(np.array([forest[index] for index in range(len(packed))]))
 
 
-def _largest_first(forest: Forest) -> list[IntArray]:
+def _largest_first(forest: DisjointSet) -> list[IntArray]:
     """Return the components, those of equal size in order of time."""
-    return sorted(forest.components(), key=lambda part: (-len(part), part[0]))
+    parts = (np.array(sorted(part), dtype=np.int64) for part in forest.subsets())
+    return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
-def _join_by_middles(packed: Pack, forest: Forest, floor: float, options: PatternOptions) -> None:
+def _join_by_middles(packed: Pack, forest: DisjointSet, floor: float, options: PatternOptions) -> None:
     """Join components whose middle instances lie within the floor: the largest left with all others, until none is."""
     parts = _largest_first(forest)
     for _ in range(MOST_PARTS):
@@ -123,7 +124,7 @@ def _join_by_middles(packed: Pack, forest: Forest, floor: float, options: Patter
         left, right = np.full(len(parts) - 1, middle[0]), middle[1:]
         close = dtw.distances(packed, left, right, limit=floor, threads=options.threads) <= floor
         for member in right[close].tolist():
-            forest.join(int(middle[0]), member)
+            forest.merge(int(middle[0]), member)
         parts = [part for part, joined in zip(parts[1:], close.tolist(), strict=True) if not joined]
 
 
@@ -152,33 +153,6 @@ def _at_most(members: IntArray, most: int) -> IntArray:
     if len(members) <= most:
         return members
     return members[np.linspace(0, len(members) - 1, most).round().astype(np.int64)]
-
-
-class Forest:
-    """Disjoint sets of 0 .. n-1, of which the least member is the root."""
-
-    def __init__(self, size: int):
-        self.parent = list(range(size))
-
-    def root(self, index: int) -> int:
-        """Return the least member of the set that holds `index`."""
-        parent = self.parent
-        while parent[index] != index:
-            parent[index] = parent[parent[index]]
-            index = parent[index]
-        return index
-
-    def join(self, one: int, other: int) -> bool:
-        """Make two sets one; False if they were."""
-        first, second = self.root(one), self.root(other)
-        self.parent[max(first, second)] = min(first, second)
-        return first != second
-
-    def components(self) -> list[IntArray]:
-        """Return the members of each set, in order of their least."""
-        roots = np.array([self.root(index) for index in range(len(self.parent))], dtype=np.int64)
-        order = np.argsort(roots, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(roots[order])) + 1) if len(order) else []
 
 
 def numbered(labels: IntArray) -> IntArray:

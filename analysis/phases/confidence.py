@@ -10,18 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
-from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
 
 from incprof.analysis.phases.choose_k import sufficient
-from incprof.analysis.phases.features import Features, build_features
-from incprof.analysis.phases.kmeans import MAX_K, Fit, make_fit
-from incprof.analysis.phases.noise import sampling_noise
+from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.kmeans import MAX_K, Fit, make_fit, one_thread
+from incprof.analysis.phases.lloyd import k_means
+from incprof.analysis.phases.noise import normal_cdf, sampling_noise
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.separation import evenly
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray
 
 REFITS = 20
 # In a long run, so many intervals say what there is to say of all.
@@ -44,10 +42,9 @@ class Confidence:
     k_again: float | None
 
 
-def with_confidence(profile: IntervalProfile, result: PhaseResult, *, random_state: int = 0) -> PhaseResult:
+def with_confidence(features: Features, result: PhaseResult, rate_hz: float, *, random_state: int = 0) -> PhaseResult:
     """Say of each phase of a result how sure it is, and of the number of clusters how often it comes again."""
-    features = build_features(profile, share=result.method == "robust", options=result.options.phases)
-    found = confidence(features, result, profile.metadata.rate_hz, random_state=random_state)
+    found = confidence(features, result, rate_hz, random_state=random_state)
     phases = tuple(replace(p, confidence=float(found.phases[p.id])) for p in result.phases)
     return replace(result, phases=phases, k_again=found.k_again)
 
@@ -129,7 +126,7 @@ def _crossing(
         y = x[rows[part]]
         along = y @ w
         variance = counting.scale[rows[part]] * np.maximum(y @ w**2 - (along**2 if counting.whole else 0.0), 1e-12)
-        out[part] = ndtr((along - middle) / np.sqrt(variance))
+        out[part] = normal_cdf((along - middle) / np.sqrt(variance))
     return out
 
 
@@ -143,7 +140,7 @@ def _keep_by_refits(
     rng = np.random.default_rng(random_state)
     asked = result.k_clusters if result.rule == "user" else None
     kept, same = np.zeros(len(use)), 0
-    with threadpool_limits(1):
+    with one_thread():
         for number in range(REFITS):
             seen = sample[np.sort(rng.permutation(len(sample))[: max(int(np.ceil(SEEN * len(sample))), 1)])]
             fit = _refit(x[seen], ticks[seen], result, asked, random_state + number)
@@ -166,8 +163,8 @@ def _refit(x: FloatArray, ticks: FloatArray, result: PhaseResult, asked: int | N
     for k in range(2, most + 1):
         if floor and sufficient(x, fits[-1], noise[-1], result.options.phases):
             return fits[-1]
-        model = KMeans(n_clusters=k, n_init=STARTS, random_state=seed, algorithm="lloyd").fit(x)
-        found = np.unique(model.labels_, return_inverse=True)[1].astype(np.int64)
+        labels = k_means(x, k, seed=seed, starts=STARTS)[1]
+        found = np.unique(labels, return_inverse=True)[1].astype(np.int64)
         if int(found.max()) + 1 < k:
             break
         fits.append(make_fit(x, found))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import ThreadpoolController
 
+from incprof.analysis.phases.lloyd import k_means
 from incprof.analysis.phases.separation import evenly
 from incprof.model import FloatArray, IntArray
 
@@ -27,8 +27,14 @@ PRINCIPAL = 32
 
 @cache
 def _threads() -> ThreadpoolController:
-    """Return the handle on the thread pools of BLAS and OpenMP; finding them takes a while."""
+    """Return the handle on the threads of BLAS; finding them takes a while."""
     return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Have BLAS take one thread, so that sums are added in the same order on every machine."""
+    limited: AbstractContextManager[object] = _threads().limit(limits=1)
+    return limited
 
 
 @dataclass(frozen=True)
@@ -61,14 +67,24 @@ def cluster_means(x: FloatArray, labels: IntArray, k: int) -> FloatArray:
     return np.stack([x[labels == c].mean(axis=0) for c in range(k)])
 
 
-def _start(x: FloatArray, k: int, seed: int, init: FloatArray | None) -> tuple[float, IntArray]:
+def _start(x: FloatArray, k: int, seed: int, centers: FloatArray | None) -> tuple[float, IntArray]:
     """Run k-means once, from seeded or given centers (k, d); its inertia and labels in order of appearance."""
-    start = "k-means++" if init is None else init
-    # OpenMP's limit belongs to the calling thread, which may be an executor's.
-    with _threads().limit(limits=1, user_api="openmp"):
-        model = KMeans(n_clusters=k, init=start, n_init=1, random_state=seed, algorithm="lloyd").fit(x)
+    inertia, labels = k_means(x, k, seed=seed, centers=centers)
     # Rounding: starts that end in the same place differ in the last bits.
-    return round(float(model.inertia_), 12), by_first_appearance(model.labels_.astype(np.int64))
+    return round(inertia, 12), by_first_appearance(labels)
+
+
+def adjusted_rand(labels: IntArray, others: IntArray) -> float:
+    """Return the adjusted Rand index of two labelings 0..k-1, (n,) each: 1 for the same groups, about 0 for chance."""
+    n, most = len(labels), int(others.max()) + 1
+    both, mine, theirs = (int((np.bincount(group) ** 2).sum()) for group in (labels * most + others, labels, others))
+    # Ordered pairs of rows: in one group by both, by one of them only, by none.
+    same, only_mine, only_theirs = both - n, mine - both, theirs - both
+    apart = n * n - both - only_mine - only_theirs
+    if only_mine == only_theirs == 0:
+        return 1.0
+    chance = (same + only_mine) * (only_mine + apart) + (same + only_theirs) * (only_theirs + apart)
+    return 2.0 * (same * apart - only_mine * only_theirs) / chance
 
 
 def make_fit(x: FloatArray, labels: IntArray, stability: float = 1.0) -> Fit:
@@ -112,7 +128,7 @@ def fit_k(
     grown_run = _start(y, k, random_state + STARTS, grown)
     best = min([*ends, grown_run], key=lambda found: found[0])[1]
     mine = best[seen]
-    agreement = [1.0 if np.array_equal(mine, other) else adjusted_rand_score(mine, other) for _, other in runs]
+    agreement = [1.0 if np.array_equal(mine, other) else adjusted_rand(mine, other) for _, other in runs]
     return make_fit(x, best, float(np.mean(agreement)))
 
 
@@ -126,11 +142,10 @@ def fit_range(
 ) -> list[Fit]:
     """Run k-means for k = 1..max_k, or up to the number of distinct rows if that is smaller (paper, section V-A).
 
-    Each run has one thread, so that sums are added in the same order on every machine. An executor (of threads: the
-    inner loops release the interpreter) does the starts side by side without changing a bit. When no fit is `enough`,
-    the range goes on to the first that is, or to MOST_K.
+    An executor (of threads: the inner loops release the interpreter) does the starts side by side without changing a
+    bit. When no fit is `enough`, the range goes on to the first that is, or to MOST_K.
     """
-    with _threads().limit(limits=1):
+    with one_thread():
         y = principal(x)
         distinct = len(np.unique(np.round(x, 12), axis=0))
         fits = [make_fit(x, np.zeros(len(x), dtype=np.int64))]

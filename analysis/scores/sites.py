@@ -73,12 +73,6 @@ class SiteScores:
         """Return the part of the true sites with a found function at most one call away; 1 where there are none."""
         return self.near / len(self.hops) if self.hops else 1.0
 
-    @property
-    def mean_hops(self) -> float | None:
-        """Return the mean of the hops that are known."""
-        known = [hop for hop in self.hops if hop is not None]
-        return sum(known) / len(known) if known else None
-
 
 def score_sites(
     true: Iterable[Set[Place]], found: Collection[Place], graph: Graph, accepted: Set[Place] = frozenset()

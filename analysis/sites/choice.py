@@ -18,16 +18,16 @@ from incprof.model import IntArray, IntervalProfile
 
 
 class SiteChooser:
-    """Chooses sites of a profile.
+    """Chooses sites of a profile, and keeps what they are chosen by: its features, and its tree of calls if it has one.
 
     literal: as the paper does. Otherwise by the tree of calls, and without call paths (gmon directories) by the paper's
     algorithm with the repairs that it needs. options: thresholds.
     """
 
     def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool, options: SiteOptions = SITES):
-        self._profile, self._x, self._options = profile, features.x, options
-        self._act = activity(profile, literal=literal, options=options)
-        self._tree = tree_times(profile) if features.by_path else None
+        self.profile, self.features, self._options = profile, features, options
+        self.activity = activity(profile, literal=literal, options=options)
+        self.tree = tree_times(profile) if features.by_path else None
 
     def of_all(
         self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE
@@ -40,10 +40,10 @@ class SiteChooser:
             excluded: (function, kind) of sites that cannot be had.
         """
         k = int(labels.max(initial=-1)) + 1
-        if self._tree is None:
+        if self.tree is None:
             return self._without_paths(labels, k, off_cpu, excluded)
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
-        found, intervals = by_phase(self._tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
+        found, intervals = by_phase(self.tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
 
         def choose(p: int, without: Set[tuple[int, str]] = NONE, *, alone: bool = True) -> list[Choice]:
             sites = sites_of_phase(found, p, excluded | without, alone=alone, options=self._options)
@@ -53,18 +53,18 @@ class SiteChooser:
         # A phase without a tick waits, and is known by its calls.
         silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
         for p in silent:
-            called = who_was_called(self._profile, np.flatnonzero(labels == p), self._options.called)
+            called = who_was_called(self.profile, np.flatnonzero(labels == p), self._options.called)
             body = [(f, part) for f, part in called if (f, "body") not in excluded]
             chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
         return chosen
 
     def alone(self, members: IntArray) -> frozenset[int]:
         """Return the functions of the sites that some intervals (ascending) would get without any others."""
-        if self._tree is None:
-            return frozenset(choice.function for choice in self._by_self_time(members))
-        labels = np.full(len(self._x), -1, dtype=np.int64)
+        if self.tree is None:
+            return frozenset(choice.function for choice in self.by_self_time(members))
+        labels = np.full(len(self.features.x), -1, dtype=np.int64)
         labels[members] = 0
-        found = sites_of_phase(by_phase(self._tree, labels, 1), 0, options=self._options)
+        found = sites_of_phase(by_phase(self.tree, labels, 1), 0, options=self._options)
         return frozenset(site.function for site in found)
 
     def _without_paths(
@@ -72,20 +72,20 @@ class SiteChooser:
     ) -> Sequence[Sequence[Choice]]:
         """Choose the sites of every phase literally as the paper does, or by the cheapest cover."""
         members = [np.flatnonzero(labels == p) for p in range(k)]
-        if self._act.literal:
-            return [[] if p == off_cpu else self._by_self_time(members[p], excluded) for p in range(k)]
-        found = presence(self._profile, self._act, labels, k)
-        return [[] if p == off_cpu else sites_by_cover(self._act, found, members[p], p, excluded) for p in range(k)]
+        if self.activity.literal:
+            return [[] if p == off_cpu else self.by_self_time(members[p], excluded) for p in range(k)]
+        found = presence(self.profile, self.activity, labels, k)
+        return [[] if p == off_cpu else sites_by_cover(self.activity, found, members[p], p, excluded) for p in range(k)]
 
     def calls(self, intervals: IntArray) -> csr_array | None:
         """Return what is called in some intervals (m,), sparse (m, f), see usual_time; None without call paths."""
-        return None if self._tree is None else csr_array(usual_time(self._profile)[intervals])
+        return None if self.tree is None else csr_array(usual_time(self.profile)[intervals])
 
-    def _by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
+    def by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
         """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""
-        x = self._x[members]
+        x = self.features.x[members]
         distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
-        return choose_sites(self._act, members, distance, excluded=excluded)
+        return choose_sites(self.activity, members, distance, excluded=excluded)
 
 
 def _distinct(chosen: list[list[Choice]], choose: Callable[..., list[Choice]], enough: float) -> list[list[Choice]]:

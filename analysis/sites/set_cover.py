@@ -7,7 +7,6 @@ whose weight is at most 1 + ln(elements) times the least. m elements, c candidat
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import block_array, csr_array, eye_array
 
 from incprof.model import BoolArray, FloatArray, IntArray
@@ -45,6 +44,8 @@ def cover(covers: BoolArray, weight: FloatArray, need: int) -> IntArray:
 
 def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> IntArray | None:
     """Solve the integer program: x says which candidates are taken, y which kinds of elements they cover."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # here: most runs need no program, and it takes long
+
     elements, candidates = kinds.shape
     # y <= sum of the x that cover it; the counts of the covered kinds add up to what is needed.
     linked = LinearConstraint(block_array([[csr_array(kinds.astype(np.float64)), -eye_array(elements)]]), lb=0.0)

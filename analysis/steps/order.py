@@ -9,10 +9,10 @@ than every other. m steps, which share an iteration; e pairs; s interval ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
-from scipy.special import ndtr
 
 from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.model import FloatArray, IntArray
@@ -160,6 +160,7 @@ def _leaving(seen: IntArray, first: float, stray: float) -> FloatArray:
     return out
 
 
+@lru_cache(maxsize=1024)
 def _over_chance(first: float, second: float, width: float, stray: float) -> FloatArray:
     """Return how much more likely than by chance the second step is, by the phase of an iteration since the first."""
     shift = np.mod((np.arange(BINS) + 0.5) / BINS + 0.5, 1.0) - 0.5
@@ -174,16 +175,15 @@ def _meeting(shift: FloatArray, first: float, second: float, width: float) -> Fl
     Of two uniform densities the overlap is a trapezium, made of four ramps; a ramp with an error is smooth. Everything
     repeats with period 1.
     """
-    total = np.zeros_like(shift)
-    for turn in (-1, 0, 1):
-        at = shift + turn
-        total += (
-            _ramp(at + first, width) - _ramp(at, width) - _ramp(at + first - second, width) + _ramp(at - second, width)
-        )
-    return total
+    at = shift + np.array([[-1.0], [0.0], [1.0]])
+    ramps = _ramp(at + first, width) - _ramp(at, width) - _ramp(at + first - second, width) + _ramp(at - second, width)
+    overlap: FloatArray = ramps.sum(axis=0)
+    return overlap
 
 
 def _ramp(at: FloatArray, width: float) -> FloatArray:
     """Return max(at, 0) with a normal error."""
+    from scipy.special import ndtr  # here: few runs have steps whose order is in question
+
     smooth: FloatArray = at * ndtr(at / width) + width * np.exp(-0.5 * (at / width) ** 2) / np.sqrt(2 * np.pi)
     return smooth

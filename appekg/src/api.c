@@ -3,7 +3,9 @@
 #include "appekg.h"
 
 #include "catalogue.h"
-#include "slow.h"
+#include "cost.h"
+#include "lifecycle.h"
+#include "slots.h"
 
 void ekg_begin(uint32_t id)
 {
@@ -32,5 +34,17 @@ void ekg_rate(uint32_t id, uint32_t factor)
     catalogue_set_factor(id, factor);
     __atomic_thread_fence(
         __ATOMIC_SEQ_CST); /* against a thread that is setting up its slot: one of us sees the other */
-    slow_set_rate(id, factor - 1);
+    slots_set_rate(id, factor - 1);
+}
+
+int ekg_cost(double *pair_ns, double *skipped_ns)
+{
+    struct cost cost = cost_measured();
+    if (cost.pair_ps == 0 && lifecycle_while_idle(cost_measure_idle))
+        cost = cost_measured();
+    if (cost.pair_ps == 0) /* the interval thread is about to */
+        cost = cost_try();
+    *pair_ns = (double)cost.pair_ps / 1e3;
+    *skipped_ns = (double)cost.skipped_ps / 1e3;
+    return cost.pair_ps != 0 ? 0 : -1;
 }

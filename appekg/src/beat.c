@@ -1,10 +1,8 @@
 #define _GNU_SOURCE
-#include "beat.h"
-
 #include "clock.h"
-#include "elsewhere.h"
-#include "settle.h"
-#include "slow.h"
+#include "cross_thread.h"
+#include "quiescence.h"
+#include "slots.h"
 
 #define MOST_VAIN_ENTRIES 1000u
 
@@ -105,7 +103,7 @@ static enum entry enter(struct slot *slot, uint32_t *depth)
         return REENTERED;
     __atomic_store_n(&slot->depth, *depth | SLOT_INSIDE, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&record_fence, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&quiescence_needs_fence, __ATOMIC_RELAXED))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&slot->revoked, __ATOMIC_ACQUIRE))
         return ENTERED;
@@ -130,9 +128,24 @@ void ekg_begin_carefully_(struct ekg_slot_ *public)
     write_depth(slot, depth + 1);
 }
 
+/* A beat that began in another thread. */
+static void add_of_other(struct slot *slot, uint64_t duration)
+{
+    uint32_t depth;
+    enum entry entry;
+    while ((entry = enter(slot, &depth)) == REVOKED && slots_set_up(mine(), slot, slot->generation))
+        ;
+    if (entry != ENTERED) {
+        record_count(&mine()->dropped);
+        return;
+    }
+    add(slot, read_mode(), duration, 0);
+    write_depth(slot, depth);
+}
+
 static __attribute__((noinline)) void end_carefully(struct slot *slot)
 {
-    uint64_t now = clock_ticks();
+    uint64_t now = clock_ticks(), duration;
     uint32_t depth;
     enum entry entry = enter(slot, &depth);
     if (entry == REVOKED)
@@ -143,12 +156,13 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
         return;
     if (depth-- == 0) {
         write_depth(slot, 0);
-        elsewhere_end(mine(), slot, now);
+        if (cross_thread_end(mine(), slot, now, &duration))
+            add_of_other(slot, duration);
         return;
     }
     uint64_t start = slot->starts[depth % INLINE_STARTS];
     if (depth < INLINE_STARTS || pop_deep(mine(), slot, &start)) {
-        uint64_t duration = duration_since(start, now);
+        duration = duration_since(start, now);
         uint32_t mode = read_mode();
         add(slot, mode, duration, slot->starts[0]);
         if (depth > 0)
@@ -158,20 +172,6 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
     }
     if (depth == 0)
         skip(slot, __atomic_load_n(&slot->skip, __ATOMIC_RELAXED));
-    write_depth(slot, depth);
-}
-
-void beat_add(struct slot *slot, uint64_t duration)
-{
-    uint32_t depth;
-    enum entry entry;
-    while ((entry = enter(slot, &depth)) == REVOKED && slow_admit(mine(), slot))
-        ;
-    if (entry != ENTERED) {
-        record_count(&mine()->dropped);
-        return;
-    }
-    add(slot, read_mode(), duration, 0);
     write_depth(slot, depth);
 }
 

@@ -1,3 +1,5 @@
+/* Who may touch what: `lock` guards the entries and their number; default_factor is atomic. No other lock is taken
+ * under it. At a fork it is the last of three (lifecycle.c). */
 #define _GNU_SOURCE
 #include "catalogue.h"
 

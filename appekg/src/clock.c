@@ -1,3 +1,6 @@
+/* Who may touch what: clock_start writes all of it before the interval thread exists (or with the first beat kept
+ * waiting); from then on that thread alone does, but for `distrusted`, which is atomic and set by anybody.
+ * clock_is_counter is read by all. No locks. */
 #define _GNU_SOURCE
 #include "clock.h"
 

@@ -1,3 +1,4 @@
+/* Who may touch what: the interval thread alone; control_start runs before it does. */
 #define _GNU_SOURCE
 #include "control.h"
 

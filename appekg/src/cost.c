@@ -1,11 +1,13 @@
+/* Who may touch what: `measured` is written by the interval thread, or with the first beat kept waiting
+ * (lifecycle_while_idle), and read by any: skipped_ps first and then pair_ps (release), which says that both are there.
+ */
 #define _GNU_SOURCE
 #include "cost.h"
 
 #include "appekg.h"
 #include "clock.h"
-#include "lifecycle.h"
 #include "record.h"
-#include "settle.h"
+#include "quiescence.h"
 
 #define PAIRS 512u
 #define SKIPPED_PAIRS 2048u
@@ -27,7 +29,7 @@ static void keep(struct cost cost)
 
 #ifdef EKG_FAKE_CLOCK /* tests of the library: time does not pass by itself */
 
-static struct cost measure(void)
+struct cost cost_try(void)
 {
     return (struct cost){0, 0};
 }
@@ -74,7 +76,7 @@ static uint64_t shorter(uint64_t shortest, const struct probe *probe, uint32_t t
 }
 
 /* A slot that is in no record: nobody takes from it, and nobody revokes it. */
-static struct cost measure(void)
+struct cost cost_try(void)
 {
     _Alignas(64) struct slot slot = {.key = ekg_key_(1, 0), .generation = 1};
     const struct probe probe = {1, (struct ekg_slot_ *)&slot};
@@ -93,28 +95,16 @@ static struct cost measure(void)
 void cost_measure(void)
 {
     if (cost_measured().pair_ps == 0)
-        keep(measure());
+        keep(cost_try());
 }
 
 /* As it is once the interval thread has chosen the path, and as it was before. */
-static void measure_idle(void)
+void cost_measure_idle(void)
 {
     clock_start(false);
-    records_prepare();
+    quiescence_prepare();
     cost_measure();
     clock_start(true);
-    __atomic_store_n(&record_fence, true, __ATOMIC_SEQ_CST);
-    records_choose_path();
-}
-
-int ekg_cost(double *pair_ns, double *skipped_ns)
-{
-    struct cost cost = cost_measured();
-    if (cost.pair_ps == 0 && lifecycle_while_idle(measure_idle))
-        cost = cost_measured();
-    if (cost.pair_ps == 0) /* the interval thread is about to */
-        cost = measure();
-    *pair_ns = (double)cost.pair_ps / 1e3;
-    *skipped_ns = (double)cost.skipped_ps / 1e3;
-    return cost.pair_ps != 0 ? 0 : -1;
+    __atomic_store_n(&quiescence_needs_fence, true, __ATOMIC_SEQ_CST);
+    quiescence_choose_path();
 }

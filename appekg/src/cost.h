@@ -13,6 +13,13 @@ struct cost {
  * its start. Touches nothing that beats of the program touch, and takes no time of theirs. */
 void cost_measure(void);
 
+/* The same before the first beat, when there is no interval thread yet and nobody beats: as it will be once it has
+ * chosen the path. For lifecycle_while_idle. */
+void cost_measure_idle(void);
+
+/* Measures and keeps nothing. Thread-safe. */
+struct cost cost_try(void);
+
 /* What was measured. Thread-safe. */
 struct cost cost_measured(void);
 

@@ -1,19 +1,22 @@
+/* Who may touch what: the interval thread alone, but for asking_tid, which is atomic and written by the thread that
+ * ends the heartbeats. interval_start and interval_forget run where there is no interval thread. Others' slots are
+ * looked at as quiescence.h says; slots_lock is taken within the calls of slots.c only, and not held between them. */
 #define _GNU_SOURCE
 #include "interval.h"
 
 #include "buffer.h"
 #include "clock.h"
-#include "lifecycle.h"
 #include "log.h"
-#include "settle.h"
-#include "slow.h"
+#include "quiescence.h"
+#include "slots.h"
+#include "switch.h"
 #include "sys.h"
 #include "worker.h"
 
 static struct buffer rows;
 static struct snapshot snapshot;
 static uint64_t session_start_ns, own_ns_before, taken_before;
-static uint64_t settled_by_ns; /* owners that are inside are waited for until then, all together */
+static uint64_t await_until_ns; /* owners that are inside are waited for until then, all together */
 static bool first_of_thread;
 static pid_t asking_tid;
 static int left_behind; /* so many more intervals until all that ended has been taken */
@@ -111,7 +114,8 @@ static void put_row(const struct record *record, const struct slot *slot, const 
 static bool is_still(struct record *record, const struct slot *slot)
 {
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == RECORD_ENDED ||
-           record->tid == __atomic_load_n(&asking_tid, __ATOMIC_RELAXED) || slot_settled(record, slot, settled_by_ns);
+           record->tid == __atomic_load_n(&asking_tid, __ATOMIC_RELAXED) ||
+           quiescence_await(record, slot, await_until_ns);
 }
 
 /* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. What cannot be taken
@@ -165,13 +169,12 @@ static void take_record(struct record *record, uint32_t closed, bool both, uint6
     if (state != RECORD_ENDED || rows.failed)
         return;
     snapshot.abandoned += open;
-    slow_recycle(record);
+    slots_recycle(record);
 }
 
 static uint64_t own_ns(void)
 {
-    pid_t tid = worker_tid();
-    uint64_t now = tid > 0 ? sys_clock_ns((clockid_t)(~(unsigned int)tid << 3 | 6)) : 0;
+    uint64_t now = worker_cpu_ns();
     uint64_t more = now > own_ns_before ? now - own_ns_before : 0;
     own_ns_before = now;
     return more;
@@ -181,8 +184,8 @@ static uint64_t own_ns(void)
 static void leave_the_counter(void)
 {
     uint32_t on = __atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);
-    slow_revoke_all();
-    records_barrier();
+    slots_revoke_all();
+    quiescence_barrier();
     if (on != 0)
         log_warn("the time-stamp counter is not steady, using CLOCK_MONOTONIC from here on", NULL);
 }
@@ -194,15 +197,15 @@ const struct snapshot *interval_take(void)
     uint64_t start_ns = snapshot.end_ns;
     bool enabled = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0;
 
-    uint32_t closed = records_switch_banks();
-    records_barrier();
-    settled_by_ns = monotonic_ns() + LONGEST_SETTLE_NS;
+    uint32_t closed = quiescence_switch_banks();
+    quiescence_barrier();
+    await_until_ns = monotonic_ns() + LONGEST_AWAIT_NS;
     if (!trusted)
         leave_the_counter();
     snapshot = (struct snapshot){.number = taken_before++, .start_ns = start_ns, .enabled = enabled};
     snapshot.end_ns = now.ns - session_start_ns;
     snapshot.clock = clock_name();
-    snapshot.dropped = slow_take_dropped();
+    snapshot.dropped = slots_take_dropped();
     rows.length = 0;
     rows.failed = false;
     left_behind -= left_behind > 0;
@@ -210,10 +213,10 @@ const struct snapshot *interval_take(void)
         take_record(record, closed, !trusted, now.ticks);
     if (!trusted) {
         clock_fall_back();
-        records_choose_path();
-        lifecycle_new_generation(); /* the program may have begun one in between */
+        quiescence_choose_path();
+        switch_new_generation(); /* the program may have begun one in between */
         if (enabled)
-            lifecycle_switch(true);
+            switch_turn(true);
     }
     snapshot.own_ns = own_ns();
     snapshot.rows = (const struct row *)rows.data;

@@ -29,7 +29,7 @@ void last_thread_unmark(struct last_thread_marked before)
 {
     bool was_set = before.io_priority >> IO_CLASS_SHIFT > 0;
     SYS3(SYS_ioprio_set, IO_OF_THREAD, 0, was_set ? before.io_priority : 0);
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &before.mask, NULL, sizeof before.mask);
+    sys_set_signal_mask(before.mask);
 }
 
 static long decimal(const char *text)

@@ -1,3 +1,6 @@
+/* Who may touch what: `connection`, `events`, `stopping`, `stopped`, `holds` and `used` are atomic. on_event, in
+ * threads of LDMS's, touches the first two; the interval thread sets `stopping`. The rest is the sender's once it runs,
+ * written before by the thread that starts it. No locks. */
 #define _GNU_SOURCE
 #include "ldms_sender.h"
 

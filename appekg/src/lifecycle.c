@@ -1,82 +1,48 @@
+/* Who may touch what: `starting` guards the rest and all changes of the state, but for an end that the interval thread
+ * finds out by itself (WORKER_END). `owner` is atomic.
+ *
+ * Locks, in the order in which they are taken: `starting`, slots_lock (slots.c), then free_lock (record.c) or the
+ * catalogue's. A fork takes the first two and the catalogue's; free_lock may be copied while it is held, and lock.h
+ * says what becomes of it. */
 #define _GNU_SOURCE
 #include "lifecycle.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "catalogue.h"
 #include "clock.h"
 #include "interval.h"
+#include "interval_thread.h"
 #include "lock.h"
 #include "log.h"
 #include "session.h"
-#include "settle.h"
-#include "slow.h"
+#include "quiescence.h"
+#include "slots.h"
+#include "switch.h"
 #include "sys.h"
-#include "turns.h"
 #include "worker.h"
 
-/* IDLE until the first beat; FORKED in a child until its first beat; OVER for good. */
-enum state { IDLE, FORKED, RUNNING, OVER };
-
-/* On before anything has started: the first beat finds no record, and so comes here. */
-struct ekg_shared_ ekg_shared_ = {.on = 1, .mode = EKG_CAREFUL_};
-
-static uint32_t generation = 1; /* the last value of `on` that was not 0 */
-static enum state state;
-static struct lock starting; /* guards changes of `state`; taken before all others */
+static struct lock starting; /* guards changes of the state; taken before all others */
 static bool has_begun;       /* once per process image, also across forks */
 static bool follows_forks;
-static bool starts_off; /* a child of a process that is switched off: until its first beat, it only seems to be on */
 static pid_t owner;
 static uint64_t fork_masks[3];
-
-static enum state get_state(void)
-{
-    return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
-}
-
-void lifecycle_switch(bool on)
-{
-    __atomic_store_n(&starts_off, false, __ATOMIC_RELAXED);
-    if (!on) {
-        __atomic_store_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST);
-        return;
-    }
-    uint32_t off = 0;
-    if (get_state() == OVER || __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0)
-        return;
-    uint32_t next = __atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
-    __atomic_compare_exchange_n(&ekg_shared_.on, &off, next != 0 ? next : 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-
-void lifecycle_new_generation(void)
-{
-    if (__atomic_exchange_n(&ekg_shared_.on, 0, __ATOMIC_SEQ_CST) != 0)
-        lifecycle_switch(true);
-}
-
-void lifecycle_end(void)
-{
-    __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
-    lifecycle_switch(false);
-}
 
 static void fork_prepare(void)
 {
     uint64_t mask = lock_take(&starting);
     fork_masks[0] = mask;
-    fork_masks[1] = slow_before_fork();
+    fork_masks[1] = slots_before_fork();
     fork_masks[2] = catalogue_before_fork();
-    if (get_state() == IDLE && __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0)
+    if (switch_state() == SWITCH_IDLE && switch_is_on())
         session_identify();
 }
 
 static void fork_parent(void)
 {
     catalogue_after_fork(fork_masks[2]);
-    slow_after_fork(fork_masks[1]);
+    slots_after_fork(fork_masks[1]);
     lock_give(&starting, fork_masks[0]);
 }
 
@@ -85,19 +51,19 @@ static void fork_parent(void)
 static void become_a_child(void)
 {
     owner = (pid_t)SYS0(SYS_getpid);
-    if (get_state() != RUNNING)
+    if (switch_state() != SWITCH_RUNNING)
         return;
-    record_fence = true;
-    records_choose_path();
+    quiescence_needs_fence = true;
+    quiescence_choose_path();
     worker_forget();
     interval_forget();
     records_forget();
     session_forget();
-    bool off = __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) == 0;
-    lifecycle_switch(false);
-    lifecycle_switch(true);
-    starts_off = off;
-    __atomic_store_n(&state, FORKED, __ATOMIC_RELEASE);
+    bool off = !switch_is_on();
+    switch_turn(false);
+    switch_turn(true);
+    switch_start_off(off);
+    switch_set_state(SWITCH_FORKED);
 }
 
 static void fork_child(void)
@@ -120,7 +86,7 @@ static bool begin_once(const struct ekg_options *options)
         log_warn("no memory, no heartbeats", NULL);
         return false;
     }
-    starts_off = session_starts_off();
+    switch_start_off(session_starts_off());
     return true;
 }
 
@@ -132,12 +98,12 @@ static bool begin(const struct ekg_options *options, bool forked)
     __atomic_store_n(&owner, (pid_t)SYS0(SYS_getpid), __ATOMIC_RELAXED);
     const uint64_t start_ns = session_open();
     interval_start(start_ns);
-    if (starts_off)
-        lifecycle_switch(false);
+    if (switch_starts_off())
+        switch_turn(false);
     if (!session_has_sink())
         return false;
-    records_prepare_early();
-    if (turns_start(start_ns))
+    quiescence_prepare_early();
+    if (interval_thread_start(start_ns))
         return true;
     log_warn("cannot start the interval thread, no heartbeats", NULL);
     return false;
@@ -145,27 +111,27 @@ static bool begin(const struct ekg_options *options, bool forked)
 
 bool lifecycle_start(const struct ekg_options *options)
 {
-    enum state now = get_state();
-    if (now == RUNNING || now == OVER)
-        return now == RUNNING;
+    enum switch_state now = switch_state();
+    if (now == SWITCH_RUNNING || now == SWITCH_OVER)
+        return now == SWITCH_RUNNING;
     int errno_kept = errno;
     uint64_t mask = lock_take(&starting);
-    now = get_state();
-    if (now == IDLE || now == FORKED) {
-        now = begin(options, now == FORKED) ? RUNNING : OVER;
-        __atomic_store_n(&state, now, __ATOMIC_RELEASE);
-        if (now == OVER)
-            lifecycle_switch(false);
+    now = switch_state();
+    if (now == SWITCH_IDLE || now == SWITCH_FORKED) {
+        now = begin(options, now == SWITCH_FORKED) ? SWITCH_RUNNING : SWITCH_OVER;
+        switch_set_state(now);
+        if (now == SWITCH_OVER)
+            switch_turn(false);
     }
     lock_give(&starting, mask);
     errno = errno_kept;
-    return now == RUNNING;
+    return now == SWITCH_RUNNING;
 }
 
 bool lifecycle_while_idle(void (*work)(void))
 {
     uint64_t mask = lock_take(&starting);
-    bool idle = get_state() == IDLE;
+    bool idle = switch_state() == SWITCH_IDLE;
     if (idle)
         work();
     lock_give(&starting, mask);
@@ -174,7 +140,7 @@ bool lifecycle_while_idle(void (*work)(void))
 
 int ekg_init(const struct ekg_options *options)
 {
-    bool running = get_state() == RUNNING;
+    bool running = switch_state() == SWITCH_RUNNING;
     if (running)
         return 1;
     return lifecycle_start(options) ? 0 : -1;
@@ -192,13 +158,13 @@ void ekg_finalize(void)
     if (!is_owner())
         return;
     uint64_t mask = lock_take(&starting);
-    enum state before = get_state();
-    if (before == RUNNING) {
+    enum switch_state before = switch_state();
+    if (before == SWITCH_RUNNING) {
         interval_ask_last((pid_t)SYS0(SYS_gettid));
-        turns_stop();
+        interval_thread_stop();
     }
-    if (before == RUNNING || before == FORKED)
-        lifecycle_end();
+    if (before == SWITCH_RUNNING || before == SWITCH_FORKED)
+        switch_end();
     lock_give(&starting, mask);
 }
 
@@ -207,20 +173,4 @@ static __attribute__((destructor(101))) void at_exit(void)
 {
     ekg_finalize();
     records_stop();
-}
-
-void ekg_enable(void)
-{
-    lifecycle_switch(true);
-}
-
-void ekg_disable(void)
-{
-    lifecycle_switch(false);
-}
-
-int ekg_is_enabled(void)
-{
-    return get_state() != OVER && __atomic_load_n(&ekg_shared_.on, __ATOMIC_RELAXED) != 0 &&
-           !__atomic_load_n(&starts_off, __ATOMIC_RELAXED);
 }

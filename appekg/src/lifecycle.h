@@ -14,13 +14,4 @@ bool lifecycle_start(const struct ekg_options *options);
  * False when it has been. Not async-signal-safe. */
 bool lifecycle_while_idle(void (*work)(void));
 
-/* Forgets the open beats of all threads, as if recording had been off for a moment. For the interval thread. */
-void lifecycle_new_generation(void);
-
-/* No heartbeats any more, whatever is asked for. Thread-safe. */
-void lifecycle_end(void);
-
-/* What an operator asks for. Async-signal-safe and thread-safe. */
-void lifecycle_switch(bool on);
-
 #endif

@@ -24,11 +24,6 @@ static inline uint64_t signals_block(void)
     return mask;
 }
 
-static inline void signals_restore(uint64_t mask)
-{
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
-}
-
 static inline bool lock_change(struct lock *lock, uint32_t *from, uint32_t to)
 {
     return __atomic_compare_exchange_n(&lock->holder, from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
@@ -55,7 +50,7 @@ static inline uint64_t lock_take(struct lock *lock)
 static inline void lock_give(struct lock *lock, uint64_t mask)
 {
     __atomic_store_n(&lock->holder, 0, __ATOMIC_RELEASE);
-    signals_restore(mask);
+    sys_set_signal_mask(mask);
 }
 
 #endif

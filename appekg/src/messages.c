@@ -1,3 +1,6 @@
+/* Who may touch what: put_count and take_count are each written by one side, the interval thread and the sender; what
+ * lies in the ring is handed over by atomic exchange, so that either may take a message out, and one of them gets it.
+ * The other counters are atomic. messages_forget runs in a forked child, where there is neither. No locks. */
 #define _GNU_SOURCE
 #include "messages.h"
 

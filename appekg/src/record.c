@@ -1,3 +1,7 @@
+/* Who may touch what: a record's fields are its owner's, but for those that record.h and quiescence.h say of. `newest`
+ * is a list that any thread pushes to and nobody takes from (a forked child drops it whole). `free_records` is guarded
+ * by free_lock, under which no other lock is taken; slots_lock may be held. `numbers` is atomic. The key is made at the
+ * first beat, with `starting` held (lifecycle.c). */
 #define _GNU_SOURCE
 #include "record.h"
 
@@ -99,7 +103,7 @@ struct record *record_mine(void)
         ekg_slots_ = (struct ekg_slot_ *)record_slots(record);
         pthread_setspecific(end_key, ekg_slots_);
     }
-    signals_restore(mask);
+    sys_set_signal_mask(mask);
     return record;
 }
 
@@ -171,7 +175,7 @@ struct slot *record_claim(struct record *record, uint32_t id, uint32_t generatio
     slot = record_find(record, id);
     if (slot == NULL && record->touched_count < EKG_SLOTS_)
         slot = add(record, id, generation);
-    signals_restore(mask);
+    sys_set_signal_mask(mask);
     return slot;
 }
 

@@ -1,4 +1,4 @@
-/* A thread's record: one slot per id that it has beaten, in one mapping of its own. settle.h says who may do what
+/* A thread's record: one slot per id that it has beaten, in one mapping of its own. quiescence.h says who may do what
  * to it, and when. */
 #ifndef EKG_RECORD_H
 #define EKG_RECORD_H
@@ -33,12 +33,12 @@ struct slot {
     uint64_t starts[INLINE_STARTS];
     uint32_t skip; /* rate factor less one */
     uint32_t id;
-    uint32_t generation;   /* ekg_shared_.on when set up; 0 in a free slot */
-    uint32_t deep;         /* innermost of the begins beyond the inline ones: its number, from 1 */
-    uint32_t untimed;      /* open beats beyond what there is room for */
-    uint32_t taken;        /* open beats, the oldest, that other threads have ended; written under the lock of slow.c */
-    uint16_t taken_skips;  /* the same of beats that are skipped */
-    uint16_t vain_entries; /* by handlers that have interrupted a change of the slot */
+    uint32_t generation;    /* ekg_shared_.on when set up; 0 in a free slot */
+    uint32_t deep;          /* innermost of the begins beyond the inline ones: its number, from 1 */
+    uint32_t untimed;       /* open beats beyond what there is room for */
+    uint32_t taken;         /* open beats, the oldest, that other threads have ended; written under slots_lock */
+    uint16_t taken_skips;   /* the same of beats that are skipped */
+    uint16_t vain_entries;  /* by handlers that have interrupted a change of the slot */
     uint16_t vain_searches; /* ends that had no begin in other threads either, while the same bank has been open */
     uint16_t vain_bank;     /* that bank, as in the mode */
     uint64_t was_open[2];   /* begin of the oldest beat that was open when the first one ended in the bank */
@@ -64,7 +64,7 @@ struct record {
     uint32_t dropped_taken, unmatched_taken;
     uint32_t deep_used, deep_free; /* numbers from 1; of the list of those given back */
     bool deep_busy;                /* the owner is changing that list, and may be interrupted by a handler of its own */
-    bool in_doubt;                 /* did not settle in time, and is not waited for again */
+    bool in_doubt;                 /* was not quiescent in time, and is not waited for again */
     bool announced;                /* a row of its thread was written. The interval thread's */
     struct record *next, *next_free;
     uint32_t displaced_above; /* the slots from this one on are in use. The owner's */

@@ -1,3 +1,5 @@
+/* Who may touch what: written by the thread that starts heartbeats, with `starting` held (lifecycle.c), before the
+ * interval thread exists; from then on that thread reads it and calls the sinks, alone. No locks of its own. */
 #define _GNU_SOURCE
 #include "session.h"
 

@@ -44,7 +44,7 @@ static void check_line(const char *text)
     for (size_t at = 0, length; at < line.length; at += length) {
         char rest[8] = "";
         memcpy(rest, line.text + at, line.length - at < 7 ? line.length - at : 7);
-        DEMAND(is_printable(decode((const unsigned char *)rest, &length)));
+        DEMAND(is_printable(utf8_decode(rest, &length)));
     }
 }
 

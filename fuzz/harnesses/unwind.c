@@ -1,6 +1,6 @@
 /* Walks over drawn stacks by drawn rules, the memory of one kept for the next: nothing is read outside the stack but
  * through the kernel, no walk goes on for ever, and every frame lies in code of the application's. */
-#include "preload/cfi.c"
+#define _GNU_SOURCE
 #include "drawn.h"
 #include "path.h"
 #include "watched.h"
@@ -41,7 +41,7 @@ static void draw_rules(struct drawn *drawn, struct module *module)
         pc += 1 + (uint32_t)draw(drawn, 1);
     }
     if (table->count > 0)
-        build_index(table);
+        cfi_build_index(table);
 }
 
 /* Most often a place on the stack or in the code. */

@@ -22,7 +22,7 @@ SCHEMA = "incprof.doctor/1"
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "kneed", "pyelftools", "cffi", "rich")
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyelftools", "cffi", "rich")
 DEFAULT_RATE_HZ = 100
 ARCHITECTURES = ("x86_64",)
 # Since then CPU-time timers send their signals when the thread is about to leave the kernel.

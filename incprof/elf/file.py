@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from types import TracebackType
 
 from incprof.errors import NoDataError
 from incprof.inputs import AnyPath, open_input
@@ -28,6 +27,7 @@ LARGEST = 1 << 32
 LONGEST_SECTION_NAME = 256
 MOST_OF_NAMES = 8
 MOST_NOTES = 4096
+SYMBOL = struct.Struct("<IBBHQQ")
 NOTE_HEAD = struct.Struct("<III")
 
 
@@ -89,30 +89,15 @@ def text_at(strings: bytes, offset: int, most: int | None = None) -> str:
 
 
 class ElfFile:
-    """An open ELF file. `bits` and `little` are known for every one, the rest only if `readable`.
+    """An ELF file, open only while it is read. `bits` and `little` are known for every one, the rest if `readable`.
 
     within: the directory of a run that the file is a part of.
 
-    Raises: OSError, NoDataError.
+    Raises, whatever is asked for: NoDataError when the file cannot be read, is no ELF file, or a damaged one.
     """
 
     def __init__(self, path: str, *, within: AnyPath | None = None) -> None:
-        self.path = path
-        self._stream = open_input(path, within=within)
-        try:
-            self._size = os.fstat(self._stream.fileno()).st_size
-            self._read_header()
-        except BaseException:
-            self._stream.close()
-            raise
-
-    def __enter__(self) -> ElfFile:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stream.close()
-
-    def _read_header(self) -> None:
+        self.path, self._within = path, within
         ident = self.read(0, 20)
         if ident[:4] != MAGIC:
             raise NoDataError(f"{self.path}: not an ELF file")
@@ -125,14 +110,19 @@ class ElfFile:
 
     def damaged(self, what: str) -> NoDataError:
         """The error that ends the reading of a file that contradicts itself."""
-        return NoDataError(f"{self.path}: damaged ELF file: {what}; link the program again")
+        return NoDataError(f"{self.path}: damaged ELF file: {what}; copy it or link it again")
 
     def read(self, offset: int, size: int) -> bytes:
         """`size` bytes at `offset`, all of them or an error."""
-        if size > LARGEST or offset + size > self._size:
-            raise self.damaged(f"{size} bytes at offset {offset} of {self._size}")
-        self._stream.seek(offset)
-        data = self._stream.read(size)
+        try:
+            with open_input(self.path, within=self._within) as stream:
+                whole = os.fstat(stream.fileno()).st_size
+                if size > LARGEST or offset + size > whole:
+                    raise self.damaged(f"{size} bytes at offset {offset} of {whole}")
+                stream.seek(offset)
+                data = stream.read(size)
+        except OSError as error:
+            raise NoDataError(f"{self.path}: cannot be read: {error.strerror or error}") from error
         if len(data) != size:
             raise self.damaged("it became shorter")
         return data
@@ -170,18 +160,23 @@ class ElfFile:
         """The bytes of a section."""
         return b"" if section.type == SHT_NOBITS else self.read(section.offset, section.size)
 
+    def symbol_table(self, table: Section) -> tuple[bytes, bytes]:
+        """A symbol table's entries, and their names."""
+        if table.link >= len(self.sections):
+            raise self.damaged("a symbol table without names")
+        return self.contents(table), self.contents(self.sections[table.link])
+
     def symbols(self, section_type: int) -> list[Symbol]:
         """The symbols of the first table of that type, SHT_SYMTAB or SHT_DYNSYM."""
         table = next((s for s in self.sections if s.type == section_type), None)
         if table is None:
             return []
-        if table.link >= len(self.sections):
-            raise self.damaged("a symbol table without names")
-        names = self.contents(self.sections[table.link])
-        rows = self._table(table.offset, table.size // 24, table.entry_size, "<IBBHQQ", "symbols")
+        entries, names = self.symbol_table(table)
+        if table.entry_size != SYMBOL.size:
+            raise self.damaged(f"symbols of {table.entry_size} bytes")
         left = MOST_OF_NAMES * (len(names) + table.size)
         symbols = []
-        for row in rows:
+        for row in SYMBOL.iter_unpack(entries[: len(entries) // SYMBOL.size * SYMBOL.size]):
             symbols.append(Symbol(text_at(names, row[0], left), row[1] & 15, row[3], row[4], row[5]))
             left -= len(symbols[-1].name)
             if left <= 0:
@@ -227,3 +222,16 @@ class ElfFile:
             if segment.type == PT_LOAD and segment.address <= address < segment.address + segment.size:
                 return self.read(segment.offset + address - segment.address, size)
         return b""
+
+
+def open_elf(path: str, *, within: AnyPath | None = None) -> ElfFile:
+    """An ELF file whose sections and build-id can be read.
+
+    Raises: NoDataError, also when it is of another class than 64-bit little-endian.
+    """
+    file = ElfFile(path, within=within)
+    if not file.readable:
+        kind = f"{file.bits}-bit {'little' if file.little else 'big'}-endian"
+        raise NoDataError(f"{path}: {kind} programs are not supported: build for 64-bit little-endian")
+    _ = file.sections, file.build_id
+    return file

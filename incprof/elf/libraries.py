@@ -78,11 +78,11 @@ def needed_libraries(program: ElfFile) -> tuple[list[str], list[str]]:
     while queue:
         path, inherited = queue.pop(0)
         try:
-            with ElfFile(path) as elf:
-                if elf.readable:
-                    visit(elf, inherited)
-                    if imports_hook(elf):
-                        profiled.append(path)
-        except (NoDataError, OSError):
+            elf = ElfFile(path)
+            if elf.readable:
+                visit(elf, inherited)
+                if imports_hook(elf):
+                    profiled.append(path)
+        except NoDataError:
             missing.append(path)
     return profiled, missing

@@ -27,10 +27,10 @@ def warning_for(program: str, words: Sequence[str]) -> str | None:
     if not is_elf(program):
         return None
     try:
-        with ElfFile(program) as elf:
-            reason = obstacle(elf)
-            linked, compiled = calls_monstartup(elf), calls_mcount(elf)
-    except (NoDataError, OSError):
+        elf = ElfFile(program)
+        reason = obstacle(elf)
+        linked, compiled = calls_monstartup(elf), calls_mcount(elf)
+    except NoDataError:
         return None  # the kernel has the last word on a file like that
     if reason:
         return f"{program}: {reason}: nothing will be recorded"
@@ -80,7 +80,6 @@ def is_profiled(word: str) -> bool:
     if path is None or not is_elf(path):
         return False
     try:
-        with ElfFile(path) as elf:
-            return calls_monstartup(elf)
-    except (NoDataError, OSError):
+        return calls_monstartup(ElfFile(path))
+    except NoDataError:
         return False

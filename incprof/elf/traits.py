@@ -40,32 +40,32 @@ class Traits:
 
 def read_traits(path: str) -> Traits:
     """Read the traits of the file. NoDataError if it is no ELF file, or a damaged one."""
-    with ElfFile(path) as elf:
-        machine = MACHINE_NAMES.get(elf.machine, f"machine {elf.machine}")
-        native = elf.readable and elf.machine == MACHINES.get(platform.machine(), elf.machine)
-        if not elf.readable:
-            kind = "program" if elf.type in (ET_EXEC, ET_DYN) else "other"
-            return Traits(path, elf.bits, machine, native, kind)
-        profiled, missing = needed_libraries(elf)
-        return Traits(
-            path=path,
-            bits=elf.bits,
-            machine=machine,
-            native=native,
-            kind=kind_of(elf),
-            dynamic=has_interpreter(elf),
-            pie=elf.type == ET_DYN and kind_of(elf) == "program",
-            linked_pg=calls_monstartup(elf) or defines(elf, "__monstartup"),
-            compiled_pg=calls_mcount(elf) or defines(elf, "mcount"),
-            callers=find_callers(elf),
-            unwind=elf.section(".eh_frame") is not None,
-            symbols=sum(1 for symbol in elf.symbols(SHT_SYMTAB) if symbol.section and symbol.size),
-            lines=any(elf.section(name) for name in (".debug_line", ".zdebug_line")),
-            build_id=elf.build_id,
-            compilers=compilers(elf),
-            profiled_libraries=tuple(profiled),
-            missing_libraries=tuple(missing),
-        )
+    elf = ElfFile(path)
+    machine = MACHINE_NAMES.get(elf.machine, f"machine {elf.machine}")
+    native = elf.readable and elf.machine == MACHINES.get(platform.machine(), elf.machine)
+    if not elf.readable:
+        kind = "program" if elf.type in (ET_EXEC, ET_DYN) else "other"
+        return Traits(path, elf.bits, machine, native, kind)
+    profiled, missing = needed_libraries(elf)
+    return Traits(
+        path=path,
+        bits=elf.bits,
+        machine=machine,
+        native=native,
+        kind=kind_of(elf),
+        dynamic=has_interpreter(elf),
+        pie=elf.type == ET_DYN and kind_of(elf) == "program",
+        linked_pg=calls_monstartup(elf) or defines(elf, "__monstartup"),
+        compiled_pg=calls_mcount(elf) or defines(elf, "mcount"),
+        callers=find_callers(elf),
+        unwind=elf.section(".eh_frame") is not None,
+        symbols=sum(1 for symbol in elf.symbols(SHT_SYMTAB) if symbol.section and symbol.size),
+        lines=any(elf.section(name) for name in (".debug_line", ".zdebug_line")),
+        build_id=elf.build_id,
+        compilers=compilers(elf),
+        profiled_libraries=tuple(profiled),
+        missing_libraries=tuple(missing),
+    )
 
 
 def has_interpreter(elf: ElfFile) -> bool:

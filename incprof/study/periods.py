@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from incprof.analysis.patterns import find_patterns as find_patterns
@@ -14,8 +12,8 @@ from incprof.analysis.patterns.results import Patterns as Patterns
 from incprof.analysis.patterns.stream import PatternStream
 from incprof.errors import NoDataError
 from incprof.readers.series.columns import Wanted
-from incprof.readers.series.growing import growing_lines, opened
 from incprof.readers.series.rows import Rows
+from incprof.study.following import followed, name_of
 
 # Rows that are taken at once.
 BATCH = 4096
@@ -43,14 +41,12 @@ def follow_patterns(path: str, wanted: Wanted, options: PatternOptions, idle_s: 
     Raises:
         NoDataError: nothing has come.
     """
-    where = "stdin" if path == "-" else path
-    stream, rows = PatternStream(options), Rows(where, wanted)
-    with suppress(KeyboardInterrupt), ExitStack() as stack:
-        descriptor = sys.stdin.fileno() if path == "-" else stack.enter_context(opened(path)).fileno()
-        for values in rows.batches(growing_lines(descriptor, where, idle_s), BATCH):
+    stream, rows = PatternStream(options), Rows(name_of(path), wanted)
+    with followed(path, idle_s) as lines:
+        for values in rows.batches(lines, BATCH):
             if stream.feed(values):
                 yield Known(rows.name, stream.result)
     if not stream.samples:
-        raise NoDataError(f"{where}: no sample")
+        raise NoDataError(f"{name_of(path)}: no sample")
     stream.search()
     yield Known(rows.name, stream.result)

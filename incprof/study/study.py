@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from incprof.analysis.explain import Explanation
     from incprof.analysis.phases.results import PhaseResult, RunSummary
+    from incprof.analysis.sites.choice import SiteChooser
     from incprof.analysis.sites.rates import BeatCost
     from incprof.model import IntervalProfile, Process, Run
     from incprof.study.options import Libs
@@ -100,6 +101,13 @@ class Study:
         return summarise(self.profile, len(self.run.ranks), self.run.app)
 
     @cached_property
+    def chooser(self) -> SiteChooser:
+        """What phases are found from, and what chooses their sites."""
+        from incprof.analysis.answer.find import site_chooser
+
+        return site_chooser(self.profile, self.options.method, self.thresholds)
+
+    @cached_property
     def result(self) -> PhaseResult:
         """The phases, with sites whose heartbeats cost no more than they may, and where these are in the source."""
         from incprof.analysis.answer.budget import within_budget
@@ -107,18 +115,16 @@ class Study:
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL
 
-        # Clustering takes one thread. Else scikit-learn counts cores, and prints a traceback where there is no /sys.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
         options, profile = self.options, self.profile
         pool = ThreadPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext(None)
         with self.listener.progress("clustering") as report, pool as executor:
             report(0, 1)
             found = find_phases(
                 profile, method=options.method, k=options.k, random_state=options.seed, executor=executor,
-                options=self.thresholds,
+                options=self.thresholds, chooser=self.chooser,
             )  # fmt: skip
         # The paper's sites stay what they are. A measured cost would make the choice depend on the machine.
-        found = within_budget(profile, found, TYPICAL, options.overhead_pct, move=options.method == "robust")
+        found = within_budget(self.chooser, found, TYPICAL, options.overhead_pct, move=options.method == "robust")
         return located(self.run, profile, found, self.exe)
 
     @cached_property
@@ -126,13 +132,14 @@ class Study:
         """The same phases, each with the part of it that would be in it again."""
         from incprof.analysis.phases.confidence import with_confidence
 
-        return with_confidence(self.profile, self.result, random_state=self.options.seed)
+        rate_hz = self.profile.metadata.rate_hz
+        return with_confidence(self.chooser.features, self.result, rate_hz, random_state=self.options.seed)
 
     def explain(self) -> Explanation:
         """Say why these phases and sites, and what was next best."""
         from incprof.analysis.explain import explain
 
-        return explain(self.profile, self.confident)
+        return explain(self.chooser, self.confident)
 
     def sites(
         self,
@@ -161,7 +168,7 @@ class Study:
         if source is None:
             return recorded_sites(self.profile, self.result, cost)
         return located_sites(
-            self.run, self.process, self.profile, self.result, Path(source), exe=self.exe, wanted=wanted,
+            self.run, self.process, self.chooser, self.result, Path(source), exe=self.exe, wanted=wanted,
             allow_changed=allow_changed, blank=blank, cost=cost,
         )  # fmt: skip
 

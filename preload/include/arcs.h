@@ -1,4 +1,4 @@
-/* Exact call counts: who called whom, per thread, without locks. */
+/* Exact call counts: who called whom. Tables of arcs, one writer each, read beside it without a lock. */
 #ifndef INCPROF_ARCS_H
 #define INCPROF_ARCS_H
 
@@ -9,28 +9,48 @@
 
 #ifndef __ASSEMBLER__
 
+#include <stddef.h>
 #include <stdint.h>
-
-#include "thread.h"
 
 #define ARCS_FIRST_HOMES 256
 /* What overflows the last home goes behind it; one slot more than can be used, where the stubs stop. */
 #define ARCS_SLOTS(homes) ((homes) + 32 + 1)
 
+struct arc {
+    uint64_t self;  /* return address of mcount: in the called function. 0: free */
+    uint64_t from;  /* return address of the called function: in its caller */
+    uint64_t count; /* written by the owner alone */
+    uint64_t seen;  /* written by the collector alone: what it has taken */
+};
+
+/* Open addressing without wrap-around: the slots behind the last home catch overflow. A full table is not copied: the
+ * owner goes on with an empty one of twice the size, and the collector reads both. */
+struct arc_table {
+    struct arc_table *older;
+    size_t bytes; /* of this mapping; 0: the memory is not the table's own */
+    size_t homes; /* a power of two */
+    size_t slots;
+    size_t used;
+    struct arc arcs[];
+};
+
 /* Makes an empty table in zeroed memory that has ARCS_SLOTS(homes) of them. */
 void arcs_init_table(struct arc_table *table, size_t homes);
 
-/* The entry stubs come here when their fast path finds no slot: a new arc, a full table or an unknown thread.
- * Async-signal-safe: signals are blocked while a slot is claimed, so a handler that calls instrumented functions
- * cannot claim it too. Callable from any thread. */
-void incprof_count_slow(uint64_t from, uint64_t self) __attribute__((visibility("hidden")));
+/* Counts a call in *newest, which becomes a larger table when it is full. By the owner alone, with signals blocked.
+ * Async-signal-safe. */
+void arcs_count(struct arc_table **newest, uint64_t from, uint64_t self);
 
-/* Calls `take(context, from, self, calls)` for each arc with calls since it was asked last. Collector. */
+/* Calls `take(context, from, self, calls)` for each arc with calls since it was asked last, in the newest table and all
+ * older ones. Collector. */
 typedef void (*arcs_taker)(void *context, uint64_t from, uint64_t self, uint64_t calls);
-void arcs_take(struct thread *thread, arcs_taker take, void *context);
+void arcs_take(struct arc_table *const *newest, arcs_taker take, void *context);
 
-/* Counts so far are nobody's: in a forked child they are the parent's. */
-void arcs_forget(struct thread *thread);
+/* Counts so far are nobody's: in a forked child they are the parent's. Collector. */
+void arcs_forget(struct arc_table *const *newest);
+
+/* Gives the memory of all tables back that have memory of their own. Nobody may use them any more. */
+void arcs_free(struct arc_table *newest);
 
 #endif
 #endif

@@ -7,55 +7,13 @@
 #ifndef INCPROF_CFI_H
 #define INCPROF_CFI_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "cfi_table.h"
 #include "elf_file.h"
-
-/* How the canonical frame address (the caller's stack pointer) is found. */
-enum cfa_rule {
-    CFA_NONE,      /* nothing is known: fall back on the frame pointer */
-    CFA_END,       /* outermost frame: there is no caller */
-    CFA_RSP,       /* rsp + offset */
-    CFA_RBP,       /* rbp + offset */
-    CFA_LEAF_REG,  /* another register + offset: its value is known only in the interrupted frame */
-    CFA_DEREF_RBP, /* *(rbp + offset): realigned stacks */
-    CFA_DEREF_RSP, /* *(rsp + offset) */
-    CFA_PLT,       /* rsp + 8, plus 8 after the stub's push: where (pc & 15) >= offset */
-    CFA_SIGNAL     /* a signal frame: registers are in the context at rsp */
-};
-
-/* Where the caller's rbp is. */
-enum rbp_rule { RBP_SAME, RBP_AT_CFA, RBP_AT_RBP, RBP_AT_RSP };
-
-struct cfi_row {
-    uint32_t pc; /* offset from the table's low address; the row holds up to the next one */
-    int32_t cfa_offset;
-    int16_t rbp_offset; /* in units of 8 bytes */
-    uint8_t cfa : 4;
-    uint8_t rbp : 4;
-    uint8_t reg; /* DWARF number, for CFA_LEAF_REG */
-};
-
-struct cfi_table {
-    struct cfi_row *rows;
-    size_t count;
-    size_t capacity;
-    uint32_t *index; /* index[i]: the last row with pc <= i << CFI_INDEX_SHIFT */
-    size_t index_count;
-    uint64_t low; /* link-time addresses that the table is for */
-    uint64_t high;
-};
-
-#define CFI_INDEX_SHIFT 8
 
 /* Compiles the rules for [low, high). Async-signal-safe, not thread-safe per table. An object without
  * .eh_frame_hdr gives an empty table. */
 void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high);
-void cfi_free(struct cfi_table *table);
-
-/* The rule for a link-time address, or NULL. Async-signal-safe and thread-safe once built. */
-const struct cfi_row *cfi_find(const struct cfi_table *table, uint64_t address);
 
 #endif

@@ -17,7 +17,7 @@ struct config {
     uint64_t overhead; /* INCPROF_OVERHEAD: the part of the CPU time for making ticks, in billionths of a percent */
     int rank;          /* INCPROF_RANK, or -1 */
     enum clock_source clock;
-    bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (ticker_choose_clock) */
+    bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (rate_choose) */
     enum output_format format;
     bool charge_libraries; /* gmon format: library time is part of its caller's */
     bool follow;           /* forked children are recorded */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "arcs.h"
 #include "path.h"
 #include "unwind.h"
 
@@ -21,24 +22,6 @@
 
 /* What the handler of the ticks saves up at most, and starts with (sampler.c). */
 #define FULL_CREDIT_NS 1000000
-
-struct arc {
-    uint64_t self;  /* return address of mcount: in the called function. 0: free */
-    uint64_t from;  /* return address of the called function: in its caller */
-    uint64_t count; /* written by the owner alone */
-    uint64_t seen;  /* written by the collector alone: what it has taken */
-};
-
-/* Open addressing without wrap-around: the slots behind the last home catch overflow. A full table is not copied: the
- * owner goes on with an empty one of twice the size, and the collector reads both. */
-struct arc_table {
-    struct arc_table *older;
-    size_t bytes; /* of this mapping; 0: it lies behind its thread's record */
-    size_t homes; /* a power of two */
-    size_t slots;
-    size_t used;
-    struct arc arcs[];
-};
 
 enum thread_state { THREAD_NEW, THREAD_LIVE, THREAD_EXITING };
 
@@ -71,7 +54,7 @@ struct thread {
     uint64_t stack_low, stack_high;
     stack_t application_stack; /* the signal stack that the application has set */
 
-    /* What pthread_create was asked to run (hooks.c). */
+    /* What pthread_create was asked to run (thread_hooks.c). */
     void *(*routine)(void *);
     void *argument;
 
@@ -105,26 +88,23 @@ static inline void thread_add(uint64_t *counter, uint64_t more)
 /* A blank record, or NULL. Thread-safe and async-signal-safe. */
 struct thread *thread_new(void);
 
-/* Gives back a record that was never started. */
+/* Gives back a record that is in no list. Thread-safe and async-signal-safe. */
 void thread_discard(struct thread *thread);
 
-/* Makes the calling thread the record's thread: sampled and counted from now on. Async-signal-safe. */
-void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high, uint64_t start_pc);
+/* Puts the record at the head of the list, with the next number. Thread-safe and async-signal-safe. */
+void thread_link(struct thread *thread);
 
-/* The calling thread is about to end: its timer goes, what its timer could not see is accounted for. */
-void thread_end(struct thread *thread);
+/* Takes the record that follows `before` (NULL: it was first when the caller looked) out of the list. False where
+ * another one has come before the first meanwhile. Collector. */
+bool thread_unlink(struct thread *before, struct thread *thread);
 
 /* All threads that were started, newest first. Collector. */
 struct thread *thread_first(void);
 
-/* Unlinks the records of threads that are gone, for use again. `all`: also looks for threads that ended without
- * passing our hook. `take_calls` gets each record before it is free. Collector, after draining. */
-void thread_reap(bool all, void (*take_calls)(struct thread *));
+/* In a forked child: gives the memory of all records back but of this one (NULL: of all), which is in no list then. */
+void thread_forget_others(struct thread *mine);
 
-/* In a forked child: forgets every thread but the calling one. */
-void thread_after_fork(void);
-
-/* Stops the sampling of every thread. */
-void thread_stop_all(void);
+/* The stubs count in the calling thread's newest table from here on. Async-signal-safe. */
+void thread_use_arcs(const struct thread *thread);
 
 #endif

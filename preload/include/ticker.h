@@ -35,9 +35,6 @@ bool ticker_is_ours(const struct thread *thread, const siginfo_t *info);
  * are merged into it. Async-signal-safe, by the thread itself. */
 uint32_t ticker_weight(struct thread *thread, const siginfo_t *info);
 
-/* A thread's CPU clock, by the kernel's numbering. */
-clockid_t ticker_cpu_clock(pid_t tid);
-
 /* Ticks that are due by the thread's CPU clock and that no signal stood for. Async-signal-safe, by the thread itself.
  */
 uint64_t ticker_overdue(const struct thread *thread);

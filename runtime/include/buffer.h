@@ -38,6 +38,8 @@ void buffer_json_key(struct buffer *buffer, const char *key);
 void buffer_json_text(struct buffer *buffer, const char *key, const char *text);
 void buffer_json_bool(struct buffer *buffer, const char *key, bool value);
 void buffer_json_u64(struct buffer *buffer, const char *key, uint64_t value);
+/* An address: "0x...". */
+void buffer_json_address(struct buffer *buffer, const char *key, uint64_t value);
 void buffer_json_nano(struct buffer *buffer, const char *key, uint64_t value);
 
 #endif

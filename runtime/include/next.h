@@ -1,8 +1,8 @@
 /* The next definition of a function that this library puts itself in front of: libc's, or that of a library that was
  * preloaded behind this one.
  *
- * NEXT is thread-safe; it is async-signal-safe once the function has been looked up, which the rooms that need it do in
- * a constructor, by FIND_NEXT.
+ * NEXT is thread-safe and async-signal-safe: what DECLARE_NEXT names is looked up in a constructor, before a signal
+ * handler or a forked child of the program's can ask for it.
  */
 #ifndef RUNTIME_NEXT_H
 #define RUNTIME_NEXT_H
@@ -22,8 +22,13 @@ static inline void *next_function(void **slot, const char *name)
     return found;
 }
 
-#define DECLARE_NEXT(name) static void *next_##name
-#define FIND_NEXT(name) next_function(&next_##name, #name)
-#define NEXT(name) ((__typeof__(&name))FIND_NEXT(name))
+#define DECLARE_NEXT(name)                                                                                             \
+    static void *next_##name;                                                                                          \
+    __attribute__((constructor)) static void find_next_##name(void)                                                    \
+    {                                                                                                                  \
+        next_function(&next_##name, #name);                                                                            \
+    }                                                                                                                  \
+    static void *next_##name
+#define NEXT(name) ((__typeof__(&name))next_function(&next_##name, #name))
 
 #endif

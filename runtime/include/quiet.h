@@ -29,7 +29,7 @@ static inline void quiet_end(struct quiet quiet)
     const uint64_t ours = QUIET_SIGNALS & ~quiet.pending;
     while (ours != 0 && SYS4(SYS_rt_sigtimedwait, &ours, NULL, &none, sizeof ours) > 0)
         ;
-    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &quiet.mask, NULL, sizeof quiet.mask);
+    sys_set_signal_mask(quiet.mask);
 }
 
 #endif

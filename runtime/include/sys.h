@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -119,6 +120,26 @@ static inline void sys_free(void *memory, size_t bytes)
 {
     if (memory != NULL)
         SYS2(SYS_munmap, memory, bytes);
+}
+
+/* Blocks all signals in the calling thread, libc's own too; the mask of before. */
+static inline uint64_t sys_block_signals(void)
+{
+    const uint64_t all = ~(uint64_t)0;
+    uint64_t mask = 0;
+    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, sizeof all);
+    return mask;
+}
+
+static inline void sys_set_signal_mask(uint64_t mask)
+{
+    SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
+}
+
+/* A thread's CPU clock, by the kernel's numbering. */
+static inline clockid_t sys_thread_clock(pid_t tid)
+{
+    return (clockid_t)(~(unsigned int)tid << 3 | 6);
 }
 
 static inline uint64_t sys_clock_ns(clockid_t clock)

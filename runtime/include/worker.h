@@ -17,6 +17,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* How long the application waits for the thread, at most. */
+#define LONGEST_WAIT_NS 2000000000u
+
 /* Starts the thread, which the kernel shows as `name`, and waits until it has files of its own. False if there can be
  * none. Not thread-safe. */
 bool worker_start(const char *name, void (*run)(void));
@@ -41,6 +44,9 @@ void worker_follow(uint64_t longest_ns);
 bool worker_has_ended(void);
 
 pid_t worker_tid(void);
+
+/* CPU time that the thread has taken, or 0 where there is none. Async-signal-safe and thread-safe. */
+uint64_t worker_cpu_ns(void);
 
 /* What worker_wait says when nobody has asked, and the recording has to end all the same: `run` returns. Below it is
  * one that no caller of worker_ask may use either. */

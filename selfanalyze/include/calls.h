@@ -3,7 +3,6 @@
 #define SELFANALYZE_CALLS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* A parallel region is entered: `function` holds its code, `threads` is the program's wish (0: none). `caller` is the
  * return address of the run-time's function. Each call is followed by calls_leave on the same thread, unless the
@@ -13,11 +12,5 @@ void calls_leave(void);
 
 /* Makes the calling thread the one that is watched, if there is none. False: another one is, or we are off. */
 bool calls_own(void);
-
-/* Parallel regions of other threads so far that were not within one. */
-uint64_t calls_of_others(void);
-
-/* In a forked child: nobody is watched. */
-void calls_forget(void);
 
 #endif

@@ -22,6 +22,9 @@ struct function {
     uint32_t id, module; /* module: index, or MOST_MODULES where it is unknown */
 };
 
+/* FNV-1a, as in `value`. Pure. */
+uint64_t functions_hash(const char *text);
+
 /* For the watched thread. There is one for every address: the last of MOST_FUNCTIONS stands for all later ones. */
 const struct function *functions_find(const void *address);
 

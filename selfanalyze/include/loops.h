@@ -25,6 +25,10 @@ const void *loops_caller(void);
 /* Parallel regions so far. Any thread. */
 uint64_t loops_calls(void);
 
+/* A parallel region of another thread that is not within one; those so far. Any thread. */
+void loops_count_other(void);
+uint64_t loops_other_calls(void);
+
 /* In a forked child: nothing has been seen. */
 void loops_forget(void);
 

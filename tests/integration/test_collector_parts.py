@@ -14,36 +14,29 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "parts_fixtures"
 SOURCES = [
-    *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "elf_file", "interval", "modules")),
-    *(f"preload/{name}.c" for name in ("path", "ring", "table", "unwind")),
-    *(f"runtime/{name}.c" for name in ("buffer", "vdso")),
+    *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "cfi_table", "elf_file")),
+    *(f"preload/{name}.c" for name in ("interval", "modules", "path", "ring", "table", "unwind")),
+    *(f"runtime/{name}.c" for name in ("buffer", "build_id", "vdso")),
 ]
+SOURCES_OF_THREADS = [f"preload/{name}.c" for name in ("mcount", "switch", "thread", "thread_life")]
 # What the parts ask of those that are not here.
 STANDINS = """
-#include <stdbool.h>
-#include "switch.h"
-#include "thread.h"
-__thread struct tls_block incprof_tls;
-bool switch_is_on(void) { return true; }
-bool switch_is_off(void) { return false; }
-void switch_request_drain(void) {}
-struct thread *thread_new(void) { return NULL; }
-void thread_start(struct thread *t, uint64_t a, uint64_t b, uint64_t c) { (void)t, (void)a, (void)b, (void)c; }
+#include "worker.h"
+void worker_nudge(uint32_t request) { (void)request; }
 """
 
 # With records of threads as they are: what those ask for.
-STANDINS_OF_TICKS = """
-#include <stdbool.h>
-#include "arcs.h"
+STANDINS_OF_THREADS = """
+#include "mcount.h"
 #include "sampler.h"
 #include "switch.h"
 #include "ticker.h"
-bool switch_is_on(void) { return true; }
-bool switch_is_off(void) { return false; }
-void switch_request_drain(void) {}
+#include "worker.h"
+void worker_nudge(uint32_t request) { (void)request; }
 void ticker_start_thread(struct thread *thread) { (void)thread; }
 void ticker_forget_thread(struct thread *thread) { (void)thread; }
 void sampler_end_thread(struct thread *thread) { (void)thread; }
+__attribute__((constructor)) static void start(void) { switch_set(SWITCH_ON); }
 void count_call(uint64_t from, uint64_t self) { incprof_count_slow(from, self); }
 """
 
@@ -59,7 +52,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     place = tmp_path_factory.mktemp("parts")
     include = [word for room in ("preload", "runtime") for word in ("-I", str(ROOT / room / "include"))]
     (place / "standins.c").write_text(STANDINS)
-    (place / "threads.c").write_text(STANDINS_OF_TICKS)
+    (place / "threads.c").write_text(STANDINS_OF_THREADS)
 
     def build(name: str, flags: str) -> Path:
         of_threads = name == "concurrent.c"
@@ -70,7 +63,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
             common = ["gcc", "-std=gnu11", "-g", "-O2", *flags.split(), *memory, *include]
             library = place / f"lib{kind}{flags.replace(' ', '')}.so"
             if not library.exists():
-                sources = [ROOT / source for source in (*SOURCES, *["preload/thread.c"] * of_threads)]
+                sources = [ROOT / source for source in SOURCES + SOURCES_OF_THREADS * of_threads]
                 done = subprocess.run(
                     [*common, "-shared", "-fPIC", *sources, place / f"{kind}.c", "-o", library],
                     capture_output=True, text=True, check=False,

@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from incprof.readers import open_run
+from incprof.readers import open_run, read_profile
 from incprof.readers.gmon.credit import filled_bins
-from incprof.readers.gmon.file import flat_profile, read_gmon
+from incprof.readers.gmon.file import read_gmon
 from incprof.readers.stream.as_gmon import stream_totals, write_gmon
 
 PROGRAMS = [
@@ -71,10 +72,14 @@ class Gprof:
 
 def fold_ours(gprof: Gprof, exe: Path, gmon: Path) -> tuple[dict[int, float], dict[int, int]]:
     """Our flat profile by the functions that gprof knows."""
-    flat = flat_profile(str(gmon), str(exe))
+    directory = gmon.parent / "by itself"
+    directory.mkdir(exist_ok=True)
+    shutil.copy(gmon, directory / "gmon.out")
+    profile = read_profile(open_run(directory, exe=str(exe)), exe=str(exe))
+    own, called = np.asarray(profile.self_s.sum(axis=0)), np.asarray(profile.calls.sum(axis=0))
     seconds: Counter[int] = Counter()
     calls: Counter[int] = Counter()
-    for function, self_s, count in zip(flat.functions, flat.self_s, flat.calls, strict=True):
+    for function, self_s, count in zip(profile.functions, own, called, strict=True):
         owner = gprof.owner(function.address)
         seconds[owner] += self_s
         calls[owner] += int(count)

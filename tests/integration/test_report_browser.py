@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from incprof.analysis.synthetic import make_profile
 from incprof.cli import main
 from incprof.model import IntervalProfile, Process, Run
 from incprof.report.page.html import page
@@ -19,6 +18,7 @@ from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.synthetic import make_profile
 
 HOSTILE = ["<script>alert(1)</script>", "</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "a&amp b\u2028c"]
 

@@ -176,7 +176,7 @@ def test_fewer_threads_for_some_iterations(programs: Programs, tmp_path: Path, c
 def test_loops_that_the_source_tells_of(
     programs: Programs, tmp_path: Path, compiler: str, flags: tuple[str, ...]
 ) -> None:
-    program = programs.compile("told.c", *flags, compiler=compiler, name=f"told-{compiler}{len(flags)}")
+    program = programs.compile("explicit.c", *flags, compiler=compiler, name=f"explicit-{compiler}{len(flags)}")
     done = analyse([program, "40"], tmp_path)
     unnoticed(done)
     (loop,) = done.loops(0, "explicit")
@@ -189,7 +189,8 @@ def test_loops_that_the_source_tells_of(
 
 def test_loops_that_fortran_tells_of(programs: Programs, tmp_path: Path) -> None:
     module = ROOT / "selfanalyze" / "fortran" / "selfanalyze.f90"
-    program = programs.compile("", str(module), str(FIXTURES / "told.f90"), compiler="gfortran", name="told-fortran")
+    source = FIXTURES / "explicit.f90"
+    program = programs.compile("", str(module), str(source), compiler="gfortran", name="explicit-fortran")
     done = analyse([program], tmp_path)
     unnoticed(done)
     (loop,) = done.loops(0, "explicit")

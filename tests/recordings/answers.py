@@ -24,7 +24,7 @@ from pathlib import Path
 
 PLACE = Path("/tmp/incprof-answers")
 # Imported once, before the processes part.
-HEAVY = ("pandas", "scipy.stats", "sklearn.cluster", "kneed", "elftools.elf.elffile", "rich.console", "jinja2")
+HEAVY = ("pandas", "scipy.stats", "elftools.elf.elffile", "rich.console", "jinja2")
 OUT = "OUT"  # stands for the file that a command writes
 
 Command = tuple[str, ...]

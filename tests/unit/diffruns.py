@@ -15,8 +15,8 @@ import numpy as np
 from incprof.analysis.answer.describe import summarise
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.diff import Recorded
-from incprof.analysis.synthetic import make_profile
 from incprof.model import IntervalProfile
+from tests.unit.synthetic import make_profile
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.synthetic import make_profile
 from incprof.model import IntervalProfile
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.synthetic import make_profile
 
 
 def rows(*lines: str) -> IntervalProfile:

@@ -8,8 +8,8 @@ import numpy as np
 
 from incprof.analysis.agreement.results import Beats
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
-from incprof.analysis.synthetic import make_profile
 from incprof.model import FloatArray, IntervalProfile
+from tests.unit.synthetic import make_profile
 
 Story = list[tuple[int, float]]  # (phase, seconds) in order; -1: none
 

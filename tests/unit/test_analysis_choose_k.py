@@ -1,10 +1,12 @@
-import subprocess
-import sys
+import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kneed import KneeLocator
 
-from incprof.analysis.phases.choose_k import chord_elbow, elbow
+from incprof.analysis.phases.choose_k import chord_elbow, elbow, kneedle
 from incprof.analysis.phases.kmeans import by_first_appearance, fit_range
 from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.separation import calinski_harabasz, distances, silhouette
@@ -22,15 +24,22 @@ def test_elbow_of_a_clear_curve():
     assert elbow([1, 2, 3, 4, 5, 6, 7, 8], [100, 50, 5, 4, 3.5, 3, 2.8, 2.6]) == 3
 
 
-def test_elbow_when_kneed_finds_none(monkeypatch):
-    class Blind:
-        knee = None
+def test_elbow_where_kneedle_finds_none():
+    straight = [4.0, 3.0, 2.0, 1.0]
+    assert kneedle([1, 2, 3, 4], straight) is None
+    assert elbow([1, 2, 3, 4], straight) == chord_elbow([1, 2, 3, 4], straight)
 
-        def __init__(self, *args, **kwargs):
-            pass
 
-    monkeypatch.setattr("kneed.KneeLocator", Blind)
-    assert elbow([1, 2, 3, 4, 5], [100, 50, 5, 4, 3]) == 3
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 20) | st.floats(0, 1e6), min_size=3, max_size=16).filter(lambda y: min(y) < max(y)))
+def test_kneedle_finds_what_kneed_does(inertia):
+    ks = list(range(1, len(inertia) + 1))
+    for curve in (inertia, sorted(inertia, reverse=True), np.cumsum(sorted(inertia))[::-1].tolist()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = KneeLocator(ks, curve, curve="convex", direction="decreasing").knee
+        ours = kneedle(ks, curve)
+        assert (None if ours is None else ks[ours]) == theirs
 
 
 @pytest.mark.parametrize("inertia", [[0.0], [0.0, 0.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0, 5.0]])
@@ -113,10 +122,3 @@ def test_asked_k_wins_up_to_the_number_of_fits():
     assert judge(x, fits, None, 3).k == 3
     assert judge(x, fits, None, 8).k == 3
     assert judge(x, fits, None, None).rule == "elbow"
-
-
-def test_only_who_asks_for_the_elbow_waits_for_what_finds_it():
-    asked = "from tests.unit.profiles import noisy; from incprof.analysis.answer.find import find_phases; import sys; "
-    found = "r = find_phases(noisy([{'a': 1}, {'b': 1}], [9, 9])); print('kneed' in sys.modules, r.votes['elbow'])"
-    out = subprocess.run([sys.executable, "-c", asked + found], capture_output=True, text=True, check=True).stdout
-    assert out == "False 2\n"

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError, UsageError
 from tests.unit.profiles import noisy, rows
+from tests.unit.synthetic import make_profile
 
 A = {"solve": 0.8, "dot": 0.15, "norm": 0.05}
 B = {"assemble": 0.7, "sort": 0.2, "norm": 0.1}

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.sites import Choice, activity, choose_sites, number_heartbeats
-from incprof.analysis.synthetic import make_profile
 from tests.unit.profiles import rows
+from tests.unit.synthetic import make_profile
 
 
 def algorithm_1(own, calls, members, distance, coverage=0.95):

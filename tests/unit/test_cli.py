@@ -10,6 +10,7 @@ import pytest
 from incprof import __version__, cli
 from incprof.errors import GateError, IncprofError, NoDataError, PartialDataError, UsageError
 from incprof.verbs import VERBS
+from tests.unit.profiles import two_phase_run
 
 
 def run(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -57,6 +58,29 @@ def test_starting_a_recording_imports_no_scientific_package(words: list[str]) ->
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert not loaded & {"numpy", "scipy", "pandas", "sklearn", "kneed", "rich", "elftools"}
+
+
+@pytest.mark.parametrize(
+    ("words", "also"),
+    [
+        (["phases", "RUN"], set()),
+        (["phases", "RUN", "--json", "--explain"], set()),
+        (["phases", "RUN", "--method", "paper"], set()),
+        (["sites", "RUN"], set()),
+        (["report", "RUN", "-o", "OUT.html"], set()),
+        (["top", "RUN", "--once"], set()),
+        (["diff", "RUN", "RUN"], {"scipy.optimize"}),
+    ],
+)
+def test_an_answer_imports_nothing_that_takes_longer_than_the_answer(
+    words: list[str], also: set[str], tmp_path: Path
+) -> None:
+    run_directory = two_phase_run(tmp_path / "run")
+    words = [word.replace("RUN", str(run_directory)).replace("OUT", str(tmp_path / "out")) for word in words]
+    code = f"import sys; from incprof.cli import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    dear = {"sklearn", "pandas", "matplotlib", "kneed", "scipy.stats", "scipy.signal", "scipy.optimize"}
+    assert dear & set(done.stderr.split()) == also
 
 
 def test_version() -> None:

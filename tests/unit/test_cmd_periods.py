@@ -1,8 +1,10 @@
 import contextlib
 import csv
 import io
+import itertools
 import json
 import os
+import signal
 import sys
 import threading
 
@@ -311,16 +313,35 @@ def test_following_shows_what_a_slow_pipe_has_brought_so_far(series, capsys, mon
 def test_an_interrupt_ends_following_with_the_answer(series, capsys, monkeypatch):
     def lines(*_):
         yield from series.read_text().splitlines(keepends=True)
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield from itertools.repeat("")
 
-    monkeypatch.setattr("incprof.study.periods.growing_lines", lines)
+    monkeypatch.setattr("incprof.study.following.growing_lines", lines)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     status, out, _ = answer(capsys, "--follow", series, "--json", "--interval", 0.005)
     assert status == 0
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
     last = json.loads(out.splitlines()[-1])
     assert last["series"]["column"] == "ipc"
     assert last["series"]["interval_s"] == 0.005
     whole = found(capsys, series)
     assert len(last["patterns"][0]["instances"]) == pytest.approx(len(whole["patterns"][0]["instances"]), abs=3)
+
+
+def test_a_later_interrupt_is_one(series, capsys, monkeypatch):
+    """Where reading does not come to an end by the first."""
+
+    def lines(*_):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield ""
+
+    monkeypatch.setattr("incprof.study.following.growing_lines", lines)
+    monkeypatch.setattr("incprof.study.following.time.monotonic", itertools.count(0, 2).__next__)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert answer(capsys, "--follow", series) == (130, "", "")
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("what", ["missing", "directory"])

@@ -14,7 +14,6 @@ from scipy.sparse import random_array as sparse_random
 
 from incprof.analysis.options import OPTIONS
 from incprof.analysis.sites.evidence import SiteEvidence
-from incprof.analysis.synthetic import make_profile
 from incprof.analysis.views.calltree import ROOT_FRAME
 from incprof.cli import main
 from incprof.commands.report import default_target
@@ -27,6 +26,7 @@ from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import BASE, STEP, UNKNOWN, Sample, StreamWriter, arc, histogram
+from tests.unit.synthetic import make_profile
 
 
 def report(capsys, *args):

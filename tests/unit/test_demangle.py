@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from incprof.elf.file import open_elf
 from incprof.readers.symbols import demangle, demangler
 from incprof.readers.symbols.demangle import MOST_ENDS, demangled_apart, display_names
-from incprof.readers.symbols.elf import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from tests.unit.places import patience
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incprof.analysis.dpd import Dpd, Rule, detect
-from incprof.analysis.dpd.reference import DpdReference
 from incprof.analysis.dpd.results import LOOPS, Loops
 from incprof.errors import UsageError
+from tests.unit.dpd_reference import DpdReference
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive
 
 TABLE_1 = [1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 8, 5, 6, 7, 9, 9]

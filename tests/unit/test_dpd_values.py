@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.dpd.values import DpdValues, FloatArray, detect
-from incprof.analysis.dpd.values_reference import DpdValuesReference
 from incprof.errors import UsageError
+from tests.unit.dpd_values_reference import DpdValuesReference
 
 N = 3000
 T = np.arange(N)

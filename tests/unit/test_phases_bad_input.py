@@ -9,22 +9,24 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from incprof.analysis.answer.budget import within_budget
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.explain import explain
 from incprof.analysis.phases.confidence import with_confidence
 from incprof.analysis.sites.rates import BeatCost
-from incprof.analysis.synthetic import make_profile
 from incprof.errors import NoDataError
 from incprof.report.text.explanation import write_explanation
+from tests.unit.synthetic import make_profile
 
 METHODS = pytest.mark.parametrize("method", ["robust", "paper"])
 
 
 def everything(profile, method):
     """All that `incprof phases --explain` computes."""
-    result = within_budget(profile, find_phases(profile, method=method), BeatCost(30.0, 3.0), 1.0)
-    result = with_confidence(profile, result)
-    write_explanation(result, explain(profile, result), io.StringIO())
+    chooser = site_chooser(profile, method)
+    result = find_phases(profile, method=method, chooser=chooser)
+    result = within_budget(chooser, result, BeatCost(30.0, 3.0), 1.0)
+    result = with_confidence(chooser.features, result, profile.metadata.rate_hz)
+    write_explanation(result, explain(chooser, result), io.StringIO())
     return result
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.explain import explain
 from incprof.cli import main
 from incprof.readers import open_run, read_profile
@@ -31,10 +31,14 @@ def run(tmp_path):
     return writer.save(tmp_path / "run")
 
 
+def explained(profile, result):
+    return explain(site_chooser(profile, result.method), result)
+
+
 def told(profile, **options):
     result = find_phases(profile, **options)
     out = io.StringIO()
-    write_explanation(result, explain(profile, result), out)
+    write_explanation(result, explained(profile, result), out)
     return out.getvalue()
 
 
@@ -63,7 +67,7 @@ def test_the_run_says_why_this_k_and_what_others_would_leave(run):
 def test_what_is_left_out_is_counted():
     lines = ["a=100"] * 25 + ["a=50 b=50"] + ["b=100"] * 25
     profile = rows(*lines, "b=0", *["b=100"] * 5)
-    why = explain(profile, find_phases(profile)).run.left_out
+    why = explained(profile, find_phases(profile)).run.left_out
     none = int((find_phases(profile).labels < 0).sum())
     assert why.idle + why.borders + why.strays == none
 
@@ -73,7 +77,7 @@ def test_joined_clusters_are_named_with_the_rule_that_joined_them():
     profile = noisy([called, running] * 3, [12] * 6, ticks=4000)
     result = find_phases(profile)
     assert (result.k_clusters, result.k) == (2, 1)
-    (joined,) = explain(profile, result).run.joined
+    (joined,) = explained(profile, result).run.joined
     assert (joined.phase, joined.rule, {joined.one, joined.other}) == (0, "same sites", {(0,), (1,)})
     assert "clusters 0 and 1 are both phase 0: they have the same sites (gap " in " ".join(told(profile).split())
 
@@ -82,7 +86,7 @@ def test_the_odd_interval_is_the_one_that_differs():
     lines = ["a=90/1 b=10/1"] * 15 + ["a=80/1 b=20/1"] + ["a=90/1 b=10/1"] * 15
     profile = rows(*lines)
     result = find_phases(profile, k=1)
-    assert explain(profile, result).phases[0].odd == 15
+    assert explained(profile, result).phases[0].odd == 15
 
 
 @pytest.mark.parametrize("method", ["robust", "paper"])

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.views.stacks import stack_series
+from incprof.elf.file import open_elf
 from incprof.readers import open_run, read_profile
 from incprof.readers.symbols import addr2line
 from incprof.readers.symbols.addr2line import Frame
 from incprof.readers.symbols.backjumps import back_jumps
-from incprof.readers.symbols.elf import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.inlined import with_inlined
 from incprof.readers.symbols.loop_owners import called_beside, is_system, loop_owner

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from incprof.elf.file import open_elf
 from incprof.readers import open_run, read_profile
 from incprof.readers.run import choose_process
 from incprof.readers.stream.callsites import read_call_sites
 from incprof.readers.symbols import addr2line
 from incprof.readers.symbols.addr2line import Frame
-from incprof.readers.symbols.elf import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.inlines import CodeReader, FunctionCode
 from incprof.readers.symbols.levels import Level

@@ -7,9 +7,9 @@ import subprocess
 import numpy as np
 import pytest
 
+from incprof.elf.file import open_elf
 from incprof.readers import open_run, read_profile
 from incprof.readers.symbols import addr2line
-from incprof.readers.symbols.elf import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.lines import line_weights, lines_of, locate
 from tests.unit.streamwriter import LIBRARY, Sample, StreamWriter, module

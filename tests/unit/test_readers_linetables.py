@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from incprof.readers.symbols.elf import open_elf
+from incprof.elf.file import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.line_tables import from_line_tables
 

@@ -90,9 +90,8 @@ def test_hops_by_hand():
     graph = {"main": {"drive"}, "drive": {"main", "step"}, "step": {"drive", "leaf"}, "leaf": {"step"}, "alone": set()}
     scores = score_sites([places("step:body"), places("main:loop"), places("alone:body")], places("leaf:body"), graph)
     assert sorted(scores.hops, key=str) == [1, 3, None]
-    assert (scores.near, scores.near_recall, scores.mean_hops) == (1, 1 / 3, 2)
+    assert (scores.near, scores.near_recall) == (1, 1 / 3)
     assert score_sites([], set(), graph).near_recall == 1
-    assert score_sites([places("step:body")], set(), graph).mean_hops is None
 
 
 def test_steps_by_hand():

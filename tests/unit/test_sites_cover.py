@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incprof.analysis.answer.budget import within_budget
-from incprof.analysis.answer.find import find_phases
+from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.sites.rates import BeatCost, calls_by_phase
 from incprof.model import Inlined
 from tests.unit.profiles import rows
@@ -47,8 +47,8 @@ def test_a_phase_is_covered_by_as_few_as_can_be():
 
 def test_beats_are_skipped_until_all_cost_less_than_the_budget():
     profile, result = phases("kernel=100/200000", "write=100/20")
-    dear = within_budget(profile, result, COST, 100.0)
-    cheap = within_budget(profile, result, COST, 0.25)
+    dear = within_budget(site_chooser(profile, "robust"), result, COST, 100.0)
+    cheap = within_budget(site_chooser(profile, "robust"), result, COST, 0.25)
     sites = [site.cost for phase in dear.phases for site in phase.sites]
     assert sites[0].overhead_pct == pytest.approx(100 * 200000 * 30e-9)
     assert [cost.rate_factor for cost in sites] == [1, 1]
@@ -61,18 +61,18 @@ def test_beats_are_skipped_until_all_cost_less_than_the_budget():
 
 def test_a_site_that_is_too_dear_gives_way():
     profile, result = phases("tiny=60/9000000 kernel=40/8000000", "write=100/20")
-    moved = within_budget(profile, result, COST, 1.0)
+    moved = within_budget(site_chooser(profile, "robust"), result, COST, 1.0)
     assert moved.beats_pct <= 1.0
     assert not {("tiny", "body"), ("kernel", "body")} & set(named(moved)[0])
     assert named(moved)[1] == [("write", "body")]
-    kept = within_budget(profile, result, COST, 1.0, move=False)
+    kept = within_budget(site_chooser(profile, "robust"), result, COST, 1.0, move=False)
     assert named(kept) == named(result)
     assert kept.beats_pct > 1.0
 
 
 def test_costs_of_loops_are_not_known():
     profile, result = phases("solve=100", "write=100/20")
-    told = within_budget(profile, result, COST, 1.0)
+    told = within_budget(site_chooser(profile, "robust"), result, COST, 1.0)
     assert [site.cost is None for phase in told.phases for site in phase.sites] == [True, False]
     assert np.isfinite(told.beats_pct)
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incprof.elf.file import open_elf
 from incprof.elf.traits import read_traits
 from incprof.errors import NoDataError
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.demangle import display_names
-from incprof.readers.symbols.elf import open_elf
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.table import NOWHERE
 from tests.unit.elfwriter import FUNC, GLOBAL, LOCAL, NOTYPE, WEAK, Symbol, elf_bytes
@@ -182,10 +182,10 @@ def test_a_section_larger_than_any(tmp_path):
     path.write_bytes(elf_bytes([Symbol("f", 0x1000)], build_id="ab" * 20, text=TEXT))
     elf = open_elf(str(path))
     section = elf.section(".symtab")
-    with pytest.raises(NoDataError, match="cut off"):
-        elf.bytes_of(replace(section, size=section.size + 10_000))
-    with pytest.raises(NoDataError, match="too large"):
-        elf.bytes_of(replace(section, size=1 << 40))
+    with pytest.raises(NoDataError, match="bytes at offset"):
+        elf.contents(replace(section, size=section.size + 10_000))
+    with pytest.raises(NoDataError, match="bytes at offset"):
+        elf.contents(replace(section, size=1 << 40))
 
 
 WHOLE = elf_bytes([Symbol("a", 0x1000), Symbol("b", 0x1100)], build_id="ab" * 20, text=TEXT)

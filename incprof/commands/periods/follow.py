@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 from incprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from incprof.study.periods import PatternOptions, Patterns
+    from incprof.study.periods import PatternOptions
     from incprof.study.series import Wanted
 
 
@@ -35,22 +34,11 @@ def check_follow(args: argparse.Namespace) -> None:
 
 def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) -> int:
     """Print what changes, as it changes."""
+    from incprof.report.json.periods import state_json
+    from incprof.report.text.periods import state_line
     from incprof.study.periods import follow_patterns
 
     for known in follow_patterns(args.series, wanted, options, args.idle):
-        print(_as_json(known.found, known.name, args) if args.json else _as_text(known.found), flush=True)
+        line = state_json(args.series, known.name, args.interval, known.found) if args.json else state_line(known.found)
+        print(line, flush=True)
     return 0
-
-
-def _as_text(found: Patterns) -> str:
-    """Return the state in one line."""
-    parts = [f"{found.samples:>9} samples", f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
-    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
-    return "  ".join([*parts, each or "no period"])
-
-
-def _as_json(found: Patterns, name: str, args: argparse.Namespace) -> str:
-    """Return the state as an object of the schema, in one line."""
-    from incprof.report.json.periods import as_dict
-
-    return json.dumps(as_dict(args.series, name, args.interval, found, ()), ensure_ascii=False, allow_nan=False)

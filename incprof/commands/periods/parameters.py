@@ -5,71 +5,64 @@ from __future__ import annotations
 import argparse
 import math
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
-
-from incprof.errors import UsageError
 
 if TYPE_CHECKING:
     from incprof.study.periods import PatternOptions
-
-MOST_THREADS = 1024
 
 
 def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the parameters; those not given have the paper's values."""
     group = parser.add_argument_group("parameters", "docs/periods-algorithm.md says what they do")
-    whole, share = positive, fraction
-    group.add_argument("--window", type=whole, metavar="L", help="half the sliding window, in samples (tuned)")
-    group.add_argument("--longest-window", type=whole, metavar="L", help="where tuning ends (10000)")
-    group.add_argument("--slide", type=whole, metavar="N", help="step where nothing repeats, in samples (L/2)")
+    share = fraction
+    group.add_argument("--window", type=whole(2), metavar="L", help="half the sliding window, in samples (tuned)")
+    group.add_argument("--longest-window", type=whole(2), metavar="L", help="where tuning ends (10000)")
+    group.add_argument("--slide", type=whole(), metavar="N", help="step where nothing repeats, in samples (L/2)")
     group.add_argument("--metric", choices=("l2", "l1"), help="distance of shifted windows (l2)")
     group.add_argument("--theta", type=share, metavar="X", help="greatest dip that is a period (by noise and chance)")
     group.add_argument("--depth", type=share, metavar="X", help="depth of a dip that is one of the family (0.75)")
-    group.add_argument("--shortest", type=whole, metavar="N", help="shortest period, in samples (2)")
+    group.add_argument("--shortest", type=whole(), metavar="N", help="shortest period, in samples (2)")
     group.add_argument("--no-align", dest="align", action="store_const", const=False, help="cut as the windows lie")
     group.add_argument("--alpha", type=share, metavar="X", help="least share of a group of lengths (0.05)")
     group.add_argument("--length-tolerance", type=share, metavar="X", help="lengths of a group (0.10)")
     group.add_argument("--cluster-share", type=share, metavar="X", help="least share of a cluster (0.01)")
     group.add_argument("--gap", type=ratio, metavar="X", help="least ratio of merges that are cut apart (1.5)")
     group.add_argument("--ceiling", type=share, metavar="X", help="greatest mean step within a cluster (0.10)")
-    group.add_argument("--iterations", type=whole, metavar="N", help="of averaging, at most (31)")
-    group.add_argument("--patience", type=whole, metavar="N", help="slow iterations that end averaging (5)")
+    group.add_argument("--iterations", type=whole(), metavar="N", help="of averaging, at most (31)")
+    group.add_argument("--patience", type=whole(), metavar="N", help="slow iterations that end averaging (5)")
     group.add_argument("--decrease", type=share, metavar="X", help="of WGSS, below which an iteration is slow (0.025)")
-    group.add_argument("--medoid-sample", type=int, metavar="N", help="instances to find the medoid among (64; 0: all)")
-    group.add_argument("--shuffles", type=int, metavar="N", help="random orders that tell what chance finds (20)")
-    group.add_argument("--seed", type=int, metavar="N", help="of the random orders and of the picture (0)")
+    group.add_argument(
+        "--medoid-sample", type=whole(0, 2**31), metavar="N", help="instances to find the medoid among (64; 0: all)"
+    )
+    group.add_argument(
+        "--shuffles", type=whole(0, 2**31), metavar="N", help="random orders that tell what chance finds (20)"
+    )
+    group.add_argument("--seed", type=whole(0, 2**31), metavar="N", help="of the random orders and of the picture (0)")
     group.add_argument("--exact", action="store_const", const=True, help="the textbook's way: slow, no kernels")
-    group.add_argument("--threads", type=whole, metavar="N", help="do not change a byte (one per core)")
+    group.add_argument("--threads", type=whole(most=1024), metavar="N", help="do not change a byte (one per core)")
 
 
 def options_of(args: argparse.Namespace) -> PatternOptions:
-    """Return the parameters.
-
-    Raises:
-        UsageError: one of them makes no sense.
-    """
+    """Return the parameters."""
     from dataclasses import fields
 
     from incprof.study.periods import PatternOptions
 
     given = {field.name: getattr(args, field.name, None) for field in fields(PatternOptions)}
-    for name in ("medoid_sample", "shuffles", "seed"):
-        value: int = given[name] or 0
-        if not 0 <= value <= 2**31:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: expected a number from 0 on")
-    for name in ("window", "longest_window"):
-        if given[name] == 1:
-            raise UsageError(f"--{name.replace('_', '-')} 1: a window has at least 2 samples")
-    if given["threads"] is not None and given["threads"] > MOST_THREADS:
-        raise UsageError(f"--threads {given['threads']}: at most {MOST_THREADS}")
     return PatternOptions(**{name: value for name, value in given.items() if value is not None})
 
 
-def positive(text: str) -> int:
-    """Return a whole number from 1 on."""
-    if not re.fullmatch("[0-9]{1,12}", text) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 on")
-    return int(text)
+def whole(least: int = 1, most: int = 10**12 - 1) -> Callable[[str], int]:
+    """Return what takes whole numbers from `least` to `most`."""
+
+    def number(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,12}", text) or not least <= int(text) <= most:
+            to = "on" if most > 2**31 else f"to {most}"
+            raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {least} {to}")
+        return int(text)
+
+    return number
 
 
 def fraction(text: str) -> float:

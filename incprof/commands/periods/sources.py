@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from incprof.commands.options import chosen_libs
-from incprof.commands.periods.parameters import positive, sample_range
+from incprof.commands.periods.parameters import sample_range, whole
 from incprof.commands.terminal import STDERR
 from incprof.errors import UsageError
 
@@ -23,7 +23,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none")
     parser.add_argument("--interval", type=float, metavar="S", help="seconds between samples, if the file does not say")
     parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only samples A to B")
-    parser.add_argument("--most", type=positive, metavar="N", help="refuse series of more samples (20000000)")
+    parser.add_argument("--most", type=whole(), metavar="N", help="refuse series of more samples (20000000)")
     parser.add_argument("--rank", type=int, metavar="R", help="rank of a run or of heartbeats (the lowest; all)")
     parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded")
 

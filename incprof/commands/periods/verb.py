@@ -1,4 +1,4 @@
-"""Find what repeats in a series of samples, and a representative pattern for it.
+"""Find what repeats in a series of samples, and a representative pattern for it; or the loops of a stream of events.
 
     incprof periods ipc.csv
     incprof periods node1.csv --column ipc --plot periods.svg --csv patterns.csv
@@ -6,6 +6,7 @@
     incprof periods gmon-app --column self:solve
     incprof periods node1.npy --compare node2.npy --compare node3.npy
     some-sampler | incprof periods --follow -
+    strace ./app 2>&1 >/dev/null | sed 's/(.*//' | incprof periods --events --follow -
 
 SERIES is a table of text, .npy, .parquet, the output of perf stat -I, a run directory or a directory of heartbeats.
 docs/periods.md explains input and output.
@@ -18,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.commands.output import check_target, write_text
+from incprof.commands.periods.detect import add_detect_arguments, check_detect, detect
 from incprof.commands.periods.follow import add_follow_arguments, check_follow, follow
 from incprof.commands.periods.parameters import add_parameter_arguments, options_of
 from incprof.commands.periods.sources import add_source_arguments, read_source, wanted_of
@@ -42,17 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_plot_argument(parser, "the series and its patterns")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     add_follow_arguments(parser)
+    add_detect_arguments(parser)
     add_parameter_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, analyse, write the files and print the rest."""
-    options = options_of(args)
+    detected = args.events or args.method == "dpd" or args.tolerance
+    if detected:
+        check_detect(args)
     check_targets(args)
     if args.follow:
         check_follow(args)
     try:
-        return follow(args, wanted_of(args), options) if args.follow else answer(args, options)
+        if detected:
+            return detect(args)
+        return follow(args, wanted_of(args), options_of(args)) if args.follow else answer(args, options_of(args))
     except MemoryError:
         raise IncprofError(f"{args.series}: not enough memory: take a part with --range A:B") from None
 

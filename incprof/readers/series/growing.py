@@ -28,7 +28,7 @@ def opened(path: str) -> io.FileIO:
     try:
         return open_series(path)
     except OSError as error:
-        raise NoDataError(f"{path}: {error.strerror or error}: --follow takes a file or a pipe of text") from None
+        raise NoDataError(f"{path}: {error.strerror or error}: expected a file or a pipe of text") from None
 
 
 def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
@@ -48,7 +48,9 @@ def growing_lines(descriptor: int, where: str, idle: float) -> Iterator[str]:
             *whole, rest = (rest + decoder.decode(piece)).split("\n")
             yield from (line + "\n" for line in whole)
             if len(rest) > LONGEST_LINE:
-                raise NoDataError(f"{where}: a line of more than {LONGEST_LINE} characters: no table")
+                raise NoDataError(
+                    f"{where}: a line of more than {LONGEST_LINE} characters: no text with a row or an event in each"
+                )
             quiet = time.monotonic()
         elif piece is not None and not is_file:
             break

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from incprof.elf.file import SHT_NOBITS
+from incprof.elf.file import SHT_NOBITS, ElfFile
 from incprof.errors import NoDataError
-from incprof.readers.symbols.elf import ElfFile
 
 TIMEOUT_S = 60
 # As much code is looked at, first come first served.
@@ -122,7 +121,7 @@ def _gathered(elf: ElfFile, functions: Sequence[Range]) -> tuple[bytes, list[tup
             continue
         if section.address not in held:
             try:
-                held[section.address] = elf.bytes_of(section)
+                held[section.address] = elf.contents(section)
             except NoDataError:
                 held[section.address] = b""
         piece = held[section.address][address - section.address :][:size]

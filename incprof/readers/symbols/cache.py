@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from incprof.atomic import replacing
+from incprof.elf.file import ElfFile
 from incprof.inputs import open_input
 from incprof.readers.series.binary import HOSTILE
-from incprof.readers.symbols.elf import ElfFile
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.table import SymbolTable
 

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from incprof.elf.file import MOST_OF_NAMES, Section
-from incprof.errors import NoDataError
-from incprof.readers.symbols.elf import ElfFile
+from incprof.elf.file import MOST_OF_NAMES, ElfFile, Section
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable, build_table
 
 SYMBOL = np.dtype(
@@ -41,13 +39,10 @@ def read_symbols(elf: ElfFile) -> SymbolTable:
 
 def _raw(elf: ElfFile, section: Section) -> tuple[SymbolArray, bytes]:
     """A symbol section's entries and its strings."""
-    data = elf.bytes_of(section)
-    if section.link >= len(elf.sections):
-        raise NoDataError(f"{elf.path}: the symbol table is damaged: build the program again")
-    strings = elf.bytes_of(elf.sections[section.link])
+    data, strings = elf.symbol_table(section)
     symbols = np.frombuffer(data, dtype=SYMBOL, count=len(data) // SYMBOL.itemsize)
     if _length_of_names(symbols, strings) > MOST_OF_NAMES * (len(data) + len(strings)):
-        raise NoDataError(f"{elf.path}: names of symbols lie in each other: build the program again")
+        raise elf.damaged("names of symbols lie in each other")
     return symbols, strings
 
 

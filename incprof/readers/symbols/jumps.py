@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from incprof.elf.file import SHT_NOBITS
+from incprof.elf.file import SHT_NOBITS, ElfFile
 from incprof.errors import NoDataError
 from incprof.jsonstore import JsonStore
 from incprof.model import IntervalProfile, Module, Run
 from incprof.readers.symbols.backjumps import Jump, Range, back_jumps
 from incprof.readers.symbols.cache import cached_symbols
-from incprof.readers.symbols.elf import ElfFile
 from incprof.readers.symbols.source import binaries, module_key
 from incprof.readers.symbols.table import NOWHERE
 

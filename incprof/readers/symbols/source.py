@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from incprof.elf.file import ElfFile, open_elf
 from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.readers.symbols.cache import cached_symbols
-from incprof.readers.symbols.elf import ElfFile, open_elf
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable
 
 DEBUG_ROOT = Path("/usr/lib/debug/.build-id")

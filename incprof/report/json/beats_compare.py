@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.beats.compare import LEVEL, BeatDiff
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.beats.results import BeatRun, BeatSummary
+from incprof.report.json.writing import significant, write
 from incprof.report.words.beats_compare import broken_line
 
 SCHEMA = "incprof.heartbeats-diff/1"
@@ -36,7 +35,7 @@ def write_json(
         "heartbeats": [_diff(diff) for diff in diffs],
         "broken": [_broken(condition, diff) for condition, diff in broken],
     }
-    out.write(json.dumps(found, ensure_ascii=True, allow_nan=False) + "\n")
+    write(found, out)
 
 
 def _run(path: str, run: BeatRun) -> dict[str, object]:
@@ -48,7 +47,7 @@ def _run(path: str, run: BeatRun) -> dict[str, object]:
         "threads": run.threads,
         "intervals": run.intervals,
         "interval_s": run.interval_s,
-        "duration_s": _rounded(run.duration_s),
+        "duration_s": significant(run.duration_s),
         "clean": run.clean,
     }
 
@@ -64,12 +63,12 @@ def _diff(diff: BeatDiff) -> dict[str, object]:
         "verdict": diff.verdict,
         "notes": list(diff.pair.notes),
         "changes": {
-            KEYS[metric]: {"a": _rounded(d.a), "b": _rounded(d.b), "change": _rounded(d.change), "pct": _rounded(d.pct)}
+            KEYS[metric]: {key: significant(getattr(d, key)) for key in ("a", "b", "change", "pct")}
             for metric, d in diff.deltas.items()
         },
-        "mean_pct_interval": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
-        "p_value": None if ci is None else _rounded(ci.p_value),
-        "p_adjusted": _rounded(diff.p_adjusted),
+        "mean_pct_interval": None if ci is None else [significant(100 * (end - 1)) for end in (ci.low, ci.high)],
+        "p_value": None if ci is None else significant(ci.p_value),
+        "p_adjusted": significant(diff.p_adjusted),
         "intervals": list(diff.intervals),
     }
 
@@ -96,8 +95,3 @@ def _broken(condition: Condition, diff: BeatDiff) -> dict[str, object]:
         "name": diff.pair.name,
         "message": broken_line(condition, diff),
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    """Return a number without digits that mean nothing; None for none, and for what JSON has no number for."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.12g}")

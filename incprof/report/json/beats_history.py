@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.beats.history import ALARM, MIN_PAST, Assessment
 from incprof.analysis.beats.stretches import Slow
 from incprof.analysis.beats.verdict import History
+from incprof.report.json.writing import significant, write
 from incprof.report.words.beats_history import poor_line
 
 SCHEMA = "incprof.heartbeats-history/1"
@@ -25,7 +24,7 @@ def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
             "ranks": run.ranks,
             "threads": history.threads,
             "start_unix_s": history.start_unix_s,
-            "duration_s": _rounded(run.duration_s),
+            "duration_s": significant(run.duration_s),
             "intervals": run.intervals,
             "interval_s": run.interval_s,
             "clean": run.clean,
@@ -44,7 +43,7 @@ def write_json(history: History, warnings: Sequence[str], out: TextIO) -> None:
         "figures": [_assessment(assessment) for assessment in history.assessments],
         "slow": [_slow(slow) for slow in history.slow],
     }
-    out.write(json.dumps(found, ensure_ascii=True, allow_nan=False) + "\n")
+    write(found, out)
 
 
 def _assessment(assessment: Assessment) -> dict[str, object]:
@@ -54,19 +53,19 @@ def _assessment(assessment: Assessment) -> dict[str, object]:
         "id": assessment.id,
         "name": assessment.name,
         "metric": assessment.metric,
-        "value": _rounded(assessment.value),
+        "value": significant(assessment.value),
         "past": None
         if past is None
         else {
             "runs": past.runs,
-            "median": _rounded(past.median),
-            "spread": _rounded(past.spread),
-            "min": _rounded(past.low),
-            "max": _rounded(past.high),
+            "median": significant(past.median),
+            "spread": significant(past.spread),
+            "min": significant(past.low),
+            "max": significant(past.high),
         },
-        "deviations": _rounded(assessment.deviations),
-        "p_value": _rounded(assessment.p_value),
-        "p_adjusted": _rounded(assessment.p_adjusted),
+        "deviations": significant(assessment.deviations),
+        "p_value": significant(assessment.p_value),
+        "p_adjusted": significant(assessment.p_adjusted),
         "worse_than": assessment.better_runs,
         "verdict": assessment.verdict,
     }
@@ -77,22 +76,17 @@ def _slow(slow: Slow) -> dict[str, object]:
     return {
         "id": slow.id,
         "name": slow.name,
-        "past_p99_s": _rounded(slow.limit_s),
+        "past_p99_s": significant(slow.limit_s),
         "intervals": slow.intervals,
         "slow_intervals": slow.slow,
         "notable": slow.notable,
         "stretches": [
             {
-                "start_s": _rounded(stretch.start_s),
-                "end_s": _rounded(stretch.end_s),
+                "start_s": significant(stretch.start_s),
+                "end_s": significant(stretch.end_s),
                 "intervals": stretch.intervals,
-                "mean_s": _rounded(stretch.mean_s),
+                "mean_s": significant(stretch.mean_s),
             }
             for stretch in slow.stretches
         ],
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    """Return a number without digits that mean nothing; None for none."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.12g}")

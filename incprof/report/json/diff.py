@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import LEVEL, Comparison, Figure, PhaseRow, Row, Side
-from incprof.report.words.diff import broken_line, rounded
+from incprof.report.json.writing import significant, write
+from incprof.report.words.diff import broken_line
 from incprof.report.words.run import run_json
 
 SCHEMA = "incprof.diff/1"
@@ -25,18 +25,17 @@ def write_json(
         "b": [_side(side) for side in found.b],
         "level": LEVEL,
         "time": found.clock,
-        "run_noise": rounded(found.run_noise),
+        "run_noise": _rounded(found.run_noise),
         "notes": list(found.notes),
         "warnings": list(warnings),
         "run": _row(found.run),
         "phases": [_phase(row, first) for row in found.phases],
-        "between_s": [rounded(value) for value in found.between],
+        "between_s": [_rounded(value) for value in found.between],
         "functions": [{**_row(row), "phase": row.group} for row in found.functions],
         "functions_left_out": found.left_out,
         "broken": [_broken(condition, row) for condition, row in broken],
     }
-    # ASCII: names may hold half of a character.
-    out.write(json.dumps(answer, ensure_ascii=True, allow_nan=False) + "\n")
+    write(answer, out)
 
 
 def _side(side: Side) -> dict[str, object]:
@@ -45,7 +44,7 @@ def _side(side: Side) -> dict[str, object]:
         "path": side.path.encode("utf-8", "replace").decode("utf-8"),
         "run": run_json(side.summary),
         "build": side.build,
-        "end_s": [rounded(end) for end in side.end_s.tolist()],
+        "end_s": [_rounded(end) for end in side.end_s.tolist()],
         "labels": side.labels.tolist(),
     }
 
@@ -58,9 +57,9 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
         **_row(row),
         "phases_a": members[:first],
         "phases_b": members[first:],
-        "likeness": rounded(row.likeness),
-        "share_points": rounded(100 * (row.b.share - row.a.share)),
-        "share_error_points": rounded(100 * row.share_error),
+        "likeness": _rounded(row.likeness),
+        "share_points": _rounded(100 * (row.b.share - row.a.share)),
+        "share_error_points": _rounded(100 * row.share_error),
         "steps": [_row(step) for step in row.steps],
     }
 
@@ -72,11 +71,11 @@ def _row(row: Row) -> dict[str, object]:
         "name": row.name,
         "a": _figure(row.a),
         "b": _figure(row.b),
-        "change_s": rounded(row.change_s),
-        "change_pct": None if row.ratio is None else rounded(100 * (row.ratio - 1)),
-        "interval_pct": None if ci is None else [rounded(100 * (ci.low - 1)), rounded(100 * (ci.high - 1))],
-        "p_value": None if ci is None else rounded(ci.p_value),
-        "p_adjusted": rounded(row.p_adjusted),
+        "change_s": _rounded(row.change_s),
+        "change_pct": None if row.ratio is None else _rounded(100 * (row.ratio - 1)),
+        "interval_pct": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
+        "p_value": None if ci is None else _rounded(ci.p_value),
+        "p_adjusted": _rounded(row.p_adjusted),
         "verdict": row.verdict,
     }
 
@@ -84,11 +83,11 @@ def _row(row: Row) -> dict[str, object]:
 def _figure(figure: Figure) -> dict[str, object]:
     """Return what a side has."""
     return {
-        "seconds": rounded(figure.seconds),
-        "share": rounded(figure.share),
-        "calls": rounded(figure.calls),
-        "mean_s": rounded(figure.mean_s),
-        "runs_s": [rounded(value) for value in figure.runs],
+        "seconds": _rounded(figure.seconds),
+        "share": _rounded(figure.share),
+        "calls": _rounded(figure.calls),
+        "mean_s": _rounded(figure.mean_s),
+        "runs_s": [_rounded(value) for value in figure.runs],
     }
 
 
@@ -101,3 +100,8 @@ def _broken(condition: Condition, row: Row) -> dict[str, object]:
         "phase": row.group,
         "message": broken_line(condition, row),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    """Return a number with nine digits."""
+    return significant(value, 9)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TextIO
 
 from incprof.model.loops import Times
+from incprof.report.json.writing import write
 from incprof.report.words.loops import Answer, LoopAnswer
 
 SCHEMA = "incprof.selfanalyze/1"
@@ -30,8 +30,7 @@ def write_json(answer: Answer, out: TextIO) -> None:
         "regions": [_region(loop) for loop in answer.loops],
         "notes": list(answer.notes),
     }
-    json.dump(document, out, ensure_ascii=True, allow_nan=False)
-    out.write("\n")
+    write(document, out)
 
 
 def _times(times: Times) -> dict[str, object]:

@@ -31,6 +31,11 @@ def write_json(
     out.write("\n")
 
 
+def state_json(source: str, name: str, interval_s: float | None, found: Patterns) -> str:
+    """Return what is known of a series that still grows, as an object in one line."""
+    return json.dumps(as_dict(source, name, interval_s, found, ()), ensure_ascii=False, allow_nan=False)
+
+
 def as_dict(
     source: str, name: str, interval_s: float | None, found: Patterns, notes: Sequence[str]
 ) -> dict[str, object]:

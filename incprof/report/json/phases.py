@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TextIO
 
 from incprof.analysis.phases.results import KScore, Phase, PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
+from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
 
 SCHEMA = "incprof.phases/1"
@@ -18,8 +18,7 @@ def write_json(
 ) -> None:
     """Write one JSON object and a newline. explain: goes under the key of that name."""
     answer = as_dict(run, result) | ({} if explain is None else {"explain": explain})
-    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
+    write(answer, out, ascii_only=False)
 
 
 def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TextIO
 
 from incprof.analysis.phases.results import RunSummary
+from incprof.report.json.writing import write
 from incprof.report.sites_answer import RefusedRow, SiteRow, SitesAnswer
 from incprof.report.words.run import rounded, run_json
 
@@ -14,8 +14,7 @@ SCHEMA = "incprof.sites/1"
 
 def write_json(run: RunSummary, answer: SitesAnswer, out: TextIO) -> None:
     """Write one JSON object and a newline."""
-    json.dump(as_dict(run, answer), out, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
+    write(as_dict(run, answer), out, ascii_only=False)
 
 
 def as_dict(run: RunSummary, answer: SitesAnswer) -> dict[str, object]:

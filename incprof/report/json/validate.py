@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TextIO
 
 from incprof.analysis.agreement.results import Agreement, Alignment, Beats, Overhead, PhaseAgreement, Timeline
 from incprof.analysis.phases.results import RunSummary
+from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
 
 SCHEMA = "incprof.validate/1"
@@ -14,8 +14,7 @@ SCHEMA = "incprof.validate/1"
 
 def write_json(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | None, out: TextIO) -> None:
     """Write one JSON object and a newline."""
-    json.dump(as_dict(run, beats, found, cost), out, ensure_ascii=True, allow_nan=False)
-    out.write("\n")
+    write(as_dict(run, beats, found, cost), out)
 
 
 def as_dict(run: RunSummary, beats: Beats, found: Agreement, cost: Overhead | None) -> dict[str, object]:

@@ -16,6 +16,7 @@ from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
+from incprof.report.words.figures import duration
 from incprof.report.words.numbers import sparkline
 
 SHAPE_ROOM = 60
@@ -125,6 +126,13 @@ def _cells(pattern: Pattern, interval_s: float | None) -> tuple[str, ...]:
     )
 
 
+def state_line(found: Patterns) -> str:
+    """Return what is known of a series that still grows, in one line."""
+    parts = [f"{found.samples:>9} samples", f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
+    each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
+    return "  ".join([*parts, each or "no period"])
+
+
 def write_agreement(sources: Sequence[str], found: Sequence[Patterns], pairs: Sequence[Agreement], out: TextIO) -> None:
     """Write what other nodes show, and whether their foremost patterns are the same within the paper's 1 %."""
     out.write("\n")
@@ -144,11 +152,4 @@ def _raised(pattern: Pattern) -> np.ndarray:
 
 def _time(seconds: float) -> str:
     """Return a time as people say it: 5 ms, 1.12 s, 45 min 0 s."""
-    if seconds < 1:
-        return f"{1000 * seconds:.4g} ms"
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{1000 * seconds:.4g} ms" if seconds < 1 else duration(seconds)

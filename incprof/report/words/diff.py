@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.cells import cell_len
 
 from incprof.analysis.beats.gates import Condition
@@ -166,8 +164,3 @@ def broken_line(condition: Condition, row: Row) -> str:
     if row.verdict in ("gone", "new"):
         return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B: {verdict(row)}"
     return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
-
-
-def rounded(value: float | None) -> float | None:
-    """Return a number without digits that mean nothing; None for none, and for what JSON has no number for."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.9g}")

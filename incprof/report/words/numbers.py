@@ -8,6 +8,7 @@ from rich.cells import cell_len as cell_len
 from rich.cells import set_cell_size
 
 from incprof.printable import printable as printable
+from incprof.report.words.figures import duration
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -27,12 +28,7 @@ def seconds(value: float | None) -> str:
 
 def elapsed(value: float) -> str:
     """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
-    if value < 60:
-        return seconds(value)
-    whole = round(value)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return seconds(value) if value < 60 else duration(value)
 
 
 def rate(value: float) -> str:

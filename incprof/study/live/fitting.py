@@ -35,8 +35,6 @@ class Fitting(threading.Thread):
         begin = time.monotonic()
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.native_id or 0, self._nice)
-        # Clustering takes one thread. Else scikit-learn would count cores.
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
         try:
             from incprof.analysis.answer.find import find_phases
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from incprof.analysis.answer.find import choose_again
 from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.errors import NoDataError, UsageError
-from incprof.model import IntervalProfile
 from incprof.study.sites.place import Placer
 from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe
 from incprof.study.sites.requested import Wanted
@@ -18,12 +18,12 @@ from incprof.study.sites.requested import Wanted
 COVERED_PCT = 90.0
 
 
-class SiteChoice:
+class SitePlanner:
     """Places sites one after the other, and says what their beats would cost."""
 
-    def __init__(self, placer: Placer, profile: IntervalProfile, result: PhaseResult, cost: BeatCost):
-        self._placer, self._profile, self._result, self._cost = placer, profile, result, cost
-        self._time = phase_time(profile, result.labels)
+    def __init__(self, placer: Placer, chooser: SiteChooser, result: PhaseResult, cost: BeatCost):
+        self._placer, self._chooser, self._result, self._cost = placer, chooser, result, cost
+        self._time = phase_time(chooser.profile, result.labels)
 
     def by_hand(self, wanted: Sequence[Wanted]) -> list[PlacedSite]:
         """Place sites that were named by hand.
@@ -61,7 +61,7 @@ class SiteChoice:
                 answer = self._try(site.heartbeat, site.index, site.kind, (phase,), site.phase_pct)
                 tried[phase, site.index, site.kind] = answer
             excluded = {(index, kind) for (_, index, kind), site in tried.items() if site.refusal}
-            result = choose_again(self._profile, result, excluded) if excluded else result
+            result = choose_again(self._chooser, result, excluded) if excluded else result
         share = {(p.id, s.index, s.kind): s.phase_pct for p in result.phases for s in p.sites}
         placed = [replace(tried[key], phase_pct=pct) for key, pct in share.items()]
         refused = {key: site for key, site in tried.items() if site.refusal}
@@ -102,7 +102,7 @@ class SiteChoice:
         around: bool = False,
     ) -> PlacedSite:
         """Place one site. forced: also when no rate factor makes it cheap enough. around: as for the placer."""
-        name = self._profile.functions[index].name
+        name = self._chooser.profile.functions[index].name
         asked: Kind = "loop" if kind == "loop" else "body"
         try:
             spot = self._placer.place(index, kind, phases, around=around)

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import Basis, BeatCost, Executions, calls_by_phase, choose_rate, phase_time
 from incprof.model import IntervalProfile, Process, Run
-from incprof.study.sites.affordable import SiteChoice
+from incprof.study.sites.affordable import SitePlanner
 from incprof.study.sites.files import Sources
 from incprof.study.sites.place import Placer, families
 from incprof.study.sites.placed import Kind, PlacedSite, merged
@@ -23,7 +24,7 @@ from incprof.study.sites.requested import by_hand
 def located_sites(
     run: Run,
     process: Process,
-    profile: IntervalProfile,
+    chooser: SiteChooser,
     result: PhaseResult,
     source_root: Path,
     *,
@@ -37,8 +38,8 @@ def located_sites(
 
     Args:
         run: the run that `process` belongs to.
-        process: the one that `profile` and `result` are of.
-        profile: without arcs is enough.
+        process: the one that `chooser` and `result` are of.
+        chooser: that chose its sites.
         result: its phases.
         source_root: the directory that holds the program's source.
         exe: the program, if it is not where it was recorded.
@@ -51,12 +52,13 @@ def located_sites(
         NoDataError: there is no such directory.
         UsageError: a site named by hand does not exist, or is not the only one of that name.
     """
+    profile = chooser.profile
     start = profile.metadata.raw.get("start_unix_ns")
     start_ns = start if isinstance(start, int) and start > 0 else None
     sources = Sources(source_root, run.directory, start_ns, allow_changed=allow_changed, blank=blank)
     placer = Placer(run, process, profile, result, sources, exe=exe)
-    choice = SiteChoice(placer, profile, result, cost)
-    sites = choice.by_hand(by_hand(wanted, profile, result)) if wanted else choice.chosen()
+    planner = SitePlanner(placer, chooser, result, cost)
+    sites = planner.by_hand(by_hand(wanted, profile, result)) if wanted else planner.chosen()
     sources.save()
     return merged(sites)
 

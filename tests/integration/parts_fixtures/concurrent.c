@@ -9,6 +9,7 @@
 #include "interval.h"
 #include "modules.h"
 #include "sys.h"
+#include "thread_life.h"
 
 #define CALLS 20000
 #define FUNCTIONS 1500 /* more than a first table holds */

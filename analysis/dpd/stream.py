@@ -1,0 +1,195 @@
+"""The loops of a stream of events with names, while it comes.
+
+Memory is bounded however long the stream is: events are kept as far back as a loop that is found next can reach, and of
+loops about MOST_LOOPS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from incprof.analysis.dpd import Dpd
+from incprof.analysis.dpd.loops import EventLoop, EventLoops, LoopChange, Visit, nested
+from incprof.analysis.dpd.results import EventTrace
+
+Key = tuple[int, int]  # period and hash of a loop
+
+# As far ahead as the paper's Table 3 predicts, in events, and how many of them predictions look back on.
+AHEAD = (1, 5)
+MEMORY = 16384
+# Events that are taken at once. If there are more than MOST_LOOPS then, all but half as many are forgotten: those with
+# the fewest events.
+PIECE = 4096
+MOST_LOOPS = 1024
+# Names whose codes are kept at hand, and their length in characters; longer ones are shown cut off, and told apart.
+MOST_NAMES, LONGEST_NAME = 1 << 16, 200
+
+
+class LoopStream:
+    """Finds loops as events arrive, however they are cut into pieces. See `Dpd` for the window and the tolerance."""
+
+    def __init__(self, window: int = 1024, *, tolerance: bool = False) -> None:
+        self.window, self.tolerance = window, tolerance
+        self.events = self._seen = self._forgotten = 0
+        self._dpd = Dpd(window, tolerance=tolerance, memory=MEMORY)
+        self._loops: dict[Key, EventLoop] = {}
+        self._left: dict[Key, EventLoop] = {}  # those that a visit of has ended, in the order of the latest end
+        self._codes: dict[str, int] = {}
+        self._kinds: set[int] = set()
+        # As far back as a loop that is found next can reach: names, and which events are in no loop.
+        self._names: list[str] = []
+        self._bare = np.zeros(0, dtype=np.bool_)
+        self._outside = 0  # events before those that are in no loop
+        self._expected = {ahead: (np.zeros(0, np.int64), np.zeros(0, np.uint8)) for ahead in AHEAD}
+        self._right = dict.fromkeys(AHEAD, 0)
+        self._period = 0
+        self._now: Visit | None = None
+
+    def feed(self, names: Sequence[str]) -> list[LoopChange]:
+        """Take the next events; return each change of the outermost loop."""
+        changes, done = [], 0
+        while done < len(names):
+            piece = names[done : done + PIECE - self.events % PIECE]
+            changes += self._piece(piece)
+            done += len(piece)
+            if self.events % PIECE == 0:
+                self._forget()
+        return changes
+
+    def end(self) -> EventLoops:
+        """Return all loops, those that go on as they are. Nothing may be fed any more."""
+        for record in self._dpd.loops()[::-1]:
+            self._leave(record)
+        kinds = len(self._kinds) if len(self._kinds) <= MOST_NAMES else None
+        hits = {ahead: right / max(self.events - ahead, 1) for ahead, right in self._right.items()}
+        covered = self.events - self._outside - int(self._bare.sum())
+        loops = nested(self._loops.values())
+        return EventLoops(self.events, kinds, self.window, self.tolerance, loops, self._forgotten, covered, hits)
+
+    def _piece(self, names: Sequence[str]) -> list[LoopChange]:
+        trace = self._dpd.feed(np.array([self._code(name) for name in names], dtype=np.int64), AHEAD)
+        self._score(trace)
+        start = self.events
+        self.events += len(names)
+        self._names += [name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "..." for name in names]
+        self._bare = np.concatenate([self._bare, trace.period == 0])
+        running = self._dpd.loops()
+        records = [*trace.loops, *running[::-1]]
+        for record in sorted(records, key=_found):
+            self._meet(record)
+        for record in trace.loops:
+            self._leave(record)
+        changes = self._changes(trace, start, records)
+        over = max(len(self._names) - 2 * self.window, 0)
+        self._outside += int(self._bare[:over].sum())
+        self._names, self._bare = self._names[over:], self._bare[over:]
+        return changes
+
+    def _code(self, name: str) -> int:
+        """Return a number for a name: the same one whenever it comes, without remembering every name."""
+        code = self._codes.get(name)
+        if code is None:
+            digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            code = int.from_bytes(digest, "little", signed=True)
+            if len(self._codes) < MOST_NAMES and len(name) <= LONGEST_NAME:
+                self._codes[name] = code
+            if len(self._kinds) <= MOST_NAMES:
+                self._kinds.add(code)
+        return code
+
+    def _score(self, trace: EventTrace) -> None:
+        """Compare events with what was predicted for them, also from the piece before."""
+        for row, ahead in enumerate(AHEAD):
+            values, backing = self._expected[ahead]
+            values = np.concatenate([values, trace.predicted[row]])
+            backing = np.concatenate([backing, trace.backing[row]])
+            due = max(len(values) - ahead, 0)
+            self._right[ahead] += (
+                int(((values[:due] == trace.samples[-due:]) & (backing[:due] > 0)).sum()) if due else 0
+            )
+            self._expected[ahead] = values[due:], backing[due:]
+
+    def _meet(self, record: Any) -> None:
+        """Take a loop that was found, and the events before that which are in it as it turns out."""
+        key, first = _key(record), int(record["first"])
+        oldest = self.events - len(self._names)
+        if key not in self._loops:
+            self._seen += 1
+            at = max(first - oldest, (first - oldest) % key[0])
+            content = tuple(self._names[at : at + key[0]])
+            self._loops[key] = EventLoop(self._seen, content, first, int(record["last"]))
+        self._bare[max(first - oldest, 0) : max(int(record["last"]) + 1 - oldest, 0)] = False
+
+    def _leave(self, record: Any) -> None:
+        """Take a visit that is over, after all that ended before it."""
+        key, first, last = _key(record), int(record["first"]), int(record["last"])
+        loop = self._loops[key]
+        loop.latest, loop.last = first, last
+        loop.visits += 1
+        loop.events += last - first + 1
+        loop.starts += int(record["starts"])
+        loop.whole += int(record["whole"])
+        loop.odd += int(record["odd"])
+        # The latest visit of a loop lies in this one, or none that has ended does.
+        for other in reversed(self._left.values()):
+            if other.last < first:
+                break
+            nearer = other.around is None or other.around.period > loop.period
+            if other.latest >= first and other.period < loop.period and nearer:
+                other.around = loop
+        self._left.pop(key, None)
+        self._left[key] = loop
+
+    def _changes(self, trace: EventTrace, start: int, records: list[Any]) -> list[LoopChange]:
+        """Return the changes in a piece. records: of all visits in it, each period's in the order of time."""
+        visits: dict[int, deque[Visit]] = {}
+        for record in records:
+            visit = Visit(self._loops[_key(record)], int(record["first"]), int(record["last"]))
+            visits.setdefault(visit.loop.period, deque()).append(visit)
+        ended = {(visit.loop.period, visit.first): visit.last for each in visits.values() for visit in each}
+        edges = np.flatnonzero(np.diff(trace.period, prepend=np.int32(self._period)))
+        changes = []
+        for at, period in zip((edges + start).tolist(), trace.period[edges].tolist(), strict=True):
+            was = self._now
+            if was is not None:
+                was = replace(was, last=min(ended[was.loop.period, was.first], at))
+            waiting = visits.get(period, deque())
+            while len(waiting) > 1 and waiting[0].last < at and waiting[1].first <= at:
+                waiting.popleft()
+            self._now = replace(waiting[0], last=at) if period else None
+            changes.append(LoopChange(at, was, self._now))
+        self._period = int(trace.period[-1])
+        return changes
+
+    def _forget(self) -> None:
+        """Forget loops that few events were in, where there are too many, but none that the stream is in."""
+        if len(self._loops) <= MOST_LOOPS:
+            return
+        kept = {_key(record) for record in self._dpd.loops()}
+        gone = sorted(self._loops, key=lambda key: self._loops[key].events)[: len(self._loops) - MOST_LOOPS // 2]
+        for key in gone:
+            if key not in kept:
+                del self._loops[key]
+                self._left.pop(key, None)
+                self._forgotten += 1
+        ids = {loop.id for loop in self._loops.values()}
+        for loop in self._loops.values():
+            if loop.around is not None and loop.around.id not in ids:
+                loop.around = None
+
+
+def _key(record: Any) -> Key:
+    """Return what tells a loop from others, of a record of LOOPS."""
+    return int(record["period"]), int(record["hash"])
+
+
+def _found(record: Any) -> tuple[int, int]:
+    """Return with which event a loop was found, and its period: of several, the inner ones come first."""
+    period = int(record["period"])
+    return int(record["first"]) + max(2 * period, 3) - 1, period

@@ -1,0 +1,99 @@
+/* Who may touch what: session_start_ns is written before the thread starts. The thread takes the locks of slots, of
+ * free records and of the catalogue, and never `starting` (lifecycle.c): whoever holds that may be waiting for the
+ * thread. */
+#define _GNU_SOURCE
+#include "interval_thread.h"
+
+#include "control.h"
+#include "cost.h"
+#include "interval.h"
+#include "session.h"
+#include "quiescence.h"
+#include "switch.h"
+#include "sys.h"
+#include "worker.h"
+
+#define MOST_MORE 3 /* intervals at the end */
+#define CONTROL_PERIOD_NS 250000000u
+
+enum { REQUEST_STOP = 1 };
+
+static void obey_control(void)
+{
+    enum control control = control_look();
+    if (control != CONTROL_NONE)
+        switch_turn(control == CONTROL_ON);
+}
+
+static void write_last(void)
+{
+    const struct snapshot *last = interval_take();
+    switch_turn(false);
+    session_write(last);
+    for (int i = 0; i < MOST_MORE && interval_left_some(); i++)
+        session_write(last = interval_take());
+    session_close(last);
+}
+
+#ifdef EKG_FAKE_CLOCK /* tests of the library: an interval ends when they say */
+
+void ekg_fake_interval(void)
+{
+    obey_control();
+    session_write(interval_take());
+}
+
+bool interval_thread_start(uint64_t start_ns)
+{
+    (void)start_ns;
+    quiescence_prepare();
+    return true;
+}
+
+void interval_thread_stop(void)
+{
+    write_last();
+}
+
+#else
+
+static uint64_t session_start_ns;
+
+/* Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
+static void run(void)
+{
+    const uint64_t interval_ns = session_interval_ns();
+    uint64_t grid = session_start_ns + interval_ns;
+    quiescence_prepare();
+    cost_measure();
+    uint64_t look = monotonic_ns();
+    uint32_t request;
+    while ((request = worker_wait(look < grid ? look : grid)) == 0) {
+        if (monotonic_ns() >= look) {
+            obey_control();
+            look = monotonic_ns() + CONTROL_PERIOD_NS;
+        }
+        if (monotonic_ns() < grid)
+            continue;
+        session_write(interval_take());
+        uint64_t now = monotonic_ns();
+        if (now >= grid)
+            grid += ((now - grid) / interval_ns + 1) * interval_ns;
+    }
+    write_last();
+    if (request == WORKER_END)
+        switch_end();
+}
+
+bool interval_thread_start(uint64_t start_ns)
+{
+    session_start_ns = start_ns;
+    return worker_start("appekg", run);
+}
+
+void interval_thread_stop(void)
+{
+    worker_ask(REQUEST_STOP, LONGEST_WAIT_NS);
+}
+
+#endif

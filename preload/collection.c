@@ -1,0 +1,157 @@
+/* Who may touch what: all of it is the interval thread's, under the collector's lock (collector_lock.h), so that a fork
+ * finds it between two changes. (A child whose parent has waited for the lock in vain throws it away all the same.)
+ * collection_begin and collection_forget run where there is no such thread. */
+#define _GNU_SOURCE
+#include "collection.h"
+
+#include "interval.h"
+#include "module_scan.h"
+#include "recording.h"
+#include "switch.h"
+#include "sys.h"
+#include "thread_life.h"
+#include "ticker.h"
+#include "worker.h"
+
+static struct interval interval;
+static struct recording recording;
+static const struct config *config;
+static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
+static bool is_paused; /* moncontrol(0) */
+
+void collection_begin(const struct config *configured, const struct launch *launch, bool forked)
+{
+    config = configured;
+    run_start_ns = monotonic_ns();
+    last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    last_collector_ns = 0;
+    module_scan_begin();
+    recording_begin(&recording, config, launch, run_start_ns, forked);
+    interval_begin(&interval, run_start_ns, false);
+}
+
+uint64_t collection_start_ns(void)
+{
+    return run_start_ns;
+}
+
+void collection_open_early(void)
+{
+    if (!recording.forked && !recording_open(&recording))
+        thread_stop_all();
+}
+
+/* Wall time for which the thread existed and that has not been reported yet. */
+static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
+{
+    bool exiting = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
+    uint64_t until = exiting && thread->exit_ns < now_ns ? thread->exit_ns : now_ns;
+    uint64_t life = until > thread->counted_ns ? until - thread->counted_ns : 0;
+    thread->counted_ns += life;
+    return life;
+}
+
+void collection_drain(void)
+{
+    uint64_t now_ns = monotonic_ns();
+    module_scan_if_wanted();
+    ticker_give();
+    ticker_report_trouble();
+    interval.threads = 0;
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        interval.thread_ns += life_ns(thread, now_ns);
+        interval.threads += thread->state == THREAD_LIVE;
+        interval_take_thread(&interval, thread);
+    }
+}
+
+/* Calls made while moncontrol(3) had switched counting off are not kept. */
+static void take_calls_of(struct thread *thread)
+{
+    if (is_paused)
+        arcs_forget(&thread->table);
+    else
+        interval_take_calls(&interval, thread);
+}
+
+static void take_calls(void)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        take_calls_of(thread);
+}
+
+void collection_reap(void)
+{
+    thread_reap(false, take_calls_of);
+}
+
+/* Code that dlopen has brought is known by its calls before a sample falls into it. */
+static void look_up_new_calls(void)
+{
+    for (size_t i = 0; i < interval.calls.count; i++) {
+        const struct call *call = table_record(&interval.calls, i);
+        uint64_t address;
+        if (interval_resolve(call->self, &address) == NULL) {
+            module_scan_request();
+            module_scan_if_wanted();
+            return;
+        }
+    }
+}
+
+void collection_close_interval(void)
+{
+    take_calls();
+    collection_drain();
+    uint64_t now_ns = monotonic_ns();
+    look_up_new_calls();
+    uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t collector_ns = worker_cpu_ns();
+    const struct interval_record record = {
+        .start_ns = interval.start_ns - run_start_ns,
+        .end_ns = now_ns - run_start_ns,
+        .cpu_ns = cpu_ns - last_cpu_ns,
+        .thread_ns = interval.thread_ns,
+        .collector_ns = collector_ns > last_collector_ns ? collector_ns - last_collector_ns : 0,
+        .handler_ns = interval.totals.handler_ns,
+        .samples = interval.totals.samples,
+        .ticks = interval.totals.ticks,
+        .profiler_ticks = interval.profiler_ticks,
+        .lost = interval.totals.lost,
+        .broken = interval.totals.broken,
+        .threads = interval.threads,
+        .skipped = interval.totals.skipped,
+        .shortened = interval.shortened,
+    };
+    if (!recording_interval(&recording, &interval, &record))
+        thread_stop_all();
+    interval.number += recording.open;
+    interval_begin(&interval, now_ns, config->format == FORMAT_GMON);
+    last_cpu_ns = cpu_ns;
+    last_collector_ns = collector_ns;
+    thread_reap(true, take_calls_of);
+}
+
+void collection_close(void)
+{
+    collection_close_interval();
+    recording_end(&recording, monotonic_ns() - run_start_ns);
+}
+
+bool collection_is_blank_child(void)
+{
+    return recording.forked && !recording.open && interval.totals.samples == 0;
+}
+
+void collection_pause(bool paused)
+{
+    collection_drain();
+    take_calls();
+    is_paused = paused;
+    switch_pause(paused);
+}
+
+void collection_forget(void)
+{
+    interval_free(&interval);
+}

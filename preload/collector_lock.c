@@ -1,0 +1,47 @@
+/* Who may touch what: both words are atomic. `lock` is taken by the interval thread for each drain, write or request,
+ * and by a thread that forks. `is_stalled` is set by whoever has waited in vain, and cleared by the next one to give
+ * the lock back. */
+#define _GNU_SOURCE
+#include "collector_lock.h"
+
+#include "sys.h"
+#include "worker.h"
+
+static int lock;
+static bool is_stalled; /* somebody has waited for the lock, or for an answer, in vain */
+
+uint64_t collector_lock_patience_ns(void)
+{
+    return __atomic_load_n(&is_stalled, __ATOMIC_RELAXED) ? 0 : LONGEST_WAIT_NS;
+}
+
+void collector_lock_note_stall(void)
+{
+    __atomic_store_n(&is_stalled, true, __ATOMIC_RELAXED);
+}
+
+bool collector_lock_take(uint64_t longest_ns)
+{
+    uint64_t deadline = monotonic_ns() + longest_ns;
+    while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0) {
+        struct timespec pause = {0, 50000};
+        if (monotonic_ns() >= deadline) {
+            collector_lock_note_stall();
+            return false;
+        }
+        SYS2(SYS_nanosleep, &pause, NULL);
+    }
+    return true;
+}
+
+void collector_lock_give(void)
+{
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&is_stalled, false, __ATOMIC_RELAXED);
+}
+
+void collector_lock_forget(void)
+{
+    lock = 0;
+    is_stalled = false;
+}

@@ -1,0 +1,47 @@
+/* The open interval: taking what threads have recorded into it, and closing it.
+ *
+ * Everything here is for the holder of the collector's lock (collector_lock.h), that is, for the interval thread; and
+ * for the start and a forked child's, when there is no such thread yet.
+ */
+#ifndef INCPROF_COLLECTION_H
+#define INCPROF_COLLECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "launch.h"
+
+/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. */
+void collection_begin(const struct config *config, const struct launch *launch, bool forked);
+
+/* When the recording began, on CLOCK_MONOTONIC. */
+uint64_t collection_start_ns(void);
+
+/* Opens the file before there is an interval to write: the copies of the symbols take a while. A forked child waits for
+ * something to say. */
+void collection_open_early(void);
+
+/* Empties the rings, and sees to what has come up meanwhile. */
+void collection_drain(void);
+
+/* Gives the records of threads that have ended back, after draining. */
+void collection_reap(void);
+
+/* Drains, writes the open interval and begins the next one. Where nothing can be written any more, the recording stops.
+ */
+void collection_close_interval(void);
+
+/* The same, and the end of the recording. */
+void collection_close(void);
+
+/* A forked child that has done nothing yet: it leaves no file. */
+bool collection_is_blank_child(void);
+
+/* Samples and calls count from here on, or do not (moncontrol). */
+void collection_pause(bool paused);
+
+/* In a forked child: nothing has been taken. */
+void collection_forget(void);
+
+#endif

@@ -1,0 +1,16 @@
+/* When to look for modules that the program has loaded: soon after something unknown was seen, ever less often if in
+ * vain.
+ */
+#ifndef INCPROF_MODULE_SCAN_H
+#define INCPROF_MODULE_SCAN_H
+
+/* A path, or a call, ended in unknown code: look soon. Async-signal-safe and thread-safe. */
+void module_scan_request(void);
+
+/* The next look may come at once. Before the interval thread is there. */
+void module_scan_begin(void);
+
+/* Looks, if somebody has asked and it is time to: some 50 us. Interval thread, under the lock. */
+void module_scan_if_wanted(void);
+
+#endif

@@ -1,0 +1,25 @@
+#define _GNU_SOURCE
+#include "mcount.h"
+
+#include "arcs.h"
+#include "switch.h"
+#include "sys.h"
+#include "thread.h"
+#include "thread_life.h"
+
+void incprof_count_slow(uint64_t from, uint64_t self)
+{
+    if (switch_is_off())
+        incprof_tls.arcs = NULL; /* the stubs leave at once from here on */
+    if (!switch_is_on())
+        return;
+    uint64_t mask = sys_block_signals();
+    struct thread *thread = incprof_tls.self;
+    if (thread == NULL && (thread = thread_new()) != NULL)
+        thread_start(thread, 0, 0, self); /* a thread that pthread_create did not make */
+    if (thread != NULL) {
+        arcs_count(&thread->table, from, self);
+        thread_use_arcs(thread);
+    }
+    sys_set_signal_mask(mask);
+}
