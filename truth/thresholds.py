@@ -1,4 +1,4 @@
-"""What each threshold wins: the method without it, on generated runs of the half for tuning. Writes docs/thresholds.md.
+"""What each threshold wins: the method without it, on the half for tuning. Writes docs/thresholds.md.
 
 Usage: python -m truth.thresholds [--page]
 
@@ -18,26 +18,36 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 from incprof.analysis.options import OPTIONS  # noqa: E402
-from incprof.analysis.options.thresholds import Threshold  # noqa: E402
 from incprof.analysis.scores.sites import Matches  # noqa: E402
 from truth.answers import of_tool  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402
 from truth.evaluate import Outcome, evaluate  # noqa: E402
 from truth.places import HERE  # noqa: E402
+from truth.recordings import all_programs, recorded  # noqa: E402
 from truth.split import TUNE  # noqa: E402
 
 PAGE, MEASURED = HERE.parent / "docs" / "thresholds.md", HERE / "thresholds.json"
+Scores = dict[str, dict[str, float]]
+Measured = dict[str, Scores]
 COLUMNS = ("name", "default", "unit", "what it rests on", "without")
 ROOMS = {"phases": "Phases", "sites": "Sites", "steps": "Steps"}
 
 
-def score(settings: tuple[str, ...]) -> dict[str, float]:
-    """Score the method with some thresholds changed."""
+def score(settings: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """Score the method with some thresholds changed: on generated runs, and on programs."""
     method = partial(of_tool, method="robust", options=OPTIONS.with_settings(settings))
-    found: list[Outcome] = []
+    generated, programs = [], []
     for family, number in all_names(TUNE):
         case = make_case(family, number)
-        found.append(evaluate(case.name, family, case.split, case.profile, case.labels, case.truth, "robust", method))
+        generated.append(evaluate(case.name, family, TUNE, case.profile, case.labels, case.truth, "robust", method))
+    for program in all_programs(TUNE):
+        profile, labels = recorded(program)
+        programs.append(evaluate(program.name, program.name, TUNE, profile, labels, program.truth, "robust", method))
+    return {"generated": _sums(generated), "programs": _sums(programs)}
+
+
+def _sums(found: list[Outcome]) -> dict[str, float]:
+    """Add up outcomes."""
     none = Matches(0, 0, 0, 0)
     return {
         "runs": len(found),
@@ -47,7 +57,7 @@ def score(settings: tuple[str, ...]) -> dict[str, float]:
     }
 
 
-def measure() -> dict[str, dict[str, float]]:
+def measure() -> Measured:
     """Score the method as it is, under "", and without each of the thresholds that it can be without."""
     asked = [""] + [f"{room}.{t.name}={t.without!r}" for room, t in OPTIONS.listed() if t.without is not None]
     out = {}
@@ -58,32 +68,31 @@ def measure() -> dict[str, dict[str, float]]:
     return out
 
 
-def page(measured: dict[str, dict[str, float]]) -> str:
+def page(measured: Measured) -> str:
     """Return docs/thresholds.md."""
     usual = measured[""]
-    head = (HERE / "thresholds.md").read_text()
-    lines = [head.format(**{key: int(n) if key in ("runs", "right") else n for key, n in usual.items()})]
+    told = {f"{part}_{key}": n for part, scores in usual.items() for key, n in scores.items()}
+    lines = [(HERE / "thresholds.md").read_text().format(**told)]
     for room, title in ROOMS.items():
-        lines += [
-            "",
-            f"## {title}",
-            "",
-            "| name | default | unit | what it rests on | without |",
-            "|---|---|---|---|---|",
-        ]
-        lines += [_row(room, one, measured, usual) for of, one in OPTIONS.listed() if of == room]
+        lines += ["", f"## {title}", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        for one in (one for of, one in OPTIONS.listed() if of == room):
+            without = measured.get(f"{room}.{one.name}")
+            lost = "-" if without is None else _lost(without, usual)
+            lines.append(f"| `{room}.{one.name}` | {one.default:g} | {one.unit} | {one.evidence} | {lost} |")
     return "\n".join(lines) + "\n"
 
 
-def _row(room: str, one: Threshold, measured: dict[str, dict[str, float]], usual: dict[str, float]) -> str:
-    """Return the row of a threshold."""
-    without = measured.get(f"{room}.{one.name}")
-    said = "-"
-    if without is not None:
-        parts = [f"{without['right'] - usual['right']:+g} runs"] if without["right"] != usual["right"] else []
-        changed = [key for key in ("sites", "steps") if without[key] != usual[key]]
-        said = ", ".join(parts + [f"{key} {without[key] - usual[key]:+.3f}" for key in changed]) or "nothing here"
-    return f"| `{room}.{one.name}` | {one.default:g} | {one.unit} | {one.evidence} | {said} |"
+def _lost(without: Scores, usual: Scores) -> str:
+    """Say what changes without a threshold, in each part."""
+    said = []
+    for part, scores in without.items():
+        changes = [
+            f"{key} {scores[key] - usual[part][key]:+{'g' if key == 'right' else '.3f'}}"
+            for key in ("right", "sites", "steps")
+            if scores[key] != usual[part][key]
+        ]
+        said += [f"{part}: {', '.join(changes)}"] if changes else []
+    return "; ".join(said) or "nothing"
 
 
 def main() -> int:
