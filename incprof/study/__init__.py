@@ -3,4 +3,4 @@
 from incprof.study.options import Libs, Method, StudyOptions
 from incprof.study.study import Study
 
-__all__ = ["SILENT", "Libs", "Listener", "Method", "Study", "StudyOptions"]
+__all__ = ["Libs", "Method", "Study", "StudyOptions"]

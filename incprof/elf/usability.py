@@ -1,0 +1,56 @@
+"""Whether a program can be recorded, and how well, from what its file says."""
+
+from __future__ import annotations
+
+from incprof.elf.traits import Traits
+
+# From here on a program counts as built with -pg throughout: code from static libraries and the compiler has no calls.
+WHOLE = 0.8
+
+
+def usability(traits: Traits) -> tuple[bool, str]:
+    """Whether the program can be recorded, and one line on how well or why not."""
+    obstacle = _why_not(traits)
+    if obstacle:
+        return False, f"not usable: {obstacle}"
+    flaws = _shortcomings(traits)
+    return True, "usable" + (", but " + "; ".join(flaws) if flaws else "")
+
+
+def _why_not(traits: Traits) -> str | None:
+    """What keeps a recording from being made at all."""
+    if traits.kind == "other":
+        return "neither a program nor a shared library"
+    if not traits.native:
+        return f"built for {traits.bits}-bit {traits.machine}, which libincprof.so on this machine is not"
+    if traits.kind == "library":
+        return None if traits.compiled_pg else "no function calls mcount; compile the library with -pg"
+    if not traits.dynamic:
+        return "statically linked, so LD_PRELOAD has no effect; link it dynamically"
+    if traits.linked_pg:
+        return None
+    if traits.compiled_pg or traits.profiled_libraries:
+        return "compiled but not linked with -pg; add -pg to the link command too"
+    return "not built with -pg; compile and link it with -pg"
+
+
+def _shortcomings(traits: Traits) -> list[str]:
+    """What a recording will lack."""
+    flaws = []
+    callers = traits.callers
+    if not traits.compiled_pg and not traits.profiled_libraries:
+        flaws.append("linked but not compiled with -pg: time is recorded, calls are not")
+    elif callers and callers.share is not None and callers.share < WHOLE:
+        flaws.append(
+            f"only {callers.calling} of {callers.functions} functions call {callers.hook}: calls of the others are not "
+            "counted; compile all files with -pg"
+        )
+    if not traits.symbols:
+        flaws.append("stripped: functions have no names; keep the symbol table")
+    elif not traits.lines:
+        flaws.append("no line numbers; compile with -g")
+    if not traits.unwind:
+        flaws.append("no unwind tables: call paths will be incomplete; compile with -fasynchronous-unwind-tables")
+    if traits.missing_libraries:
+        flaws.append("libraries not found: " + ", ".join(traits.missing_libraries))
+    return flaws

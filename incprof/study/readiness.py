@@ -1,0 +1,133 @@
+"""Whether this machine can record, and how well: a finding for each thing that recording takes."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from appekg import _library as heartbeat_library
+from incprof import __version__, launch, machine
+from incprof.errors import IncprofError
+
+COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
+LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyelftools", "cffi", "rich")
+DEFAULT_RATE_HZ = 100
+ARCHITECTURES = ("x86_64",)
+# Since then CPU-time timers send their signals when the thread is about to leave the kernel.
+QUIET_TIMERS = (5, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer. `state` is ok, lacking (a feature is missing) or fail (recording cannot work)."""
+
+    name: str
+    state: str
+    text: str
+
+
+def findings() -> Iterator[Finding]:
+    """Every finding, what recording depends on first."""
+    yield _library()
+    yield _heartbeats()
+    yield _architecture()
+    yield from _c_library()
+    yield _timer()
+    yield _perf()
+    yield _directory()
+    yield from _tools()
+    yield Finding("versions", "ok", _versions())
+
+
+def _library() -> Finding:
+    """Whether libincprof.so is there and can be preloaded."""
+    try:
+        path = launch.find_library(os.environ)
+        launch.preload_value(path, "")
+    except IncprofError as error:
+        return Finding("library", "fail", str(error))
+    problem = machine.preload_error(path)
+    return Finding("library", "fail" if problem else "ok", f"{path}: {problem}" if problem else str(path))
+
+
+def _heartbeats() -> Finding:
+    """Whether libappekg, for programs with heartbeats, is there and can be loaded. Recording does not need it."""
+    try:
+        path = heartbeat_library.find(os.environ).library
+    except FileNotFoundError as error:
+        return Finding("heartbeats", "lacking", str(error))
+    problem = machine.load_error(path)
+    return Finding("heartbeats", "lacking" if problem else "ok", problem or str(path))
+
+
+def _architecture() -> Finding:
+    """Whether the library's entry stubs exist for this processor."""
+    name = platform.machine()
+    known = name in ARCHITECTURES and platform.system() == "Linux"
+    return Finding("machine", "ok" if known else "fail", f"{platform.system()} {platform.release()}, {name}")
+
+
+def _c_library() -> Iterator[Finding]:
+    """glibc, whose profiling hooks the library takes over."""
+    version = machine.glibc_version()
+    yield Finding("glibc", "ok" if version else "fail", version or "another C library; only glibc is supported")
+    there = machine.has_dl_find_object()
+    yield Finding("_dl_find_object", "ok" if there else "lacking", "present" if there else "absent (glibc before 2.35)")
+
+
+def _timer() -> Finding:
+    """The highest sampling rate of the cpu clock."""
+    rate, hz = machine.highest_timer_rate(), machine.kernel_hz()
+    if rate is None:
+        return Finding("cpu clock", "fail", "a CPU-time timer delivered no signal")
+    text = f"{rate:.0f} samples per second at most" + (f", kernel HZ {hz}" if hz else "")
+    quiet = machine.kernel_version() >= QUIET_TIMERS
+    if not quiet:
+        text += "; before Linux 5.9 a sample may end a program's poll or nanosleep early, with EINTR"
+    return Finding("cpu clock", "ok" if quiet and rate >= 0.9 * DEFAULT_RATE_HZ else "lacking", text)
+
+
+def _perf() -> Finding:
+    """Whether the perf clock, for higher rates, can be used."""
+    problem, level = machine.perf_error(), machine.perf_event_paranoid()
+    setting = f"perf_event_paranoid {'unknown' if level is None else level}"
+    text = f"cannot be opened: {problem}, {setting}" if problem else f"can be opened, {setting}"
+    return Finding("perf clock", "lacking" if problem else "ok", text)
+
+
+def _directory() -> Finding:
+    """Whether a run directory can be created here."""
+    here = os.getcwd()
+    good = machine.is_writable(here)
+    return Finding("directory", "ok" if good else "lacking", here if good else f"{here} is not writable; use record -o")
+
+
+def _tools() -> Iterator[Finding]:
+    """Compilers, gprof and MPI launchers."""
+    compilers = machine.tool_versions(COMPILERS)
+    for name, version in compilers.items():
+        yield Finding(name, "ok", version)
+    if not compilers:
+        yield Finding("compiler", "lacking", "none found; programs must be built with -pg elsewhere")
+    gprof = machine.tool_versions(["gprof"])
+    yield Finding("gprof", "ok" if gprof else "lacking", gprof.get("gprof", "not found (nothing needs it)"))
+    launchers = machine.tool_versions(LAUNCHERS)
+    for name, version in launchers.items():
+        yield Finding(name, "ok", version)
+    if not launchers:
+        yield Finding("MPI", "lacking", "no launcher found")
+
+
+def _versions() -> str:
+    """Versions of incprof, Python and the packages that the analysis uses."""
+    parts = [f"incprof {__version__}", f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            parts.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            parts.append(f"{package} missing")
+    return ", ".join(parts)
