@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.scores import LabelScores, k_is_right, score_labels
-from incprof.analysis.scores.sites import Matches, SiteScores, call_graph, score_sites, score_steps
 from incprof.model import IntArray, IntervalProfile
 from incprof.names import parse
 from truth.answers import METHODS, Answer, Method
+from truth.scores import LabelScores, k_is_right, score_labels
+from truth.scores.sites import Matches, SiteScores, call_graph, score_sites, score_steps
 from truth.truths import Truth
 
 

@@ -9,8 +9,8 @@ from operator import add
 
 import numpy as np
 
-from incprof.analysis.scores.sites import Matches
 from truth.evaluate import Outcome
+from truth.scores.sites import Matches
 
 NOTHING = Matches(0, 0, 0, 0)
 

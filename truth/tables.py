@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from incprof.analysis.scores.sites import Matches
 from truth.evaluate import Outcome
+from truth.scores.sites import Matches
 from truth.summary import Spread, Summary, summarise
 from truth.truths import Truth
 

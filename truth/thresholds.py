@@ -18,12 +18,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 from incprof.analysis.options import OPTIONS  # noqa: E402
-from incprof.analysis.scores.sites import Matches  # noqa: E402
 from truth.answers import of_tool  # noqa: E402
 from truth.cases import all_names, make_case  # noqa: E402
 from truth.evaluate import Outcome, evaluate  # noqa: E402
 from truth.places import HERE  # noqa: E402
 from truth.recordings import all_programs, recorded  # noqa: E402
+from truth.scores.sites import Matches  # noqa: E402
 from truth.split import TUNE  # noqa: E402
 
 PAGE, MEASURED = HERE.parent / "docs" / "thresholds.md", HERE / "thresholds.json"

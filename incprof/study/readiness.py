@@ -14,7 +14,7 @@ from incprof.errors import IncprofError
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyelftools", "cffi", "rich")
+PACKAGES = ("numpy", "scipy", "pandas", "pyelftools", "cffi", "rich")
 DEFAULT_RATE_HZ = 100
 ARCHITECTURES = ("x86_64",)
 # Since then CPU-time timers send their signals when the thread is about to leave the kernel.

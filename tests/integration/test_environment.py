@@ -79,7 +79,7 @@ def test_bad_value(host: BuildHost, tmp_path: Path, name: str, value: str, key: 
         ("gr\u00fc\u00dfe \u65e5\u672c \U0001f600".encode(), "gr\u00fc\u00dfe \u65e5\u672c \U0001f600"),
         ("\u009b2J\u202etxt\u2066\u200f\u061c\ufeff\U000e0041".encode(), "?2J?txt?????"),
         (b"\xe9\xff\xc3", "???"),
-        (b"\xc0\x9b\xe0\x80\x9b\xed\xa0\x80\xf4\x90\x80\x80", "???????"),
+        (b"\xc0\x9b\xe0\x80\x9b\xed\xa0\x80\xf4\x90\x80\x80", 12 * "?"),
         (b"x" * 99 + "\u65e5".encode(), "x" * 99 + "?"),
     ],
 )

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from incprof.analysis.scores import coverage, k_is_right, score_labels, transition_score
-from incprof.analysis.scores.boundaries import boundaries, boundary_f1, hausdorff
+from truth.scores import coverage, k_is_right, score_labels, transition_score
+from truth.scores.boundaries import boundaries, boundary_f1, hausdorff
 
 
 def row(text):

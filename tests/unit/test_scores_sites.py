@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.analysis.scores.sites import Matches, call_graph, distances_from, match, score_sites, score_steps
 from tests.unit.profiles import rows
 from truth.cases import make_case
+from truth.scores.sites import Matches, call_graph, distances_from, match, score_sites, score_steps
 
 # The published tables II to VI: what the paper's method found, and what was instrumented by hand.
 PUBLISHED = {

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.scores.sites import Matches
 from tests.unit.profiles import rows
 from truth.__main__ import main
 from truth.answers import METHODS, Answer
@@ -13,6 +12,7 @@ from truth.cases import make_case
 from truth.evaluate import evaluate
 from truth.page import page
 from truth.recordings import label
+from truth.scores.sites import Matches
 from truth.summary import spread, summarise
 from truth.tables import by_method, number, table
 from truth.truths import TruePhase, TrueSite, Truth, phase_from
@@ -54,7 +54,7 @@ def test_a_perfect_answer_scores_one(monkeypatch):
     assert got.k_right
     assert (got.labels.ari, got.labels.boundary_f1, got.labels.coverage) == (1, 1, 1)
     assert got.sites.functions.f1 == got.sites.places.f1 == got.sites.near_recall == got.steps.f1 == 1
-    assert got.sites.mean_hops == 0
+    assert set(got.sites.hops) == {0}
 
 
 def test_of_noise_only_the_number_of_phases_is_asked():

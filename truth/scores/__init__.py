@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, v_measure_score
 
-from incprof.analysis.scores.boundaries import boundary_f1, hausdorff
 from incprof.model import IntArray
+from truth.scores.boundaries import boundary_f1, hausdorff
 
 
 @dataclass(frozen=True)
