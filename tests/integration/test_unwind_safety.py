@@ -50,12 +50,13 @@ def test_guard_pages_around_small_stacks(build: Build, survive: Survive) -> None
 def test_coroutines_on_small_stacks(build: Build, survive: Survive) -> None:
     """Their outermost function is body(); main() is not below it.
 
-    While swapcontext has one foot in each stack, no table describes it: such a sample has no path,
-    and never a wrong one.
+    While swapcontext has one foot in each stack, no table describes it: such a sample has no path. On its last
+    instructions towards a coroutine that starts, of which there are a hundred, the first address of body() is where a
+    return address would be, and the byte before that belongs to brim_full().
     """
     recording = survive(build("coroutines.c"), SECONDS)
     verdict = judge(recording, ("body(>nested)+(>yield)?", "body>brim_full", "body", "main"))
-    assert {path for path, _ in verdict.wrong} <= {""}, verdict
+    assert {path for path, _ in verdict.wrong} <= {"", "brim_full"}, verdict
     assert verdict.share >= 0.9, verdict
     assert verdict.each["body(>nested)+(>yield)?"] > 0 < verdict.each["body>brim_full"]
 
