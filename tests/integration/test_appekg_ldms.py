@@ -137,6 +137,7 @@ def test_a_libldms_without_its_stream_library_is_not_used(tmp_path: Path) -> Non
     assert found.calls == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", [45, 43])
 @pytest.mark.parametrize("mode", ["no-transport", "refuse", "silence", "error-event", "reject", "hang-connect"])
 def test_no_connection_harms_nobody(tmp_path: Path, mode: str, generation: int) -> None:

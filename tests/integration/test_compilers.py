@@ -18,7 +18,13 @@ CLANG = (*(flags for flags in COMMON if "lto" not in flags), "-O2 -mfentry", "-O
 
 
 def named(options: Sequence[tuple[str, str]]) -> list[object]:
-    return [pytest.param(compiler, flags, id=f"{compiler} {flags}".replace(" ", "_")) for compiler, flags in options]
+    """Every option that is not a compiler's usual one is for `make test-slow`."""
+    return [
+        pytest.param(
+            compiler, flags, id=f"{compiler} {flags}".replace(" ", "_"), marks=[pytest.mark.slow] * (flags != "-O2")
+        )
+        for compiler, flags in options
+    ]
 
 
 def check(recording: Recording, legal: str, names: tuple[str, str]) -> None:

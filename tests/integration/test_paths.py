@@ -115,6 +115,7 @@ def test_known_nesting(check: Check, case: Case) -> None:
     check(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", ["-O2 -mfentry", "-O3 -mavx2", "-O0"])
 @pytest.mark.parametrize("case", [DEEP, STACKS, HANDLERS], ids=lambda case: case.source.partition(".")[0])
 def test_known_nesting_with_other_frames(check: Check, case: Case, flags: str) -> None:

@@ -160,6 +160,7 @@ def test_a_clean_wave_is_found_with_few_periods():
     assert found.coverage > 0.95
 
 
+@pytest.mark.slow
 def test_the_same_by_the_textbook():
     truth = profile(2500, (Part(40, 0.6, 8),), seed=4)
     options = {"longest_window": 120}
