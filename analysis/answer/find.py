@@ -8,7 +8,6 @@ phases or sites.
 from __future__ import annotations
 
 from collections.abc import Set
-from concurrent.futures import Executor
 from dataclasses import replace
 
 from incprof.analysis.answer.describe import describe_phases
@@ -31,7 +30,7 @@ def find_phases(
     method: str = "robust",
     k: int | None = None,
     random_state: int = 0,
-    executor: Executor | None = None,
+    jobs: int = 1,
     options: Options = OPTIONS,
     chooser: SiteChooser | None = None,
 ) -> PhaseResult:
@@ -42,7 +41,7 @@ def find_phases(
         method: "robust" or "paper".
         k: number of phases wanted; by default the method chooses.
         random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
-        executor: runs the starts of k-means side by side (threads); the answer is the same.
+        jobs: threads that run the starts of k-means side by side; the answer is the same.
         options: thresholds.
         chooser: of the same profile, method and thresholds, if there is one.
 
@@ -56,9 +55,9 @@ def find_phases(
     chooser = chooser or site_chooser(profile, method, options)
     features = chooser.features
     if method == "robust":
-        found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, executor, options.phases)
+        found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, jobs, options.phases)
     else:
-        found = cluster_paper(features, k, random_state, executor)
+        found = cluster_paper(features, k, random_state, jobs)
     chosen = chooser.of_all(found.labels, found.off_cpu)
     phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu, options=options.steps)
     judgement = found.judgement

@@ -37,7 +37,10 @@ class Options:
                 hint = f"did you mean {near[0]}?" if near else "docs/thresholds.md has them all"
                 raise UsageError(f"--set {setting}: no threshold {name}; {hint}")
             room, _, field = name.partition(".")
-            out = replace(out, **{room: with_value(getattr(out, room), field, text)})
+            try:
+                out = replace(out, **{room: with_value(getattr(out, room), field, text)})
+            except ValueError as error:
+                raise UsageError(f"--set {setting}: {error}") from None
         return out
 
     def changed(self) -> dict[str, float]:

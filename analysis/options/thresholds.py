@@ -9,8 +9,6 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from incprof.errors import UsageError
-
 Group = TypeVar("Group")
 
 
@@ -49,14 +47,14 @@ def with_value(group: Group, name: str, text: str) -> Group:
     """Return a group of thresholds with one of them changed.
 
     Raises:
-        UsageError: it has none of that name, or the text is no number that this one may be.
+        ValueError: the text is no number that this one may be.
     """
     known = {one.name: one for one in thresholds_of(group)}[name]
     try:
         value = type(known.default)(text)
     except ValueError:
         kind = "a whole number" if isinstance(known.default, int) else "a number"
-        raise UsageError(f"{name}={text}: expected {kind}") from None
+        raise ValueError(f"expected {kind}") from None
     if not (math.isfinite(value) and known.low <= value <= known.high):
-        raise UsageError(f"{name}={text}: expected {known.low:g} to {known.high:g} ({known.unit})")
+        raise ValueError(f"expected {known.low:g} to {known.high:g} ({known.unit})")
     return replace(group, **{name: value})  # type: ignore[type-var]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,9 +61,9 @@ class _Clustered:
     dispersion: float
 
 
-def cluster_paper(features: Features, k: int | None, random_state: int, executor: Executor | None) -> Clustering:
+def cluster_paper(features: Features, k: int | None, random_state: int, jobs: int) -> Clustering:
     """k-means on raw seconds, elbow, every interval in a phase (section V-A)."""
-    fits = fit_range(features.x, random_state=random_state, executor=executor)
+    fits = fit_range(features.x, random_state=random_state, jobs=jobs)
     judgement = judge(features.x, fits, None, k)
     labels = fits[judgement.k - 1].labels
     return Clustering(labels, labels, judgement, 1.0, None)
@@ -75,7 +74,7 @@ def cluster_robust(
     alike: Alike,
     k: int | None,
     random_state: int,
-    executor: Executor | None,
+    jobs: int,
     options: PhaseOptions,
 ) -> Clustering:
     """k-means on shares, without idle and border intervals; clusters that are one phase are merged."""
@@ -93,7 +92,7 @@ def cluster_robust(
     def enough(fit: Fit) -> bool:
         return sufficient(x, fit, noise(fit), options) if k is None else fit.k >= k
 
-    fits = fit_range(x, enough=enough, random_state=random_state, executor=executor)
+    fits = fit_range(x, enough=enough, random_state=random_state, jobs=jobs)
     expected = [noise(fit) for fit in fits]
     judgement = judge(x, fits, expected, max(1, k - waiting) if k is not None else None, options)
     fit = fits[judgement.k - 1]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from itertools import repeat
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from incprof.analysis.phases.lloyd import k_means
 from incprof.analysis.phases.separation import evenly
+from incprof.analysis.threads import spread
 from incprof.model import FloatArray, IntArray
 
 # The paper's range of k; a run whose phases it cannot hold gets a longer one.
@@ -106,9 +105,7 @@ def principal(x: FloatArray, most: int = PRINCIPAL) -> FloatArray:
     return np.ascontiguousarray(centered @ axes)
 
 
-def fit_k(
-    x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: int = 0, executor: Executor | None = None
-) -> Fit:
+def fit_k(x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: int = 0, jobs: int = 1) -> Fit:
     """Return the best of ten seeded starts and one that adds the farthest interval to the centers of k - 1.
 
     Seeded starts find large clusters; the last one finds what they overlook, a few intervals far from everything.
@@ -116,17 +113,21 @@ def fit_k(
     """
     distance = ((x - previous.centers[previous.labels]) ** 2).sum(axis=1)
     grown = np.vstack([cluster_means(y, previous.labels, previous.k), y[int(np.argmax(distance))]])
-    run = map if executor is None else executor.map
     # Of a long run the seeded starts see a part; the best of them goes on with all of it.
     seen = evenly(len(y), LONG)
-    seeds = range(random_state, random_state + STARTS)
-    runs = list(run(_start, repeat(y[seen]), repeat(k), seeds, [None] * STARTS))
+    found: dict[int, tuple[float, IntArray]] = {}
+
+    def run(start: int) -> None:
+        found[start] = _start(y[seen], k, random_state + start, None)
+
+    spread(run, range(STARTS), jobs)
+    runs = [found[start] for start in range(STARTS)]
     ends = runs
     if len(seen) < len(y):
-        labels = min(runs, key=lambda found: found[0])[1]
+        labels = min(runs, key=lambda one: one[0])[1]
         ends = [_start(y, k, random_state, cluster_means(y[seen], labels, int(labels.max()) + 1))]
     grown_run = _start(y, k, random_state + STARTS, grown)
-    best = min([*ends, grown_run], key=lambda found: found[0])[1]
+    best = min([*ends, grown_run], key=lambda one: one[0])[1]
     mine = best[seen]
     agreement = [1.0 if np.array_equal(mine, other) else adjusted_rand(mine, other) for _, other in runs]
     return make_fit(x, best, float(np.mean(agreement)))
@@ -138,12 +139,12 @@ def fit_range(
     max_k: int = MAX_K,
     enough: Callable[[Fit], bool] | None = None,
     random_state: int = 0,
-    executor: Executor | None = None,
+    jobs: int = 1,
 ) -> list[Fit]:
     """Run k-means for k = 1..max_k, or up to the number of distinct rows if that is smaller (paper, section V-A).
 
-    An executor (of threads: the inner loops release the interpreter) does the starts side by side without changing a
-    bit. When no fit is `enough`, the range goes on to the first that is, or to MOST_K.
+    So many jobs (threads: the inner loops release the interpreter) do the starts side by side without changing a bit.
+    When no fit is `enough`, the range goes on to the first that is, or to MOST_K.
     """
     with one_thread():
         y = principal(x)
@@ -153,7 +154,7 @@ def fit_range(
         for k in range(2, min(MOST_K, distinct) + 1):
             if k > max_k and satisfied:
                 break
-            fit = fit_k(x, y, k, previous=fits[-1], random_state=random_state, executor=executor)
+            fit = fit_k(x, y, k, previous=fits[-1], random_state=random_state, jobs=jobs)
             if fit.k < k:
                 break
             fits.append(fit)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,11 +114,10 @@ class Study:
         from incprof.study.sites.cost import TYPICAL
 
         options, profile = self.options, self.profile
-        pool = ThreadPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext(None)
-        with self.listener.progress("clustering") as report, pool as executor:
+        with self.listener.progress("clustering") as report:
             report(0, 1)
             found = find_phases(
-                profile, method=options.method, k=options.k, random_state=options.seed, executor=executor,
+                profile, method=options.method, k=options.k, random_state=options.seed, jobs=options.jobs,
                 options=self.thresholds, chooser=self.chooser,
             )  # fmt: skip
         # The paper's sites stay what they are. A measured cost would make the choice depend on the machine.

@@ -1,4 +1,3 @@
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -141,8 +140,7 @@ def test_numbers_add_up():
 
 def test_same_input_same_answer_also_with_threads():
     profile = noisy([A, B, C], [50, 40, 30], seed=4)
-    with ThreadPoolExecutor(4) as pool:
-        answers = [find_phases(profile), find_phases(profile), find_phases(profile, executor=pool)]
+    answers = [find_phases(profile), find_phases(profile), find_phases(profile, jobs=4)]
     assert repr(answers[0]) == repr(answers[1]) == repr(answers[2])
 
 

@@ -53,7 +53,7 @@ def test_each_is_used_somewhere():
 def test_any_number_is_taken_or_refused_in_one_line(known, value):
     room, one = known
     if isinstance(one.default, int) or not one.low <= value <= one.high:
-        with pytest.raises(UsageError, match=rf"^{one.name}=.* expected .*$"):
+        with pytest.raises(UsageError, match=rf"^--set {room}.{one.name}=.* expected .*$"):
             OPTIONS.with_settings([f"{room}.{one.name}={value!r}"])
         return
     changed = OPTIONS.with_settings([f"{room}.{one.name}={value!r}"])
