@@ -57,8 +57,8 @@ def test_rates_and_means_of_a_running_program(stack: Stack, tmp_path: Path) -> N
         mine = f'pid="{process.pid}"'
         stack.wait_for(f'rate(appekg_beats_total{{{mine},id="1"}}[5s]) > 0')
         mean = f'rate(appekg_beat_seconds_total{{{mine},id="2"}}[5s]) / rate(appekg_beats_total{{{mine},id="2"}}[5s])'
-        ((_, value),) = stack.wait_for(f"{mean} > 0")
-        assert value >= 0.1
+        # Rates of counters that have just begun are extrapolated, each in its own way.
+        stack.wait_for(f"{mean} >= 0.1")
         assert no_errors(stack)
         process.kill()
         process.wait()

@@ -6,11 +6,14 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +45,18 @@ static pid_t find_thread(pid_t process, const char *name)
     return found;
 }
 
+/* Whether the interval thread has written its first interval. */
+static bool has_written(const char *run)
+{
+    char pattern[600];
+    struct stat file;
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/*.ekg", run);
+    bool written = glob(pattern, 0, NULL, &found) == 0 && stat(found.gl_pathv[0], &file) == 0 && file.st_size > 0;
+    globfree(&found);
+    return written;
+}
+
 static void hold(pid_t thread, long ms)
 {
     int status;
@@ -68,8 +83,11 @@ int main(int count, char **arguments)
         pause_ms(1);
         thread = find_thread(child, "appekg");
     }
-    if (thread == 0)
+    const char *run = getenv("EKG_DIR");
+    if (thread == 0 || run == NULL)
         return 2;
+    for (int attempt = 0; attempt < 10000 && !has_written(run); attempt++)
+        pause_ms(1);
     pause_ms(30);
     hold(thread, atol(arguments[1]));
     int status = 0;
