@@ -68,7 +68,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class LoopChange:
-    """The outermost loop became another one with the event `at`. None: outside of loops."""
+    """The outermost loop, in which the event before was, became another one with the event `at`. None: no loop."""
 
     at: int
     was: Visit | None

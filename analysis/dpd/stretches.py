@@ -12,7 +12,8 @@ import numpy as np
 
 from incprof.analysis.dpd.values import DpdValues, FloatArray, magnitudes
 
-# A period that is so little longer or shorter is the same one: the detector goes on cutting as it did (dpd_values.c).
+# A period that is longer or shorter by less than one part in so many is the same one: the detector goes on cutting as
+# it did, by the same number (dpd_values.c).
 DRIFT = 16
 
 
