@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.in_time import visits_of
+from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray
 
 # An end of a visit this long is compared with its middle.
@@ -33,17 +33,15 @@ class Membership:
     variance: FloatArray
 
 
-def share_borders(features: Features, labels: IntArray, k: int, dispersion: float, length: FloatArray) -> Membership:
+def share_borders(features: Features, result: PhaseResult, length: FloatArray) -> Membership:
     """Share the intervals at borders between the phases before and after.
 
     Args:
         features: mixes of the intervals.
-        labels: (n,) phases from 0, -1 for none.
-        k: number of phases.
-        dispersion: scatter of the intervals over tick counting.
+        result: k phases of the same profile.
         length: (n,) seconds that are shared.
     """
-    n = len(labels)
+    labels, k, n = result.labels, result.k, len(result.labels)
     weight, variance = np.zeros((n, k + 1)), np.zeros(k)
     weight[np.arange(n), np.where(labels >= 0, labels, k)] = 1.0
     centers = [_center(features, labels == phase) for phase in range(k)]
@@ -51,12 +49,12 @@ def share_borders(features: Features, labels: IntArray, k: int, dispersion: floa
     for at in range(len(visits.cluster) - 1):
         one, other = int(visits.cluster[at]), int(visits.cluster[at + 1])
         gap = np.arange(visits.end[at], visits.first[at + 1])
-        if one == other or len(gap) > PHASES.short_visit:
+        if one == other or len(gap) > result.options.phases.short_visit:
             continue
         last, first = int(visits.end[at]) - 1, int(visits.first[at + 1])
         ends = [end for end, visit in ((last, at), (first, at + 1)) if visits.size[visit] >= CORE]
         window = np.sort(np.concatenate([gap, np.array(ends, dtype=np.int64)])).astype(np.int64)
-        part, error = _part(features, window, centers[one], centers[other], dispersion)
+        part, error = _part(features, window, centers[one], centers[other], result.dispersion)
         # What could not be told is shared evenly where it was in neither, and stays where it was else.
         known = np.isfinite(part)
         part = np.where(known, part, np.where(labels[window] < 0, 0.5, labels[window] == other))

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.same_functions import same_functions
-from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
@@ -97,7 +96,8 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
     f = len(place)
     move = csr_array((np.ones(f), (np.arange(f), place)), shape=(f, m))
     clock_s = cpu_seconds(profile) if cpu else np.maximum(profile.end_s - profile.start_s, 0.0)
-    features = build_features(profile, share=True)
+    options = result.options.phases
+    features = build_features(profile, share=True, options=options)
     return Measured(
         profile=profile,
         result=result,
@@ -105,8 +105,8 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
         clock_s=clock_s,
         self_s=csr_array(csr_array(profile.self_s) @ move),
         calls=csr_array(csr_array(profile.calls, dtype=np.float64) @ move),
-        stack_s=_stack_seconds(profile, move),
-        members=share_borders(features, result.labels, result.k, result.dispersion, clock_s),
+        stack_s=_stack_seconds(profile, move, options.known),
+        members=share_borders(features, result, clock_s),
         tick_s=1.0 / profile.metadata.rate_hz,
     )
 
@@ -120,14 +120,14 @@ def cpu_seconds(profile: IntervalProfile) -> FloatArray:
     return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
 
 
-def _stack_seconds(profile: IntervalProfile, move: csr_array) -> csr_array | None:
-    """Return the CPU time with each function on the stack, sparse (n, m); None where call paths do not tell."""
+def _stack_seconds(profile: IntervalProfile, move: csr_array, known: float) -> csr_array | None:
+    """Return the CPU time with each function on the stack, sparse (n, m); None where paths tell less than `known`."""
     if not len(profile.samples.time_s):
         return None
     chains, _ = profile.tree.without_recursion()
     ticks = tree_ticks(profile, chains)
     told = float(ticks[:, np.flatnonzero(chains.function >= 0)].sum())
-    if told < PHASES.known * float(profile.self_s.sum()) * profile.metadata.rate_hz:
+    if told < known * float(profile.self_s.sum()) * profile.metadata.rate_hz:
         return None
     named = np.flatnonzero(chains.function >= 0)
     shape = (len(chains.parent), move.shape[0])

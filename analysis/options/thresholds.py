@@ -5,7 +5,6 @@ Every room of the analysis has a frozen dataclass of its own with such fields: p
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -55,6 +54,6 @@ def with_value(group: Group, name: str, text: str) -> Group:
     except ValueError:
         kind = "a whole number" if isinstance(known.default, int) else "a number"
         raise ValueError(f"expected {kind}") from None
-    if not (math.isfinite(value) and known.low <= value <= known.high):
+    if not known.low <= value <= known.high:
         raise ValueError(f"expected {known.low:g} to {known.high:g} ({known.unit})")
     return replace(group, **{name: value})  # type: ignore[type-var]

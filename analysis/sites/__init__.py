@@ -69,22 +69,16 @@ def activity(profile: IntervalProfile, *, literal: bool, options: SiteOptions = 
 
 
 def choose_sites(
-    act: Activity,
-    members: IntArray,
-    distance: FloatArray,
-    coverage: float | None = None,
-    excluded: Set[tuple[int, str]] = NONE,
+    act: Activity, members: IntArray, distance: FloatArray, excluded: Set[tuple[int, str]] = NONE
 ) -> list[Choice]:
-    """Choose the sites of one phase.
+    """Choose the sites of one phase, until enough of its intervals with any active function are covered.
 
     Args:
         act: activity of the whole run.
         members: (m,) the phase's intervals, ascending.
         distance: (m,) their distance to the phase's centroid.
-        coverage: stop once this part of the phase's intervals with any active function is covered; the options'.
         excluded: (function, kind) of sites that cannot be had; the next best one stands for their intervals.
     """
-    enough = act.options.coverage if coverage is None else coverage
     order = members[np.lexsort((members, np.round(distance, 12)))]
     busy = np.diff(act.active.indptr)[order] > 0
     order = order[busy]
@@ -93,7 +87,7 @@ def choose_sites(
     chosen: list[Choice] = []
     for interval in order:
         done = int(covered[order].sum())
-        if done >= enough * len(order):
+        if done >= act.options.coverage * len(order):
             break
         if covered[interval]:
             continue

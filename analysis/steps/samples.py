@@ -95,9 +95,9 @@ def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: fl
     # Ticks come late by up to one of the kernel's, which the clock on the wall knows better, if the thread was running.
     ran = np.abs(wall - used) <= late / rate_hz
     near = story.interval[at]
-    lag, error_s = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, late / 2 / rate_hz) / length[near]
+    lag, unsure = np.where(ran, wall, used) / length[near], np.where(ran, 0.0, late / 2 / rate_hz) / length[near]
     known = np.isfinite(lag) & (length[near] > 0)
-    error = lag * error[near] + error_s
+    error = lag * error[near] + unsure
     return Pairs(story.step[at][known], story.step[at + 1][known], lag[known], error[known])
 
 

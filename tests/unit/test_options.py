@@ -71,6 +71,9 @@ def test_any_number_is_taken_or_refused_in_one_line(known, value):
         ("phases.no_gap=nan", "expected 0 to 100"),
         ("phases.several=1.5", "expected a whole number"),
         ("sites.coverage=2", "expected 0 to 1"),
+        ("phases.several=1" + 400 * "0", "expected 1 to 1000"),
+        ("phases.several=1" + 5000 * "0", "expected a whole number"),
+        ("phases.no_gap=1e999", "expected 0 to 100"),
         ("", "expected NAME=VALUE"),
     ],
 )
