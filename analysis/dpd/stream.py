@@ -152,18 +152,18 @@ class LoopStream:
 
     def _changes(self, trace: EventTrace, start: int, records: list[Any]) -> list[LoopChange]:
         """Return the changes in a piece. records: of all visits in it, each period's in the order of time."""
-        visits: dict[int, deque[Visit]] = {}
+        visits: dict[int, deque[tuple[int, Visit]]] = {}  # with the event with which each was found
         for record in records:
             visit = Visit(self._loops[_key(record)], int(record["first"]), int(record["last"]))
-            visits.setdefault(visit.loop.period, deque()).append(visit)
+            visits.setdefault(visit.loop.period, deque()).append((_found(record)[0], visit))
         edges = np.flatnonzero(np.diff(trace.period, prepend=np.int32(self._period)))
         changes = []
         for at, period in zip((edges + start).tolist(), trace.period[edges].tolist(), strict=True):
             was = self._now and replace(self._now, last=at - 1)
             waiting = visits.get(period, deque())
-            while len(waiting) > 1 and waiting[0].last < at and waiting[1].first <= at:
+            while len(waiting) > 1 and waiting[1][0] <= at:
                 waiting.popleft()
-            self._now = replace(waiting[0], last=at) if period else None
+            self._now = replace(waiting[0][1], last=at) if period else None
             changes.append(LoopChange(at, was, self._now))
         self._period = int(trace.period[-1])
         return changes
