@@ -21,3 +21,8 @@ def half_of(family: str, number: int) -> str:
 def seed_of(family: str, number: int) -> int:
     """Return the seed that a case is drawn from; families do not share seeds."""
     return int.from_bytes(sha256(f"{family}/{number}".encode()).digest()[:8], "little")
+
+
+def half_of_real(name: str) -> str:
+    """Return "tune" or "held" for a real program that has a recipe: by the hash of its name alone."""
+    return SPLITS[sha256(name.encode()).digest()[0] % 2]
