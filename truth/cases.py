@@ -9,10 +9,15 @@ import numpy as np
 
 from incprof.model import IntArray, IntervalProfile
 from truth.families import FAMILIES, NUMBERS
+from truth.families_overlap import OVERLAP
 from truth.play import play
-from truth.split import half_of, seed_of
-from truth.story import edges_of, interval_phases, true_labels
+from truth.split import half_of, half_of_family, seed_of
+from truth.story import edges_of, true_phases
 from truth.truths import Truth
+
+
+# Cases of each family of truth/families_overlap.py.
+OVERLAP_NUMBER = 6
 
 
 @dataclass(frozen=True)
@@ -35,20 +40,25 @@ class Case:
 def make_case(family: str, number: int) -> Case:
     """Draw a case; the same name and number give the same bytes."""
     rng = np.random.default_rng(seed_of(family, number))
-    story = FAMILIES[family](rng)
+    story = (OVERLAP.get(family) or FAMILIES[family])(rng)
     edges = edges_of(story, rng)
-    labels = true_labels(interval_phases(story, edges))
+    labels = true_phases(story, edges)
     recorded = play(story, edges, rng)
     lost = np.flatnonzero(rng.random(len(labels)) < story.missing)
     empty = np.flatnonzero(rng.random(len(labels)) < story.empty)
     profile = recorded.profile(story.interval_s, story.rate_hz, lost, empty, rng)
     labels[empty] = -1
-    return Case(family, number, half_of(family, number), profile, np.delete(labels, lost), story.truth)
+    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), story.truth)
+
+
+def split_of(family: str, number: int) -> str:
+    """Return the half that a case is of: runs with much in common are held out by whole families, others by number."""
+    return half_of_family(family) if family in OVERLAP else half_of(family, number)
 
 
 def all_names(split: str | None = None) -> Iterator[tuple[str, int]]:
     """Go through family and number of all cases, or of those of one half."""
-    for family in FAMILIES:
-        for number in range(NUMBERS[family]):
-            if split in (None, half_of(family, number)):
+    for family in (*FAMILIES, *OVERLAP):
+        for number in range(NUMBERS.get(family, OVERLAP_NUMBER)):
+            if split in (None, split_of(family, number)):
                 yield family, number

@@ -64,7 +64,7 @@ def judged(name: str, profile: IntervalProfile, truth: IntArray, method: str) ->
     try:
         chooser = site_chooser(profile, method)
         found = find_phases(profile, method=method, chooser=chooser)
-        result = with_confidence(chooser.features, found, profile.metadata.rate_hz)
+        result = with_confidence(chooser.features, found)
     except IncprofError:
         return []
     counts = confusion(result.labels, truth, result.k)

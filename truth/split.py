@@ -26,3 +26,8 @@ def seed_of(family: str, number: int) -> int:
 def half_of_real(name: str) -> str:
     """Return "tune" or "held" for a real program that has a recipe: by the hash of its name alone."""
     return SPLITS[sha256(name.encode()).digest()[0] % 2]
+
+
+def half_of_family(family: str) -> str:
+    """Return "tune" or "held" for all runs of a family of truth/families_overlap.py: by the hash of its name alone."""
+    return SPLITS[sha256(family.encode()).digest()[0] % 2]

@@ -33,6 +33,7 @@ class Story:
     variance d * p(1-p)/N per interval. wander: standard deviation of the logarithms of shares that wander slowly, over
     some 15 intervals. background: share of a function that is active everywhere. stray: chance that a
     tick falls on main. interval_jitter: relative. missing, empty: chance that an interval is lost, or has no samples.
+    part_of: the phase that each of the works belongs to, -1 for none; empty where each is a phase of its own.
     """
 
     works: tuple[Work, ...]
@@ -47,6 +48,7 @@ class Story:
     missing: float = 0.0
     empty: float = 0.0
     distinct: bool = True
+    part_of: tuple[int, ...] = ()
 
     @property
     def ends(self) -> FloatArray:
@@ -57,7 +59,8 @@ class Story:
     @property
     def truth(self) -> Truth:
         """Return what is known about the phases; a run without phases may be called one phase, or none."""
-        used = sorted({stretch.phase for stretch in self.stretches})
+        of = self.part_of or tuple(range(len(self.works)))
+        used = sorted({of[stretch.phase] for stretch in self.stretches} - {-1})
         phases = tuple(self.works[i].truth for i in used)
         return Truth(phases, (len(phases),) if self.distinct else (0, 1), self.distinct)
 
@@ -87,7 +90,18 @@ def interval_phases(story: Story, edges: FloatArray) -> FloatArray:
     times = (edges[:-1, None] + inner[None, :] * width[:, None]).ravel()
     shares = phase_shares(story, times).reshape(n, GRID, len(story.works)).mean(axis=1)
     seconds: FloatArray = shares * width[:, None]
+    for work, phase in enumerate(story.part_of):
+        if phase not in (work, -1):
+            seconds[:, phase] += seconds[:, work]
+            seconds[:, work] = 0.0
     return seconds
+
+
+def true_phases(story: Story, edges: FloatArray) -> IntArray:
+    """Return the phase that has at least 90 % of each interval, else -1. Shape (n,)."""
+    labels = true_labels(interval_phases(story, edges))
+    none = [work for work, phase in enumerate(story.part_of) if phase < 0]
+    return np.where(np.isin(labels, none), -1, labels)
 
 
 def true_labels(seconds: FloatArray) -> IntArray:

@@ -1,8 +1,8 @@
 """The phases of a run and where to instrument them: the whole of section V of the paper, in one call.
 
-`method="paper"` follows the text literally. `method="robust"` clusters mixes of call chains instead of seconds, asks
-first whether there is more than one phase, and keeps mixtures, interruptions, waiting and stray ticks from becoming
-phases or sites.
+`method="paper"` follows the text literally. `method="robust"` cuts the run into stretches in which no function's share
+changes beyond its own scatter, and asks which of these do the same; mixtures, interruptions, waiting and the steps of
+slow iterations become no phases.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from dataclasses import replace
 from incprof.analysis.answer.describe import describe_phases
 from incprof.analysis.options import OPTIONS, Options
 from incprof.analysis.phases.bad_input import refuse
-from incprof.analysis.phases.cluster import Alike, cluster_paper, cluster_robust
+from incprof.analysis.phases.by_kmeans import cluster_by_kmeans
+from incprof.analysis.phases.by_stretches import cluster_by_stretches
 from incprof.analysis.phases.features import build_features
-from incprof.analysis.phases.kmeans import MAX_K, MOST_K
+from incprof.analysis.phases.kmeans import MAX_K
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.errors import UsageError
 from incprof.model import IntArray, IntervalProfile
 
 METHODS = ("robust", "paper")
+# Phases that may be asked for.
+MOST_K = 16
 
 
 def find_phases(
@@ -29,6 +32,7 @@ def find_phases(
     *,
     method: str = "robust",
     k: int | None = None,
+    level: int | None = None,
     random_state: int = 0,
     jobs: int = 1,
     options: Options = OPTIONS,
@@ -40,24 +44,30 @@ def find_phases(
         profile: what was recorded.
         method: "robust" or "paper".
         k: number of phases wanted; by default the method chooses.
-        random_state: seed of k-means. Same profile and seed, same answer, bit for bit.
-        jobs: threads that run the starts of k-means side by side; the answer is the same.
+        level: at most so many phases, the most alike joined (robust); by default all that were found.
+        random_state: seed of k-means (paper). Same profile and seed, same answer, bit for bit.
+        jobs: threads that run the starts of k-means side by side (paper); the answer is the same.
         options: thresholds.
         chooser: of the same profile, method and thresholds, if there is one.
 
     Raises:
-        UsageError: unknown method, or k outside 1..16 (the paper's method: 1..8).
+        UsageError: unknown method, k outside 1..16 (the paper's method: 1..8), or a level below 1 or of the paper's.
         NoDataError: no interval holds a sample, or the profile holds numbers that are none.
     """
     most = MAX_K if method == "paper" else MOST_K
     if k is not None and not 1 <= k <= most:
         raise UsageError(f"--k {k} is outside 1..{most} (method {method})")
+    if level is not None and (level < 1 or method == "paper" or k is not None):
+        raise UsageError(f"--level {level}: a level is 1 or more, of the robust method, and not beside --k")
     chooser = chooser or site_chooser(profile, method, options)
     features = chooser.features
     if method == "robust":
-        found = cluster_robust(features, Alike(chooser.alone, chooser.calls), k, random_state, jobs, options.phases)
+        found = cluster_by_stretches(features, profile.functions, k, options.phases)
     else:
-        found = cluster_paper(features, k, random_state, jobs)
+        found = cluster_by_kmeans(features, k, random_state, jobs)
+    finest = found
+    if level is not None:
+        found = found.at_level(level)
     chosen = chooser.of_all(found.labels, found.off_cpu)
     phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu, options=options.steps)
     judgement = found.judgement
@@ -65,7 +75,7 @@ def find_phases(
         method=method,
         k=len(phases),
         k_clusters=judgement.k,
-        rule="user" if k is not None else judgement.rule,
+        rule="user" if k is not None else judgement.rule if found is finest else "level",
         other_votes=judgement.votes,
         scores=judgement.scores,
         end_s=profile.end_s,
@@ -78,6 +88,9 @@ def find_phases(
         warnings=tuple(_warnings(profile, k, len(phases), found.labels, options)),
         joined=found.joined,
         options=options,
+        borders=found.borders,
+        levels=found.levels,
+        in_turn=found.in_turn,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.in_time import visits_of
+from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray
 
@@ -46,8 +46,8 @@ def share_borders(features: Features, result: PhaseResult, length: FloatArray) -
     weight[np.arange(n), np.where(labels >= 0, labels, k)] = 1.0
     centers = [_center(features, labels == phase) for phase in range(k)]
     visits = visits_of(labels)
-    for at in range(len(visits.cluster) - 1):
-        one, other = int(visits.cluster[at]), int(visits.cluster[at + 1])
+    for at in range(len(visits.group) - 1):
+        one, other = int(visits.group[at]), int(visits.group[at + 1])
         gap = np.arange(visits.end[at], visits.first[at + 1])
         if one == other or len(gap) > result.options.phases.short_visit:
             continue

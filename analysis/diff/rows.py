@@ -15,7 +15,7 @@ from incprof.analysis.diff.estimates import Estimate, counted, observed
 from incprof.analysis.diff.match import Group
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.pace import pace
-from incprof.analysis.phases.in_time import visits_of
+from incprof.analysis.phases.visits import visits_of
 from incprof.model import FloatArray, IntArray
 
 # A function whose calls tell the pace of a phase is called in this part of its intervals, in both runs.
@@ -178,5 +178,5 @@ def _visit_lengths(run: Measured, phases: Sequence[int]) -> FloatArray:
     """Return the length of each visit of some phases in seconds, whole intervals."""
     labels = np.where(np.isin(run.result.labels, np.array(phases, dtype=np.int64)), 0, 1)
     visits = visits_of(np.where(run.result.labels < 0, -1, labels))
-    spans = [slice(a, b) for a, b, c in zip(visits.first, visits.end, visits.cluster, strict=True) if c == 0]
+    spans = [slice(a, b) for a, b, c in zip(visits.first, visits.end, visits.group, strict=True) if c == 0]
     return np.array([run.clock_s[span].sum() for span in spans], dtype=np.float64)

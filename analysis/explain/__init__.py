@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.explain.sites import explain_sites
-from incprof.analysis.phases.choose_k import allowed_misfits
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.merge import separation
+from incprof.analysis.phases.clustering import separation
 from incprof.analysis.phases.results import Joined, KScore, PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.evidence import SiteEvidence
@@ -37,16 +36,13 @@ class LeftOut:
 class RunEvidence:
     """Why so many phases.
 
-    less, chosen, more: scores of k - 1, k and k + 1 clusters; one: of one. None where there was no such fit.
-    most_noise, most_misfits: limits of what counts as explained.
+    less, chosen, more: scores of k - 1, k and k + 1 groups; one: of one. None where they are not known.
     """
 
     one: KScore | None
     less: KScore | None
     chosen: KScore | None
     more: KScore | None
-    most_noise: float
-    most_misfits: int
     joined: tuple[Joined, ...]
     left_out: LeftOut
 
@@ -81,15 +77,12 @@ class PhaseEvidence:
 def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
     """Collect why a result has so many phases. features: of the same profile and method."""
     by_k = {score.k: score for score in result.scores}
-    clustered = int((result.clusters >= 0).sum())
     none = result.labels < 0
     return RunEvidence(
         one=by_k.get(1),
         less=by_k.get(result.k_clusters - 1),
         chosen=by_k.get(result.k_clusters),
         more=by_k.get(result.k_clusters + 1),
-        most_noise=result.options.phases.noise_slack,
-        most_misfits=allowed_misfits(clustered, result.options.phases),
         joined=result.joined,
         left_out=LeftOut(
             idle=int((none & features.idle).sum()),

@@ -22,7 +22,7 @@ class Options:
     steps: StepOptions = STEPS
 
     def with_settings(self, settings: Iterable[str]) -> Options:
-        """Return the same with some changed: "phases.no_gap=3".
+        """Return the same with some changed: "phases.beyond=4".
 
         Raises:
             UsageError: there is none of that name, or it cannot have that value.
@@ -31,7 +31,7 @@ class Options:
         for setting in settings:
             name, given, text = setting.partition("=")
             if not given:
-                raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.no_gap=3")
+                raise UsageError(f"--set {setting}: expected NAME=VALUE, for example phases.beyond=4")
             if name not in names:
                 near = get_close_matches(name, names, 1)
                 hint = f"did you mean {near[0]}?" if near else "docs/thresholds.md has them all"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from incprof.analysis.options.thresholds import threshold
 
-PART_OF_INTERVAL, PART_OF_RUN, NORMAL = "part of an interval", "part of the run", "standard deviations"
-KAUFMAN = "Kaufman and Rousseeuw 1990, table 2.4"
+PART_OF_INTERVAL, PART_OF_RUN = "part of an interval", "part of the run"
 
 
 @dataclass(frozen=True)
@@ -31,45 +30,32 @@ class PhaseOptions:
     unseen: float = threshold(0.5, "ticks", "of a function that was never sampled: between none and one")
     idle: float = threshold(0.03, "part of the usual ticks", "fewer say nothing about functions", without=0.0)
     waiting: float = threshold(0.05, PART_OF_RUN, "more of it waiting is a phase that a user asks about", without=1.0)
-    enough_ticks: float = threshold(50.0, "ticks", "fewer are judged by the neighbours too", low=1, high=1e6)
-    far: float = threshold(4.5, NORMAL, "neighbours so different are of different behaviour", high=100)
-    near: float = threshold(2.5, NORMAL, "neighbours so alike are of the same behaviour", high=100)
-    borders: float = threshold(
-        0.2, PART_OF_RUN, "with more, the program alternates faster than the interval", without=0.0
+    beyond: float = threshold(
+        5.0, "standard errors", "2 000 borders of 200 functions have one by chance in 1 of 5 runs at 5, in each at 4", high=100
     )
-    change: float = threshold(3.5, NORMAL, "two stretches that differ by more are not averaged", high=100)
-    noise_slack: float = threshold(
-        1.3, "times the scatter that counting explains", "so much of it is nobody's phase", low=1, high=100
+    named: float = threshold(
+        0.10, PART_OF_INTERVAL, "a function's share that changes by less is not what a person calls a change"
     )
-    misfit: float = threshold(2.5, NORMAL, "an interval farther out does not look like its phase", high=100)
-    misfits: float = threshold(
-        0.005, "part of the intervals", "what is beyond `misfit` by chance alone: 0.6 % of a normal tail"
-    )
-    silhouette: float = threshold(0.5, "silhouette", f"less is weak, perhaps made by clustering itself ({KAUFMAN})")
-    stray: float = threshold(6.0, NORMAL, "an interval farther out is in no phase", high=1000, without=1000.0)
-    stray_run: int = threshold(20, "intervals", "in a shorter run a small cluster may be a phase", high=10**9)
-    stray_part: float = threshold(0.002, "part of the intervals", "less is no phase of a long run", without=0.0)
-    left_over: float = threshold(0.25, "silhouette", f"a cluster with less has no structure ({KAUFMAN})", without=0.0)
     short_visit: int = threshold(2, "intervals", "what comes for no longer is a border or a step", low=1, high=1000)
-    explained: float = threshold(0.8, "part of a cluster", "so much of it must lie between the phases that explain it")
-    near_end: float = threshold(0.2, "part of the way", "nearer to an end of the way is that end", high=0.5)
-    off_line: float = threshold(
-        0.05, "part of the squared distance", "a mixture of two phases lies on the line between them"
+    iteration: int = threshold(
+        10, "intervals", "a step of an iteration that takes longer is a phase that a person would watch", high=10**6, without=0
     )
+    turns: int = threshold(8, "stretches", "fewer that follow one another need not be iterations", low=2, high=10**6)
+    again: float = threshold(
+        0.2, "part of its share", "what is done in one half of some iterations is done in the other half, but for some of them"
+    )
+    driver: float = threshold(0.9, PART_OF_INTERVAL, "a driver of steps holds all of them, but for stray ticks")
+    way: float = threshold(0.5, "part of its ends", "a way from one phase to another is shorter than either", high=10)
     trend: float = threshold(0.5, "correlation", "on the way from one phase to the next, time and place go together")
+    abrupt: float = threshold(
+        0.6, "part of the change", "of a slow change, at most half happens from one interval to the next", without=0.0
+    )
+    drift: float = threshold(0.5, "times the change", "a stretch that moves by that itself is a part of a slow change", high=100)
+    explained: float = threshold(0.8, "part of the visits", "so many of a group must be short and lie in another one")
     mixed: float = threshold(0.2, "part of the mix", "what has less of the phase around it does not interrupt it")
-    no_gap: float = threshold(
-        3.6, "Ashman's D", "halves of a normal cloud are 2.7 apart, halves of an even one 3.5", high=100, without=0.0
-    )
-    same_time: float = threshold(
-        0.6, "part of the time", "clusters with the same sites and so much in common are one phase", without=1.0
-    )
-    same_calls: float = threshold(
-        0.9, "part of the calls", "so alike, intervals differ by where samples happened to fall", without=1.0
-    )
-    some_time: float = threshold(0.3, "part of the time", "in common, for `same_calls` to count")
+    stray_run: int = threshold(20, "intervals", "in a shorter run a moment may be a phase", high=10**9)
     distinct: float = threshold(
-        0.4, "silhouette", "parts of a mix that wanders have up to 0.3, phases from 0.55 on", without=-1.0, low=-1
+        0.33, "silhouette", "parts of a mix that wanders have up to 0.3, phases from 0.55 on", without=-1.0, low=-1
     )
     steady: float = threshold(
         4.0, "times what counting explains", "intervals of a steady real program scatter 1 to 3 times", low=1, high=1000

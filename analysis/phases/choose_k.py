@@ -1,18 +1,10 @@
-"""How many phases: the elbow as published, and a rule that knows what sampling alone explains.
-
-Both work on the fits of kmeans.fit_range, one for each k.
-"""
+"""How many phases: the elbow as published, of the fits of kmeans.fit_range, one for each k."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-
-from incprof.analysis.options.phases import PHASES, PhaseOptions
-from incprof.analysis.phases.kmeans import Fit
-from incprof.analysis.phases.noise import chi2_quantile, effective_dimensions
-from incprof.model import BoolArray, FloatArray
 
 
 def chord_elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:
@@ -51,42 +43,4 @@ def kneedle(ks: Sequence[int], inertia: Sequence[float]) -> int | None:
             falling = False
         if falling and below[at + 1] < threshold:
             return knee
-    return None
-
-
-def misfits(x: FloatArray, fit: Fit, noise: FloatArray, score: float, options: PhaseOptions) -> BoolArray:
-    """Mark the intervals that lie too far from their center to be explained by `noise` (n,). score: how far that is."""
-    distance = ((x - fit.centers[fit.labels]) ** 2).sum(axis=1)
-    dof = effective_dimensions(fit.centers)[fit.labels]
-    limit = options.noise_slack * noise * chi2_quantile(dof, score)
-    far: BoolArray = distance > limit
-    return far
-
-
-def sufficient(x: FloatArray, fit: Fit, noise: FloatArray, options: PhaseOptions) -> bool:
-    """Tell whether a fit leaves no more scatter than `noise` (n,) explains, over all and in its parts."""
-    if fit.inertia > options.noise_slack * float(noise.sum()):
-        return False
-    return int(misfits(x, fit, noise, options.misfit, options).sum()) <= allowed_misfits(len(x), options)
-
-
-def allowed_misfits(n: int, options: PhaseOptions) -> int:
-    """Return how many of n intervals may look like no phase before a fit is not sufficient: two or a small part."""
-    return max(2, int(np.ceil(options.misfits * n)))
-
-
-def noise_floor(
-    x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray], options: PhaseOptions = PHASES
-) -> int | None:
-    """Return the smallest k that is sufficient, None when none is.
-
-    Args:
-        x: (n, d) shares.
-        fits: one per k.
-        noise: per fit, expected squared distance of each interval to its center, shape (n,).
-        options: thresholds.
-    """
-    for fit, expected in zip(fits, noise, strict=True):
-        if sufficient(x, fit, expected, options):
-            return fit.k
     return None

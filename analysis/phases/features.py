@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.options.phases import PHASES, PhaseOptions
+from incprof.analysis.phases.inclusive import Inclusive, from_functions
 from incprof.analysis.phases.mixes import chain_mixes
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
@@ -27,6 +28,7 @@ class Features:
     ticks: (n,) samples behind each row.
     idle: (n,) intervals with (nearly) no samples.
     by_path: columns are chains of calls, not functions.
+    inclusive: ticks from above; None for the paper's method.
     """
 
     x: FloatArray
@@ -34,6 +36,7 @@ class Features:
     ticks: FloatArray
     idle: BoolArray
     by_path: bool = False
+    inclusive: Inclusive | None = None
 
 
 def interval_seconds(profile: IntervalProfile) -> FloatArray:
@@ -89,12 +92,13 @@ def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptio
     if mixes is None:
         matrix, functions = csr_array(profile.self_s, dtype=np.float64), np.arange(len(profile.functions))
         ticks = interval_seconds(profile) * rate
+        above = from_functions(csr_array(matrix * rate), options) if share else None
     else:
-        matrix, functions = mixes
+        matrix, functions, above = mixes.own, mixes.functions, mixes.above
         ticks = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
     if share:
         matrix = shares(matrix)
     columns = energetic_columns(matrix, options.kept_energy)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
     idle = idle_intervals(ticks, profile.metadata.interval_s * rate, options.idle)
-    return Features(x, functions[columns], ticks, idle, by_path=mixes is not None)
+    return Features(x, functions[columns], ticks, idle, by_path=mixes is not None, inclusive=above)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +14,8 @@ from incprof.analysis.phases.separation import evenly
 from incprof.analysis.threads import spread
 from incprof.model import FloatArray, IntArray
 
-# The paper's range of k; a run whose phases it cannot hold gets a longer one.
+# The paper's range of k.
 MAX_K = 8
-MOST_K = 16
 STARTS = 10
 # Intervals that the seeded starts see.
 LONG = 20_000
@@ -133,30 +131,18 @@ def fit_k(x: FloatArray, y: FloatArray, k: int, *, previous: Fit, random_state: 
     return make_fit(x, best, float(np.mean(agreement)))
 
 
-def fit_range(
-    x: FloatArray,
-    *,
-    max_k: int = MAX_K,
-    enough: Callable[[Fit], bool] | None = None,
-    random_state: int = 0,
-    jobs: int = 1,
-) -> list[Fit]:
+def fit_range(x: FloatArray, *, max_k: int = MAX_K, random_state: int = 0, jobs: int = 1) -> list[Fit]:
     """Run k-means for k = 1..max_k, or up to the number of distinct rows if that is smaller (paper, section V-A).
 
     So many jobs (threads: the inner loops release the interpreter) do the starts side by side without changing a bit.
-    When no fit is `enough`, the range goes on to the first that is, or to MOST_K.
     """
     with one_thread():
         y = principal(x)
         distinct = len(np.unique(np.round(x, 12), axis=0))
         fits = [make_fit(x, np.zeros(len(x), dtype=np.int64))]
-        satisfied = enough is None or enough(fits[0])
-        for k in range(2, min(MOST_K, distinct) + 1):
-            if k > max_k and satisfied:
-                break
+        for k in range(2, min(max_k, distinct) + 1):
             fit = fit_k(x, y, k, previous=fits[-1], random_state=random_state, jobs=jobs)
             if fit.k < k:
                 break
             fits.append(fit)
-            satisfied = satisfied or (enough is not None and enough(fit))
     return fits

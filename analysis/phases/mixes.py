@@ -7,17 +7,33 @@ intervals, q chains, d kept ones.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.options.phases import PHASES, PhaseOptions
+from incprof.analysis.phases.inclusive import Inclusive, from_chains, matters, with_functions
 from incprof.analysis.phases.waiting import filled_by_calls
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
 
 
-def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> tuple[csr_array, IntArray] | None:
-    """Return the ticks of each chain that matters, sparse (n, d), and the innermost function of each, (d,).
+@dataclass(frozen=True)
+class Mixes:
+    """What intervals are made of.
+
+    own: sparse (n, d), the ticks that each chain that matters has to itself. functions: (d,) the innermost of each.
+    above: the same from above, with all that a chain calls.
+    """
+
+    own: csr_array
+    functions: IntArray
+    above: Inclusive
+
+
+def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mixes | None:
+    """Return what the intervals of a profile are made of, by chains of calls.
 
     None without call paths (gmon directories), or when less than half of the ticks are known by them (damaged files).
     """
@@ -31,16 +47,18 @@ def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> tup
         return None
     ticks, unseen = filled_by_calls(profile, chains, ticks, options)
     inclusive = csr_array(ticks[:, : len(chains.parent)] @ chains.ancestors())
-    total = np.asarray(inclusive.sum(axis=0)).ravel()
-    in_interval = np.asarray(ticks.sum(axis=1)).ravel()
-    inclusive.data /= np.repeat(in_interval, np.diff(inclusive.indptr))
-    often = np.asarray((inclusive >= options.much).sum(axis=0)).ravel()
-    keep = (total >= options.least_chain * total[0]) | (often >= options.several)
+    in_interval = np.asarray(ticks.sum(axis=1), dtype=np.float64).ravel()
+    often = matters(inclusive, in_interval, float(np.asarray(inclusive.sum(axis=0)).ravel()[0]), options)
+    keep = np.zeros(len(chains.parent), dtype=np.bool_)
+    keep[often] = True
     keep[0] = True
     own = _nearest_kept(keep, chains.parent)
     own = np.concatenate([own, int(keep.sum()) + np.arange(len(unseen))])
     gather = csr_array((np.ones(len(own)), (np.arange(len(own)), own)), shape=(len(own), int(own.max()) + 1))
-    return csr_array(ticks @ gather), np.concatenate([chains.function[keep], unseen])
+    above = from_chains(profile, chains, inclusive, in_interval, np.flatnonzero(keep), options)
+    if len(unseen):
+        above = with_functions(above, ticks[:, len(chains.parent) :].toarray(), unseen)
+    return Mixes(csr_array(ticks @ gather), np.concatenate([chains.function[keep], unseen]), above)
 
 
 def _nearest_kept(keep: np.ndarray, parent: IntArray) -> IntArray:

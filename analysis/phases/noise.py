@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 
-from incprof.analysis.options.phases import PHASES, PhaseOptions
-from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.model import FloatArray, IntArray
 
 MAX_LAG = 8
+# Intervals of fewer are judged with their neighbours.
+ENOUGH_TICKS = 50.0
 
 
 def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
@@ -56,7 +57,7 @@ def normal_cdf(z: FloatArray) -> FloatArray:
     return 0.5 * np.array([math.erfc(score) for score in (z * -math.sqrt(0.5)).tolist()])
 
 
-def local_shares(x: FloatArray, ticks: FloatArray, enough: float = PHASES.enough_ticks) -> FloatArray:
+def local_shares(x: FloatArray, ticks: FloatArray, enough: float = ENOUGH_TICKS) -> FloatArray:
     """Return x (n, d) averaged over neighbours until there are about 50 ticks behind each row.
 
     The scatter of an interval is judged from its shares; those of five ticks are too coarse for that.
@@ -72,14 +73,14 @@ def local_shares(x: FloatArray, ticks: FloatArray, enough: float = PHASES.enough
     return averaged
 
 
-def overdispersion(x: FloatArray, ticks: FloatArray, options: PhaseOptions = PHASES) -> float:
+def overdispersion(x: FloatArray, ticks: FloatArray) -> float:
     """Return the factor (>= 1) by which intervals of one phase scatter more than tick counting explains.
 
     From differences of intervals that lie 1..8 apart, at the lag where they are smallest: a quarter of the pairs
     belongs to one phase there unless more than four phases alternate at random, and the lower quartile sees only those.
     """
     n = len(x)
-    local = local_shares(x, ticks, options.enough_ticks)
+    local = local_shares(x, ticks)
     noise = sampling_noise(local, ticks)
     scale = chi2_quantile(effective_dimensions(local), -0.6745)
     best = np.inf
@@ -102,32 +103,3 @@ def usual_scatter(x: FloatArray, labels: IntArray, ticks: FloatArray) -> float |
     centers = np.stack([x[labels == value].mean(axis=0) for value in values.tolist()])[phase]
     expected = sampling_noise(centers, ticks[known]) * chi2_quantile(effective_dimensions(centers), 0.0)
     return float(np.median(((x[known] - centers) ** 2).sum(axis=1) / expected))
-
-
-def transitions(x: FloatArray, ticks: FloatArray, dispersion: float = 1.0, options: PhaseOptions = PHASES) -> BoolArray:
-    """Mark border intervals: mixtures of a steady neighbour before and a different one after. Shape (n,).
-
-    An interval counts when its neighbours are far apart, one of them is steady, and it lies between the two. When more
-    than `borders` of the run would be borders, the program alternates faster than the interval: none is one.
-    """
-    n = len(x)
-    mark = np.zeros(n, dtype=np.bool_)
-    if n < 4:
-        return mark
-    local = local_shares(x, ticks, options.enough_ticks)
-    noise, dof = dispersion * sampling_noise(local, ticks), effective_dimensions(local)
-    far, near = chi2_quantile(dof, options.far), chi2_quantile(dof, options.near)
-    step = ((x[1:] - x[:-1]) ** 2).sum(axis=1) / (noise[1:] + noise[:-1])
-    same = step < near[1:]
-    gap = x[2:] - x[:-2]
-    width = (gap**2).sum(axis=1)
-    apart = width > np.minimum(far[2:], far[:-2]) * (noise[2:] + noise[:-2])
-    steady = np.concatenate([[False], same[:-2]]) | np.concatenate([same[2:], [False]])
-    along = ((x[1:-1] - x[:-2]) * gap).sum(axis=1) / np.where(width > 0, width, 1.0)
-    off = ((x[1:-1] - x[:-2] - along[:, None] * gap) ** 2).sum(axis=1)
-    between = (along > 0.1) & (along < 0.9) & (off < far[1:-1] * noise[1:-1] + 0.05 * width)
-    width = np.where(apart & steady & between, width, 0.0)
-    # A border has one interval: of two in a row, the other one lies beside it.
-    peak = (width >= np.append(width[1:], 0.0)) & (width > np.append(0.0, width[:-1]))
-    mark[1:-1] = (width > 0) & peak
-    return mark if mark.mean() <= options.borders else np.zeros(n, dtype=np.bool_)

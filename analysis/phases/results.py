@@ -99,7 +99,7 @@ class KScore:
     """How well k clusters describe the run; None where a score is not defined.
 
     noise_ratio: inertia over what sampling noise explains (1 is "nothing left to explain"). misfits: intervals
-    beyond that noise. stability: agreement of seeded starts (adjusted Rand index).
+    beyond that noise. stability: agreement of seeded starts of k-means (adjusted Rand index).
     """
 
     k: int
@@ -108,20 +108,18 @@ class KScore:
     calinski_harabasz: float | None
     noise_ratio: float | None
     misfits: int | None
-    stability: float
+    stability: float | None
 
 
-JoinRule = Literal["no gap", "same sites", "same calls", "interrupts", "not distinct"]
+JoinRule = Literal["interrupts", "not distinct"]
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Two groups of clusters that were made one phase, as it was decided.
+    """Two groups of intervals that were made one phase, as it was decided.
 
-    rule: there is no gap between them; they have the same sites and times; they call the same in the same proportions;
-    the first only interrupts the second; all phases together are no more than a mix that wanders. one, other: the
-    clusters that make up most of each. gap: Ashman's D between them, None where infinite. overlap: time in the same
-    functions, 0..1.
+    rule: the first only interrupts the second; or all phases together are no more than a mix that wanders. one, other:
+    the groups (`clusters`). gap: Ashman's D between them, None where infinite. overlap: time in the same functions, 0..1.
     """
 
     phase: int
@@ -130,6 +128,36 @@ class Joined:
     other: tuple[int, ...]
     gap: float | None
     overlap: float
+
+
+@dataclass(frozen=True)
+class Border:
+    """A change from one phase to another. interval: the first one of the new phase.
+
+    function: the one that changes most; None: none of the program. share_before, share_after: of it with what it calls,
+    0..1. score: how many standard errors these are apart.
+    """
+
+    interval: int
+    before: int
+    after: int
+    function: Function | None
+    share_before: float
+    share_after: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of the hierarchy: the phases that are one on it, k such groups, each ascending.
+
+    function, difference: what tells the two apart that are one on this level and two on the next finer one.
+    """
+
+    k: int
+    phases: tuple[tuple[int, ...], ...]
+    function: Function | None
+    difference: float
 
 
 @dataclass(frozen=True)
@@ -144,6 +172,8 @@ class PhaseResult:
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
     beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
     joined: clusters that were made one, in the order in which they were. options: the thresholds that decided.
+    borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn: first
+    interval and one past the last of stretches whose steps alternate below one driver.
     """
 
     method: str
@@ -164,6 +194,9 @@ class PhaseResult:
     beats_pct: float | None = None
     joined: tuple[Joined, ...] = ()
     options: Options = OPTIONS
+    borders: tuple[Border, ...] = ()
+    levels: tuple[Level, ...] = ()
+    in_turn: tuple[tuple[int, int], ...] = ()
 
     @property
     def votes(self) -> dict[str, int | None]:

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.options.phases import PHASES, PhaseOptions
-from incprof.analysis.phases.choose_k import elbow, misfits, noise_floor
+from incprof.analysis.phases.choose_k import elbow
 from incprof.analysis.phases.kmeans import Fit
+from incprof.analysis.phases.noise import chi2_quantile, effective_dimensions
 from incprof.analysis.phases.results import KScore
 from incprof.analysis.phases.separation import SILHOUETTE_SAMPLE, calinski_harabasz, distances, evenly, silhouette
 from incprof.model import FloatArray
+
+
+# Less is a weak structure, perhaps made by clustering itself (Kaufman and Rousseeuw 1990, table 2.4).
+WEAK = 0.5
+# Normal score, and times the scatter, from which an interval does not look like its group.
+FAR, SLACK = 2.5, 1.3
 
 
 @dataclass(frozen=True)
@@ -25,48 +31,40 @@ class Judgement:
     scores: tuple[KScore, ...]
 
 
-def judge(
-    x: FloatArray,
-    fits: Sequence[Fit],
-    noise: Sequence[FloatArray] | None,
-    asked: int | None,
-    options: PhaseOptions = PHASES,
-) -> Judgement:
-    """Score the fits and choose among them.
+def judge(x: FloatArray, fits: Sequence[Fit], asked: int | None) -> Judgement:
+    """Score the fits of k-means and choose among them by the elbow.
 
     Args:
         x: (n, d) what was clustered.
         fits: one for each k from 1.
-        noise: per fit, expected squared distances (n,): the noise floor decides, and silhouette where no k reaches
-            the floor. Without it the elbow decides.
         asked: overrides the choice, as far as there are that many distinct intervals.
-        options: thresholds.
     """
-    scores = score_all(x, fits, noise, options)
-    floor = None if noise is None else noise_floor(x, fits, noise, options)
-    votes = {
-        "noise_floor": floor,
-        "silhouette": best_silhouette(scores, options.silhouette),
+    scores = score_cuts(x, fits, None)
+    if asked is not None:
+        return Judgement(min(asked, len(fits)), "user", votes_of(scores), scores)
+    return Judgement(elbow([fit.k for fit in fits], [fit.inertia for fit in fits]), "elbow", votes_of(scores), scores)
+
+
+def votes_of(scores: Sequence[KScore]) -> dict[str, int | None]:
+    """Return what other rules than the elbow would choose."""
+    return {
+        "silhouette": best_silhouette(scores),
         "calinski_harabasz": _largest({s.k: s.calinski_harabasz for s in scores}),
     }
-    if asked is not None:
-        return Judgement(min(asked, len(fits)), "user", votes, scores)
-    if noise is None:
-        return Judgement(elbow([fit.k for fit in fits], [fit.inertia for fit in fits]), "elbow", votes, scores)
-    rule = "noise_floor" if floor is not None else "silhouette"
-    return Judgement(votes[rule] or 1, rule, votes, scores)
 
 
-def score_all(
-    x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray] | None, options: PhaseOptions = PHASES
-) -> tuple[KScore, ...]:
-    """Compute the scores of every fit; silhouettes on at most 2 000 intervals, evenly spaced."""
+def score_cuts(x: FloatArray, fits: Sequence[Fit], noise: Sequence[FloatArray] | None) -> tuple[KScore, ...]:
+    """Compute the scores of every number of groups; silhouettes on at most 2 000 intervals, evenly spaced.
+
+    noise: for each, the squared distance of each interval to its group's mean that counting explains, (n,); None where
+    groups were made by k-means, whose starts agree so or so much.
+    """
     sample = evenly(len(x), SILHOUETTE_SAMPLE)
     apart = distances(x[sample])
     out = []
     for i, fit in enumerate(fits):
         floor = None if noise is None else float(noise[i].sum())
-        far = None if noise is None else misfits(x, fit, noise[i], options.misfit, options)
+        far = None if noise is None else _misfits(x, fit, noise[i])
         out.append(
             KScore(
                 k=fit.k,
@@ -74,14 +72,21 @@ def score_all(
                 silhouette=silhouette(apart, fit.labels[sample]),
                 calinski_harabasz=calinski_harabasz(fits[0].inertia, fit.inertia, len(x), fit.k),
                 noise_ratio=fit.inertia / floor if floor else None,
-                misfits=None if far is None else int(np.count_nonzero(far)),
-                stability=fit.stability,
+                misfits=far,
+                stability=fit.stability if noise is None else None,
             )
         )
     return tuple(out)
 
 
-def best_silhouette(scores: Sequence[KScore], least: float = PHASES.silhouette) -> int:
+def _misfits(x: FloatArray, fit: Fit, noise: FloatArray) -> int:
+    """Count the intervals that lie too far from their center to be explained by `noise` (n,)."""
+    distance = ((x - fit.centers[fit.labels]) ** 2).sum(axis=1)
+    limit = SLACK * noise * chi2_quantile(effective_dimensions(fit.centers), FAR)[fit.labels]
+    return int(np.count_nonzero(distance > limit))
+
+
+def best_silhouette(scores: Sequence[KScore], least: float = WEAK) -> int:
     """Return the k with the highest silhouette, or 1 when no k separates the intervals well."""
     best = _largest({s.k: s.silhouette for s in scores})
     value = scores[best - 1].silhouette if best is not None else None

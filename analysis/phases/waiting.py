@@ -58,15 +58,6 @@ def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
     return csr_array((count[outside], place), shape=size)
 
 
-def usual_time(profile: IntervalProfile) -> csr_array:
-    """Return the calls from functions that were running already, by the time that one of them takes: sparse (n, f)."""
-    chains = profile.tree
-    entered = entered_calls(profile, np.ones(profile.n_intervals, dtype=np.bool_))
-    seen = np.asarray(_mix_below(chains, tree_ticks(profile, chains), len(profile.functions)).sum(axis=1)).ravel()
-    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
-    return csr_array(entered * (seen / np.maximum(calls, 1.0))[None, :])
-
-
 def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:
     """Return the functions that are entered in this part of some intervals or more, and in what part; most often first.
 

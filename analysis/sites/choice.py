@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence, Set
 from itertools import product
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from incprof.analysis.options.sites import SITES, SiteOptions
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.waiting import usual_time, who_was_called
+from incprof.analysis.phases.waiting import who_was_called
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites.cover import presence, sites_by_cover
 from incprof.analysis.sites.tree import by_phase, sites_of_phase, tree_times
@@ -58,15 +57,6 @@ class SiteChooser:
             chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
         return chosen
 
-    def alone(self, members: IntArray) -> frozenset[int]:
-        """Return the functions of the sites that some intervals (ascending) would get without any others."""
-        if self.tree is None:
-            return frozenset(choice.function for choice in self.by_self_time(members))
-        labels = np.full(len(self.features.x), -1, dtype=np.int64)
-        labels[members] = 0
-        found = sites_of_phase(by_phase(self.tree, labels, 1), 0, options=self._options)
-        return frozenset(site.function for site in found)
-
     def _without_paths(
         self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
     ) -> Sequence[Sequence[Choice]]:
@@ -76,10 +66,6 @@ class SiteChooser:
             return [[] if p == off_cpu else self.by_self_time(members[p], excluded) for p in range(k)]
         found = presence(self.profile, self.activity, labels, k)
         return [[] if p == off_cpu else sites_by_cover(self.activity, found, members[p], p, excluded) for p in range(k)]
-
-    def calls(self, intervals: IntArray) -> csr_array | None:
-        """Return what is called in some intervals (m,), sparse (m, f), see usual_time; None without call paths."""
-        return None if self.tree is None else csr_array(usual_time(self.profile)[intervals])
 
     def by_self_time(self, members: IntArray, excluded: Set[tuple[int, str]] = NONE) -> list[Choice]:
         """Choose the sites of the intervals `members` (m,), ascending, by who has the time."""

@@ -28,6 +28,7 @@ def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that say how phases are found."""
     parser.add_argument("--method", choices=("robust", "paper"), default="robust", help="how (default: robust)")
     parser.add_argument("--k", type=int, metavar="N", help="number of phases (default: chosen by the method)")
+    parser.add_argument("--level", type=int, metavar="N", help="join the most alike phases until N are left")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of k-means (default: 0)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; the answer is the same (1)")
     parser.add_argument(
@@ -77,7 +78,7 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
     """Return how phases are to be found."""
     from incprof.study import StudyOptions
 
-    return StudyOptions(args.method, args.k, args.seed, args.jobs, args.overhead, tuple(args.set))
+    return StudyOptions(args.method, args.k, args.seed, args.jobs, args.overhead, tuple(args.set), args.level)
 
 
 def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:

@@ -117,8 +117,8 @@ class Study:
         with self.listener.progress("clustering") as report:
             report(0, 1)
             found = find_phases(
-                profile, method=options.method, k=options.k, random_state=options.seed, jobs=options.jobs,
-                options=self.thresholds, chooser=self.chooser,
+                profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
+                jobs=options.jobs, options=self.thresholds, chooser=self.chooser,
             )  # fmt: skip
         # The paper's sites stay what they are. A measured cost would make the choice depend on the machine.
         found = within_budget(self.chooser, found, TYPICAL, options.overhead_pct, move=options.method == "robust")
@@ -129,8 +129,7 @@ class Study:
         """The same phases, each with the part of it that would be in it again."""
         from incprof.analysis.phases.confidence import with_confidence
 
-        rate_hz = self.profile.metadata.rate_hz
-        return with_confidence(self.chooser.features, self.result, rate_hz, random_state=self.options.seed)
+        return with_confidence(self.chooser.features, self.result, random_state=self.options.seed)
 
     def explain(self) -> Explanation:
         """Say why these phases and sites, and what was next best."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TextIO
 
-from incprof.analysis.phases.results import KScore, Phase, PhaseResult, RunSummary
+from incprof.analysis.phases.results import Border, Level, KScore, Phase, PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
 from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
@@ -43,7 +43,33 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "labels": result.labels.tolist(),
         "clusters": result.clusters.tolist(),
         "phases": [_phase(phase) for phase in result.phases],
+        "borders": [_border(border) for border in result.borders],
+        "levels": [_level(level) for level in result.levels],
+        "in_turn": [list(span) for span in result.in_turn],
         "warnings": list(result.warnings),
+    }
+
+
+def _border(border: Border) -> dict[str, object]:
+    """Return a change of phase and what names it."""
+    return {
+        "interval": border.interval,
+        "before": border.before,
+        "after": border.after,
+        "function": None if border.function is None else border.function.name,
+        "share_before": rounded(border.share_before),
+        "share_after": rounded(border.share_after),
+        "score": rounded(border.score),
+    }
+
+
+def _level(level: Level) -> dict[str, object]:
+    """Return a level of the hierarchy of phases."""
+    return {
+        "k": level.k,
+        "phases": [list(group) for group in level.phases],
+        "function": None if level.function is None else level.function.name,
+        "difference": rounded(level.difference),
     }
 
 

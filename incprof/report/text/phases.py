@@ -17,16 +17,18 @@ from incprof.printable import printable, unfiltered
 from incprof.report.text.console import console_for
 from incprof.report.text.steps import step_lines
 from incprof.report.words.colours import style
+from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
 from incprof.report.words.names import shorten
 
 RULES = {
-    "noise_floor": "noise floor",
-    "silhouette": "silhouette",
+    "borders": "changes",
     "elbow": "elbow",
     "user": "you",
+    "level": "level",
 }
 TOP = 3
+MOST_BORDERS = 8
 # The head says which rate was reached when it is off by this part, and there are samples enough to tell.
 RATE_OFF = 0.1
 ENOUGH = 100
@@ -70,7 +72,7 @@ def _write(
     for phase in result.phases:
         _functions(console, phase)
     console.print()
-    _scores(console, result)
+    _changes(console, result)
 
 
 def _head(run: RunSummary) -> str:
@@ -101,7 +103,8 @@ def _verdict(run: RunSummary, result: PhaseResult) -> str:
     parts = [f"{count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
     merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
     if merged > 0 and result.rule != "user":
-        parts.append(f"{count(merged, 'cluster')} merged or dropped")
+        noun = "cluster" if result.method == "paper" else "group"
+        parts.append(f"{count(merged, noun)} joined or dropped")
     none = int((result.labels < 0).sum())
     if none:
         parts.append(f"{count(none, 'interval')} between phases")
@@ -198,6 +201,16 @@ def _functions(console: Console, phase: Phase) -> None:
         console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
     for line in step_lines(phase, console.width, shorten):
         console.print(line, soft_wrap=True)
+
+
+def _changes(console: Console, result: PhaseResult) -> None:
+    """Print what changes at the borders, and which phases are most alike; of the paper's method, its scores."""
+    if result.method == "paper":
+        _scores(console, result)
+    for number, line in enumerate(border_lines(result, MOST_BORDERS)):
+        console.print(("changes: " if number == 0 else "         ") + line, soft_wrap=True)
+    if len(result.levels) > 1:
+        console.print(f"most alike: {level_line(result.levels[0])}; --level {result.levels[0].k} joins them", soft_wrap=True)
 
 
 def _scores(console: Console, result: PhaseResult) -> None:

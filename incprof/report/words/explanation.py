@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from incprof.analysis.explain import PhaseEvidence, RunEvidence
-from incprof.analysis.phases.results import Joined, KScore, Phase, PhaseResult
+from incprof.analysis.phases.results import Joined, KScore, Level, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
 
 NAME_ROOM = 32
-RULE_NAMES = {
-    "elbow": "elbow",
-    "noise_floor": "noise floor",
-    "silhouette": "silhouette",
-    "calinski_harabasz": "Calinski-Harabasz",
-}
+RULE_NAMES = {"elbow": "elbow", "silhouette": "silhouette", "calinski_harabasz": "Calinski-Harabasz"}
 RULES = {
-    "no gap": "there is no gap between them",
-    "same sites": "they have the same sites",
-    "same calls": "they call the same functions in the same proportions",
     "interrupts": "the first only ever interrupts the second",
     "not distinct": "nothing separates the phases that they would be",
 }
+# A run that comes back to its phases again and again has a border each time.
+MOST_BORDERS = 12
 
 
 def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     """Say why the run has so many phases, a sentence each."""
     lines = [_choice(result, why)]
+    lines += border_lines(result, MOST_BORDERS)
+    lines += [
+        f"{_interval(result, first)} to {end - 1}: what changes is below one driver all the time, and are steps of it"
+        for first, end in result.in_turn
+    ]
+    lines += [f"level {level.k}: {level_line(level)}" for level in result.levels]
     if why.less and (why.one is None or why.less.k != 1):
         lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
     if why.one and result.k_clusters > 1:
-        first = ", tried first," if result.method == "robust" else ""
-        lines.append(f"k = 1{first} would leave {_left(why.one, result)}")
+        lines.append(f"k = 1 would leave {_left(why.one, result)}")
     if why.more:
         lines.append(f"k = {why.more.k} would leave {_left(why.more, result)}")
     votes = [f"{RULE_NAMES.get(rule, rule)} {k if k is not None else '-'}" for rule, k in result.votes.items()]
     if votes:
         lines.append(f"votes for k: {', '.join(votes)}")
-    if why.chosen and result.k_clusters > 1:
-        again = "" if result.k_again is None else f"; k is the same in {percent(result.k_again)} of the refits"
-        lines.append(f"ten seeded starts of k-means agree by {why.chosen.stability:.2f} (1 is always){again}")
-    lines += [_join(joined, result.options.phases.no_gap) for joined in why.joined]
+    if why.chosen and why.chosen.stability is not None and result.k_clusters > 1:
+        lines.append(f"ten seeded starts of k-means agree by {why.chosen.stability:.2f} (1 is always)")
+    if result.k_again is not None:
+        lines.append(f"k is the same in {percent(result.k_again)} of the runs drawn from this one")
+    lines += [_join(joined) for joined in why.joined]
     left = why.left_out
     if left.idle + left.borders + left.strays:
         lines.append(
@@ -49,27 +49,52 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     return lines
 
 
+def border_lines(result: PhaseResult, most: int) -> list[str]:
+    """Say what changes at each border, at most at so many: the first between two phases counts before the next."""
+    seen: dict[tuple[int, int], int] = {}
+    for border in result.borders:
+        pair = border.before, border.after
+        seen[pair] = seen.get(pair, 0) + 1
+    first = {}
+    for border in result.borders:
+        first.setdefault((border.before, border.after), border)
+    lines = []
+    for pair, border in list(first.items())[:most]:
+        name = "time outside of the program" if border.function is None else shorten(border.function.name, NAME_ROOM)
+        more = f", {seen[pair]} times" if seen[pair] > 1 else ""
+        lines.append(
+            f"phase {border.before} to {border.after} at {_interval(result, border.interval)}{more}: {name} from "
+            f"{percent(border.share_before)} to {percent(border.share_after)}"
+        )
+    if len(first) > most:
+        lines.append(f"and changes between {len(first) - most} more pairs of phases")
+    return lines
+
+
+def level_line(level: Level) -> str:
+    """Say which phases are one on a level, and how little tells the last two of them apart."""
+    groups = ", ".join("+".join(map(str, group)) for group in level.phases)
+    name = "time outside of the program" if level.function is None else shorten(level.function.name, NAME_ROOM)
+    return f"{groups} ({name} differs by {percent(level.difference)})"
+
+
 def _choice(result: PhaseResult, why: RunEvidence) -> str:
     """Say which rule chose k."""
     k, chosen = result.k_clusters, why.chosen
-    what = f"k = {k} cluster" if k == 1 else f"k = {k} clusters"
+    what = f"k = {k} {'group' if result.method == 'robust' else 'cluster'}{'' if k == 1 else 's'}"
     if result.rule == "user":
         return f"{what}: asked for; leaves {_left(chosen, result)}" if chosen else f"{what}: asked for"
     if result.rule == "elbow":
         return f"{what}: at the elbow of the inertia curve; leaves {_left(chosen, result)}" if chosen else what
-    if result.rule == "silhouette":
-        score = (
-            f"no k separates the intervals well enough ({result.options.phases.silhouette:g})"
-            if k == 1
-            else "the best silhouette"
+    limits = result.options.phases
+    if k == 1:
+        return (
+            f"{what}: no function's share changes abruptly by {percent(limits.named)} of the time and "
+            f"{limits.beyond:g} standard errors for longer than a moment"
         )
-        value = f", {chosen.silhouette:.2f}" if chosen and chosen.silhouette is not None else ""
-        return f"{what}: {score}{value}, as no k leaves only what counting samples explains"
     return (
-        f"{what}: the fewest that leave no more scatter than counting samples explains: {_left(chosen, result)} "
-        f"(limits {why.most_noise:g} and {why.most_misfits})"
-        if chosen
-        else what
+        f"{what} of stretches: between every two of them, some function's share differs by {percent(limits.named)} of "
+        f"the time and {limits.beyond:g} standard errors, or more"
     )
 
 
@@ -80,17 +105,16 @@ def _left(score: KScore | None, result: PhaseResult) -> str:
     if result.method != "robust" or score.misfits is None:
         silhouette = "" if score.silhouette is None else f", silhouette {score.silhouette:.2f}"
         return f"inertia {score.inertia:.3g}{silhouette}"
-    times = "no scatter" if not score.noise_ratio else f"{score.noise_ratio:.2g} times that scatter"
+    times = "no scatter" if not score.noise_ratio else f"{score.noise_ratio:.2g} times the scatter of counting"
     return f"{times}, {count(score.misfits, 'interval')} beyond it"
 
 
-def _join(joined: Joined, no_gap: float) -> str:
-    """Say why two groups of clusters are one phase. no_gap: the least gap that is one."""
-    gap = "infinite" if joined.gap is None else f"{joined.gap:.1f}"
+def _join(joined: Joined) -> str:
+    """Say why two groups are one phase."""
     groups = [" + ".join(map(str, group)) for group in (joined.one, joined.other)]
     return (
-        f"clusters {groups[0]} and {groups[1]} are both phase {joined.phase}: {RULES[joined.rule]} (gap {gap}, none is "
-        f"below {no_gap:g}; {percent(joined.overlap)} of their time is in the same functions)"
+        f"groups {groups[0]} and {groups[1]} are both phase {joined.phase}: {RULES[joined.rule]} "
+        f"({percent(joined.overlap)} of their time is in the same functions)"
     )
 
 
@@ -101,7 +125,7 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence) -> list[s
         lines.append("the program waits: these intervals have nearly no samples")
     elif phase.confidence is not None:
         lines.append(
-            f"confidence {phase.confidence:.2f}: so much of it stays together when samples and clusters are drawn again"
+            f"confidence {phase.confidence:.2f}: so much of it stays together in runs drawn from its visits"
         )
     if why.nearest is None:
         lines.append("there is no other phase to be taken for")

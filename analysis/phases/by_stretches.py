@@ -1,0 +1,163 @@
+"""Intervals to phases, the way that knows what counting explains: stretches first, then which of them do the same.
+
+docs/phases-algorithm.md explains the whole. n intervals, m of them with ticks, s stretches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incprof.analysis.options.phases import PhaseOptions
+from incprof.analysis.phases.abrupt import without_drifts
+from incprof.analysis.phases.borders import borders_of, levels_of
+from incprof.analysis.phases.clustering import Clustering, joined
+from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.groups import Groups, group
+from incprof.analysis.phases.inclusive import Inclusive
+from incprof.analysis.phases.kmeans import MAX_K, Fit, by_first_appearance, make_fit
+from incprof.analysis.phases.noise import overdispersion, sampling_noise, usual_scatter
+from incprof.analysis.phases.results import Joined
+from incprof.analysis.phases.scatter import at_best_lag, inside
+from incprof.analysis.phases.scores_of_k import Judgement, score_cuts, votes_of
+from incprof.analysis.phases.stretches import Stretches, Sums, neighbours_joined
+from incprof.analysis.phases.turns import in_turn_joined
+from incprof.analysis.phases.visits import fill_gaps, without_interruptions
+from incprof.analysis.phases.wandering import wanders
+from incprof.analysis.phases.ways import without_ways
+from incprof.model import BoolArray, FloatArray, Function, IntArray
+
+# Fewer intervals show no change.
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Segmented:
+    """A run cut up: its ticks, stretches of its m intervals, those that are steps in turn, and which do the same."""
+
+    sums: Sums
+    stretches: Stretches
+    in_turn: Stretches
+    groups: Groups
+
+    def labels(self, k: int) -> IntArray:
+        """Return the group of each interval where there are k, (m,); -1 on the way between two stretches."""
+        out = np.full(len(self.sums.ticks.total), -1, dtype=np.int64)
+        for place, label in enumerate(self.groups.cut(k).tolist()):
+            out[self.stretches.first[place] : self.stretches.end[place]] = label
+        return out
+
+
+def segmented(ticks: Inclusive, options: PhaseOptions) -> Segmented:
+    """Cut a run into stretches in which nothing changes. ticks: of intervals that have some."""
+    sums = Sums(ticks, at_best_lag(ticks.counts, ticks.total))
+    stretches = neighbours_joined(ticks, sums.scatter, options)
+    # Inside of stretches, the scatter is seen without the changes.
+    more = inside(ticks.counts, ticks.total, stretches.first, stretches.end)
+    sums = Sums(ticks, np.maximum(sums.scatter, more))
+    stretches, in_turn = in_turn_joined(sums, neighbours_joined(ticks, sums.scatter, options), options)
+    while True:
+        found = without_drifts(sums, without_ways(sums, stretches, options), options)
+        if len(found) == len(stretches):
+            return Segmented(sums, stretches, in_turn, group(sums, stretches, options))
+        stretches = found
+
+
+def cluster_by_stretches(
+    features: Features, functions: Sequence[Function], k: int | None, options: PhaseOptions
+) -> Clustering:
+    """Find the phases of a run by its changes. features: with ticks from above; functions: of the profile."""
+    waits = mostly_waiting(features.idle, options)
+    assert features.inclusive is not None
+    use = np.flatnonzero(~features.idle & (features.inclusive.total > 0))
+    x, ticks = features.x[use], features.ticks[use]
+    dispersion = overdispersion(x, ticks)
+    if len(use) < FEWEST or not features.inclusive.counts.shape[1]:
+        whole = Clustering(*_of_one(x, k), dispersion, None)
+        return _spread(features.idle, use, waits, whole)
+    found = segmented(features.inclusive.rows(use), options)
+    groups = by_first_appearance(found.labels(found.groups.count if k is None else max(1, k - waits)))
+    labels, joins = groups, tuple[Joined, ...]()
+    if k is None:
+        labels, joins = _phases(found, x, groups, options)
+    clustering = Clustering(
+        groups,
+        labels,
+        _judged(found, x, ticks, dispersion, int(groups.max(initial=-1)) + 1, k),
+        dispersion,
+        None,
+        scatter=usual_scatter(x, labels, ticks),
+        joined=joins,
+        borders=borders_of(found.sums, labels, use, functions, options),
+        levels=levels_of(found.sums, labels, functions),
+        in_turn=tuple(zip(use[found.in_turn.first].tolist(), (use[found.in_turn.end - 1] + 1).tolist(), strict=True)),
+    )
+    return _spread(features.idle, use, waits, clustering)
+
+
+def _of_one(x: FloatArray, k: int | None) -> tuple[IntArray, IntArray, Judgement]:
+    """Return the answer where nothing can change: one group, one phase."""
+    labels = np.zeros(len(x), dtype=np.int64)
+    scores = score_cuts(x, [make_fit(x, labels)], None) if len(x) else ()
+    return labels, labels, Judgement(1, "user" if k is not None else "borders", votes_of(scores), scores)
+
+
+def _phases(
+    found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions
+) -> tuple[IntArray, tuple[Joined, ...]]:
+    """Make phases of groups (m,): what interrupts goes to what it interrupts, and what wanders is one."""
+    labels, pairs, one = phases_of(found, groups, options)
+    host = {group: group for group in np.unique(groups[groups >= 0]).tolist()}
+    for group, other in reversed(pairs):
+        host[group] = host[other]
+    numbered = by_first_appearance(labels)
+    phase = {group: int(numbered[groups == host[group]].max()) for group in host}
+    joins = [joined("interrupts", x, groups, phase[group], group, other) for group, other in pairs]
+    if one:
+        kept = sorted(set(host.values()))
+        joins += [joined("not distinct", x, groups, 0, kept[0], other) for other in kept[1:]]
+    return numbered, tuple(joins)
+
+
+def phases_of(
+    found: Segmented, groups: IntArray, options: PhaseOptions
+) -> tuple[IntArray, list[tuple[int, int]], bool]:
+    """Return the groups (m,) that are phases, which were joined as interruptions, and whether all are a mix that wanders."""
+    labels, pairs = without_interruptions(found.sums.ticks, groups, options)
+    labels = fill_gaps(labels, np.ones(len(labels), dtype=np.bool_), options.short_visit)
+    one = wanders(found.sums, labels, options)
+    return (np.minimum(labels, 0) if one else labels), pairs, one
+
+
+def mostly_waiting(idle: BoolArray, options: PhaseOptions) -> bool:
+    """Tell whether a run waits so much, for longer than a moment at a time, that a user asks about it. idle: (n,)."""
+    edge = np.flatnonzero(np.diff(np.concatenate([[False], idle, [False]]).astype(np.int64)))
+    length = edge[1::2] - edge[::2]
+    return bool(idle.sum() >= 2 and length[length > options.short_visit].sum() >= options.waiting * len(idle))
+
+
+def _judged(found: Segmented, x: FloatArray, ticks: FloatArray, dispersion: float, count: int, k: int | None) -> Judgement:
+    """Score every number of groups up to one more than were found."""
+    most = min(max(MAX_K, count + 1), len(found.groups.joins) + 1)
+    seen = found.labels(1) >= 0
+    fits: list[Fit] = []
+    for number in range(1, most + 1):
+        labels = by_first_appearance(found.labels(number)[seen])
+        fits.append(make_fit(x[seen], labels))
+    noise = [dispersion * sampling_noise(fit.centers[fit.labels], ticks[seen]) for fit in fits]
+    scores = score_cuts(x[seen], fits, noise)
+    return Judgement(count, "borders" if k is None else "user", votes_of(scores), scores)
+
+
+def _spread(idle: BoolArray, use: IntArray, waits: bool, found: Clustering) -> Clustering:
+    """Put labels of the intervals that were looked at back among all n, with waiting as a phase of its own."""
+    before, after = np.full(len(idle), -1, dtype=np.int64), np.full(len(idle), -1, dtype=np.int64)
+    before[use], after[use] = found.clusters, found.labels
+    if waits:
+        after[idle] = len(idle)
+    numbered = by_first_appearance(after)
+    new = {int(old): int(numbered[use[found.labels == old][0]]) for old in np.unique(found.labels[found.labels >= 0])}
+    off_cpu = int(numbered[idle][0]) if waits else None
+    return replace(found.renumbered(new), clusters=by_first_appearance(before), labels=numbered, off_cpu=off_cpu)
