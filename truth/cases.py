@@ -15,7 +15,6 @@ from truth.split import half_of, half_of_family, seed_of
 from truth.story import edges_of, true_phases
 from truth.truths import Truth
 
-
 # Cases of each family of truth/families_overlap.py.
 OVERLAP_NUMBER = 6
 

@@ -1,7 +1,7 @@
-"""Families of generated runs whose phases have much in common: regimes of one loop, shared leaves, bursts, slow iterations.
+"""Families of generated runs whose phases have much in common: regimes of a loop, shared leaves, slow iterations.
 
-Whole families are held out here, not numbers of each (`truth.split.half_of_family`): a method that knows how one kind of
-run is made gains nothing on the others. Names decide the half: do not rename them.
+Whole families are held out here, not numbers of each (`truth.split.half_of_family`): a method that knows how one kind
+of run is made gains nothing on the others. Names decide the half: do not rename them.
 """
 
 from __future__ import annotations

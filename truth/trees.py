@@ -60,9 +60,7 @@ def steps_of(profile: IntervalProfile) -> list[Tree]:
     top = 0
     while any(inclusive[node] >= 0.9 * inclusive[top] for node in children.get(top, [])):
         top = max(children[top], key=lambda node: float(inclusive[node]))
-    return [
-        _tree(node, children, own, inclusive) for node in children.get(top, []) if inclusive[node] >= LEAST_TICKS
-    ]
+    return [_tree(node, children, own, inclusive) for node in children.get(top, []) if inclusive[node] >= LEAST_TICKS]
 
 
 def _tree(top: int, children: dict[int, list[int]], own: np.ndarray, inclusive: np.ndarray) -> Tree:

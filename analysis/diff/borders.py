@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phases.visits import visits_of
 from incprof.model import FloatArray, IntArray
 
 # An end of a visit this long is compared with its middle.

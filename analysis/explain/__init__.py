@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.explain.sites import explain_sites
-from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.clustering import separation
+from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.results import Joined, KScore, PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.evidence import SiteEvidence

@@ -31,18 +31,34 @@ class PhaseOptions:
     idle: float = threshold(0.03, "part of the usual ticks", "fewer say nothing about functions", without=0.0)
     waiting: float = threshold(0.05, PART_OF_RUN, "more of it waiting is a phase that a user asks about", without=1.0)
     beyond: float = threshold(
-        5.0, "standard errors", "2 000 borders of 200 functions have one by chance in 1 of 5 runs at 5, in each at 4", high=100
+        5.0,
+        "standard errors",
+        "2 000 borders of 200 functions have one by chance in 1 of 5 runs at 5, in each at 4",
+        high=100,
     )
     named: float = threshold(
-        0.10, PART_OF_INTERVAL, "a function's share that changes by less is not what a person calls a change"
+        0.08, PART_OF_INTERVAL, "a function's share that surely changes by less is not what a person calls a change"
+    )
+    surely: float = threshold(
+        2.5,
+        "standard errors",
+        "a share has an error, and its lower bound counts: real programs get 1 to 3 phases fewer",
+        high=10,
+        without=0.0,
     )
     short_visit: int = threshold(2, "intervals", "what comes for no longer is a border or a step", low=1, high=1000)
     iteration: int = threshold(
-        10, "intervals", "a step of an iteration that takes longer is a phase that a person would watch", high=10**6, without=0
+        10,
+        "intervals",
+        "a step of an iteration that takes longer is a phase that a person would watch",
+        high=10**6,
+        without=0,
     )
     turns: int = threshold(8, "stretches", "fewer that follow one another need not be iterations", low=2, high=10**6)
     again: float = threshold(
-        0.2, "part of its share", "what is done in one half of some iterations is done in the other half, but for some of them"
+        0.2,
+        "part of its share",
+        "what is done in one half of some iterations is done in the other half, but for some of them",
     )
     driver: float = threshold(0.9, PART_OF_INTERVAL, "a driver of steps holds all of them, but for stray ticks")
     way: float = threshold(0.5, "part of its ends", "a way from one phase to another is shorter than either", high=10)
@@ -50,7 +66,9 @@ class PhaseOptions:
     abrupt: float = threshold(
         0.6, "part of the change", "of a slow change, at most half happens from one interval to the next", without=0.0
     )
-    drift: float = threshold(0.5, "times the change", "a stretch that moves by that itself is a part of a slow change", high=100)
+    drift: float = threshold(
+        0.5, "times the change", "a stretch that moves by that itself is a part of a slow change", high=100
+    )
     explained: float = threshold(0.8, "part of the visits", "so many of a group must be short and lie in another one")
     mixed: float = threshold(0.2, "part of the mix", "what has less of the phase around it does not interrupt it")
     stray_run: int = threshold(20, "intervals", "in a shorter run a moment may be a phase", high=10**9)

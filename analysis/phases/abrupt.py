@@ -1,10 +1,12 @@
 """Borders that are no change: a mix that drifts is different after a while, and never from one interval to the next.
 
-A border is abrupt if the function that names it jumps there: lines through its shares before and after the border do not
-meet. s stretches, c functions.
+A border is abrupt if the function that names it jumps there: lines through its shares before and after the border do
+not meet. s stretches, c functions.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from incprof.analysis.phases.stretches import Stretches, Sums
 from incprof.model import FloatArray
 
 # A line through so many intervals; few are enough where their scatter is small beside the jump (STEADY times).
-FEWEST, MOST, STEADY = 4, 20, 5.0
+FEWEST, MOST, STEADY = 4, 100, 5.0
 # A trend that is surely there, in standard errors, of a stretch with so many intervals.
 SURE, ENOUGH = 3.0, 6
 LEAST_VARIANCE = 0.01
@@ -25,7 +27,7 @@ def without_drifts(sums: Sums, stretches: Stretches, options: PhaseOptions = PHA
     known: dict[tuple[int, int, int, int], float] = {}
     while len(stretches) > 1:
         spans = list(zip(stretches.first.tolist(), stretches.end.tolist(), strict=True))
-        borders = [(*one, *other) for one, other in zip(spans[:-1], spans[1:], strict=True)]
+        borders = [(*one, *other) for one, other in pairwise(spans)]
         for border in borders:
             if border not in known:
                 known[border] = _abruptness(sums, border, options)
@@ -58,7 +60,9 @@ def _abruptness(sums: Sums, border: tuple[int, int, int, int], options: PhaseOpt
         if len(mine) <= options.way * len(others) and _drifts(mine, variance, change, options):
             return 0.0
     width = int(np.clip(np.ceil(8.0 * variance * (STEADY / max(abs(change), 1e-9)) ** 2), FEWEST, MOST))
-    return abs(_jump(left, right, width)) / max(abs(change), 1e-9) / options.abrupt
+    # What is not surely a drift is a change.
+    error = np.sqrt(8.0 * variance / min(width, *lengths))
+    return float((abs(_jump(left, right, width)) + error) / max(abs(change), 1e-9) / options.abrupt)
 
 
 def _drifts(y: FloatArray, variance: float, change: float, options: PhaseOptions) -> bool:
@@ -67,7 +71,7 @@ def _drifts(y: FloatArray, variance: float, change: float, options: PhaseOptions
         return False
     x = np.arange(len(y)) - (len(y) - 1) / 2.0
     slope = float(x @ y / (x @ x))
-    return slope * len(y) / change >= options.drift and abs(slope) >= SURE * np.sqrt(variance / (x @ x))
+    return slope * len(y) / change >= options.drift and abs(slope) >= SURE * float(np.sqrt(variance / (x @ x)))
 
 
 def _jump(left: FloatArray, right: FloatArray, width: int) -> float:

@@ -55,7 +55,9 @@ def levels_of(sums: Sums, labels: IntArray, functions: Sequence[Function]) -> tu
         members[one] = tuple(sorted(members[one] + members.pop(other)))
         counts[one] = counts[one] + counts.pop(other)
         total[one] += total.pop(other)
-        out.append(Level(len(members), tuple(sorted(members)), _named(functions, int(sums.ticks.function[column])), apart))
+        out.append(
+            Level(len(members), tuple(sorted(members)), _named(functions, int(sums.ticks.function[column])), apart)
+        )
     return tuple(out)
 
 

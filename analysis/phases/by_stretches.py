@@ -15,7 +15,7 @@ from incprof.analysis.phases.abrupt import without_drifts
 from incprof.analysis.phases.borders import borders_of, levels_of
 from incprof.analysis.phases.clustering import Clustering, joined
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.groups import Groups, group
+from incprof.analysis.phases.groups import Groups, alike_grouped
 from incprof.analysis.phases.inclusive import Inclusive
 from incprof.analysis.phases.kmeans import MAX_K, Fit, by_first_appearance, make_fit
 from incprof.analysis.phases.noise import overdispersion, sampling_noise, usual_scatter
@@ -61,7 +61,7 @@ def segmented(ticks: Inclusive, options: PhaseOptions) -> Segmented:
     while True:
         found = without_drifts(sums, without_ways(sums, stretches, options), options)
         if len(found) == len(stretches):
-            return Segmented(sums, stretches, in_turn, group(sums, stretches, options))
+            return Segmented(sums, stretches, in_turn, alike_grouped(sums, stretches, options))
         stretches = found
 
 
@@ -124,7 +124,7 @@ def _phases(
 def phases_of(
     found: Segmented, groups: IntArray, options: PhaseOptions
 ) -> tuple[IntArray, list[tuple[int, int]], bool]:
-    """Return the groups (m,) that are phases, which were joined as interruptions, and whether all are a mix that wanders."""
+    """Return the groups (m,) that are phases, which were joined as interruptions, and whether all only wander."""
     labels, pairs = without_interruptions(found.sums.ticks, groups, options)
     labels = fill_gaps(labels, np.ones(len(labels), dtype=np.bool_), options.short_visit)
     one = wanders(found.sums, labels, options)
@@ -138,7 +138,9 @@ def mostly_waiting(idle: BoolArray, options: PhaseOptions) -> bool:
     return bool(idle.sum() >= 2 and length[length > options.short_visit].sum() >= options.waiting * len(idle))
 
 
-def _judged(found: Segmented, x: FloatArray, ticks: FloatArray, dispersion: float, count: int, k: int | None) -> Judgement:
+def _judged(
+    found: Segmented, x: FloatArray, ticks: FloatArray, dispersion: float, count: int, k: int | None
+) -> Judgement:
     """Score every number of groups up to one more than were found."""
     most = min(max(MAX_K, count + 1), len(found.groups.joins) + 1)
     seen = found.labels(1) >= 0

@@ -36,7 +36,6 @@ class Clustering:
             levels=tuple(replace(one, phases=_renumbered(one.phases, new)) for one in self.levels),
         )
 
-
     def at_level(self, k: int) -> Clustering:
         """Return the same with the most alike phases joined until k are left; waiting is joined with none.
 

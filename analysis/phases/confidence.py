@@ -1,13 +1,13 @@
 """How sure a phase is: its intervals would be in it again, had others like them come instead.
 
-The intervals of each visit are drawn again from those of the same visit, a few in a row at a time, and the run is analysed
-anew. What stays together is sure: a border that rests on a few intervals is not found each time, and neither is a phase
-that is one only because some intervals happened to differ. n intervals, k phases.
+The intervals of each visit are drawn again from those of the same visit, a few in a row at a time, and the run is
+analysed anew. What stays together is sure: a border that rests on a few intervals is not found each time, and neither
+is a phase that is one only because some intervals happened to differ. n intervals, k phases.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -77,7 +77,9 @@ def _found(features: Features, result: PhaseResult, drawn: IntArray, seed: int) 
     if result.method == "paper":
         with one_thread():
             fits: list[Fit] = fit_range(features.x[drawn], random_state=seed)
-            return fits[judge(features.x[drawn], fits, result.k_clusters if result.rule == "user" else None).k - 1].labels
+            return fits[
+                judge(features.x[drawn], fits, result.k_clusters if result.rule == "user" else None).k - 1
+            ].labels
     options = result.options.phases
     assert features.inclusive is not None
     cut = segmented(features.inclusive.rows(drawn), options)

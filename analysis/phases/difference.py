@@ -32,8 +32,10 @@ def differences(
     the larger of both counts.
 
     Args:
-        a, b: (..., c) ticks of each function in either stretch.
-        a_total, b_total: (...,) all of their ticks.
+        a: (..., c) ticks of each function in one stretch.
+        a_total: (...,) all of its ticks.
+        b: of the other one.
+        b_total: of the other one.
         scatter: (c,) by which factor a function's share scatters more than counting explains.
     """
     na, nb = np.asarray(a_total)[..., None], np.asarray(b_total)[..., None]
@@ -72,5 +74,6 @@ def how_different(
         part = slice(first, first + AT_ONCE)
         score, apart = differences(a[part], a_total[part], b[part], b_total[part], scatter)
         limit = options.named * wide[part][:, None]
-        out[part] = np.minimum(score / options.beyond, apart / limit).max(axis=1, initial=0.0)
+        surely = apart - options.surely * apart / np.maximum(score, 1e-9)
+        out[part] = np.minimum(score / options.beyond, surely / limit).max(axis=1, initial=0.0)
     return out

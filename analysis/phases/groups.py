@@ -1,7 +1,7 @@
 """Which stretches do the same: joined by the test that found their borders, the most alike first.
 
-The joins go on until one group is left, so that any number of groups can be had; they are phases where the test says that
-all that are left are different. s stretches, g groups, c functions.
+The joins go on until one group is left, so that any number of groups can be had; they are phases where the test says
+that all that are left are different. s stretches, g groups, c functions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Groups:
 class _Pool:
     """Groups that grow: their ticks and lengths."""
 
-    def __init__(self, counts: FloatArray, total: FloatArray, length: IntArray, scatter: FloatArray, options: PhaseOptions):
+    def __init__(
+        self, counts: FloatArray, total: FloatArray, length: IntArray, scatter: FloatArray, options: PhaseOptions
+    ):
         self.counts, self.total, self.length = counts, total, length
         self._scatter, self._options = scatter, options
 
@@ -65,7 +67,7 @@ class _Pool:
         self.length[one] += self.length[other]
 
 
-def group(sums: Sums, stretches: Stretches, options: PhaseOptions = PHASES) -> Groups:
+def alike_grouped(sums: Sums, stretches: Stretches, options: PhaseOptions = PHASES) -> Groups:
     """Join stretches that do the same."""
     counts, total = sums.counts(stretches.first, stretches.end), sums.total(stretches.first, stretches.end)
     pool = _Pool(counts, total, stretches.length.copy(), sums.scatter, options)

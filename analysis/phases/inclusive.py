@@ -29,7 +29,7 @@ class Inclusive:
     """Ticks from above.
 
     counts: (n, c) of each chain with what it calls. total: (n,) of the interval. function: (c,) the innermost one.
-    drives: (n, d) whether a chain below the program's entry, another one for each column, holds nearly all of the interval.
+    drives: (n, d) whether a chain below the program's entry, one for each column, holds nearly all of the interval.
     """
 
     counts: FloatArray

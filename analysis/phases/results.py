@@ -119,7 +119,8 @@ class Joined:
     """Two groups of intervals that were made one phase, as it was decided.
 
     rule: the first only interrupts the second; or all phases together are no more than a mix that wanders. one, other:
-    the groups (`clusters`). gap: Ashman's D between them, None where infinite. overlap: time in the same functions, 0..1.
+    the groups (`clusters`). gap: Ashman's D between them, None where infinite. overlap: time in the same functions,
+    0..1.
     """
 
     phase: int
@@ -172,8 +173,8 @@ class PhaseResult:
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
     beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
     joined: clusters that were made one, in the order in which they were. options: the thresholds that decided.
-    borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn: first
-    interval and one past the last of stretches whose steps alternate below one driver.
+    borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn:
+    first interval and one past the last of stretches whose steps alternate below one driver.
     """
 
     method: str

@@ -14,7 +14,6 @@ from incprof.analysis.phases.results import KScore
 from incprof.analysis.phases.separation import SILHOUETTE_SAMPLE, calinski_harabasz, distances, evenly, silhouette
 from incprof.model import FloatArray
 
-
 # Less is a weak structure, perhaps made by clustering itself (Kaufman and Rousseeuw 1990, table 2.4).
 WEAK = 0.5
 # Normal score, and times the scatter, from which an interval does not look like its group.

@@ -18,7 +18,7 @@ from incprof.model import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Stretches:
-    """Stretches in order of time: first interval and one past the last, (s,). Between them may lie ways from one to another."""
+    """Stretches in order of time: first interval and one past the last, (s,). Between two there may be a way."""
 
     first: IntArray
     end: IntArray
@@ -67,9 +67,7 @@ class Sums:
     def apart(self, those: Stretches, one: IntArray, other: IntArray, options: PhaseOptions) -> FloatArray:
         """Return how different pairs of stretches are, (m,), see how_different. one, other: places in `those`."""
         a, b = (those.first[one], those.end[one]), (those.first[other], those.end[other])
-        return how_different(
-            self.counts(*a), self.total(*a), self.counts(*b), self.total(*b), self.scatter, options
-        )
+        return how_different(self.counts(*a), self.total(*a), self.counts(*b), self.total(*b), self.scatter, options)
 
 
 def neighbours_joined(ticks: Inclusive, scatter: FloatArray, options: PhaseOptions = PHASES) -> Stretches:

@@ -22,8 +22,8 @@ def in_turn_joined(sums: Sums, stretches: Stretches, options: PhaseOptions = PHA
     """
     held = _held(sums.ticks, stretches)
     short = stretches.length <= options.iteration
-    drop, at = [], 0
-    first, end = [], []
+    drop: list[int] = []
+    first, end, at = [], [], 0
     while at < len(stretches):
         common, stop = held[at], at + 1
         if short[at]:
@@ -41,7 +41,7 @@ def in_turn_joined(sums: Sums, stretches: Stretches, options: PhaseOptions = PHA
 
 
 def _come_again(sums: Sums, stretches: Stretches, at: int, stop: int, options: PhaseOptions) -> bool:
-    """Tell whether all that some stretches do is done in both halves of them: else they are stages, one after another."""
+    """Tell whether all that some stretches do is done in both halves of them: else they are stages."""
     middle = (at + stop) // 2
     first = np.array([stretches.first[at], stretches.first[middle]])
     end = np.array([stretches.end[middle - 1], stretches.end[stop - 1]])

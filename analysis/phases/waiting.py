@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, hstack
 from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
-from incprof.model.ticks import tree_ticks
 
 
 def filled_by_calls(

@@ -1,4 +1,4 @@
-"""Whether groups are phases, or parts of a mix that wanders about: then nothing lies between them, and nothing in them."""
+"""Whether groups are phases, or parts of a mix that wanders about, with nothing between them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Ways from one stretch to the next: what lies between two stretches, and is a mixture of them, is neither.
 
-An interval in which a change falls is a bit of both; a program that turns slowly from one thing to another is on its way
-for several intervals. s stretches, c functions.
+An interval in which a change falls is a bit of both; a program that turns slowly from one thing to another is on its
+way for several intervals. s stretches, c functions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def without_ways(sums: Sums, stretches: Stretches, options: PhaseOptions = PHASE
 def _a_round(sums: Sums, stretches: Stretches, options: PhaseOptions) -> Stretches:
     """Go through the run once, the widest ways first."""
     for pieces in range(PIECES, 0, -1):
-        drop, last = [], -1
+        drop: list[int] = []
+        last = -1
         for at in _possible(sums, stretches, pieces, options).tolist():
             # Each end of a way is looked at once in a round.
             if at > last and _is_way(sums, stretches, at, at + pieces + 1, options):

@@ -15,9 +15,10 @@ Method = Literal["robust", "paper"]
 class StudyOptions:
     """How phases and their sites are found.
 
-    method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. level: at most so
-    many phases, the most alike joined. seed: of k-means, from 0 to 2**31 - 1. jobs: threads and processes; the answer is the same. overhead_pct: what the heartbeats of all sites
-    may cost, in percent of the CPU time. settings: thresholds to change, "phases.beyond=4".
+    method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. level: at most so many
+    phases, the most alike joined. seed: of k-means, from 0 to 2**31 - 1. jobs: threads and processes; the answer is the
+    same. overhead_pct: what the heartbeats of all sites may cost, in percent of the CPU time. settings: thresholds to
+    change, "phases.beyond=4".
     """
 
     method: Method = "robust"

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from incprof.analysis.phases.in_time import join_interruptions
+from incprof.analysis.phases.merge import merge_clusters
 from scipy.sparse import csr_array
 
 from incprof.analysis.options.phases import PHASES
-from incprof.analysis.phases.in_time import join_interruptions
-from incprof.analysis.phases.merge import merge_clusters
 
 N = 40
 

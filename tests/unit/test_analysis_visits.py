@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from incprof.analysis.phases.in_time import fill_gaps, join_interruptions, visits_of, without_mixtures
 
 A, B, C = np.eye(3)

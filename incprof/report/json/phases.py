@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TextIO
 
-from incprof.analysis.phases.results import Border, Level, KScore, Phase, PhaseResult, RunSummary
+from incprof.analysis.phases.results import Border, KScore, Level, Phase, PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
 from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from incprof.analysis.explain import PhaseEvidence, RunEvidence
-from incprof.analysis.phases.results import Joined, KScore, Level, Phase, PhaseResult
+from incprof.analysis.phases.results import Border, Joined, KScore, Level, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
 
@@ -55,7 +55,7 @@ def border_lines(result: PhaseResult, most: int) -> list[str]:
     for border in result.borders:
         pair = border.before, border.after
         seen[pair] = seen.get(pair, 0) + 1
-    first = {}
+    first: dict[tuple[int, int], Border] = {}
     for border in result.borders:
         first.setdefault((border.before, border.after), border)
     lines = []
@@ -124,9 +124,7 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence) -> list[s
     if phase.off_cpu:
         lines.append("the program waits: these intervals have nearly no samples")
     elif phase.confidence is not None:
-        lines.append(
-            f"confidence {phase.confidence:.2f}: so much of it stays together in runs drawn from its visits"
-        )
+        lines.append(f"confidence {phase.confidence:.2f}: so much of it stays together in runs drawn from its visits")
     if why.nearest is None:
         lines.append("there is no other phase to be taken for")
     else:
