@@ -62,7 +62,7 @@ def _abruptness(sums: Sums, border: tuple[int, int, int, int], options: PhaseOpt
     width = int(np.clip(np.ceil(8.0 * variance * (STEADY / max(abs(change), 1e-9)) ** 2), FEWEST, MOST))
     # What is not surely a drift is a change.
     error = np.sqrt(8.0 * variance / min(width, *lengths))
-    return float((abs(_jump(left, right, width)) + error) / max(abs(change), 1e-9) / options.abrupt)
+    return float((abs(_jump(left, right, width)) + error) / max(abs(change) * options.abrupt, 1e-9))
 
 
 def _drifts(y: FloatArray, variance: float, change: float, options: PhaseOptions) -> bool:

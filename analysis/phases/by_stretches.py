@@ -31,6 +31,8 @@ from incprof.model import BoolArray, FloatArray, Function, IntArray
 
 # Fewer intervals show no change.
 FEWEST = 3
+# Where more phases are asked for than there are changes, changes a quarter as large are looked for, so many times.
+FINER = 8
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def cluster_by_stretches(
     if len(use) < FEWEST or not features.inclusive.counts.shape[1]:
         whole = Clustering(*_of_one(x, k), dispersion, None)
         return _spread(features.idle, use, waits, whole)
-    found = segmented(features.inclusive.rows(use), options)
+    found = fine_enough(features.inclusive.rows(use), None if k is None else k - waits, options)
     groups = by_first_appearance(found.labels(found.groups.count if k is None else max(1, k - waits)))
     labels, joins = groups, tuple[Joined, ...]()
     if k is None:
@@ -95,6 +97,17 @@ def cluster_by_stretches(
         in_turn=tuple(zip(use[found.in_turn.first].tolist(), (use[found.in_turn.end - 1] + 1).tolist(), strict=True)),
     )
     return _spread(features.idle, use, waits, clustering)
+
+
+def fine_enough(ticks: Inclusive, k: int | None, options: PhaseOptions) -> Segmented:
+    """Cut a run into stretches that make at least k groups, of smaller and smaller changes if need be."""
+    found = segmented(ticks, options)
+    for _ in range(FINER):
+        if k is None or len(found.groups.joins) + 1 >= k:
+            break
+        options = replace(options, beyond=options.beyond / 4.0, named=options.named / 4.0, surely=options.surely / 4.0)
+        found = segmented(ticks, replace(options, abrupt=0.0, iteration=0))
+    return found
 
 
 def _of_one(x: FloatArray, k: int | None) -> tuple[IntArray, IntArray, Judgement]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phases.by_stretches import phases_of, segmented
+from incprof.analysis.phases.by_stretches import fine_enough, phases_of, segmented
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.kmeans import Fit, fit_range, one_thread
 from incprof.analysis.phases.results import PhaseResult
@@ -54,7 +54,8 @@ def with_confidence(features: Features, result: PhaseResult, *, random_state: in
         kept += np.bincount(labels, weights=same, minlength=result.k)
     sure = np.where(size > 0, kept / np.maximum(runs * size, 1), 1.0)
     # Nobody can be sure of two intervals, however far they are from all others.
-    sure *= np.where(size > 0, size / (size + 1.0), 1.0)
+    all_ = np.bincount(result.labels[result.labels >= 0], minlength=result.k)
+    sure *= all_ / (all_ + 1.0)
     phases = tuple(replace(phase, confidence=float(sure[phase.id])) for phase in result.phases)
     asked = result.rule in ("user", "level") or not len(use)
     return replace(result, phases=phases, k_again=None if asked else again / runs)
@@ -82,9 +83,9 @@ def _found(features: Features, result: PhaseResult, drawn: IntArray, seed: int) 
             ].labels
     options = result.options.phases
     assert features.inclusive is not None
-    cut = segmented(features.inclusive.rows(drawn), options)
     if result.rule == "user":
-        return cut.labels(result.k_clusters)
+        return fine_enough(features.inclusive.rows(drawn), result.k_clusters, options).labels(result.k_clusters)
+    cut = segmented(features.inclusive.rows(drawn), options)
     return phases_of(cut, cut.labels(cut.groups.count), options)[0]
 
 

@@ -38,8 +38,10 @@ class Groups:
     def cut(self, k: int) -> IntArray:
         """Return the group of each stretch where there are k groups, or as many as there can be, (s,)."""
         out = self.start.copy()
-        for one, other, _ in self.joins[: max(len(self.joins) + 1 - k, 0)]:
-            out[out == other] = one
+        for at, (one, other, apart) in enumerate(self.joins):
+            # What does not differ at all is one group however many are asked for.
+            if at < len(self.joins) + 1 - k or apart <= 0.0:
+                out[out == other] = one
         return out
 
 

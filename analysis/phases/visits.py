@@ -80,7 +80,7 @@ def _host(visits: Visits, mine: IntArray, options: PhaseOptions) -> int | None:
     """Return the group that lies around most of some visits, None if there is none."""
     inner = mine[(mine > 0) & (mine < len(visits.group) - 1)]
     around = visits.group[inner - 1][visits.group[inner - 1] == visits.group[inner + 1]]
-    if not len(around) or len(around) < options.explained * len(mine):
+    if not len(around) or len(around) < options.explained * len(inner):
         return None
     return int(np.bincount(around).argmax())
 

@@ -8,7 +8,7 @@ from kneed import KneeLocator
 
 from incprof.analysis.phases.choose_k import chord_elbow, elbow, kneedle
 from incprof.analysis.phases.kmeans import by_first_appearance, fit_range
-from incprof.analysis.phases.scores_of_k import judge
+from incprof.analysis.phases.scores_of_k import judge, score_cuts, votes_of
 from incprof.analysis.phases.separation import calinski_harabasz, distances, silhouette
 
 
@@ -99,26 +99,20 @@ def test_calinski_harabasz_is_that_of_scikit_learn():
     assert calinski_harabasz(1.0, 1.0, 5, 1) is None
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
-def test_noise_floor_finds_k(k):
-    x = blobs(CORNERS[:k])
-    fits = fit_range(x)
-    noise = [np.full(len(x), 2 * 0.05**2) for _ in fits]
-    judgement = judge(x, fits, noise, None)
-    assert (judgement.k, judgement.rule) == (k, "noise_floor")
-    assert [score.k for score in judgement.scores] == list(range(1, 9))
-
-
-def test_silhouette_decides_where_no_k_reaches_the_floor():
+def test_what_counting_leaves_of_each_number_of_groups():
     x = blobs(CORNERS[:4], scale=0.1)
-    judgement = judge(x, fits := fit_range(x), [np.full(len(x), 1e-6) for _ in fits], None)
-    assert (judgement.k, judgement.rule) == (4, "silhouette")
-    assert judgement.votes["noise_floor"] is None
+    fits = fit_range(x)
+    noise = [np.full(len(x), 2 * 0.1**2) for _ in fits]
+    scores = score_cuts(x, fits, noise)
+    assert [score.k for score in scores] == list(range(1, 9))
+    assert scores[2].noise_ratio > 2 > 1.2 > scores[3].noise_ratio > 0.8
+    assert scores[0].misfits > len(x) / 2 > 5 > scores[3].misfits
+    assert votes_of(scores) == {"silhouette": 4, "calinski_harabasz": 4}
 
 
 def test_asked_k_wins_up_to_the_number_of_fits():
     x = blobs(CORNERS[:2])
     fits = fit_range(x, max_k=3)
-    assert judge(x, fits, None, 3).k == 3
-    assert judge(x, fits, None, 8).k == 3
-    assert judge(x, fits, None, None).rule == "elbow"
+    assert judge(x, fits, 3).k == 3
+    assert judge(x, fits, 8).k == 3
+    assert judge(x, fits, None).rule == "elbow"

@@ -14,7 +14,7 @@ NEAR = ({"solve": 0.50, "dot": 0.50}, {"solve": 0.56, "dot": 0.44})
 def sure(profile, seed=0, **options):
     result = find_phases(profile, **options)
     features = site_chooser(profile, result.method).features
-    return with_confidence(features, result, profile.metadata.rate_hz, random_state=seed)
+    return with_confidence(features, result, random_state=seed)
 
 
 @pytest.mark.parametrize("method", ["robust", "paper"])
@@ -74,7 +74,6 @@ def test_a_mix_that_wanders_is_not_called_steady(functions):
     walk = np.exp(np.cumsum(rng.normal(0, 0.08, (200, functions)), axis=0))
     shares = walk / walk.sum(axis=1, keepdims=True)
     found = find_phases(make_profile(np.stack([rng.multinomial(100, p) for p in shares]) / 100))
-    assert found.k_clusters > 1  # it was cut into parts, and these were joined
     assert (found.k, verdict(found)) == (1, "no_distinct_phases")
 
 

@@ -27,14 +27,16 @@ def recorded(tmp_path, *intervals):
 
 def mix(profile):
     """{innermost function: ticks} of each interval."""
-    ticks, functions = chain_mixes(profile)
+    mixes = chain_mixes(profile)
+    ticks, functions = mixes.own, mixes.functions
     names = ["" if f < 0 else profile.functions[f].name for f in functions]
     return [{name: round(float(v), 3) for name, v in zip(names, row, strict=True) if v > 0} for row in ticks.toarray()]
 
 
 def test_the_same_function_below_two_callers_is_two_columns(tmp_path):
     profile = recorded(tmp_path, *[({"main;solve;dot": 100}, {})] * 3, *[({"main;build;dot": 100}, {})] * 3)
-    ticks, functions = chain_mixes(profile)
+    mixes = chain_mixes(profile)
+    ticks, functions = mixes.own, mixes.functions
     dots = [i for i, f in enumerate(functions) if f >= 0 and profile.functions[f].name == "dot"]
     assert ticks.toarray()[:, dots].tolist() == [[100, 0]] * 3 + [[0, 100]] * 3
     assert find_phases(profile).k == 2

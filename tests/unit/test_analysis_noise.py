@@ -7,7 +7,6 @@ from incprof.analysis.phases.noise import (
     normal_cdf,
     overdispersion,
     sampling_noise,
-    transitions,
 )
 
 
@@ -57,28 +56,6 @@ def test_alternating_phases_are_not_scatter():
     a, b = draw([0.9, 0.05, 0.05], 300), draw([0.05, 0.05, 0.9], 300, seed=1)
     x = np.where((np.arange(300) % 2 == 0)[:, None], a, b)
     assert overdispersion(x, np.full(300, 100.0)) < 1.5
-
-
-def test_a_border_between_two_phases_is_a_transition():
-    a, b = draw([0.9, 0.1, 0.0], 20), draw([0.0, 0.1, 0.9], 20, seed=1)
-    x = np.vstack([a, 0.5 * (a[-1:] + b[:1]), b])
-    found = transitions(x, np.full(41, 100.0))
-    assert np.flatnonzero(found).tolist() == [20]
-
-
-def test_a_sharp_border_and_an_outlier_are_not():
-    a, b = draw([0.9, 0.1, 0.0, 0.0], 20), draw([0.0, 0.1, 0.9, 0.0], 20, seed=1)
-    outlier = np.array([[0.0, 0.0, 0.0, 1.0]])
-    x = np.vstack([a, b, outlier, b])
-    assert not transitions(x, np.full(61, 100.0)).any()
-
-
-def test_when_everything_mixes_there_are_no_borders():
-    rng = np.random.default_rng(3)
-    t = rng.random(200)[:, None]
-    x = t * np.array([1.0, 0.0]) + (1 - t) * np.array([0.0, 1.0])
-    ticks = np.full(200, 1000.0)
-    assert transitions(x, ticks, overdispersion(x, ticks)).mean() <= 0.01
 
 
 def test_few_ticks_are_averaged_over_neighbours():

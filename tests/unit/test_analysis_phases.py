@@ -175,12 +175,9 @@ def test_short_intervals_with_few_ticks():
     assert find_phases(short).k == 2
 
 
-def test_what_is_left_over_of_more_kinds_than_clusters_is_no_phase():
+def test_moments_of_many_kinds_are_no_phases():
     odd = [{f"o{i}": 0.6, f"p{i}": 0.4} for i in range(24)]
     mixes, lengths = [{"a": 1.0}, {"b": 1.0}, *odd], [40, 40] + [2] * len(odd)
     result = find_phases(noisy(mixes, lengths))
-    kind = np.repeat(np.arange(len(mixes)), lengths)
-    assert result.rule == "silhouette"
-    assert result.k > 10
-    assert [len(set(kind[result.labels == phase.id].tolist())) for phase in result.phases] == [1] * result.k
-    assert (result.labels[:80] >= 0).all()
+    assert result.labels[:80].tolist() == [0] * 40 + [1] * 40
+    assert not set(result.labels[80:].tolist()) & {0, 1}

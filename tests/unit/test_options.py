@@ -64,16 +64,16 @@ def test_any_number_is_taken_or_refused_in_one_line(known, value):
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ("phases.no_gap", "expected NAME=VALUE"),
-        ("phases.nogap=3", "did you mean phases.no_gap?"),
+        ("phases.beyond", "expected NAME=VALUE"),
+        ("phases.beyon=3", "did you mean phases.beyond?"),
         ("colour=3", "docs/thresholds.md"),
-        ("phases.no_gap=wide", "expected a number"),
-        ("phases.no_gap=nan", "expected 0 to 100"),
+        ("phases.beyond=wide", "expected a number"),
+        ("phases.beyond=nan", "expected 0 to 100"),
         ("phases.several=1.5", "expected a whole number"),
         ("sites.coverage=2", "expected 0 to 1"),
         ("phases.several=1" + 400 * "0", "expected 1 to 1000"),
         ("phases.several=1" + 5000 * "0", "expected a whole number"),
-        ("phases.no_gap=1e999", "expected 0 to 100"),
+        ("phases.beyond=1e999", "expected 0 to 100"),
         ("", "expected NAME=VALUE"),
     ],
 )

@@ -25,7 +25,7 @@ def everything(profile, method):
     chooser = site_chooser(profile, method)
     result = find_phases(profile, method=method, chooser=chooser)
     result = within_budget(chooser, result, BeatCost(30.0, 3.0), 1.0)
-    result = with_confidence(chooser.features, result, profile.metadata.rate_hz)
+    result = with_confidence(chooser.features, result)
     write_explanation(result, explain(chooser, result), io.StringIO())
     return result
 

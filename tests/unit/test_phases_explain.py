@@ -58,9 +58,10 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
 
 def test_the_run_says_why_this_k_and_what_others_would_leave(run):
     text = told(read_profile(open_run(run)))
-    assert text.startswith("\nWhy 2 phases\n  k = 2 clusters: the fewest that leave no more scatter than counting")
-    assert "k = 1, tried first, would leave" in text
-    assert "noise floor 2" in text
+    assert text.startswith("\nWhy 2 phases\n  k = 2 groups of stretches: between every two of them, some function's")
+    assert "phase 0 to 1 at interval 12 (from 1.2 s): build from 100 % to 0 %" in text
+    assert "level 1: 0+1 (build differs by 100 %)" in text
+    assert "k = 1 would leave" in text
     assert "nearest is phase 1" in text.split("Why phase 0")[1]
 
 
@@ -72,14 +73,14 @@ def test_what_is_left_out_is_counted():
     assert why.idle + why.borders + why.strays == none
 
 
-def test_joined_clusters_are_named_with_the_rule_that_joined_them():
-    called, running = {"solve": 0.9, "poll": 0.1}, {"solve": 0.7, "poll": 0.3}
-    profile = noisy([called, running] * 3, [12] * 6, ticks=4000)
+def test_joined_groups_are_named_with_the_rule_that_joined_them():
+    usual, rare = {"solve": 0.9, "poll": 0.1}, {"solve": 0.3, "write": 0.7}
+    profile = noisy([usual, rare] * 4, [20, 2] * 4)
     result = find_phases(profile)
     assert (result.k_clusters, result.k) == (2, 1)
     (joined,) = explained(profile, result).run.joined
-    assert (joined.phase, joined.rule, {joined.one, joined.other}) == (0, "same sites", {(0,), (1,)})
-    assert "clusters 0 and 1 are both phase 0: they have the same sites (gap " in " ".join(told(profile).split())
+    assert (joined.phase, joined.rule, joined.one, joined.other) == (0, "interrupts", (1,), (0,))
+    assert "groups 1 and 0 are both phase 0: the first only ever interrupts" in " ".join(told(profile).split())
 
 
 def test_the_odd_interval_is_the_one_that_differs():

@@ -5,8 +5,9 @@ import pytest
 
 from truth.cases import all_names, make_case
 from truth.families import FAMILIES, NUMBERS
+from truth.families_overlap import OVERLAP
 from truth.play import play
-from truth.split import HELD, TUNE, half_of
+from truth.split import HELD, TUNE, half_of, half_of_family
 from truth.story import Story, Stretch, edges_of, interval_phases, true_labels
 from truth.truths import LOOP
 from truth.work import Leaf, Piece, TruePhase, TrueSite, Work
@@ -56,7 +57,10 @@ def test_each_family_is_split_in_halves():
     for family, count in NUMBERS.items():
         halves = [half_of(family, number) for number in range(count)]
         assert halves.count(TUNE) == halves.count(HELD) == count / 2
-    assert len(list(all_names(TUNE))) == len(list(all_names(HELD))) == sum(NUMBERS.values()) / 2
+    for half in (TUNE, HELD):
+        names = list(all_names(half))
+        assert len([name for name, _ in names if name in NUMBERS]) == sum(NUMBERS.values()) / 2
+        assert {name for name, _ in names if name not in NUMBERS} == {n for n in OVERLAP if half_of_family(n) == half}
 
 
 def test_the_rule_of_the_split_is_the_one_that_was_written_down():
