@@ -20,6 +20,8 @@ from truth.work import Piece, Work, log_uniform, step_seconds
 
 # A step with less of its phase is nothing that a person would watch.
 LEAST_STEP = 0.05
+# Draws, until another regime is one.
+TRIES = 20
 
 
 def loop(rng: Rng, i: int, period: float | None = None, steps: int | None = None) -> Work:
@@ -56,6 +58,12 @@ def shifted(rng: Rng, work: Work, by: float, i: int) -> Work:
     return told(replace(work, pieces=pieces), f"phase{i}")
 
 
+def apart(one: Work, other: Work) -> float:
+    """Return by how much the share of a step differs most between two regimes of a loop."""
+    shares = [np.array([piece.mean_seconds for piece in work.pieces]) / work.period for work in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max()) + 1e-9
+
+
 def with_new_step(rng: Rng, work: Work, share: float, i: int) -> Work:
     """Return the same loop with a step more, that takes `share` of its time."""
     name = f"{work.stack[-1]}_new{i}"
@@ -70,8 +78,12 @@ def regimes(low: float, high: float, **circumstances: float) -> Make:
         base = loop(rng, 0, steps=int(rng.integers(2, 6)))
         count = int(rng.integers(2, 4))
         parts = [base]
-        while len(parts) < count:
-            parts.append(shifted(rng, parts[-1], float(rng.uniform(low, high)), len(parts)))
+        for _ in range(TRIES):
+            other = shifted(rng, parts[-1], float(rng.uniform(low, high)), len(parts))
+            # Regimes that come back to what was before are none.
+            if len(parts) < count and all(apart(other, part) >= low for part in parts):
+                parts.append(other)
+        count = len(parts)
         order = [*range(count), *rng.permutation(count).tolist()][: int(rng.integers(count, 2 * count + 1))]
         order = [p for at, p in enumerate(order) if at == 0 or order[at - 1] != p]
         return visits(rng, parts, order, 20.0, 70.0, **circumstances)

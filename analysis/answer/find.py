@@ -7,7 +7,7 @@ slow iterations become no phases.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from incprof.analysis.answer.describe import describe_phases
@@ -17,7 +17,7 @@ from incprof.analysis.phases.by_kmeans import cluster_by_kmeans
 from incprof.analysis.phases.by_stretches import cluster_by_stretches
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.kmeans import MAX_K
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phases.results import Phase, PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.errors import UsageError
 from incprof.model import IntArray, IntervalProfile
@@ -45,7 +45,7 @@ def find_phases(
         method: "robust" or "paper".
         k: number of phases wanted; by default the method chooses.
         level: at most so many phases, the most alike joined (robust); by default all that were found.
-        random_state: seed of k-means (paper). Same profile and seed, same answer, bit for bit.
+        random_state: seed of k-means (paper), and of what is drawn again (robust). Same profile and seed, same answer.
         jobs: threads that run the starts of k-means side by side (paper); the answer is the same.
         options: thresholds.
         chooser: of the same profile, method and thresholds, if there is one.
@@ -62,7 +62,7 @@ def find_phases(
     chooser = chooser or site_chooser(profile, method, options)
     features = chooser.features
     if method == "robust":
-        found = cluster_by_stretches(features, profile.functions, k, options.phases)
+        found = cluster_by_stretches(features, profile.functions, k, options.phases, random_state)
     else:
         found = cluster_by_kmeans(features, k, random_state, jobs)
     finest = found
@@ -70,6 +70,8 @@ def find_phases(
         found = found.at_level(level)
     chosen = chooser.of_all(found.labels, found.off_cpu)
     phases = describe_phases(profile, found.labels, found.clusters, chosen, found.off_cpu, options=options.steps)
+    if found.sure is not None:
+        phases = _with_confidence(phases, found.sure[0])
     judgement = found.judgement
     return PhaseResult(
         method=method,
@@ -91,7 +93,13 @@ def find_phases(
         borders=found.borders,
         levels=found.levels,
         in_turn=found.in_turn,
+        k_again=None if found.sure is None else found.sure[1],
     )
+
+
+def _with_confidence(phases: Sequence[Phase], sure: Mapping[int, float]) -> tuple[Phase, ...]:
+    """Set how sure each phase is; of waiting, nothing was seen that speaks against it."""
+    return tuple(replace(p, confidence=sure.get(p.id, p.intervals / (p.intervals + 1.0))) for p in phases)
 
 
 def site_chooser(profile: IntervalProfile, method: str, options: Options = OPTIONS) -> SiteChooser:
@@ -121,7 +129,8 @@ def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[
     known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
     steps = result.options.steps
     phases = describe_phases(chooser.profile, result.labels, result.clusters, chosen, off_cpu, known, steps)
-    return replace(result, phases=phases)
+    before = {phase.id: phase.confidence for phase in result.phases}
+    return replace(result, phases=tuple(replace(p, confidence=before.get(p.id)) for p in phases))
 
 
 def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options) -> list[str]:

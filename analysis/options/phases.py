@@ -64,7 +64,7 @@ class PhaseOptions:
     way: float = threshold(0.5, "part of its ends", "a way from one phase to another is shorter than either", high=10)
     trend: float = threshold(0.5, "correlation", "on the way from one phase to the next, time and place go together")
     abrupt: float = threshold(
-        0.6, "part of the change", "of a slow change, at most half happens from one interval to the next", without=0.0
+        0.7, "part of the change", "of a slow change, at most half happens from one interval to the next", without=0.0
     )
     drift: float = threshold(
         0.5, "times the change", "a stretch that moves by that itself is a part of a slow change", high=100
@@ -72,6 +72,9 @@ class PhaseOptions:
     explained: float = threshold(0.8, "part of the visits", "so many of a group must be short and lie in another one")
     mixed: float = threshold(0.2, "part of the mix", "what has less of the phase around it does not interrupt it")
     stray_run: int = threshold(20, "intervals", "in a shorter run a moment may be a phase", high=10**9)
+    doubtful: float = threshold(
+        0.5, "confidence", "what is not found again in half of the runs drawn from this one is no phase", without=0.0
+    )
     distinct: float = threshold(
         0.33, "silhouette", "parts of a mix that wanders have up to 0.3, phases from 0.55 on", without=-1.0, low=-1
     )

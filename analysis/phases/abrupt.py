@@ -16,7 +16,7 @@ from incprof.analysis.phases.stretches import Stretches, Sums
 from incprof.model import FloatArray
 
 # A line through so many intervals; few are enough where their scatter is small beside the jump (STEADY times).
-FEWEST, MOST, STEADY = 4, 100, 5.0
+FEWEST, MOST, STEADY = 4, 100, 7.0
 # A trend that is surely there, in standard errors, of a stretch with so many intervals.
 SURE, ENOUGH = 3.0, 6
 LEAST_VARIANCE = 0.01

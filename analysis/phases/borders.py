@@ -16,6 +16,8 @@ from incprof.analysis.phases.stretches import Sums
 from incprof.analysis.phases.visits import visits_of
 from incprof.model import FloatArray, Function, IntArray
 
+BEGINS = 0.95
+
 
 def borders_of(
     sums: Sums, labels: IntArray, intervals: IntArray, functions: Sequence[Function], options: PhaseOptions = PHASES
@@ -26,8 +28,10 @@ def borders_of(
         return ()
     counts, total = sums.counts(visits.first, visits.end), sums.total(visits.first, visits.end)
     score, apart = differences(counts[:-1], total[:-1], counts[1:], total[1:], sums.scatter)
-    column = np.argmax(np.minimum(score / options.beyond, apart / options.named), axis=1)
     share = counts / total[:, None]
+    # Of what changes as much, what begins names it.
+    begins = np.where(share[1:] > share[:-1], 1.0, BEGINS)
+    column = np.argmax(begins * np.minimum(score / options.beyond, apart / options.named), axis=1)
     return tuple(
         Border(
             int(intervals[visits.first[at + 1]]),

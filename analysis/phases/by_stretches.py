@@ -22,6 +22,7 @@ from incprof.analysis.phases.noise import overdispersion, sampling_noise, usual_
 from incprof.analysis.phases.results import Joined
 from incprof.analysis.phases.scatter import at_best_lag, inside
 from incprof.analysis.phases.scores_of_k import Judgement, score_cuts, votes_of
+from incprof.analysis.phases.stability import again, drawn_again, how_sure
 from incprof.analysis.phases.stretches import Stretches, Sums, neighbours_joined
 from incprof.analysis.phases.turns import in_turn_joined
 from incprof.analysis.phases.visits import fill_gaps, without_interruptions
@@ -31,15 +32,21 @@ from incprof.model import BoolArray, FloatArray, Function, IntArray
 
 # Fewer intervals show no change.
 FEWEST = 3
+# Confidence of each phase and of their number.
+Sure = tuple[dict[int, float], float]
 # Where more phases are asked for than there are changes, changes a quarter as large are looked for, so many times.
 FINER = 8
 
 
 @dataclass(frozen=True)
 class Segmented:
-    """A run cut up: its ticks, stretches of its m intervals, those that are steps in turn, and which do the same."""
+    """A run cut up: its ticks, stretches of its m intervals, those that are steps in turn, and which do the same.
+
+    finest: before steps in turn were joined.
+    """
 
     sums: Sums
+    finest: Stretches
     stretches: Stretches
     in_turn: Stretches
     groups: Groups
@@ -51,6 +58,10 @@ class Segmented:
             out[self.stretches.first[place] : self.stretches.end[place]] = label
         return out
 
+    def finest_of_intervals(self) -> IntArray:
+        """Return which of the finest stretches each interval is in, (m,)."""
+        return np.repeat(np.arange(len(self.finest)), self.finest.length)
+
 
 def segmented(ticks: Inclusive, options: PhaseOptions) -> Segmented:
     """Cut a run into stretches in which nothing changes. ticks: of intervals that have some."""
@@ -59,16 +70,17 @@ def segmented(ticks: Inclusive, options: PhaseOptions) -> Segmented:
     # Inside of stretches, the scatter is seen without the changes.
     more = inside(ticks.counts, ticks.total, stretches.first, stretches.end)
     sums = Sums(ticks, np.maximum(sums.scatter, more))
-    stretches, in_turn = in_turn_joined(sums, neighbours_joined(ticks, sums.scatter, options), options)
+    finest = neighbours_joined(ticks, sums.scatter, options)
+    stretches, in_turn = in_turn_joined(sums, finest, options)
     while True:
         found = without_drifts(sums, without_ways(sums, stretches, options), options)
         if len(found) == len(stretches):
-            return Segmented(sums, stretches, in_turn, alike_grouped(sums, stretches, options))
+            return Segmented(sums, finest, stretches, in_turn, alike_grouped(sums, stretches, options))
         stretches = found
 
 
 def cluster_by_stretches(
-    features: Features, functions: Sequence[Function], k: int | None, options: PhaseOptions
+    features: Features, functions: Sequence[Function], k: int | None, options: PhaseOptions, random_state: int = 0
 ) -> Clustering:
     """Find the phases of a run by its changes. features: with ticks from above; functions: of the profile."""
     waits = mostly_waiting(features.idle, options)
@@ -81,9 +93,9 @@ def cluster_by_stretches(
         return _spread(features.idle, use, waits, whole)
     found = fine_enough(features.inclusive.rows(use), None if k is None else k - waits, options)
     groups = by_first_appearance(found.labels(found.groups.count if k is None else max(1, k - waits)))
-    labels, joins = groups, tuple[Joined, ...]()
+    labels, joins, sure = groups, tuple[Joined, ...](), None
     if k is None:
-        labels, joins = _phases(found, x, groups, options)
+        labels, joins, sure = _phases(found, x, groups, options, random_state)
     clustering = Clustering(
         groups,
         labels,
@@ -92,6 +104,7 @@ def cluster_by_stretches(
         None,
         scatter=usual_scatter(x, labels, ticks),
         joined=joins,
+        sure=sure,
         borders=borders_of(found.sums, labels, use, functions, options),
         levels=levels_of(found.sums, labels, functions),
         in_turn=tuple(zip(use[found.in_turn.first].tolist(), (use[found.in_turn.end - 1] + 1).tolist(), strict=True)),
@@ -118,20 +131,62 @@ def _of_one(x: FloatArray, k: int | None) -> tuple[IntArray, IntArray, Judgement
 
 
 def _phases(
-    found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions
-) -> tuple[IntArray, tuple[Joined, ...]]:
-    """Make phases of groups (m,): what interrupts goes to what it interrupts, and what wanders is one."""
+    found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions, random_state: int
+) -> tuple[IntArray, tuple[Joined, ...], Sure | None]:
+    """Make phases of groups (m,): without what interrupts, what wanders, and what is not found again."""
     labels, pairs, one = phases_of(found, groups, options)
+    doubted, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
     host = {group: group for group in np.unique(groups[groups >= 0]).tolist()}
     for group, other in reversed(pairs):
         host[group] = host[other]
-    numbered = by_first_appearance(labels)
+    numbered = by_first_appearance(doubted)
     phase = {group: int(numbered[groups == host[group]].max()) for group in host}
     joins = [joined("interrupts", x, groups, phase[group], group, other) for group, other in pairs]
     if one:
         kept = sorted(set(host.values()))
         joins += [joined("not distinct", x, groups, 0, kept[0], other) for other in kept[1:]]
-    return numbered, tuple(joins)
+    joins += [joined("not found again", x, labels, phase[doubt], doubt, other) for doubt, other in doubtful]
+    sure = None
+    if drawn is not None:
+        sure = dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn)
+    return numbered, tuple(joins), sure
+
+
+def _without_doubtful(
+    found: Segmented, labels: IntArray, options: PhaseOptions, random_state: int
+) -> tuple[IntArray, list[tuple[int, int]], IntArray | None]:
+    """Join phases that are not found again in most runs drawn from this one with those most like them.
+
+    Returns:
+        Labels (m,), what was joined with what, and the phases of the runs drawn, (r, m), if any were.
+    """
+    pairs: list[tuple[int, int]] = []
+    phases = np.unique(labels[labels >= 0])
+    if len(phases) < 2 or options.doubtful <= 0.0:
+        return labels, pairs, None
+    ticks = found.sums.ticks
+
+    def find(those: IntArray) -> IntArray:
+        cut = segmented(ticks.rows(those), options)
+        return phases_of(cut, cut.labels(cut.groups.count), options)[0]
+
+    drawn = drawn_again(labels, found.finest_of_intervals(), find, random_state)
+    while len(phases) > 1:
+        place = np.where(labels >= 0, np.searchsorted(phases, labels), -1)
+        sure = how_sure(place, drawn)
+        doubt = int(np.argmin(sure))
+        if sure[doubt] >= options.doubtful:
+            break
+        share = np.stack(
+            [ticks.counts[place == p].sum(axis=0) / ticks.total[place == p].sum() for p in range(len(phases))]
+        )
+        apart = np.abs(share - share[doubt]).max(axis=1)
+        apart[doubt] = np.inf
+        host = int(phases[int(np.argmin(apart))])
+        pairs.append((int(phases[doubt]), host))
+        labels = np.where(labels == phases[doubt], host, labels)
+        phases = np.delete(phases, doubt)
+    return labels, pairs, drawn
 
 
 def phases_of(

@@ -14,7 +14,10 @@ from incprof.model import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Clustering:
-    """Groups of intervals and the phases that they are, each (n,), and what led to them; see PhaseResult."""
+    """Groups of intervals and the phases that they are, each (n,), and what led to them; see PhaseResult.
+
+    sure: confidence of each phase, and of their number; None where nobody asked for it on the way.
+    """
 
     clusters: IntArray
     labels: IntArray
@@ -26,6 +29,7 @@ class Clustering:
     borders: tuple[Border, ...] = ()
     levels: tuple[Level, ...] = ()
     in_turn: tuple[tuple[int, int], ...] = ()
+    sure: tuple[dict[int, float], float] | None = None
 
     def renumbered(self, new: Mapping[int, int]) -> Clustering:
         """Return the same with other numbers for the phases that borders, levels and joins speak of."""
@@ -34,6 +38,7 @@ class Clustering:
             joined=tuple(replace(one, phase=new.get(one.phase, one.phase)) for one in self.joined),
             borders=tuple(replace(one, before=new[one.before], after=new[one.after]) for one in self.borders),
             levels=tuple(replace(one, phases=_renumbered(one.phases, new)) for one in self.levels),
+            sure=None if self.sure is None else ({new[p]: part for p, part in self.sure[0].items()}, self.sure[1]),
         )
 
     def at_level(self, k: int) -> Clustering:
@@ -56,6 +61,7 @@ class Clustering:
             self,
             labels=lookup[self.labels],
             off_cpu=None if self.off_cpu is None else new[self.off_cpu],
+            sure=None,
             joined=tuple(replace(one, phase=new[one.phase]) for one in self.joined),
             borders=tuple(
                 replace(one, before=new[one.before], after=new[one.after])

@@ -111,14 +111,15 @@ class KScore:
     stability: float | None
 
 
-JoinRule = Literal["interrupts", "not distinct"]
+JoinRule = Literal["interrupts", "not distinct", "not found again"]
 
 
 @dataclass(frozen=True)
 class Joined:
     """Two groups of intervals that were made one phase, as it was decided.
 
-    rule: the first only interrupts the second; or all phases together are no more than a mix that wanders. one, other:
+    rule: the first only interrupts the second; all phases together are no more than a mix that wanders; or the first is
+    not found again in most runs drawn from this one, and the second is most like it. one, other:
     the groups (`clusters`). gap: Ashman's D between them, None where infinite. overlap: time in the same functions,
     0..1.
     """

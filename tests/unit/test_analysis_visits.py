@@ -48,7 +48,7 @@ HALF = 0.5 * np.eye(4) + [0.0, 0.0, 0.0, 0.5]
         ("00000000011000000000", "000000000..000000000"),  # of a longer one it is nothing
         ("000122220001222200", "000122220001222200"),
         ("0.01.0000010.00.", "0.00.0000000.00."),
-        ("01010101", "00000000"),  # faster than the interval
+        ("01010101", "11111111"),  # faster than the interval
     ],
 )
 def test_interruptions_are_steps_of_the_phase_around(before, after):

@@ -59,7 +59,7 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
 def test_the_run_says_why_this_k_and_what_others_would_leave(run):
     text = told(read_profile(open_run(run)))
     assert text.startswith("\nWhy 2 phases\n  k = 2 groups of stretches: between every two of them, some function's")
-    assert "phase 0 to 1 at interval 12 (from 1.2 s): build from 100 % to 0 %" in text
+    assert "phase 0 to 1 at interval 12 (from 12 s): solve from 0 % to 100 %" in text
     assert "level 1: 0+1 (build differs by 100 %)" in text
     assert "k = 1 would leave" in text
     assert "nearest is phase 1" in text.split("Why phase 0")[1]

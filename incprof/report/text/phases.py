@@ -208,11 +208,9 @@ def _changes(console: Console, result: PhaseResult) -> None:
     if result.method == "paper":
         _scores(console, result)
     for number, line in enumerate(border_lines(result, MOST_BORDERS)):
-        console.print(("changes: " if number == 0 else "         ") + line, soft_wrap=True)
+        console.print(("changes: " if number == 0 else "         ") + line)
     if len(result.levels) > 1:
-        console.print(
-            f"most alike: {level_line(result.levels[0])}; --level {result.levels[0].k} joins them", soft_wrap=True
-        )
+        console.print(f"most alike: {level_line(result.levels[0])}; --level {result.levels[0].k} joins them")
 
 
 def _scores(console: Console, result: PhaseResult) -> None:

@@ -11,6 +11,7 @@ NAME_ROOM = 32
 RULE_NAMES = {"elbow": "elbow", "silhouette": "silhouette", "calinski_harabasz": "Calinski-Harabasz"}
 RULES = {
     "interrupts": "the first only ever interrupts the second",
+    "not found again": "most runs drawn from this one do not have the first",
     "not distinct": "nothing separates the phases that they would be",
 }
 # A run that comes back to its phases again and again has a border each time.
