@@ -9,7 +9,7 @@ build() {
     make CC=gcc CFLAGS="$flags" LDFLAGS=-pg prodigal
 }
 
-# genome.fa: 2600 genes of 90 to 589 codons on either strand, a motif before most of them, and bases of no meaning between.
+# genome.fa: 6500 genes of 90 to 589 codons on either strand, a motif before most of them, and bases of no meaning between.
 input() {
     LC_ALL=C awk '
         function random(n) {
@@ -40,7 +40,7 @@ input() {
             }
             for (i = 0; i < 20; i++) often[i] = codon[random(many)]
             printf ">genome\n" >"genome.fa"
-            for (g = 0; g < 2600; g++) {
+            for (g = 0; g < 6500; g++) {
                 s = gene(90 + random(500))
                 printf "%s\n%s\n", random(2) ? s : complement(s), bases(20 + random(160)) >"genome.fa"
             }
