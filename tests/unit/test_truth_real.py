@@ -1,4 +1,4 @@
-"""The files that say what is expected of real programs: they are read, and say what a recipe's expectation has to say."""
+"""The files that say what is expected of real programs are read, and say what a recipe's expectation has to say."""
 
 import tomllib
 
@@ -17,9 +17,12 @@ def test_all_files_are_read():
     assert [run.name for run in runs] == [text["recording"] for text in FILES.values()]
     for run in runs:
         assert run.split in SPLITS
-        assert run.truth.k and list(run.truth.k) == sorted(set(run.truth.k)) and run.truth.k[0] >= 1
+        assert run.truth.k
+        assert list(run.truth.k) == sorted(set(run.truth.k))
+        assert run.truth.k[0] >= 1
         names = [phase.name for phase in run.truth.phases]
-        assert names and len(set(names)) == len(names)
+        assert names
+        assert len(set(names)) == len(names)
         assert all(phase.sites for phase in run.truth.phases)
 
 
@@ -37,9 +40,10 @@ def test_a_program_with_a_recipe(name):
 
 
 def check_steps(steps):
-    """Steps have a name, a count that is a positive whole number where there is one, and steps of the same kind below them."""
+    """Steps have a name, a positive whole number as count where there is one, and steps again below them."""
     for step in steps:
         assert set(step) <= {"function", "count", "steps"}
         assert step["function"]
-        assert isinstance(step.get("count", 1), int) and step.get("count", 1) > 0
+        assert isinstance(step.get("count", 1), int)
+        assert step.get("count", 1) > 0
         check_steps(step.get("steps", []))
