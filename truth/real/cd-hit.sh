@@ -5,7 +5,7 @@ package=cd-hit
 source=upstream
 
 build() {
-    make CC="g++ $flags" cd-hit
+    make CXXFLAGS="$flags" cd-hit
 }
 
 # proteins.fa: 9000 families, each of one drawn protein and copies of it with 5 to 44 % of the residues exchanged.
