@@ -44,7 +44,7 @@ input() {
     }' >facilities.lp
 }
 
-# Branch and bound stops at the first solution below 348000.
+# Branch and bound stops at the first solution below 348000. The exit status is the answer: 1 says that there may be better ones.
 run() {
-    recorded "$tree/lp_solve/lp_solve" -S1 -o 348000 "$data/facilities.lp"
+    recorded sh -c '"$0" "$@"; [ $? -eq 1 ]' "$tree/lp_solve/lp_solve" -S1 -o 348000 "$data/facilities.lp"
 }
