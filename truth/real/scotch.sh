@@ -2,14 +2,16 @@
 # Scotch's gord: the unknowns of a grid are put into an order for elimination, by nested dissection.
 package=scotch
 
-# The parser needs flex and bison: those of Debian's packages are unpacked, where the machine has none. Debian's Makefile
-# makes shared libraries as well; without those lines only the static ones are there to link with.
+# The parser needs flex and bison: those of Debian's packages are unpacked, where the machine has none.
+if ! command -v flex >/dev/null || ! command -v bison >/dev/null; then
+    (fetch_packages scotch flex bison)
+    PATH=$PATH:$scratch/scotch/root/usr/bin BISON_PKGDATADIR=$scratch/scotch/root/usr/share/bison
+    M4=$(command -v m4)
+    export PATH BISON_PKGDATADIR M4
+fi
+
+# Debian's Makefile makes shared libraries as well; without those lines only the static ones are there to link with.
 build() {
-    if ! command -v flex >/dev/null || ! command -v bison >/dev/null; then
-        (fetch_packages scotch flex bison)
-        PATH=$work_dir/root/usr/bin:$PATH BISON_PKGDATADIR=$work_dir/root/usr/share/bison
-        export PATH BISON_PKGDATADIR
-    fi
     cd src
     cat >Makefile.inc <<END
 EXE =
