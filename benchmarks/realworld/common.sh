@@ -51,10 +51,14 @@ own_apt() {
         -o Acquire::Retries=3 "$@"
 }
 
-# update_lists TYPE: package lists of that type, deb or deb-src.
+# update_lists TYPE: package lists of that type, deb or deb-src. Until release_lists, or the end of
+# the script, nobody else has them: programs may be fetched side by side, and share this folder.
 update_lists() {
     command -v apt-get >/dev/null 2>&1 ||
         unavailable "apt-get is needed: the programs are Debian packages"
+    need flock
+    exec 9>"$scratch/apt.lock"
+    flock 9
     apt_dir=$scratch/apt
     rm -rf "$apt_dir/sources"
     mkdir -p "$apt_dir/sources" "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
@@ -70,6 +74,11 @@ update_lists() {
     done
     own_apt update -qq >"$apt_dir/update.log" 2>&1 ||
         unavailable "apt-get update failed (network?): see $apt_dir/update.log"
+}
+
+release_lists() {
+    rm -rf "$apt_dir/sources"
+    exec 9>&-
 }
 
 # fetch_packages PROGRAM PACKAGE...: unpacks packages, with those that they need and this
@@ -91,7 +100,8 @@ fetch_packages() {
         dpkg-deb -x "$package" "$work_dir/fetch/root"
     done
     mv "$work_dir/fetch/root" "$work_dir/root"
-    rm -rf "$work_dir/fetch" "$apt_dir/sources"
+    rm -rf "$work_dir/fetch"
+    release_lists
 }
 
 # fetch_source PROGRAM [PACKAGE]: unpacks the patched source into
@@ -109,7 +119,7 @@ fetch_source() {
     (cd "$work_dir/fetch" && own_apt source -qq --only-source "$package") \
         >"$work_dir/fetch.log" 2>&1 ||
         unavailable "apt-get source $package failed: see $work_dir/fetch.log"
-    rm -rf "$apt_dir/sources"
+    release_lists
     unpacked=$(find "$work_dir/fetch" -mindepth 1 -maxdepth 1 -type d)
     mv "$unpacked" "$source_dir"
     rm -rf "$work_dir/fetch"
