@@ -104,8 +104,9 @@ fetch_packages() {
     release_lists
 }
 
-# fetch_source PROGRAM [PACKAGE]: unpacks the patched source into
+# fetch_source PROGRAM [PACKAGE] [upstream]: unpacks the patched source into
 # $scratch/PROGRAM/src, unless that is there already; sets work_dir, source_dir.
+# upstream: the archive of the authors alone, without Debian's patches (a mirror may lack those).
 fetch_source() {
     package=${2:-$1}
     work_dir=$scratch/$1
@@ -116,10 +117,17 @@ fetch_source() {
     rm -rf "$work_dir/fetch"
     mkdir -p "$work_dir/fetch"
     say "fetching the source package $package"
-    (cd "$work_dir/fetch" && own_apt source -qq --only-source "$package") \
+    only=
+    [ "${3:-}" != upstream ] || only=--tar-only
+    # shellcheck disable=SC2086  # no word where there is no option
+    (cd "$work_dir/fetch" && own_apt source -qq --only-source $only "$package") \
         >"$work_dir/fetch.log" 2>&1 ||
         unavailable "apt-get source $package failed: see $work_dir/fetch.log"
     release_lists
+    if [ -n "$only" ]; then
+        mkdir "$work_dir/fetch/unpacked"
+        tar -xf "$work_dir/fetch"/*.orig.tar.* -C "$work_dir/fetch/unpacked" --strip-components=1
+    fi
     unpacked=$(find "$work_dir/fetch" -mindepth 1 -maxdepth 1 -type d)
     mv "$unpacked" "$source_dir"
     rm -rf "$work_dir/fetch"

@@ -3,6 +3,7 @@
 #   record.sh NAME [-O LEVEL] [-i SECONDS] [-r HZ] [-l PROCESSES] [-o RUN] [build]
 # NAME.sh beside this file says how; it is sourced here and sets or defines
 #   package    the Debian source package
+#   source     "upstream": the authors' archive without Debian's patches (a mirror may lack those); may be missing
 #   build      a function: builds with $flags in the copy of the source that it starts in, $tree
 #   input      a function: makes the program's input in $data, where it starts; the same bytes on every machine
 #   run        a function: starts the program by `recorded COMMAND...`, once, in an empty folder
@@ -28,11 +29,12 @@ while getopts O:i:r:l:o: option; do
 done
 shift $((OPTIND - 1))
 recording=${recording:-$program}
+source=
 [ -f "$recipes/$program.sh" ] || die "there is no recipe $recipes/$program.sh"
 # shellcheck source=/dev/null
 . "$recipes/$program.sh"
 flags="-pg -g -O$level"
-fetch_source "$program" "${package:?}"
+fetch_source "$program" "${package:?}" "$source"
 tree=$work_dir/tree-O$level
 data=$work_dir/data
 
