@@ -1,4 +1,4 @@
-# flac, the lossless encoder: a generated piece with samples of 16 bits, then one with samples of 24 bits, exhaustive search.
+# flac, the lossless encoder: a generated piece with samples of 16 bits, then one of 24 bits, exhaustive search.
 # shellcheck shell=sh disable=SC2034,SC2154
 package=flac
 
@@ -6,52 +6,17 @@ build() {
     # copied files have other times than autotools expects
     find . -exec touch -r . {} +
     # without assembly: the routines in C, the same on every processor
-    ./configure --disable-shared --disable-asm-optimizations --disable-ogg --disable-cpplibs --disable-doxygen-docs CFLAGS="$flags" LDFLAGS=-pg
+    ./configure --disable-shared --disable-asm-optimizations --disable-ogg --disable-cpplibs \
+        --disable-doxygen-docs CFLAGS="$flags" LDFLAGS=-pg
     make -C src/libFLAC
     make -C src/share
     make -C src/flac
 }
 
 input() {
-    cat >piece.c <<'END'
-#include <stdio.h>
-#include <stdlib.h>
-enum { rate = 48000, voices = 12 };
-static unsigned state = 20261123;
-static int noise(int amplitude) { return (int)((state = state * 1664525u + 1013904223u) >> 8 & 0xffff) * amplitude / 65536 - amplitude / 2; }
-static void put(unsigned value, int bytes) { for (; bytes; bytes--, value >>= 8) putchar(value & 255); }
-/* a wave between a sine and a triangle, from a phase of 16 bits; whole numbers alone, so that it is the same everywhere */
-static int wave(unsigned phase)
-{
-    int x = (int)(phase & 0xffff) - 32768, a = x < 0 ? -x : x;
-    return (int)((long long)x * (32768 - a) / 32768);
-}
-int main(int count, char **word)
-{
-    int bytes = atoi(word[count - 2]), seconds = atoi(word[count - 1]), samples = rate * seconds;
-    static const int chord[4][voices] = {{131, 165, 196, 262, 330, 392, 523, 659, 784, 1047, 1319, 2093}, {147, 175, 220, 294, 349, 440, 587, 698,
-        880, 1175, 1397, 2349}, {123, 147, 196, 247, 294, 392, 494, 587, 784, 988, 1175, 1976}, {110, 131, 165, 220, 262, 330, 440, 523, 659, 880,
-        1047, 1760}};
-    unsigned phase[voices] = {0};
-    fputs("RIFF", stdout); put(36 + samples * 2 * bytes, 4); fputs("WAVEfmt ", stdout);
-    put(16, 4); put(1, 2); put(2, 2); put(rate, 4); put(rate * 2 * bytes, 4); put(2 * bytes, 2); put(8 * bytes, 2);
-    fputs("data", stdout); put(samples * 2 * bytes, 4);
-    for (int t = 0; t < samples; t++) {
-        int left = noise(600), right = noise(600), pluck = 32768 - t % (rate / 4) * 32768 / (rate / 4);
-        for (int v = 0; v < voices; v++) {
-            phase[v] += chord[t / rate % 4][v] * 65536 / rate;
-            int value = wave(phase[v]) / voices * 2;
-            left += v % 2 ? value : (int)((long long)value * pluck / 32768);
-            right += v % 3 ? value : (int)((long long)value * pluck / 32768);
-        }
-        if (bytes == 3) left = left * 256 + noise(256), right = right * 256 + noise(256);
-        put((unsigned)left, bytes); put((unsigned)right, bytes);
-    }
-}
-END
-    gcc -O2 -o piece piece.c
-    ./piece 2 300 >sixteen.wav
-    ./piece 3 200 >twentyfour.wav
+    gcc -O2 -o piece "$recipes/piece.c"
+    ./piece 48000 2 300 >sixteen.wav
+    ./piece 48000 3 200 >twentyfour.wav
 }
 
 run() {

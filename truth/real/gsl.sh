@@ -1,4 +1,4 @@
-# The GNU Scientific Library: the example of its manual for Monte Carlo integration, by three methods, with 80 times as many points.
+# GSL: its manual's example of Monte Carlo integration by three methods, with 80 times the points.
 # shellcheck shell=sh disable=SC2034,SC2154
 package=gsl
 

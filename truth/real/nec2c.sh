@@ -15,8 +15,9 @@ input() {
         print "CE"
         for (i = 0; i < 24; i++) {
             half = 0.46 - 0.004 * i
-            printf "GW %d 87 %.4f %.4f %.4f %.4f %.4f %.4f 0.0005\n", i + 1, 0.31 * (i % 6), 0.37 * int(i / 6), -half, 0.31 * (i % 6), \
-                0.37 * int(i / 6), half
+            x = 0.31 * (i % 6)
+            y = 0.37 * int(i / 6)
+            printf "GW %d 87 %.4f %.4f %.4f %.4f %.4f %.4f 0.0005\n", i + 1, x, y, -half, x, y, half
         }
         print "GE 0"
         print "FR 0 1 0 0 300.0 0"
