@@ -76,7 +76,7 @@ class PhaseOptions:
         0.5, "confidence", "what is not found again in half of the runs drawn from this one is no phase", without=0.0
     )
     distinct: float = threshold(
-        0.33, "silhouette", "parts of a mix that wanders have up to 0.3, phases from 0.55 on", without=-1.0, low=-1
+        0.5, "silhouette", "less is a weak structure (Kaufman and Rousseeuw 1990, table 2.4)", without=-1.0, low=-1
     )
     steady: float = threshold(
         4.0, "times what counting explains", "intervals of a steady real program scatter 1 to 3 times", low=1, high=1000

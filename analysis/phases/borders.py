@@ -11,6 +11,7 @@ import numpy as np
 
 from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.difference import differences
+from incprof.analysis.phases.inclusive import Inclusive
 from incprof.analysis.phases.results import Border, Level
 from incprof.analysis.phases.stretches import Sums
 from incprof.analysis.phases.visits import visits_of
@@ -67,6 +68,18 @@ def levels_of(sums: Sums, labels: IntArray, functions: Sequence[Function]) -> tu
 
 def _named(functions: Sequence[Function], index: int) -> Function | None:
     return functions[index] if index >= 0 else None
+
+
+def most_alike(ticks: Inclusive, labels: IntArray, group: int | None = None) -> tuple[int, int]:
+    """Return the two groups, (n,) labels, whose largest difference is smallest: of all, or of one and any other."""
+    groups = np.unique(labels[labels >= 0])
+    share = np.stack([ticks.counts[labels == g].sum(axis=0) / ticks.total[labels == g].sum() for g in groups])
+    if group is None:
+        one, other, _, _ = _nearest(share)
+        return int(groups[one]), int(groups[other])
+    apart = np.abs(share - share[groups == group]).max(axis=1)
+    apart[groups == group] = np.inf
+    return group, int(groups[int(np.argmin(apart))])
 
 
 def _nearest(share: FloatArray) -> tuple[int, int, int, float]:

@@ -12,14 +12,14 @@ import numpy as np
 
 from incprof.analysis.options.phases import PhaseOptions
 from incprof.analysis.phases.abrupt import without_drifts
-from incprof.analysis.phases.borders import borders_of, levels_of
+from incprof.analysis.phases.borders import borders_of, levels_of, most_alike
 from incprof.analysis.phases.clustering import Clustering, joined
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.groups import Groups, alike_grouped
 from incprof.analysis.phases.inclusive import Inclusive
 from incprof.analysis.phases.kmeans import MAX_K, Fit, by_first_appearance, make_fit
 from incprof.analysis.phases.noise import overdispersion, sampling_noise, usual_scatter
-from incprof.analysis.phases.results import Joined
+from incprof.analysis.phases.results import Joined, JoinRule
 from incprof.analysis.phases.scatter import at_best_lag, inside
 from incprof.analysis.phases.scores_of_k import Judgement, score_cuts, votes_of
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
@@ -130,40 +130,61 @@ def _of_one(x: FloatArray, k: int | None) -> tuple[IntArray, IntArray, Judgement
     return labels, labels, Judgement(1, "user" if k is not None else "borders", votes_of(scores), scores)
 
 
+@dataclass(frozen=True)
+class _Joins:
+    """Groups that became part of another one, in order: what, into which, and by which rule."""
+
+    made: list[tuple[int, int, JoinRule]]
+
+    def last(self, group: int) -> int:
+        """Return what a group is part of in the end."""
+        for one, other, _ in self.made:
+            group = other if one == group else group
+        return group
+
+
 def _phases(
     found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions, random_state: int
 ) -> tuple[IntArray, tuple[Joined, ...], Sure | None]:
     """Make phases of groups (m,): without what interrupts, what wanders, and what is not found again."""
-    labels, pairs, one = phases_of(found, groups, options)
-    doubted, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
-    host = {group: group for group in np.unique(groups[groups >= 0]).tolist()}
-    for group, other in reversed(pairs):
-        host[group] = host[other]
-    numbered = by_first_appearance(doubted)
-    phase = {group: int(numbered[groups == host[group]].max()) for group in host}
-    joins = [joined("interrupts", x, groups, phase[group], group, other) for group, other in pairs]
-    if one:
-        kept = sorted(set(host.values()))
-        joins += [joined("not distinct", x, groups, 0, kept[0], other) for other in kept[1:]]
-    joins += [joined("not found again", x, labels, phase[doubt], doubt, other) for doubt, other in doubtful]
-    sure = None
-    if drawn is not None:
-        sure = dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn)
-    return numbered, tuple(joins), sure
+    labels, made = phases_of(found, groups, options)
+    labels, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
+    joins = _Joins(made + doubtful)
+    numbered = by_first_appearance(labels)
+    phase = {group: int(numbered[labels == group][0]) for group in np.unique(labels[labels >= 0]).tolist()}
+    told = tuple(joined(rule, x, groups, phase[joins.last(one)], one, other) for one, other, rule in joins.made)
+    if drawn is None:
+        return numbered, told, None
+    return numbered, told, (dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn))
+
+
+def phases_of(
+    found: Segmented, groups: IntArray, options: PhaseOptions
+) -> tuple[IntArray, list[tuple[int, int, JoinRule]]]:
+    """Return the groups (m,) that are phases, -1 for none, and which were joined, into which, by which rule."""
+    ticks, made = found.sums.ticks, list[tuple[int, int, JoinRule]]()
+    labels, pairs = without_interruptions(ticks, groups, options)
+    made += [(one, other, "interrupts") for one, other in pairs]
+    labels = fill_gaps(labels, np.ones(len(labels), dtype=np.bool_), options.short_visit)
+    while wanders(found.sums, labels, options):
+        one, other = most_alike(ticks, labels)
+        labels = np.where(labels == other, one, labels)
+        made.append((other, one, "not distinct"))
+    return labels, made
 
 
 def _without_doubtful(
     found: Segmented, labels: IntArray, options: PhaseOptions, random_state: int
-) -> tuple[IntArray, list[tuple[int, int]], IntArray | None]:
+) -> tuple[IntArray, list[tuple[int, int, JoinRule]], IntArray | None]:
     """Join phases that are not found again in most runs drawn from this one with those most like them.
 
     Returns:
         Labels (m,), what was joined with what, and the phases of the runs drawn, (r, m), if any were.
     """
-    pairs: list[tuple[int, int]] = []
+    made: list[tuple[int, int, JoinRule]] = []
     phases = np.unique(labels[labels >= 0])
     if len(phases) < 2 or options.doubtful <= 0.0:
-        return labels, pairs, None
+        return labels, made, None
     ticks = found.sums.ticks
 
     def find(those: IntArray) -> IntArray:
@@ -172,31 +193,15 @@ def _without_doubtful(
 
     drawn = drawn_again(labels, found.finest_of_intervals(), find, random_state)
     while len(phases) > 1:
-        place = np.where(labels >= 0, np.searchsorted(phases, labels), -1)
-        sure = how_sure(place, drawn)
-        doubt = int(np.argmin(sure))
-        if sure[doubt] >= options.doubtful:
+        sure = how_sure(np.where(labels >= 0, np.searchsorted(phases, labels), -1), drawn)
+        doubt = int(phases[int(np.argmin(sure))])
+        if sure.min() >= options.doubtful:
             break
-        share = np.stack(
-            [ticks.counts[place == p].sum(axis=0) / ticks.total[place == p].sum() for p in range(len(phases))]
-        )
-        apart = np.abs(share - share[doubt]).max(axis=1)
-        apart[doubt] = np.inf
-        host = int(phases[int(np.argmin(apart))])
-        pairs.append((int(phases[doubt]), host))
-        labels = np.where(labels == phases[doubt], host, labels)
-        phases = np.delete(phases, doubt)
-    return labels, pairs, drawn
-
-
-def phases_of(
-    found: Segmented, groups: IntArray, options: PhaseOptions
-) -> tuple[IntArray, list[tuple[int, int]], bool]:
-    """Return the groups (m,) that are phases, which were joined as interruptions, and whether all only wander."""
-    labels, pairs = without_interruptions(found.sums.ticks, groups, options)
-    labels = fill_gaps(labels, np.ones(len(labels), dtype=np.bool_), options.short_visit)
-    one = wanders(found.sums, labels, options)
-    return (np.minimum(labels, 0) if one else labels), pairs, one
+        host = next(other for pair in [most_alike(ticks, labels, doubt)] for other in pair if other != doubt)
+        made.append((doubt, host, "not found again"))
+        labels = np.where(labels == doubt, host, labels)
+        phases = phases[phases != doubt]
+    return labels, made, drawn
 
 
 def mostly_waiting(idle: BoolArray, options: PhaseOptions) -> bool:

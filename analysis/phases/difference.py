@@ -15,6 +15,7 @@ from incprof.model import FloatArray
 PRIOR = 0.5
 # Pairs that are compared at once: what they cost in memory must not grow with the run.
 AT_ONCE = 4096
+LEAST = 1e-6
 
 
 def tick_variance(share: FloatArray, ticks: FloatArray) -> FloatArray:
@@ -74,6 +75,7 @@ def how_different(
         part = slice(first, first + AT_ONCE)
         score, apart = differences(a[part], a_total[part], b[part], b_total[part], scatter)
         limit = options.named * wide[part][:, None]
-        surely = apart - options.surely * apart / np.maximum(score, 1e-9)
+        # Only what does not differ at all is nothing.
+        surely = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), LEAST)
         out[part] = np.minimum(score / options.beyond, surely / limit).max(axis=1, initial=0.0)
     return out

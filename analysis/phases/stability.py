@@ -16,7 +16,7 @@ from incprof.model import BoolArray, FloatArray, IntArray
 
 # A long run says more each time: so many intervals are drawn in all, in at least and at most so many runs.
 IN_ALL, FEWEST, MOST = 40_000, 4, 20
-# Intervals in a row depend on each other: so many are drawn at a time.
+# Intervals in a row depend on each other: so many are drawn at a time, and no more than this part of a stretch.
 IN_A_ROW = 4
 
 
@@ -48,7 +48,7 @@ def _drawn(parts: IntArray, rng: np.random.Generator) -> IntArray:
     visits = visits_of(parts)
     for first, end in zip(visits.first.tolist(), visits.end.tolist(), strict=True):
         length = end - first
-        row = min(IN_A_ROW, length)
+        row = min(IN_A_ROW, -(-length // IN_A_ROW))
         start = first + rng.integers(0, length - row + 1, -(-length // row))
         out[first:end] = (start[:, None] + np.arange(row)).ravel()[:length]
     return out
@@ -67,6 +67,8 @@ def how_sure(labels: IntArray, drawn: IntArray, *, whole: bool = True) -> FloatA
     k = int(labels.max(initial=-1)) + 1
     use = labels >= 0
     kept = np.zeros(k)
+    if not use.any():
+        return kept
     for found in drawn:
         kept += np.bincount(labels[use], weights=_same(found[use], labels[use], k, whole=whole), minlength=k)
     return kept / len(drawn) / (np.bincount(labels[use], minlength=k) + 1.0)

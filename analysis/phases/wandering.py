@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis.options.phases import PHASES, PhaseOptions
-from incprof.analysis.phases.separation import SILHOUETTE_SAMPLE, distances, evenly, silhouette
+from incprof.analysis.phases.separation import distances, evenly, silhouette
 from incprof.analysis.phases.stretches import Sums
 from incprof.analysis.phases.visits import visits_of
 from incprof.model import IntArray
@@ -13,6 +13,8 @@ from incprof.model import IntArray
 # Intervals are averaged until counting explains so small a part of the distance between groups.
 CLEAR = 9.0
 LONGEST = 64
+# Parts of a run that are compared.
+MOST = 800
 
 
 def wanders(sums: Sums, labels: IntArray, options: PhaseOptions = PHASES) -> bool:
@@ -27,7 +29,7 @@ def wanders(sums: Sums, labels: IntArray, options: PhaseOptions = PHASES) -> boo
     noise = float((middle * (1.0 - middle)).clip(0.0).sum(axis=1).mean()) / ticks
     length = int(np.clip(np.ceil(CLEAR * noise / max(min(pairs), 1e-12)), 1, LONGEST))
     first, end, group = _parts(labels, length)
-    seen = evenly(len(group), SILHOUETTE_SAMPLE)
+    seen = evenly(len(group), MOST)
     if len(np.unique(group[seen])) < 2:
         return False
     rows = sums.shares(first[seen], end[seen]) / np.sqrt(sums.scatter)
