@@ -1,7 +1,13 @@
-"""The real programs: their recordings as `make realworld` leaves them, and what was expected of them."""
+"""The real programs: what was expected of them, and their recordings.
+
+Those with a recipe (NAME.sh beside NAME.toml) are built and recorded here, once; the others by `make realworld`.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +18,9 @@ from incprof.readers import open_run, read_profile
 from truth.places import REAL, real_runs
 from truth.recordings import NotRecorded
 from truth.truths import Truth, phase_from
+
+# To build a large program takes a while.
+LONGEST_S = 3600
 
 
 @dataclass(frozen=True)
@@ -36,12 +45,27 @@ def all_real(split: str | None = None, folder: Path = REAL) -> list[RealRun]:
 
 
 def recording_of(run: RealRun) -> IntervalProfile:
-    """Read a recording.
+    """Read a recording; where there is none yet and there is a recipe, make it.
 
     Raises:
-        NotRecorded: `make realworld` has not been run here.
+        NotRecorded: it cannot be made here, or `make realworld` has not been run.
     """
+    if (REAL / f"{run.name}.sh").exists() and not (real_runs() / run.name).exists():
+        _record(run.name)
     try:
         return read_profile(open_run(real_runs() / run.name), inlined=True)
     except IncprofError as error:
         raise NotRecorded(f"no recording: run make realworld ({type(error).__name__})") from None
+
+
+def _record(name: str) -> None:
+    """Fetch, build and record a program by its recipe."""
+    command = ["sh", str(REAL / "record.sh"), name]
+    environment = {**os.environ, "INCPROF": os.environ.get("INCPROF", str(Path(sys.executable).with_name("incprof")))}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise NotRecorded(f"record.sh {name} took longer than {LONGEST_S} s") from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise NotRecorded(f"record.sh {name} failed with {done.returncode}: {last}")

@@ -6,77 +6,25 @@ docs/phases-algorithm.md explains the whole. n intervals, m of them with ticks, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from incprof.analysis.options.phases import PhaseOptions
-from incprof.analysis.phases.abrupt import without_drifts
-from incprof.analysis.phases.borders import borders_of, levels_of, most_alike
-from incprof.analysis.phases.clustering import Clustering, joined
+from incprof.analysis.phases.borders import borders_of, levels_of
+from incprof.analysis.phases.clustering import Clustering
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.groups import Groups, alike_grouped
-from incprof.analysis.phases.inclusive import Inclusive
-from incprof.analysis.phases.kmeans import MAX_K, Fit, by_first_appearance, make_fit
+from incprof.analysis.phases.from_groups import phases_from_groups
+from incprof.analysis.phases.kmeans import LONG, MAX_K, Fit, by_first_appearance, make_fit
 from incprof.analysis.phases.noise import overdispersion, sampling_noise, usual_scatter
-from incprof.analysis.phases.results import Joined, JoinRule
-from incprof.analysis.phases.scatter import at_best_lag, inside
+from incprof.analysis.phases.results import Joined
 from incprof.analysis.phases.scores_of_k import Judgement, score_cuts, votes_of
-from incprof.analysis.phases.stability import again, drawn_again, how_sure
-from incprof.analysis.phases.stretches import Stretches, Sums, neighbours_joined
-from incprof.analysis.phases.turns import in_turn_joined
-from incprof.analysis.phases.visits import fill_gaps, without_interruptions
-from incprof.analysis.phases.wandering import wanders
-from incprof.analysis.phases.ways import without_ways
+from incprof.analysis.phases.segmented import Segmented, fine_enough
+from incprof.analysis.phases.separation import evenly
 from incprof.model import BoolArray, FloatArray, Function, IntArray
 
 # Fewer intervals show no change.
 FEWEST = 3
-# Confidence of each phase and of their number.
-Sure = tuple[dict[int, float], float]
-# Where more phases are asked for than there are changes, changes a quarter as large are looked for, so many times.
-FINER = 8
-
-
-@dataclass(frozen=True)
-class Segmented:
-    """A run cut up: its ticks, stretches of its m intervals, those that are steps in turn, and which do the same.
-
-    finest: before steps in turn were joined.
-    """
-
-    sums: Sums
-    finest: Stretches
-    stretches: Stretches
-    in_turn: Stretches
-    groups: Groups
-
-    def labels(self, k: int) -> IntArray:
-        """Return the group of each interval where there are k, (m,); -1 on the way between two stretches."""
-        out = np.full(len(self.sums.ticks.total), -1, dtype=np.int64)
-        for place, label in enumerate(self.groups.cut(k).tolist()):
-            out[self.stretches.first[place] : self.stretches.end[place]] = label
-        return out
-
-    def finest_of_intervals(self) -> IntArray:
-        """Return which of the finest stretches each interval is in, (m,)."""
-        return np.repeat(np.arange(len(self.finest)), self.finest.length)
-
-
-def segmented(ticks: Inclusive, options: PhaseOptions) -> Segmented:
-    """Cut a run into stretches in which nothing changes. ticks: of intervals that have some."""
-    sums = Sums(ticks, at_best_lag(ticks.counts, ticks.total))
-    stretches = neighbours_joined(ticks, sums.scatter, options)
-    # Inside of stretches, the scatter is seen without the changes.
-    more = inside(ticks.counts, ticks.total, stretches.first, stretches.end)
-    sums = Sums(ticks, np.maximum(sums.scatter, more))
-    finest = neighbours_joined(ticks, sums.scatter, options)
-    stretches, in_turn = in_turn_joined(sums, finest, options)
-    while True:
-        found = without_drifts(sums, without_ways(sums, stretches, options), options)
-        if len(found) == len(stretches):
-            return Segmented(sums, finest, stretches, in_turn, alike_grouped(sums, stretches, options))
-        stretches = found
 
 
 def cluster_by_stretches(
@@ -95,7 +43,7 @@ def cluster_by_stretches(
     groups = by_first_appearance(found.labels(found.groups.count if k is None else max(1, k - waits)))
     labels, joins, sure = groups, tuple[Joined, ...](), None
     if k is None:
-        labels, joins, sure = _phases(found, x, groups, options, random_state)
+        labels, joins, sure = phases_from_groups(found, x, groups, options, random_state)
     clustering = Clustering(
         groups,
         labels,
@@ -112,96 +60,11 @@ def cluster_by_stretches(
     return _spread(features.idle, use, waits, clustering)
 
 
-def fine_enough(ticks: Inclusive, k: int | None, options: PhaseOptions) -> Segmented:
-    """Cut a run into stretches that make at least k groups, of smaller and smaller changes if need be."""
-    found = segmented(ticks, options)
-    for _ in range(FINER):
-        if k is None or len(found.groups.joins) + 1 >= k:
-            break
-        options = replace(options, beyond=options.beyond / 4.0, named=options.named / 4.0, surely=options.surely / 4.0)
-        found = segmented(ticks, replace(options, abrupt=0.0, iteration=0))
-    return found
-
-
 def _of_one(x: FloatArray, k: int | None) -> tuple[IntArray, IntArray, Judgement]:
     """Return the answer where nothing can change: one group, one phase."""
     labels = np.zeros(len(x), dtype=np.int64)
     scores = score_cuts(x, [make_fit(x, labels)], None) if len(x) else ()
     return labels, labels, Judgement(1, "user" if k is not None else "borders", votes_of(scores), scores)
-
-
-@dataclass(frozen=True)
-class _Joins:
-    """Groups that became part of another one, in order: what, into which, and by which rule."""
-
-    made: list[tuple[int, int, JoinRule]]
-
-    def last(self, group: int) -> int:
-        """Return what a group is part of in the end."""
-        for one, other, _ in self.made:
-            group = other if one == group else group
-        return group
-
-
-def _phases(
-    found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions, random_state: int
-) -> tuple[IntArray, tuple[Joined, ...], Sure | None]:
-    """Make phases of groups (m,): without what interrupts, what wanders, and what is not found again."""
-    labels, made = phases_of(found, groups, options)
-    labels, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
-    joins = _Joins(made + doubtful)
-    numbered = by_first_appearance(labels)
-    phase = {group: int(numbered[labels == group][0]) for group in np.unique(labels[labels >= 0]).tolist()}
-    told = tuple(joined(rule, x, groups, phase[joins.last(one)], one, other) for one, other, rule in joins.made)
-    if drawn is None:
-        return numbered, told, None
-    return numbered, told, (dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn))
-
-
-def phases_of(
-    found: Segmented, groups: IntArray, options: PhaseOptions
-) -> tuple[IntArray, list[tuple[int, int, JoinRule]]]:
-    """Return the groups (m,) that are phases, -1 for none, and which were joined, into which, by which rule."""
-    ticks, made = found.sums.ticks, list[tuple[int, int, JoinRule]]()
-    labels, pairs = without_interruptions(ticks, groups, options)
-    made += [(one, other, "interrupts") for one, other in pairs]
-    labels = fill_gaps(labels, np.ones(len(labels), dtype=np.bool_), options.short_visit)
-    while wanders(found.sums, labels, options):
-        one, other = most_alike(ticks, labels)
-        labels = np.where(labels == other, one, labels)
-        made.append((other, one, "not distinct"))
-    return labels, made
-
-
-def _without_doubtful(
-    found: Segmented, labels: IntArray, options: PhaseOptions, random_state: int
-) -> tuple[IntArray, list[tuple[int, int, JoinRule]], IntArray | None]:
-    """Join phases that are not found again in most runs drawn from this one with those most like them.
-
-    Returns:
-        Labels (m,), what was joined with what, and the phases of the runs drawn, (r, m), if any were.
-    """
-    made: list[tuple[int, int, JoinRule]] = []
-    phases = np.unique(labels[labels >= 0])
-    if len(phases) < 2 or options.doubtful <= 0.0:
-        return labels, made, None
-    ticks = found.sums.ticks
-
-    def find(those: IntArray) -> IntArray:
-        cut = segmented(ticks.rows(those), options)
-        return phases_of(cut, cut.labels(cut.groups.count), options)[0]
-
-    drawn = drawn_again(labels, found.finest_of_intervals(), find, random_state)
-    while len(phases) > 1:
-        sure = how_sure(np.where(labels >= 0, np.searchsorted(phases, labels), -1), drawn)
-        doubt = int(phases[int(np.argmin(sure))])
-        if sure.min() >= options.doubtful:
-            break
-        host = next(other for pair in [most_alike(ticks, labels, doubt)] for other in pair if other != doubt)
-        made.append((doubt, host, "not found again"))
-        labels = np.where(labels == doubt, host, labels)
-        phases = phases[phases != doubt]
-    return labels, made, drawn
 
 
 def mostly_waiting(idle: BoolArray, options: PhaseOptions) -> bool:
@@ -216,7 +79,9 @@ def _judged(
 ) -> Judgement:
     """Score every number of groups up to one more than were found."""
     most = min(max(MAX_K, count + 1), len(found.groups.joins) + 1)
-    seen = found.labels(1) >= 0
+    # They are there to be read, and decide nothing: of a long run, a part tells.
+    seen = np.flatnonzero(found.labels(1) >= 0)
+    seen = seen[evenly(len(seen), LONG)]
     fits: list[Fit] = []
     for number in range(1, most + 1):
         labels = by_first_appearance(found.labels(number)[seen])

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phases.by_stretches import fine_enough, phases_of, segmented
 from incprof.analysis.phases.features import Features
+from incprof.analysis.phases.from_groups import phases_of
 from incprof.analysis.phases.kmeans import fit_range, one_thread
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.phases.scores_of_k import judge
+from incprof.analysis.phases.segmented import fine_enough, segmented
 from incprof.analysis.phases.separation import evenly
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
 from incprof.model import IntArray

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.abrupt import without_drifts
-from incprof.analysis.phases.by_stretches import segmented
 from incprof.analysis.phases.difference import differences, how_different
 from incprof.analysis.phases.inclusive import Inclusive
 from incprof.analysis.phases.scatter import at_best_lag, inside
+from incprof.analysis.phases.segmented import segmented
 from incprof.analysis.phases.stretches import Stretches, Sums, neighbours_joined
 from incprof.analysis.phases.turns import in_turn_joined
 from incprof.analysis.phases.ways import without_ways

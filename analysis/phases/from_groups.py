@@ -1,0 +1,98 @@
+"""From groups of stretches that do the same to phases: what interrupts, wanders or is not found again is none.
+
+m intervals, r runs drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.options.phases import PhaseOptions
+from incprof.analysis.phases.borders import most_alike
+from incprof.analysis.phases.clustering import joined
+from incprof.analysis.phases.kmeans import by_first_appearance
+from incprof.analysis.phases.results import Joined, JoinRule
+from incprof.analysis.phases.segmented import Segmented, segmented
+from incprof.analysis.phases.stability import again, drawn_again, how_sure
+from incprof.analysis.phases.visits import fill_gaps, without_interruptions
+from incprof.analysis.phases.wandering import wanders
+from incprof.model import FloatArray, IntArray
+
+# Confidence of each phase and of their number.
+Sure = tuple[dict[int, float], float]
+
+
+@dataclass(frozen=True)
+class _Joins:
+    """Groups that became part of another one, in order: what, into which, and by which rule."""
+
+    made: list[tuple[int, int, JoinRule]]
+
+    def last(self, group: int) -> int:
+        """Return what a group is part of in the end."""
+        for one, other, _ in self.made:
+            group = other if one == group else group
+        return group
+
+
+def phases_from_groups(
+    found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions, random_state: int
+) -> tuple[IntArray, tuple[Joined, ...], Sure | None]:
+    """Make phases of groups (m,): without what interrupts, what wanders, and what is not found again."""
+    labels, made = phases_of(found, groups, options)
+    labels, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
+    joins = _Joins(made + doubtful)
+    numbered = by_first_appearance(labels)
+    phase = {group: int(numbered[labels == group][0]) for group in np.unique(labels[labels >= 0]).tolist()}
+    told = tuple(joined(rule, x, groups, phase[joins.last(one)], one, other) for one, other, rule in joins.made)
+    if drawn is None:
+        return numbered, told, None
+    return numbered, told, (dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn))
+
+
+def phases_of(
+    found: Segmented, groups: IntArray, options: PhaseOptions
+) -> tuple[IntArray, list[tuple[int, int, JoinRule]]]:
+    """Return the groups (m,) that are phases, -1 for none, and which were joined, into which, by which rule."""
+    ticks, made = found.sums.ticks, list[tuple[int, int, JoinRule]]()
+    labels, pairs = without_interruptions(ticks, groups, options)
+    made += [(one, other, "interrupts") for one, other in pairs]
+    labels = fill_gaps(labels, np.ones(len(labels), dtype=np.bool_), options.short_visit)
+    while wanders(found.sums, labels, options):
+        one, other = most_alike(ticks, labels)
+        labels = np.where(labels == other, one, labels)
+        made.append((other, one, "not distinct"))
+    return labels, made
+
+
+def _without_doubtful(
+    found: Segmented, labels: IntArray, options: PhaseOptions, random_state: int
+) -> tuple[IntArray, list[tuple[int, int, JoinRule]], IntArray | None]:
+    """Join phases that are not found again in most runs drawn from this one with those most like them.
+
+    Returns:
+        Labels (m,), what was joined with what, and the phases of the runs drawn, (r, m), if any were.
+    """
+    made: list[tuple[int, int, JoinRule]] = []
+    phases = np.unique(labels[labels >= 0])
+    if len(phases) < 2 or options.doubtful <= 0.0:
+        return labels, made, None
+    ticks = found.sums.ticks
+
+    def find(those: IntArray) -> IntArray:
+        cut = segmented(ticks.rows(those), options)
+        return phases_of(cut, cut.labels(cut.groups.count), options)[0]
+
+    drawn = drawn_again(labels, found.finest_of_intervals(), find, random_state)
+    while len(phases) > 1:
+        sure = how_sure(np.where(labels >= 0, np.searchsorted(phases, labels), -1), drawn)
+        doubt = int(phases[int(np.argmin(sure))])
+        if sure.min() >= options.doubtful:
+            break
+        host = next(other for pair in [most_alike(ticks, labels, doubt)] for other in pair if other != doubt)
+        made.append((doubt, host, "not found again"))
+        labels = np.where(labels == doubt, host, labels)
+        phases = phases[phases != doubt]
+    return labels, made, drawn
