@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples
+from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples, distinct
 from incprof.readers.long_table import LongTable
 from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
@@ -82,7 +82,7 @@ class SampleDecoder:
         self.exact[owner] = True
         self.exact[owner[bad]] = False
         self.exact[interval[raw.node >= self._node_limit]] = False
-        self._found.bad_images += len(np.unique(owner[~self.exact[owner]]))
+        self._found.bad_images += len(distinct(owner[~self.exact[owner]]))
         keep = self.exact[interval]
         columns = (getattr(raw, name)[keep] for name in RawSamples.__dataclass_fields__)
         return RawSamples(*columns), interval[keep]

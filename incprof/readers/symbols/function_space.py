@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import Function, Module, module_label
+from incprof.model import Function, Module, distinct, module_label
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import PLT_NAME
 from incprof.readers.symbols.table import NOWHERE, SymbolTable
@@ -58,7 +58,7 @@ class FunctionSpace:
     def resolve(self, module: IntArray, address: npt.NDArray[np.uint64]) -> NumberArray:
         """Function number of each (module, address), same shape. Unknown modules give NO_FRAME's."""
         result = np.full(module.shape, self.no_frame, dtype=np.int32)
-        for number in np.unique(module).tolist():
+        for number in distinct(module).tolist():
             if not self.knows(number):
                 continue
             here = module == number
