@@ -129,16 +129,22 @@ class TailCalls:
         new = [question for question in questions if question not in self._chains]
         first = {question: self._function_at(question[0], question[1]) for question in new}
         real = [q for q in new if first[q] >= 0 and first[q] != q[2] and (q[2] == OUTSIDE or self._is_symbol(q[2]))]
-        self._look_at({first[question] for question in real})
+        self._look_at([(first[question], question[2]) for question in real])
         self._chains.update(dict.fromkeys(new, ()))
         for question in real:
             module, target, found = question
             self._chains[question] = self._chain(first[question], found, named=not self._is_stub(module, target))
 
-    def _look_at(self, numbers: Iterable[int]) -> None:
-        """Learn the jumps of functions, and of those that they lead to: all of a step together."""
-        front = set(numbers)
-        for _ in range(MOST_JUMPS):
+    def _look_at(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Learn the jumps of functions that were called, and of those that they lead to: all of a step together.
+
+        pairs: with the function found. Where one jump leads there, no more need be known.
+        """
+        self._learn(sorted({first for first, _ in pairs} - self._exits.keys()))
+        front = {
+            other for first, found in pairs if not self._leads(first, found) for other in self._exits[first].jumps
+        }  # fmt: skip
+        for _ in range(MOST_JUMPS - 1):
             front -= self._exits.keys()
             self._learn(sorted(front)[: MOST_FUNCTIONS * MOST_FUNCTIONS])
             front = {other for number in front if number in self._exits for other in self._exits[number].jumps}
