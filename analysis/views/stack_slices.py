@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.views.stacks import Frame, StackSeries
-from incprof.model import IntArray
+from incprof.model import IntArray, distinct
 
 # A thread without a sample for longer than this many ticks was not running: slices end there.
 JOIN_TICKS = 4
@@ -64,7 +64,7 @@ def thread_slices(series: StackSeries, rate_hz: float, most: int) -> tuple[Threa
         rate_hz: ticks per second.
         most: about how many slices there may be, all threads together.
     """
-    threads = np.unique(series.thread)
+    threads = distinct(series.thread)
     share = max(most // max(len(threads), 1), 16)
     rank = _stack_order(series)
     found = []

@@ -1,5 +1,5 @@
-/* Who may touch what: `lock` guards the entries and their number; default_factor is atomic. No other lock is taken
- * under it. At a fork it is the last of three (lifecycle.c). */
+/* Who may touch what: `lock` guards the entries and their number; default_factor and changes are atomic. No other lock
+ * is taken under it. At a fork it is the last of three (lifecycle.c). */
 #define _GNU_SOURCE
 #include "catalogue.h"
 
@@ -16,6 +16,7 @@
 static struct beat beats[ENTRIES];
 static uint32_t ids;
 static uint32_t default_factor = 1;
+static uint32_t changes;
 static struct lock lock;
 
 /* The id's entry, or the free one where it would be: there is always one not far. */
@@ -40,6 +41,7 @@ static void change(uint32_t id, const char *name, uint32_t factor)
             beat->factor = factor;
         if (name != NULL)
             utf8_copy(beat->name, sizeof beat->name, name);
+        __atomic_store_n(&changes, changes + 1, __ATOMIC_RELEASE);
     }
     lock_give(&lock, mask);
 }
@@ -70,6 +72,11 @@ void catalogue_get(uint32_t id, struct beat *beat)
     lock_give(&lock, mask);
     if (beat->factor == 0)
         beat->factor = __atomic_load_n(&default_factor, __ATOMIC_RELAXED);
+}
+
+uint32_t catalogue_changes(void)
+{
+    return __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 }
 
 uint32_t catalogue_factor(uint32_t id)

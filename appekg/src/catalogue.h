@@ -24,6 +24,9 @@ void catalogue_set_factor(uint32_t id, uint32_t factor);
 /* Copies what is known of the id; an unknown one has an empty name, the default factor and version 0. Thread-safe. */
 void catalogue_get(uint32_t id, struct beat *beat);
 
+/* How often a name or a factor has been set. Whoever sees a number sees what made it. */
+uint32_t catalogue_changes(void);
+
 uint32_t catalogue_factor(uint32_t id);
 
 /* Around a fork, in the thread that calls it (the second in parent and child): nobody is changing an entry. */

@@ -26,6 +26,7 @@ static struct buffer block;
 static bool is_open, has_head, has_failed, has_spoken;
 static bool repeats_threads; /* what was lost may have held a thread's line */
 static uint64_t lost_intervals, lost_rows;
+static uint32_t told_changes; /* the catalogue's when it was last looked through */
 static struct told {
     uint32_t id, version; /* one more than the catalogue's; 0 in a free entry */
 } told[TOLD];
@@ -58,6 +59,7 @@ static bool open_file(const struct session *of)
     session = of;
     is_open = has_head = has_failed = has_spoken = repeats_threads = false;
     lost_intervals = lost_rows = 0;
+    told_changes = catalogue_changes();
     memset(told, 0, sizeof told);
     return true;
 }
@@ -108,6 +110,18 @@ static void put_beat(uint32_t id)
     buffer_json_text(&block, "name", beat.name[0] != '\0' ? beat.name : NULL);
     buffer_json_u64(&block, "rate_factor", beat.factor);
     buffer_text(&block, "}\n");
+}
+
+/* Names that came after the last beat of their id: what beats before main only is named there. */
+static void put_renamed(void)
+{
+    uint32_t changes = catalogue_changes();
+    if (changes == told_changes)
+        return;
+    told_changes = changes;
+    for (uint32_t i = 0; i < TOLD; i++)
+        if (told[i].version != 0)
+            put_beat(told[i].id);
 }
 
 static void put_thread(const struct row *row)
@@ -185,6 +199,7 @@ static void write_interval(const struct snapshot *snapshot)
     if (error == 0) {
         for (size_t i = 0; i < snapshot->count; i++)
             put_beat(snapshot->rows[i].id);
+        put_renamed();
         put_threads(snapshot);
         for (size_t i = 0; i < snapshot->count; i++)
             put_row(snapshot->number, &snapshot->rows[i]);

@@ -64,7 +64,7 @@ def plot(study: Study, args: argparse.Namespace) -> None:
 
 def write(study: Study, args: argparse.Namespace) -> None:
     """Print the answer in the form that was asked for."""
-    summary, result = study.summary, study.confident
+    summary, result = study.summary, study.found
     if args.csv:
         from incprof.report.files.phases_csv import write_csv
 
@@ -78,7 +78,7 @@ def write(study: Study, args: argparse.Namespace) -> None:
         if why is not None:
             from incprof.report.json.explanation import explain_dict
 
-            explanation = explain_dict(result, why)
+            explanation = explain_dict(study.confident, why)
         write_json(summary, result, sys.stdout, explain=explanation)
     else:
         from incprof.report.text.phases import write_text
@@ -87,4 +87,4 @@ def write(study: Study, args: argparse.Namespace) -> None:
         if why is not None:
             from incprof.report.text.explanation import write_explanation
 
-            write_explanation(result, why, sys.stdout, width=text_width())
+            write_explanation(study.confident, why, sys.stdout, width=text_width())

@@ -12,14 +12,13 @@ from incprof.elf.file import (
     EM_X86_64,
     SHT_DYNSYM,
     SHT_NOBITS,
-    SHT_RELA,
     SHT_SYMTAB,
     STT_FUNC,
     STT_IFUNC,
     ElfFile,
-    Section,
     Symbol,
 )
+from incprof.elf.imports import import_slots, plt_stubs
 
 HOOKS = frozenset({"mcount", "_mcount", "__fentry__"})
 
@@ -70,17 +69,7 @@ def find_callers(elf: ElfFile) -> Callers | None:
 
 def hook_slots(elf: ElfFile) -> dict[int, str]:
     """Addresses of the GOT slots that the loader fills with a hook's address, with the hook's name."""
-    symbols = elf.symbols(SHT_DYNSYM)
-    slots = {}
-    for section in elf.sections:
-        if section.type != SHT_RELA:
-            continue
-        data = elf.contents(section)
-        for address, info, _ in struct.iter_unpack("<QQq", data[: len(data) // 24 * 24]):
-            index = info >> 32
-            if index < len(symbols) and symbols[index].name in HOOKS:
-                slots[address] = symbols[index].name
-    return slots
+    return {address: name for address, name in import_slots(elf).items() if name in HOOKS}
 
 
 def defined_hooks(elf: ElfFile) -> Iterator[tuple[int, str]]:
@@ -88,20 +77,6 @@ def defined_hooks(elf: ElfFile) -> Iterator[tuple[int, str]]:
     for symbol in (*elf.symbols(SHT_SYMTAB), *elf.symbols(SHT_DYNSYM)):
         if symbol.name in HOOKS and symbol.section:
             yield symbol.address, symbol.name
-
-
-def plt_stubs(elf: ElfFile, section: Section, slots: dict[int, str]) -> Iterator[tuple[int, str]]:
-    """Addresses of the linkage-table entries that jump through one of `slots`."""
-    if not section.name.startswith(".plt"):
-        return
-    data, entry = elf.contents(section), section.entry_size or 16
-    for match in re.finditer(rb"\xff\x25", data):  # jmp *slot(%rip)
-        at = match.start()
-        if at + 6 > len(data):
-            break
-        slot = section.address + at + 6 + struct.unpack_from("<i", data, at + 2)[0]
-        if slot in slots:
-            yield section.address + at // entry * entry, slots[slot]
 
 
 def call_sites(code: bytes, base: int, direct: dict[int, str], slots: dict[int, str]) -> Iterator[tuple[int, str]]:

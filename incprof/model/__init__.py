@@ -1,6 +1,6 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
 
-from incprof.model.arrays import BoolArray, FloatArray, IntArray
+from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
@@ -47,5 +47,6 @@ __all__ = [
     "Process",
     "Run",
     "Samples",
+    "distinct",
     "module_label",
 ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model.arrays import FloatArray, IntArray
+from incprof.model.arrays import FloatArray, IntArray, distinct
 from incprof.model.calltree import CallTree, build
 from incprof.printable import encodable
 
@@ -169,7 +169,7 @@ class Inlined:
     def nodes_of(self, function: int) -> IntArray:
         """The path nodes that a function is inlined at, ascending; each once."""
         places = np.flatnonzero(self.function == function)
-        return np.unique(np.searchsorted(self.first, places, side="right") - 1)
+        return distinct(np.searchsorted(self.first, places, side="right") - 1)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from incprof.analysis.views.quality import quality
 from incprof.analysis.views.self_time import self_series
 from incprof.analysis.views.timebins import MOST, time_bins
 from incprof.analysis.views.timecells import calls_by_cell, cut
-from incprof.model import Function, IntArray, IntervalProfile
+from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.readers.symbols.lines import locate
 from incprof.report.page.parts import BeatLanes, PageParts, Timed
 from incprof.study.ranks import rank_map
@@ -79,7 +79,7 @@ def over_time(profile: IntervalProfile, result: PhaseResult, *, libraries: bool,
     labels = result.labels
     bins = time_bins(profile, labels, None if whole else MOST)
     tree = drawn_tree(profile, labels, libraries=libraries, whole=whole)
-    called = np.unique(tree.frame[tree.frame >= 0])
+    called = distinct(tree.frame[tree.frame >= 0])
     step = 1
     while True:
         cells = cut(bins, labels, step)
@@ -113,7 +113,7 @@ def with_places(study: Study, timed: Timed) -> tuple[Function, ...]:
     """Return the functions, those that matter with file and line."""
     total = timed.tree.total
     large = timed.tree.frame[total >= LOOKED_UP * max(float(total[0]), 1.0)]
-    wanted = np.unique(np.concatenate([large[large >= 0], timed.series.functions])).tolist()
+    wanted = distinct(np.concatenate([large[large >= 0], timed.series.functions])).tolist()
     found = list(study.profile.functions)
     places = locate(study.run, study.profile, [found[i] for i in wanted], exe=study.exe)
     for place, function in zip(wanted, places, strict=True):

@@ -131,6 +131,13 @@ class Study:
 
         return with_confidence(self.chooser.features, self.result, random_state=self.options.seed)
 
+    @property
+    def found(self) -> PhaseResult:
+        """The same, with the sites where they are in the source, once `sites` has looked for them there."""
+        from incprof.study.sites.store import as_found
+
+        return as_found(self.confident, self.profile, self.run.directory)
+
     def explain(self) -> Explanation:
         """Say why these phases and sites, and what was next best."""
         from incprof.analysis.explain import explain
@@ -160,13 +167,17 @@ class Study:
             UsageError: a site named by hand does not exist, or is not the only one of that name.
         """
         from incprof.study.sites.find import located_sites, recorded_sites
+        from incprof.study.sites.store import FOUND, as_found, remember
 
         if source is None:
-            return recorded_sites(self.profile, self.result, cost)
-        return located_sites(
+            return recorded_sites(self.profile, as_found(self.result, self.profile, self.run.directory), cost)
+        found = located_sites(
             self.run, self.process, self.chooser, self.result, Path(source), exe=self.exe, wanted=wanted,
             allow_changed=allow_changed, blank=blank, cost=cost,
         )  # fmt: skip
+        if not wanted:
+            remember(self.run.directory, self.profile, self.result.labels, found, store=FOUND)
+        return found
 
 
 def _forked(run: Run, rank: int) -> list[str]:

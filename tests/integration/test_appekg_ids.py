@@ -76,3 +76,11 @@ def test_a_program_that_locks_its_memory(ekg: EkgBuilder, tmp_path: Path) -> Non
         pytest.skip("memory cannot be locked here")
     assert (pressed.outcome.status, pressed.outcome.stderr) == (0, "")
     assert pressed.outcome.values()["added"] < 512 << 10
+
+
+def test_names_that_come_after_the_last_beat(script: Path) -> None:
+    """A constructor beats before main, where heartbeats are named."""
+    early, late = b"early".hex(), b"later".hex()
+    lines = [*beats(0, [1, 2]), "interval", f"name 1 {early}", f"name 2 {late}", *beats(0, [2]), "interval", "interval"]
+    told = [(beat["id"], beat["name"]) for beat in record(script, lines).beats]
+    assert told == [(1, None), (2, None), (2, "later"), (1, "early")]

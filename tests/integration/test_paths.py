@@ -81,7 +81,7 @@ HANDLERS = Case(
         "main>spin",
     ),
 )
-JUMPS = Case("jumps.c", ("main>jumper>burn", "main>tail"))
+JUMPS = Case("jumps.c", ("main>jumper>burn", "main>entry>tail"))
 CLONES = Case(
     "clones.c",
     (

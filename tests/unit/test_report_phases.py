@@ -83,8 +83,12 @@ def test_markup_in_names_is_text():
         ("ns::f(int, g (*)(int)) const", 27, "ns::f"),
         ("ns::f(int, int) [clone .isra.0]", 20, "ns::f.isra.0"),
         ("(anonymous namespace)::f(int)", 24, "(anonymous namespace)::f"),
-        ("f.constprop.0", 10, "f.co...p.0"),
+        ("f.constprop.0", 10, "f"),
+        ("relaxation_sweep.constprop.0.isra.0", 16, "relaxation_sweep"),
+        ("relaxation_sweep.constprop.0", 12, "relax...weep"),
+        ("compute_forces._omp_fn.0", 20, "comp...ces._omp_fn.0"),
+        ("relaxation_sweep.cold", 20, "relaxa..._sweep.cold"),
     ],
 )
-def test_parameters_are_dropped_from_long_names(name, room, said):
+def test_parameters_and_marks_of_copies_are_dropped_from_long_names(name, room, said):
     assert shorten(name, room) == said

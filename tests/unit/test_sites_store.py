@@ -9,7 +9,7 @@ import pytest
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import Rate
 from incprof.study.sites.placed import PlacedSite, merged
-from incprof.study.sites.store import STORE, as_placed, remember
+from incprof.study.sites.store import FOUND, STORE, as_found, as_placed, remember
 from tests.unit.profiles import rows
 
 
@@ -78,3 +78,22 @@ def test_sites_at_one_place_are_one_heartbeat():
         (1, (0, 2)), (3, (1,)), (4, (2,)), (5, (1,)), (0, (1, 2)),
     ]  # fmt: skip
     assert [s.name for s in found] == ["f:body", "g@7@3:loop", "g@7@4:loop", "h:body", "x:body"]
+
+
+def test_sites_found_in_the_source_are_those_of_every_answer(run, tmp_path):
+    profile, result = run
+    chosen = result.phases[0].sites[0]
+    other = "loop" if chosen.kind == "body" else "body"
+    sites = [
+        placed(1, f"a@7:{other}", (0,), chosen.function.name, other),
+        placed(2, "main:loop", (1,), "main", "loop"),
+        placed(0, "tiny:body", (1,), "tiny", "body", refusal="too often"),
+    ]
+    remember(str(tmp_path), profile, result.labels, sites, store=FOUND)
+    assert as_placed(result, profile, str(tmp_path)) is result  # no heartbeat has been put in
+    found = as_found(result, profile, str(tmp_path))
+    # Functions are named as in the recording.
+    assert names(found) == [[(chosen.function.name, other, 1)], [("main", "loop", 2)]]
+    first = found.phases[0].sites[0]
+    assert (first.file, first.line, first.phase_pct, first.app_pct) == ("a.c", 7, chosen.phase_pct, chosen.app_pct)
+    assert (first.cost.beats_hz, first.cost.rate_factor, first.cost.overhead_pct) == (1.0, 1, 0.1)

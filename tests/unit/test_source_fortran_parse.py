@@ -180,7 +180,14 @@ def test_busy_loops(body: str, busy: bool) -> None:
         ("subroutine s\nx = 1\nif (a) goto 10\n10 entry e\nend\n", "control reaches the ENTRY of line 4 from above"),
         ("subroutine s\nx = 1\nreturn\nentry e\nend\n", None),
         ("# 1 \"s.F90\"\nsubroutine s\nend\n", "the file was written by a preprocessor"),
-        ("subroutine s\n!$ return\nend\n", "line 2 is for OpenMP compilers alone"),
+        ("subroutine s\n!$ return\nend\n", "a statement for OpenMP compilers alone, line 2"),
+        ("subroutine s\n!$ if (a) return\nend\n", "a statement for OpenMP compilers alone, line 2"),
+        ("subroutine s\n!$ do i=1,3\nx = 1\n!$ end do\nend\n", "a statement for OpenMP compilers alone, line 2"),
+        ("subroutine s\n!$ if (a) then\nx = 1\n!$ else\nx = 2\n!$ end if\nend\n", None),
+        ("subroutine s\n!$ if (a) then\nx = 1\nend\n", "a statement for OpenMP compilers alone, line 2"),
+        ("subroutine s\n!$ else\nx = 1\nend\n", "a statement for OpenMP compilers alone, line 2"),
+        ("subroutine s\n!$ n: if (a) then\n!$ end if n\nend\n", "a statement for OpenMP compilers alone, line 2"),
+        ("subroutine s\n!$ end subroutine\nend\n", "line 2 is for OpenMP compilers alone"),
         ("subroutine s\n!$acc routine seq\nend\n", "it runs on a device"),
         ("attributes(global) subroutine s\nend\n", "it runs on a device"),
         ("subroutine s\nx = 1\ninteger i\nend\n", "a declaration below what is done first, line 3"),
@@ -272,3 +279,13 @@ def test_statement_functions_stand_above_the_heartbeat(head: str, first: str, be
     file = parse_fortran("any.f90", data, fixed=False)
     lines = insert(data, fortran_insertions(file, [Beat(1, 0)])).decode().splitlines()
     assert lines[lines.index("call ekg_begin(1_4) ! incprof") + 1].startswith(before)
+
+
+def test_a_line_for_openmp_keeps_heartbeats_out_of_what_holds_it_only() -> None:
+    (function,) = free(
+        "subroutine s\n!$ if (n < 0) return\ndo i=1,3\nx = i\nend do\ndo i=1,3\n!$ cycle\nend do\n"
+        "do i=1,3\n!$ if (i > 2) then\nx = 1\n!$ end if\nend do\nend\n"
+    ).functions
+    said = "a statement for OpenMP compilers alone, line "
+    assert (function.refusal or "").startswith(f"{said}2")
+    assert [loop.refusal for loop in function.loops] == [None, f"{said}7", None]

@@ -17,6 +17,7 @@ from incprof.readers.gmon.file import read_gmon
 from incprof.readers.profile_builder import Parts, SelfTime, build_profile
 from incprof.readers.symbols.function_space import FunctionSpace
 from incprof.readers.symbols.modules import SymbolLoader
+from incprof.readers.symbols.tail_calls import TailCalls
 
 IntArray = npt.NDArray[np.int64]
 AddressArray = npt.NDArray[np.uint64]
@@ -53,7 +54,7 @@ def read_gmon_files(
     module = next((m for m in metadata.modules if m.id == 0), None) or Module(0, program, None, 0, 0, True)
     symbols = SymbolLoader(directory, exe)
     space = FunctionSpace([module], symbols.load)
-    series = _Series(space, metadata.rate_hz)
+    series = _Series(space, TailCalls(space, [module], symbols.code), metadata.rate_hz)
     for done, file in enumerate(files):
         series.add(file)
         if progress:
@@ -66,8 +67,9 @@ def read_gmon_files(
 class _Series:
     """Differences between cumulative files."""
 
-    def __init__(self, space: FunctionSpace, rate_hz: float):
+    def __init__(self, space: FunctionSpace, tail_calls: TailCalls, rate_hz: float):
         self._space = space
+        self._tail_calls = tail_calls
         self._rate_hz = rate_hz
         self._bins = filled_bins((), rate_hz)
         self._calls: ArcTable = (np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64))
@@ -104,6 +106,7 @@ class _Series:
         caller = self._space.resolve(module, from_pc - np.minimum(from_pc, np.uint64(1)))
         caller[from_pc == 0] = -1
         callee = self._space.resolve(module, self_pc)
+        caller = self._tail_calls.callers(0, from_pc, caller, callee)
         where = np.full(len(count), interval, dtype=np.int32)
         self._call_table.add(Arcs(where, caller, callee, count))
 

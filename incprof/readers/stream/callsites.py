@@ -7,22 +7,25 @@ from pathlib import Path
 
 import numpy as np
 
-from incprof.model import IntArray, Process, Run
+from incprof.model import IntArray, Process, Run, distinct
 from incprof.readers.stream.collect import Collected, collect
 from incprof.readers.stream.records import chunks, parse_images
 from incprof.readers.stream.window import Source
+from incprof.readers.symbols.function_space import FunctionSpace
 from incprof.readers.symbols.modules import SymbolLoader
 from incprof.readers.symbols.table import NOWHERE
+from incprof.readers.symbols.tail_calls import TailCalls
 
 UNKNOWN_CALLER = 0
 
 
 @dataclass(frozen=True)
 class CallSites:
-    """Call instructions of a process, a each; a row for each callee.
+    """Call instructions of a process, a each; a row for each callee. A jump in place of a call counts as one.
 
     module: (a,) base names. function: (a,) where the function begins that holds the instruction, link-time address.
-    address: (a,) the instruction's last byte. callee: (a,) an address in the called function. calls: (a, k) by phase.
+    address: (a,) the last byte of a call, the first of a jump. callee: (a,) an address in the called function. calls:
+    (a, k) by phase.
     """
 
     module: tuple[str, ...]
@@ -89,18 +92,33 @@ def _described(tables: list[IntArray], phases: int, run: Run, exe: str | None, f
     if found is None or not tables:
         return CallSites((), none, none, none, np.empty((0, phases), dtype=np.int64))
     rows = tables[0]
+    # A return address may be the first one after its function: the call itself is surely inside.
+    rows[:, 2] -= 1
+    symbols = SymbolLoader(run.directory, exe)
+    _at_jumps(rows, found, symbols)
     ends, where = np.unique(rows[:, [0, 2, 3]], axis=0, return_inverse=True)
     calls = np.zeros((len(ends), phases), dtype=np.int64)
     np.add.at(calls, (where.ravel(), rows[:, 1]), rows[:, 4])
-    # A return address may be the first one after its function: the call itself is surely inside.
-    address = ends[:, 1] - 1
+    address = ends[:, 1]
     function = np.full(len(ends), NOWHERE, dtype=np.int64)
-    symbols = SymbolLoader(run.directory, exe)
-    for number in np.unique(ends[:, 0]).tolist():
+    for number in distinct(ends[:, 0]).tolist():
         here = ends[:, 0] == number
         table = symbols.load(found.modules[number])
         symbol = table.find(address[here].view(np.uint64))
         begin = np.append(table.address.astype(np.int64), NOWHERE)
         function[here] = begin[symbol]
-    names = {number: Path(found.modules[number].path).name for number in np.unique(ends[:, 0]).tolist()}
+    names = {number: Path(found.modules[number].path).name for number in distinct(ends[:, 0]).tolist()}
     return CallSites(tuple(names[n] for n in ends[:, 0].tolist()), function, address, ends[:, 2], calls)
+
+
+def _at_jumps(rows: IntArray, found: Collected, symbols: SymbolLoader) -> None:
+    """Put calls that were jumps to where these are: until then they seem to come from the caller of who jumped."""
+    modules = tuple(found.modules.values())
+    space = FunctionSpace(modules, symbols.load)
+    tail_calls = TailCalls(space, modules, symbols.code)
+    callee = space.resolve(rows[:, 0], rows[:, 3].view(np.uint64))
+    chains, which = tail_calls.lost(rows[:, 0], rows[:, 2].view(np.uint64), callee)
+    last = [chain[-1] for chain in chains[1:]]
+    places = [(0, 0), *((space.origin(frame.function)[0], frame.address) for frame in last)]
+    lost = which > 0
+    rows[lost, 0], rows[lost, 2] = np.array(places, dtype=np.int64)[which[lost]].T

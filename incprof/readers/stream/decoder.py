@@ -8,11 +8,13 @@ from incprof.model import Counters, PathTree
 from incprof.readers.calls import CallTable
 from incprof.readers.profile_builder import FloatArray, Parts, SelfTime
 from incprof.readers.stream.collect import Collected
+from incprof.readers.stream.lost_frames import Below, LostFrames, from_libraries
 from incprof.readers.stream.nodes import NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.stream.paths import extended, path_tree
 from incprof.readers.stream.records import Libs, call_arcs, chunks, histogram_time, parse_images
 from incprof.readers.stream.sample_decoder import SampleDecoder
 from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.readers.symbols.tail_calls import TailCalls
 
 NS = 1e-9
 MAX_COUNT = 2**53
@@ -21,14 +23,19 @@ MAX_COUNT = 2**53
 class StreamDecoder:
     """Decodes a collected stream, a chunk of intervals at a time. Function numbers are those of `space`; n intervals.
 
-    arcs: who called whom is wanted, and not only how often each function was called.
+    arcs: who called whom is wanted, and not only how often each function was called. tail_calls: finds what is missing
+    on call paths and between callers and callees.
     """
 
-    def __init__(self, found: Collected, space: FunctionSpace, libs: Libs, *, arcs: bool = True):
+    def __init__(
+        self, found: Collected, space: FunctionSpace, libs: Libs, *, arcs: bool = True,
+        tail_calls: TailCalls | None = None,
+    ):  # fmt: skip
         self._found = found
         self._space = space
         self._libs = libs
         self._arcs = arcs
+        self._tail_calls = tail_calls
         self._counters: FloatArray = found.counters.astype(np.float64)
 
     def decode(self) -> Parts:
@@ -43,16 +50,22 @@ class StreamDecoder:
         """The same, when the nodes have been decoded and looked up already."""
         found, rate_hz = self._found, self._found.metadata.rate_hz
         node_limit = found.source.size // NODE_BYTES
-        samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit)
+        lost = LostFrames(nodes, paths, self._space, self._tail_calls) if self._tail_calls else None
+        paths, suspect = (lost.paths, lost.suspect) if lost else (paths, None)
+        samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit, suspect)
         self_time: list[SelfTime] = []
         calls = CallTable()
         for chunk in chunks(found):
             self_time.append(samples.take(chunk))
             images = parse_images(found, chunk)
             self_time += histogram_time(images, ~samples.exact, self._space, rate_hz, self._libs)
-            calls.add(call_arcs(images, self._space, callers=self._arcs))
-        paths = extended(paths, samples.nodes_used)
+            calls.add(call_arcs(images, self._space, callers=self._arcs, tail_calls=self._tail_calls))
+        paths, recorded = extended(paths, samples.nodes_used), samples.samples()
         lost_nodes = len(paths.parent) - int(np.count_nonzero(~nodes.lost))
+        if lost:
+            below = lost.below(from_libraries(recorded, lost.suspect))
+            self_time += [_charged(time, below, paths) for time in samples.aside]
+            paths, recorded = lost.inserted(paths, recorded, below)
         warnings, damaged = self._verdict(lost_nodes)
         return Parts(
             metadata=found.metadata,
@@ -63,7 +76,7 @@ class StreamDecoder:
             calls=calls,
             keep_arcs=self._arcs,
             paths=paths,
-            samples=samples.samples(),
+            samples=recorded,
             warnings=warnings,
             damaged=damaged,
         )
@@ -108,3 +121,8 @@ class StreamDecoder:
         if lost:
             warnings.append(f"{where}: {lost} samples were lost in the run: lower the rate")
         return warnings, damaged
+
+
+def _charged(time: SelfTime, below: Below, paths: PathTree) -> SelfTime:
+    """Time in libraries, given by node, as that of the functions that called them."""
+    return SelfTime(time.interval, below.function(time.function, paths.function[time.function]), time.seconds)

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from incprof.model import Arcs, Counters, PathTree, Samples
+from incprof.model import Arcs, Counters, PathTree, Samples, distinct
 from incprof.readers.calls import CallTable
 from incprof.readers.profile_builder import Parts, SelfTime
 from incprof.readers.stream.paths import extended
@@ -44,10 +44,10 @@ def pruned(parts: Parts) -> Parts:
     tree, samples = parts.paths, parts.samples
     used = np.zeros(len(tree.parent), dtype=bool)
     used[0] = True
-    front = np.unique(samples.node)
+    front = distinct(samples.node)
     while len(front := front[~used[front]]):
         used[front] = True
-        front = np.unique(tree.parent[front])
+        front = distinct(tree.parent[front])
     place = np.cumsum(used) - 1
     smaller = PathTree(place[tree.parent[used]], tree.function[used], tree.address[used])
     return replace(parts, paths=smaller, samples=replace(samples, node=place[samples.node].astype(np.int32)))

@@ -14,6 +14,7 @@ from incprof.readers.stream.regions import with_regions_joined
 from incprof.readers.stream.window import Source
 from incprof.readers.symbols.function_space import FunctionSpace
 from incprof.readers.symbols.modules import SymbolLoader
+from incprof.readers.symbols.tail_calls import TailCalls
 
 
 def read_stream(
@@ -39,6 +40,7 @@ def read_stream(
         found.metadata = replace(found.metadata, modules=modules)
         symbols = SymbolLoader(directory, exe, nameless=nameless)
         space = FunctionSpace(modules, symbols.load)
-        parts = StreamDecoder(found, space, libs, arcs=arcs).decode()
+        tail_calls = TailCalls(space, modules, symbols.code)
+        parts = StreamDecoder(found, space, libs, arcs=arcs, tail_calls=tail_calls).decode()
     parts.warnings += symbols.warnings
     return with_regions_joined(build_profile(parts, space))

@@ -17,6 +17,7 @@ from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import LIBRARY_TIME, SAMPLES
 from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.readers.symbols.tail_calls import TailCalls
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -73,8 +74,13 @@ def parse_images(found: Collected, chunk: Chunk) -> list[ImageRecords]:
     return result
 
 
-def call_arcs(images: Sequence[ImageRecords], space: FunctionSpace, *, callers: bool = True) -> Arcs:
-    """Calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1."""
+def call_arcs(
+    images: Sequence[ImageRecords], space: FunctionSpace, *, callers: bool = True, tail_calls: TailCalls | None = None
+) -> Arcs:
+    """Calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1.
+
+    tail_calls: finds who called by a jump, so that another function has been taken for the caller.
+    """
     parts: list[Arcs] = []
     for module in sorted({image.module for image in images}):
         mine = [image for image in images if image.module == module and len(image.records.arcs)]
@@ -87,7 +93,10 @@ def call_arcs(images: Sequence[ImageRecords], space: FunctionSpace, *, callers: 
             # A return address may be the first one after its function: the call itself is surely inside.
             inside = space.of_addresses(module, from_pc - np.minimum(from_pc, np.uint64(1)))
             caller = np.where(from_pc == 0, caller, inside)
-        parts.append(Arcs(interval, caller, space.of_addresses(module, records.self_pc), records.count))
+        callee = space.of_addresses(module, records.self_pc)
+        if callers and tail_calls:
+            caller = tail_calls.callers(module, records.from_pc, caller, callee)
+        parts.append(Arcs(interval, caller, callee, records.count))
     columns = ("interval", "caller", "callee", "count")
     return Arcs(*(np.concatenate([getattr(part, name) for part in [NO_ARCS, *parts]]) for name in columns))
 

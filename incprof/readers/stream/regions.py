@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.model import IntArray, IntervalProfile, PathTree
+from incprof.model import IntArray, IntervalProfile, PathTree, distinct
 from incprof.names import region_of
 
 # A region started in a region of a region ...
@@ -48,7 +48,7 @@ class _Joiner:
     def joined(self) -> IntervalProfile:
         """The profile, the very same when there was nothing to join."""
         begins = self._begins[self._node]
-        regions = [region for region in np.unique(begins[begins >= 0]).tolist() if region in self._starter]
+        regions = [region for region in distinct(begins[begins >= 0]).tolist() if region in self._starter]
         if not regions:
             return self._profile
         entries = self._entries(set(regions))
@@ -92,7 +92,7 @@ class _Joiner:
         for node in range(1, len(parent)):
             nearest[node] = node if function[node] in regions else nearest[parent[node]]
         found: dict[int, dict[int, int]] = {region: {} for region in regions}
-        for node in np.unique(self._node).tolist():
+        for node in distinct(self._node).tolist():
             inside = nearest[node]
             while inside:
                 if function[inside] != self._begins[node]:

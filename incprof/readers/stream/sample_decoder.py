@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples
+from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples, distinct
 from incprof.readers.long_table import LongTable
 from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
@@ -31,11 +31,13 @@ class SampleDecoder:
     start_s, end_s: (n,) seconds. function: (p,) of the nodes. node_limit: as many nodes as the file could hold.
     exact: (n,) intervals whose self time the samples tell; in the others it is up to the histograms.
     profiler_ticks: (n,) ticks inside the profiler. nodes_used: one more than the highest node of a sample.
+    suspect: (p,) nodes whose time in libraries may be another function's: `aside` has it, by node for function.
     """
 
     def __init__(
-        self, found: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray, node_limit: int
-    ):
+        self, found: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray, node_limit: int,
+        suspect: BoolArray | None = None,
+    ):  # fmt: skip
         self._found, self._space, self._libs = found, space, libs
         self._nodes, self._function = nodes, function
         self._node_limit = node_limit if nodes.more_lost else len(nodes.parent)
@@ -47,6 +49,7 @@ class SampleDecoder:
         self.exact: BoolArray = np.zeros(found.n_intervals, dtype=bool)
         self.profiler_ticks: FloatArray = np.zeros(found.n_intervals)
         self.nodes_used = 0
+        self._suspect, self.aside = suspect, list[SelfTime]()
 
     def take(self, chunk: Chunk) -> SelfTime:
         """Decode the samples of a chunk, and return their self time."""
@@ -67,6 +70,10 @@ class SampleDecoder:
         if self._libs == "separate":
             in_library = raw.kind == LIBRARY
             function[in_library] = self._space.library(raw.module[in_library])
+        elif self._suspect is not None:
+            aside = counted & known & (raw.kind == LIBRARY) & self._suspect[node]
+            self.aside.append(self._self_time(interval[aside], node[aside], raw.weight[aside]))
+            counted &= ~aside
         return self._self_time(interval[counted], function[counted], raw.weight[counted])
 
     def samples(self) -> Samples:
@@ -82,7 +89,7 @@ class SampleDecoder:
         self.exact[owner] = True
         self.exact[owner[bad]] = False
         self.exact[interval[raw.node >= self._node_limit]] = False
-        self._found.bad_images += len(np.unique(owner[~self.exact[owner]]))
+        self._found.bad_images += len(distinct(owner[~self.exact[owner]]))
         keep = self.exact[interval]
         columns = (getattr(raw, name)[keep] for name in RawSamples.__dataclass_fields__)
         return RawSamples(*columns), interval[keep]
@@ -94,9 +101,9 @@ class SampleDecoder:
         time_s = np.clip(self._start_s[interval] + raw.delay_us[keep] * US, low, self._end_s[interval])
         return [time_s, *(column[keep] for column in (raw.thread, raw.node, raw.kind, raw.weight, raw.module))]
 
-    def _self_time(self, interval: IntArray, function: NumberArray, ticks: IntArray) -> SelfTime:
+    def _self_time(self, interval: IntArray, function: NumberArray | IntArray, ticks: IntArray) -> SelfTime:
         """Ticks added up, one row per (interval, function), and turned into seconds."""
-        width = self._space.size
+        width = int(function.max(initial=0)) + 1
         distinct, where = np.unique(interval * width + function, return_inverse=True)
         seconds = np.bincount(where, weights=ticks, minlength=len(distinct)) / self._rate_hz
         return SelfTime(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import Function, Module, module_label
+from incprof.model import Function, Module, distinct, module_label
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import PLT_NAME
 from incprof.readers.symbols.table import NOWHERE, SymbolTable
@@ -58,7 +58,7 @@ class FunctionSpace:
     def resolve(self, module: IntArray, address: npt.NDArray[np.uint64]) -> NumberArray:
         """Function number of each (module, address), same shape. Unknown modules give NO_FRAME's."""
         result = np.full(module.shape, self.no_frame, dtype=np.int32)
-        for number in np.unique(module).tolist():
+        for number in distinct(module).tolist():
             if not self.knows(number):
                 continue
             here = module == number
@@ -92,20 +92,24 @@ class FunctionSpace:
     def is_stub(self, number: NumberArray) -> npt.NDArray[np.bool_]:
         """Whether each number is a linkage stub, same shape."""
         distinct, where = np.unique(number, return_inverse=True)
-        stub = [n >= self._specials and self._mangled(*self._origin(n)) == PLT_NAME.decode() for n in distinct.tolist()]
+        stub = [n >= self._specials and self._mangled(*self.origin(n)) == PLT_NAME.decode() for n in distinct.tolist()]
         return np.array(stub, dtype=bool)[where]
 
     def describe(self, numbers: NumberArray) -> tuple[Function, ...]:
         """The functions behind numbers, in the order given; those of a module follow each other."""
         found: list[Function] = []
-        own = [self._origin(number) for number in numbers[numbers >= self._specials].tolist()]
+        own = [self.origin(number) for number in numbers[numbers >= self._specials].tolist()]
         for module, group in groupby(own, key=itemgetter(0)):
             found += self._describe_module(module, [symbol for _, symbol in group])
         found += [self._describe_special(number) for number in numbers[numbers < self._specials].tolist()]
         return tuple(found)
 
-    def _origin(self, number: int) -> tuple[int, int]:
-        """Module and symbol of a function's number."""
+    def is_code(self, number: int) -> bool:
+        """Whether a number is a symbol's, or stands for the rest of a module's code."""
+        return number >= self._specials
+
+    def origin(self, number: int) -> tuple[int, int]:
+        """Module and symbol of a function's number, which is code."""
         module, first = self._loaded[bisect_right(self._loaded, number, key=itemgetter(1)) - 1]
         return module, number - first
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from incprof.elf.file import SHT_NOBITS, ElfFile
+from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.jsonstore import JsonStore
-from incprof.model import IntervalProfile, Module, Run
-from incprof.readers.symbols.backjumps import Jump, Range, back_jumps
+from incprof.model import IntervalProfile, Run
+from incprof.readers.symbols.backjumps import Jump, back_jumps
 from incprof.readers.symbols.cache import cached_symbols
-from incprof.readers.symbols.source import binaries, module_key
+from incprof.readers.symbols.flow import Range
+from incprof.readers.symbols.source import binary_with_code, module_key
 from incprof.readers.symbols.table import NOWHERE
 
 VERSION = 2
@@ -33,7 +34,7 @@ def jumps_of(
     store = JsonStore(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
     known = store.load(_jumps) or {}
     missing = [address for address in dict.fromkeys(functions) if address not in known]
-    elf = _binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None
+    elf = binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None
     if elf is not None:
         found = back_jumps(elf, _ranges(elf, missing))
         if found:
@@ -52,14 +53,6 @@ def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:
     symbol = table.find(address)
     rows = zip(functions, symbol.tolist(), strict=True)
     return [(begin, int(table.size[at])) for begin, at in rows if at != NOWHERE and int(table.address[at]) == begin]
-
-
-def _binary_with_code(module: Module, directory: str, exe: str | None) -> ElfFile | None:
-    """The first file of this module that holds its machine code."""
-    for elf in binaries(module, directory, exe):
-        if any(section.executable and section.type != SHT_NOBITS for section in elf.sections):
-            return elf
-    return None
 
 
 def _jumps(stored: dict[str, Any]) -> dict[int, list[Jump]]:

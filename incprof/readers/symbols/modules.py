@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.model import Module
-from incprof.readers.symbols.source import find_symbols
+from incprof.readers.symbols.source import binary_with_code, find_symbols
 from incprof.readers.symbols.table import SymbolTable
 
 
@@ -33,6 +34,13 @@ class SymbolLoader:
         elif found.table.exported_only:
             self.warnings.append(f"{found.path} is stripped: only exported functions have names (build with symbols)")
         return found.table
+
+    def code(self, module: Module) -> ElfFile | None:
+        """The binary of a module, as far as it is here; another build of the program counts as none."""
+        try:
+            return binary_with_code(module, self._directory, self._exe if module.id == 0 else None)
+        except NoDataError:
+            return None
 
     def _nothing(self, module: Module) -> None:
         """Say that a module has no symbols: an error for the program, a warning for a library."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from incprof.elf.file import ElfFile, open_elf
+from incprof.elf.file import SHT_NOBITS, ElfFile, open_elf
 from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.readers.symbols.cache import cached_symbols
@@ -74,6 +74,14 @@ def binaries(module: Module, directory: str, exe: str | None = None) -> Iterator
         # A snapshot's name says which build it is of; its note may have been left out.
         if elf.build_id == module.build_id or (path == snapshot and elf.build_id is None):
             yield elf
+
+
+def binary_with_code(module: Module, directory: str, exe: str | None = None) -> ElfFile | None:
+    """The first file of this module that holds its machine code: a run's snapshot does not."""
+    for elf in binaries(module, directory, exe):
+        if any(section.executable and section.type != SHT_NOBITS for section in elf.sections):
+            return elf
+    return None
 
 
 def _explicit(module: Module, exe: str) -> ModuleSymbols:

@@ -8,7 +8,7 @@ from typing import TextIO
 import numpy as np
 
 from incprof.analysis.views.stacks import Frame, StackSeries
-from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray, distinct
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -17,7 +17,7 @@ def write_speedscope(series: StackSeries, out: TextIO, *, name: str, rate_hz: fl
     """Write one JSON object; samples of a thread that follow each other in the same stack become one."""
     number = _number_frames(series)
     stacks = [[number[frame] for frame in stack] for stack in series.stacks]
-    threads = np.unique(series.thread)
+    threads = distinct(series.thread)
     profiles = [_profile(series, int(t), series.thread == t, stacks, rate_hz) for t in threads]
     document = {
         "$schema": SCHEMA,

@@ -25,6 +25,8 @@ from incprof.report.words.numbers import cell_len, fitted
 Names = Callable[[str], str]
 
 LONGEST = 240
+# With fewer columns for the name itself, its mark is cut with it.
+LEAST_OF_NAME = 8
 # Code that is not a copy of the function's.
 APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
 # As the function that has this time is called in the profile: one name for one thing.
@@ -46,12 +48,20 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def shorten(name: str, room: int) -> str:
-    """Return a printable name that fits in `room` columns: without its parameters, then with dots for its middle."""
+    """Return a printable name that fits in `room` columns.
+
+    First its parameters are left out, then the mark of a copy that the compiler made, then its middle. A region or a
+    cold part keeps its mark.
+    """
     name = printable(name)
     if cell_len(name) <= room:
         return name
     found = parse(name)
-    return fitted(found.bare + found.marks, room)
+    marks = found.marks if APART.search(found.marks) else ""
+    if cell_len(found.bare + found.marks) <= room:
+        marks = found.marks
+    left = room - cell_len(marks)
+    return fitted(found.bare, left) + marks if left >= LEAST_OF_NAME else fitted(found.bare + marks, room)
 
 
 def short(name: str) -> str:

@@ -11,6 +11,9 @@ from incprof.source.fortran.words import Word
 
 _DECLARES = frozenset("use import implicit spec types include neutral entry".split())
 _HARMLESS = frozenset("assignment call io exec use import implicit spec neutral include".split())
+# What lines of conditional compilation (`!$ `) may hold as well, if all that they open they close.
+_BRANCHES = frozenset(["then", "else", "end if"])
+_FOR_OPENMP = "a statement for OpenMP compilers alone"
 _LEAVES = re.compile(r"\b(?:return|cycle|exit|stop|go ?to|then|do|end)")
 _LATE = frozenset("use import implicit spec".split())
 # What control does not come back from.
@@ -86,19 +89,46 @@ def facts_of(source: Source, unit: Unit) -> Facts:
         else:
             declaring = False
             _executed(source, facts, index, word, block)
+    if half := _half_conditional(source, unit):
+        facts.problems = sorted({*facts.problems, *((index, _FOR_OPENMP) for index in half)})
     return facts
+
+
+def _half_conditional(source: Source, unit: Unit) -> list[int]:
+    """The lines behind `!$ ` that make branches, unless each IF that they open they close as well."""
+    lines = [
+        index for index in unit.own
+        if source.statements[index].row.conditional and source.words[index].kind in _BRANCHES
+    ]  # fmt: skip
+    depth = 0
+    for index in lines:
+        kind = source.words[index].kind
+        depth += {"then": 1, "end if": -1}.get(kind, 0)
+        if depth < (kind == "else"):
+            return lines
+    return lines if depth else []
 
 
 def _problem(statement: Statement, word: Word) -> str:
     """Why a statement keeps heartbeats away from it, or ""."""
     if statement.fault or word.kind == "unknown":
         return statement.fault or "a statement that is not known here"
+    if statement.row.conditional and not _is_harmless_for_openmp(word):
+        return _FOR_OPENMP
     if not statement.row.split:
         return ""
     # What the lines say together may not be what any compiler sees.
     leaves = word.labels or _LEAVES.search(statement.text)
     harmless = (word.action or word).kind in _HARMLESS and not leaves and not statement.row.conditions
     return "" if harmless else "a line of the preprocessor is inside of a statement"
+
+
+def _is_harmless_for_openmp(word: Word) -> bool:
+    """Whether it does not matter here that a statement is there for some compilers alone.
+
+    A construct that has a name may be left by it.
+    """
+    return (word.action or word).kind in _HARMLESS or (word.kind in _BRANCHES and not word.name)
 
 
 def _directive(facts: Facts, kind: str, text: str, index: int, region: int) -> int:

@@ -12,8 +12,8 @@ from incprof.source.fortran.words import Word, word_of
 _HEADERS = PROCEDURES | {"program", "module", "submodule", "block data"}
 _OPENS = {"do": "do", "concurrent": "concurrent", "then": "if", "block": "block"}
 _CLOSES = {"end do": LOOPS, "end if": frozenset(["if"]), "end block": frozenset(["block"])}
-# What lines of conditional compilation (`!$ `) may hold: neither structure nor ways out.
-_HARMLESS = frozenset("assignment call io exec use spec neutral include implicit import if".split())
+# What changes the structure of a file. Of other statements behind `!$ `, facts.py says what they keep heartbeats from.
+_STRUCTURE = _HEADERS | {"end", "end unit", "contains"}
 _GENERATED = re.compile(r"#(?: ?line)? ?\d+ ?\"")
 _CONDITION = re.compile(r"# ?(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b")
 _SPLIT = "a branch of #if holds a part of it"
@@ -78,7 +78,7 @@ class _Builder:
             self._last_of_loops(index, statement.label)
 
     def _conditional(self, statement: Statement, word: Word) -> None:
-        if self.unit >= 0 and (word.action or word).kind not in _HARMLESS:
+        if self.unit >= 0 and word.kind in _STRUCTURE:
             self._damage(f"line {statement.line} is for OpenMP compilers alone")
 
     def _in_unit(self, index: int, statement: Statement, word: Word) -> None:

@@ -1,7 +1,8 @@
 """Which heartbeats were put in for which phases, kept in the run directory for whoever compares them later.
 
 A heartbeat may stand where no site was chosen: another function took a refused one's place, a loop became a body, a
-function inlined into main has the loop. Names alone do not tell that.
+function inlined into main has the loop. Names alone do not tell that. Where the source has been looked at only, the
+places that were found are kept as well, so that every answer about the run has the same ones.
 """
 
 from __future__ import annotations
@@ -12,64 +13,113 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.analysis.phases.results import Phase, PhaseResult, Site, SiteCost
 from incprof.jsonstore import JsonStore
 
 if TYPE_CHECKING:
-    from incprof.model import IntArray, IntervalProfile
+    from incprof.model import Function, IntArray, IntervalProfile
     from incprof.study.sites.placed import PlacedSite
 
-STORE = "placed-sites.json"
-VERSION = 2
+# Of the heartbeats that were put in; of the chosen sites' places in the source.
+STORE, FOUND = "placed-sites.json", "found-sites.json"
+VERSION = 3
 
 
-def remember(directory: str, profile: IntervalProfile, labels: IntArray, sites: Sequence[PlacedSite]) -> None:
+def remember(
+    directory: str, profile: IntervalProfile, labels: IntArray, sites: Sequence[PlacedSite], *, store: str = STORE
+) -> None:
     """Keep the placed sites of a run's phases, labels (n,); a directory that cannot be written to is left alone."""
     kept = [
-        {"name": s.name, "function": s.recorded, "kind": s.kind, "heartbeat": s.heartbeat, "phases": list(s.phases)}
+        {
+            "name": s.name, "function": s.recorded, "kind": s.kind, "heartbeat": s.heartbeat, "phases": list(s.phases),
+            "file": s.file, "line": s.line, "phase_pct": s.phase_pct, "beats_hz": s.rate.beats_hz,
+            "rate_factor": s.rate.factor, "overhead_pct": s.rate.overhead_pct,
+        }
         for s in sites
         if not s.refusal
-    ]
-    JsonStore(directory, STORE, VERSION).save({"phases": _digest(profile, labels), "sites": kept})
+    ]  # fmt: skip
+    JsonStore(directory, store, VERSION).save({"phases": _digest(profile, labels), "sites": kept})
 
 
-def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str) -> PhaseResult:
+def as_found(result: PhaseResult, profile: IntervalProfile, directory: str) -> PhaseResult:
+    """The result with its sites where they are in the source, if they were looked for there; else as it is."""
+    return as_placed(result, profile, directory, store=FOUND)
+
+
+def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, store: str = STORE) -> PhaseResult:
     """The result with the sites that heartbeats were put in for; as it is if none were, for these very phases."""
     phases = _digest(profile, result.labels)
 
     def understood(stored: dict[str, Any]) -> list[dict[str, Any]] | None:
         return [_entry(item) for item in stored["sites"]] if stored["phases"] == phases else None
 
-    entries = JsonStore(directory, STORE, VERSION).load(understood)
+    entries = JsonStore(directory, store, VERSION).load(understood)
     if entries is None:
         return result
     index = {function.name: i for i, function in reversed(list(enumerate(profile.functions)))}
     known = [entry for entry in entries if entry["function"] in index]
-    return replace(result, phases=tuple(_with_sites(phase, known, index, profile) for phase in result.phases))
+    phases_with = [_with_sites(phase, known, index, profile) for phase in result.phases]
+    if store == STORE:
+        phases_with = [_as_heartbeats(phase, known) for phase in phases_with]
+    return replace(result, phases=tuple(phases_with))
 
 
 def _with_sites(
     phase: Phase, entries: Sequence[dict[str, Any]], index: dict[str, int], profile: IntervalProfile
 ) -> Phase:
     """A phase with the sites that stand for it."""
-    old = {(site.function.name, site.kind): site for site in phase.sites}
+    old = {key: site for site in phase.sites for key in (site.function.name, (site.function.name, site.kind))}
     sites = []
     for entry in entries:
         if phase.id not in entry["phases"]:
             continue
         function = profile.functions[index[entry["function"]]]
-        name = entry["name"].removesuffix(f":{entry['kind']}")
-        was = old.get((function.name, entry["kind"]))
-        site = Site(entry["heartbeat"], index[entry["function"]], function, entry["kind"], 0.0, 0.0)
-        sites.append(replace(was or site, function=replace(function, name=name)))
+        was = old.get((function.name, entry["kind"])) or old.get(function.name)
+        site = was or _new_site(entry, index[entry["function"]], function, phase)
+        # The binary knows the whole path of what was compiled.
+        file = site.file if (site.file or "").endswith(f"/{entry['file']}") else entry["file"]
+        place = {"heartbeat": entry["heartbeat"], "kind": entry["kind"], "file": file, "line": entry["line"]}
+        sites.append(replace(site, **place, cost=_cost(entry)))
     return replace(phase, sites=tuple(sites))
+
+
+def _as_heartbeats(phase: Phase, entries: Sequence[dict[str, Any]]) -> Phase:
+    """A phase whose sites' functions are named as the heartbeats are."""
+    name = {entry["heartbeat"]: entry["name"].removesuffix(f":{entry['kind']}") for entry in entries}
+    sites = [replace(s, function=replace(s.function, name=name[s.heartbeat])) for s in phase.sites]
+    return replace(phase, sites=tuple(sites))
+
+
+def _new_site(entry: dict[str, Any], index: int, function: Function, phase: Phase) -> Site:
+    """A site that was not chosen, with the share of its phase that it is to stand for."""
+    return Site(
+        entry["heartbeat"], index, function, entry["kind"], entry["phase_pct"],
+        entry["phase_pct"] * phase.app_pct / 100, file=function.file,
+    )  # fmt: skip
+
+
+def _cost(entry: dict[str, Any]) -> SiteCost | None:
+    """What its beats cost, as far as it is known."""
+    if entry["beats_hz"] is None or entry["overhead_pct"] is None:
+        return None
+    return SiteCost(entry["beats_hz"], entry["rate_factor"], entry["overhead_pct"])
 
 
 def _entry(item: dict[str, Any]) -> dict[str, Any]:
     """A stored site, its fields of the types that they should have."""
     phases = [int(phase) for phase in item["phases"]]
     words = {key: str(item[key]) for key in ("name", "function", "kind")}
-    return {**words, "heartbeat": int(item["heartbeat"]), "phases": phases}
+    numbers = {key: _number(item[key]) for key in ("beats_hz", "overhead_pct")}
+    return {
+        **words, **numbers, "heartbeat": int(item["heartbeat"]), "phases": phases,
+        "file": None if item["file"] is None else str(item["file"]),
+        "line": None if item["line"] is None else int(item["line"]),
+        "phase_pct": float(item["phase_pct"]), "rate_factor": int(item["rate_factor"]),
+    }  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _digest(profile: IntervalProfile, labels: IntArray) -> str:

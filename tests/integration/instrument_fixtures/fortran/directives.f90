@@ -10,6 +10,9 @@ subroutine work(n, sum) ! @work
 !$omp threadprivate(kept)
 !$ integer :: thread
 !$ thread = omp_get_thread_num()
+!$ if (thread > 1000) then
+!$   sum = sum - 1
+!$ end if
   call tick('work')
 !$omp parallel do private(i) &
 !$omp   reduction(+:sum)

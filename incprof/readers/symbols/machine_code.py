@@ -1,0 +1,84 @@
+"""The machine code of a module of a run: whom its call instructions name, and where its functions jump to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.elf.file import EM_X86_64, SHT_NOBITS, ElfFile, Section
+from incprof.elf.imports import exported_functions, stub_names
+from incprof.errors import NoDataError
+from incprof.readers.symbols.flow import Control, Range, flows
+
+AddressArray = npt.NDArray[np.uint64]
+ByteArray = npt.NDArray[np.uint8]
+
+# call rel32: one byte, and as many as its distance has.
+CALL, DISTANCE = 0xE8, 4
+# The first bytes of a call through a table: call *table(base, index, 8), whose third byte may look like CALL.
+INDIRECT = (0xFF, 0x94)
+
+
+class MachineCode:
+    """What is asked of a file's code. A damaged file answers as one without code."""
+
+    def __init__(self, elf: ElfFile):
+        self._elf = elf
+        self._bytes: dict[int, ByteArray] = {}
+
+    def call_targets(self, last: AddressArray) -> AddressArray:
+        """Whom the calls call whose last bytes are at these addresses, same shape; 0 where none names an address."""
+        target = np.zeros(last.shape, dtype=np.uint64)
+        if self._elf.machine != EM_X86_64:
+            return target
+        for section in self._elf.sections:
+            if not section.executable or section.type == SHT_NOBITS or section.size <= DISTANCE:
+                continue
+            low, high = section.address + DISTANCE, section.address + section.size
+            here = np.flatnonzero((last >= np.uint64(low)) & (last < np.uint64(min(high, 2**64 - 1))))
+            if len(here) and len(code := self._bytes_of(section)):
+                target[here] = _targets(code, last[here], section.address)
+        return target
+
+    def jumps(self, functions: Sequence[Range]) -> dict[Range, list[Control]]:
+        """The jumps and returns of functions, as far as they are known."""
+        return flows(self._elf, functions) if self._elf.machine == EM_X86_64 else {}
+
+    @cached_property
+    def stubs(self) -> dict[int, str]:
+        """What the linkage stubs lead to, by address."""
+        try:
+            return stub_names(self._elf)
+        except NoDataError:
+            return {}
+
+    @cached_property
+    def exports(self) -> dict[str, int]:
+        """Functions that other modules may import, by name."""
+        try:
+            return exported_functions(self._elf)
+        except NoDataError:
+            return {}
+
+    def _bytes_of(self, section: Section) -> ByteArray:
+        """All of a section's bytes, or none of them."""
+        if section.address not in self._bytes:
+            try:
+                contents = self._elf.contents(section)
+            except NoDataError:
+                contents = b""
+            self._bytes[section.address] = np.frombuffer(contents, dtype=np.uint8)
+        return self._bytes[section.address]
+
+
+def _targets(code: ByteArray, last: AddressArray, begin: int) -> AddressArray:
+    """The targets of the calls in a section that begins at an address."""
+    at = (last - np.uint64(begin)).astype(np.int64) - DISTANCE
+    distance = code[at[:, None] + np.arange(1, DISTANCE + 1)].view("<i4").ravel().astype(np.int64)
+    before = [code[np.maximum(at - back, 0)] for back in (2, 1)]
+    through_table = (at >= 2) & (before[0] == INDIRECT[0]) & (before[1] == INDIRECT[1])
+    direct = (code[at] == CALL) & ~through_table
+    return np.where(direct, last + np.uint64(1) + distance.view(np.uint64), np.uint64(0))
