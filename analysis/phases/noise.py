@@ -10,11 +10,14 @@ import math
 
 import numpy as np
 
+from incprof.analysis.phases.separation import evenly
 from incprof.model import FloatArray, IntArray
 
 MAX_LAG = 8
 # Intervals of fewer are judged with their neighbours.
 ENOUGH_TICKS = 50.0
+# Of a long run, so many pairs of intervals tell.
+MOST_PAIRS = 20_000
 
 
 def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
@@ -79,15 +82,14 @@ def overdispersion(x: FloatArray, ticks: FloatArray) -> float:
     From differences of intervals that lie 1..8 apart, at the lag where they are smallest: a quarter of the pairs
     belongs to one phase there unless more than four phases alternate at random, and the lower quartile sees only those.
     """
-    n = len(x)
-    local = local_shares(x, ticks)
-    noise = sampling_noise(local, ticks)
-    scale = chi2_quantile(effective_dimensions(local), -0.6745)
+    n, local = len(x), local_shares(x, ticks)
     best = np.inf
     for lag in range(1, min(MAX_LAG, n // 3) + 1):
-        distance = ((x[lag:] - x[:-lag]) ** 2).sum(axis=1)
-        expected = (noise[lag:] + noise[:-lag]) * np.minimum(scale[lag:], scale[:-lag])
-        best = min(best, float(np.quantile(distance / expected, 0.25)))
+        one = evenly(n - lag, MOST_PAIRS)
+        noise = [sampling_noise(local[at], ticks[at]) for at in (one, one + lag)]
+        scale = [chi2_quantile(effective_dimensions(local[at]), -0.6745) for at in (one, one + lag)]
+        distance = ((x[one + lag] - x[one]) ** 2).sum(axis=1)
+        best = min(best, float(np.quantile(distance / ((noise[0] + noise[1]) * np.minimum(*scale)), 0.25)))
     return max(best, 1.0) if np.isfinite(best) else 1.0
 
 

@@ -88,7 +88,7 @@ def test_borders_are_where_the_mix_changes(each):
 
 
 def test_length_buys_power():
-    near = A + [0.0, 0.08, -0.08]
+    near = A + np.array([0.0, 0.08, -0.08])
     short, long = ticks_of([A] * 4 + [near] * 4, 40), ticks_of([A] * 400 + [near] * 400, 40)
     assert len(neighbours_joined(short, np.ones(3))) == 1
     found = spans(neighbours_joined(long, np.ones(3), PHASES.__class__(named=0.04)))
