@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from incprof.model import IntArray, IntervalProfile
 from truth.families import FAMILIES, NUMBERS
 from truth.play import play
 from truth.split import half_of, seed_of
-from truth.story import edges_of, interval_phases, true_labels
+from truth.story import Story, edges_of, interval_phases, true_labels
 from truth.truths import Truth
 
 
@@ -43,7 +43,16 @@ def make_case(family: str, number: int) -> Case:
     empty = np.flatnonzero(rng.random(len(labels)) < story.empty)
     profile = recorded.profile(story.interval_s, story.rate_hz, lost, empty, rng)
     labels[empty] = -1
-    return Case(family, number, half_of(family, number), profile, np.delete(labels, lost), story.truth)
+    return Case(family, number, half_of(family, number), profile, np.delete(labels, lost), _with_inner(story))
+
+
+def _with_inner(story: Story) -> Truth:
+    """Return the truth of a story; what its steps call again and again in turn may be called steps as well."""
+    phases = []
+    for work, phase in zip(story.works, story.truth.phases, strict=True):
+        inner = dict.fromkeys(name for piece in work.pieces for leaf in piece.leaves for name in leaf.below)
+        phases.append(replace(phase, accepted_steps=tuple(dict.fromkeys((*phase.accepted_steps, *inner)))))
+    return replace(story.truth, phases=tuple(phases))
 
 
 def all_names(split: str | None = None) -> Iterator[tuple[str, int]]:
