@@ -265,11 +265,11 @@ def test_source_that_is_not_there(phases, tmp_path, capsys):
     assert "no such directory" in capsys.readouterr().err
 
 
-def test_a_parallel_region_is_the_loop_in_it(tmp_path, capsys):
+def test_a_parallel_region_that_lasts_is_the_loop_in_it(tmp_path, capsys):
     omp = Program(
         tmp_path, EXAMPLES, "omp.c", arguments=["0.6"], flags="-O2 -g -pg -fopenmp", env={"OMP_NUM_THREADS": "2"}
     )
-    site = omp.site(capsys, "compute_forces")
+    site = omp.site(capsys, "compute_forces:loop")
     assert (site["name"], site["file"]) == ("compute_forces:loop", "omp.c")
     assert site["line"] == omp.line("for (", after="void compute_forces")
 
@@ -295,6 +295,35 @@ int main(void)
     return 0;
 }
 """
+
+
+TIME_LOOP = """
+#include <math.h>
+#include <stdio.h>
+__attribute__((noinline)) double one(double x) { return sin(x) + cos(x); }
+int main(void)
+{
+    double total = 0;
+    for (int step = 0; step < 300; step++) {
+        double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+        for (int i = 0; i < 20000; i++)
+            sum += one(i + step);
+        total += sum;
+    }
+    printf("%f\\n", total);
+}
+"""
+
+
+def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path, capsys):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "steps.c").write_text(TIME_LOOP)
+    flags, env = "-O2 -g -pg -fopenmp", {"OMP_NUM_THREADS": "2"}
+    program = Program(tmp_path, tmp_path / "text", "steps.c", flags=flags, env=env)
+    site = next(site for site in program.ask(capsys)["sites"] if site["function"].startswith("main._omp_fn"))
+    assert (site["kind"], site["line"]) == ("loop", program.line("for (int step"))
+    assert site["basis"] == "at most"
 
 
 def test_a_region_whose_loop_beats_too_often_gives_way_to_the_function_around_it(tmp_path, capsys):
