@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from incprof.analysis.explain.selftime import SelfTimeExplainer
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.sites.choice import SiteChooser
+from incprof.analysis.sites.cut import longest_s
 from incprof.analysis.sites.evidence import (
     CalleeEvidence,
     CallerEvidence,
@@ -76,7 +77,9 @@ class _Explainer:
             calls=calls,
             counted=bool(csr_array(profile.calls)[:, [site.index]].sum() > 0),
             call_s=_mean_s(times, chains),
-            longest_s=self._options.longest * profile.metadata.interval_s,
+            longest_s=longest_s(
+                profile.metadata.interval_s, float(profile.end_s[-1] - profile.start_s[0]), self._options
+            ),
             caller=self._caller(chosen),
             callee=self._callee(chosen),
             runner_up=self._runner_up(phase, site),

@@ -19,6 +19,9 @@ class SiteOptions:
         "what lasts longer misses intervals: 0.5 to 3 alike on the tuning half, 5 loses 1 point",
         high=1e6,
     )
+    in_run: float = threshold(
+        20.0, "calls", "so many would fit into the run: decides in runs of less than 40 intervals", low=1.0, high=1e6
+    )
     shortest_s: float = threshold(
         100e-6, "seconds", "a beat is 0.03 % of it; real programs: 20 us has 1 point less precision", without=0.0
     )

@@ -66,7 +66,8 @@ class SiteChooser:
             k: phases.
             excluded: (function, kind) of sites that cannot be had.
         """
-        limit = limits(times, self.profile.metadata.interval_s, self._options)
+        wall_s = float(self.profile.end_s[-1] - self.profile.start_s[0])
+        limit = limits(times, self.profile.metadata.interval_s, wall_s, self._options)
         found, key = by_phase(times, limit, labels, k), frozenset(excluded)
         if key not in self._cuts:
             self._cuts[key] = run_cut(times, limit, key, self._options)

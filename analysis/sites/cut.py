@@ -40,10 +40,15 @@ class Limits:
     tiny: BoolArray
 
 
-def limits(times: ChainTimes, interval_s: float, options: SiteOptions = SITES) -> Limits:
-    """Tell which calls are not watched. interval_s: of the recording."""
+def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOptions = SITES) -> Limits:
+    """Tell which calls are not watched. interval_s, wall_s: of the recording."""
     short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
-    return Limits(~(times.seconds <= options.longest * interval_s), short, tiny)
+    return Limits(~(times.seconds <= longest_s(interval_s, wall_s, options)), short, tiny)
+
+
+def longest_s(interval_s: float, wall_s: float, options: SiteOptions = SITES) -> float:
+    """Return how long calls may last that are watched; in a run of few intervals main itself would be short enough."""
+    return min(options.longest * interval_s, wall_s / options.in_run)
 
 
 def cut(

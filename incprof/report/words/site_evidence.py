@@ -20,8 +20,8 @@ ORIGINS = {
 
 def site_lines(why: SiteEvidence, options: SiteOptions) -> list[str]:
     """Say why a site was chosen, a sentence each. options: the thresholds by which it was."""
-    told = [_holds(why), *ORIGINS[why.origin], *_caller(why, options), *_callee(why, options)]
-    return [*told, _kind(why, options), _runner_up(why)]
+    told = [_holds(why), *ORIGINS[why.origin], *_caller(why), *_callee(why, options)]
+    return [*told, _kind(why), _runner_up(why)]
 
 
 def _holds(why: SiteEvidence) -> str:
@@ -33,22 +33,22 @@ def _holds(why: SiteEvidence) -> str:
     return f"holds {percent(why.share)} of the phase{sure}, and {here}"
 
 
-def _caller(why: SiteEvidence, options: SiteOptions) -> list[str]:
+def _caller(why: SiteEvidence) -> list[str]:
     """Say why not its caller."""
     if not why.from_paths:
         return ["not its caller: self time alone does not tell who that is"]
     if why.caller is None:
         return ["not its caller: nothing in the program calls it"]
-    return [f"not its caller {shorten(why.caller.function, NAME_ROOM)}: {_why_not_caller(why.caller, options)}"]
+    return [f"not its caller {shorten(why.caller.function, NAME_ROOM)}: {_why_not_caller(why, why.caller)}"]
 
 
-def _why_not_caller(caller: CallerEvidence, options: SiteOptions) -> str:
+def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
     """Say what speaks against the caller."""
     if caller.is_site:
         return "it is a site too, for what it does besides"
     if caller.why_not == "lasts on":
         mean = "its calls are not counted" if caller.call_s is None else f"a call of it lasts {_seconds(caller.call_s)}"
-        return f"{mean}, and what lasts longer than {options.longest:g} intervals is a driver"
+        return f"{mean}, and what lasts longer than {_longest(why)} is a driver"
     if caller.why_not == "in other phases":
         return f"it holds {percent(caller.share)} of the phase, but runs in the phases too that this one is told from"
     if caller.why_not == "too short" and caller.call_s is not None:
@@ -78,7 +78,7 @@ def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
     return f"{holds}; what is called holds less than {percent(options.half)} together"
 
 
-def _kind(why: SiteEvidence, options: SiteOptions) -> str:
+def _kind(why: SiteEvidence) -> str:
     """Say why it is a body or a loop."""
     mean = "" if why.call_s is None else f", {_seconds(why.call_s)} a call"
     if not why.from_paths or why.origin == "waiting":
@@ -87,10 +87,15 @@ def _kind(why: SiteEvidence, options: SiteOptions) -> str:
     if why.kind == "loop" and why.call_s is None:
         return "loop: no call of it was counted or seen to begin"
     if why.kind == "loop":
-        return f"loop: {_calls(why)}{mean}, longer than {options.longest:g} intervals"
+        return f"loop: {_calls(why)}{mean}, longer than {_longest(why)}"
     if not why.counted:
         return f"body: nobody counts its calls (inlined), but samples say {_calls(why)}{mean} at most"
-    return f"body: {_calls(why)}{mean}, not longer than {options.longest:g} intervals"
+    return f"body: {_calls(why)}{mean}, not longer than {_longest(why)}"
+
+
+def _longest(why: SiteEvidence) -> str:
+    """Say how long a call may last that is watched."""
+    return "an interval" if why.longest_s is None else _seconds(why.longest_s)
 
 
 def _calls(why: SiteEvidence) -> str:
