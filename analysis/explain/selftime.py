@@ -38,16 +38,20 @@ class SelfTimeExplainer:
             heartbeat=site.heartbeat,
             function=site.function.name,
             kind=site.kind,
+            origin="self time",
             share=float(part[phase.id]),
+            at_least=None,
             specific=float(part[phase.id] / max(part.sum(), 1e-12)),
             intervals=len(members),
             present=len(here),
             called=len(np.intersect1d(here, _rows(self._calls, site.index))),
+            calls=calls,
+            counted=True,
             call_s=float(self._own[:, [site.index]].sum()) / calls if calls > 0 else None,
+            longest_s=None,
             caller=None,
             callee=None,
             runner_up=self._runner_up(phase, site, members),
-            from_paths=False,
         )
 
     def _runner_up(self, phase: Phase, site: Site, members: IntArray) -> RunnerUp | None:

@@ -2,122 +2,171 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.explain.selftime import SelfTimeExplainer
-from incprof.analysis.options.sites import SiteOptions
 from incprof.analysis.phases.results import Phase, PhaseResult, Site
 from incprof.analysis.sites.choice import SiteChooser
-from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, RunnerUp, SiteEvidence
-from incprof.analysis.sites.tree import PhaseTree, by_phase, sites_of_phase
-from incprof.model import FloatArray, IntArray, IntervalProfile
-
-# A function is in a phase when it has this part of it.
-IN_PHASE = 0.01
+from incprof.analysis.sites.cut import longest_s
+from incprof.analysis.sites.evidence import (
+    CalleeEvidence,
+    CallerEvidence,
+    NotCallee,
+    NotCaller,
+    RunnerUp,
+    SiteEvidence,
+)
+from incprof.analysis.sites.of_phases import at_least
+from incprof.analysis.sites.times import ChainTimes
+from incprof.model import FloatArray, IntArray
 
 
 def explain_sites(chooser: SiteChooser, result: PhaseResult) -> tuple[tuple[SiteEvidence, ...], ...]:
     """Say of each site of each phase why it was chosen, in the order of `result.phases`."""
-    profile = chooser.profile
-    if chooser.tree is None:
+    if chooser.times is None:
         by_self_time = SelfTimeExplainer(chooser, result)
         return tuple(tuple(by_self_time.site(phase, site) for site in phase.sites) for phase in result.phases)
-    off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
-    labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
-    found, options = by_phase(chooser.tree, labels, result.k), result.options.sites
-
-    def explained(phase: Phase, site: Site) -> SiteEvidence:
-        return _explain_site(profile, found, np.flatnonzero(labels == phase.id), phase, site, options)
-
-    return tuple(tuple(explained(phase, site) for site in phase.sites) for phase in result.phases)
+    explainer = _Explainer(chooser, chooser.times, result)
+    return tuple(tuple(explainer.site(phase, site) for site in phase.sites) for phase in result.phases)
 
 
-def _explain_site(
-    profile: IntervalProfile, found: PhaseTree, members: IntArray, phase: Phase, site: Site, options: SiteOptions
-) -> SiteEvidence:
-    """Say why a site was chosen from the tree of calls."""
-    tree, function = found.tree, site.index
-    chain = tree.chains.outermost()
-    chain = chain[tree.chains.function[chain] == function]
-    return SiteEvidence(
-        heartbeat=site.heartbeat,
-        function=site.function.name,
-        kind=site.kind,
-        share=float(found.share[phase.id, function]),
-        specific=float(found.specific[phase.id, function]),
-        intervals=len(members),
-        present=_count(tree.present + tree.called, members, function),
-        called=_count(tree.called, members, function),
-        call_s=_finite(float(tree.seconds[function])),
-        caller=_caller(profile, found, phase, chain),
-        callee=_callee(profile, found, phase.id, chain),
-        runner_up=_runner_up(profile, found, phase, site, options),
-    )
+@dataclass(frozen=True)
+class _Chosen:
+    """A site of a phase and the chains for which it stands, (m,)."""
+
+    phase: Phase
+    site: Site
+    chains: IntArray
+    origin: str
 
 
-def _count(matrix: csr_array, members: IntArray, function: int) -> int:
-    """Return in how many of some intervals a function is."""
-    return int((matrix[members][:, [function]].toarray() > 0).sum())
+class _Explainer:
+    """Chooses the sites once more and looks at what decided."""
 
+    def __init__(self, chooser: SiteChooser, times: ChainTimes, result: PhaseResult):
+        self._chooser, self._times, self._result, self._options = chooser, times, result, result.options.sites
+        off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
+        self._labels = np.where(np.isin(result.labels, off_cpu), -1, result.labels)
+        self._found, self._sites = chooser.from_paths(times, self._labels, result.k)
+        self._here = np.arange(len(times.chains.parent)) > 0
 
-def _caller(profile: IntervalProfile, found: PhaseTree, phase: Phase, chain: IntArray) -> CallerEvidence | None:
-    """Return the function that calls most of what some chains hold; None where that is not in the program."""
-    heaviest = _heaviest(found.tree.chains.function[found.tree.chains.parent[chain]], found.inclusive[phase.id][chain])
-    if heaviest is None:
+    def site(self, phase: Phase, site: Site) -> SiteEvidence:
+        """Say why a phase has a site."""
+        chosen = self._chosen(phase, site)
+        profile, times, chains = self._chooser.profile, self._times, chosen.chains
+        share = float(self._found.share[phase.id, chains].sum())
+        members = np.flatnonzero(self._labels == phase.id)
+        called = _some(csr_array(profile.calls)[members], [site.index])
+        of_all = self._found.share[:, chains].sum()
+        calls = float(times.calls[chains].sum())
+        return SiteEvidence(
+            heartbeat=site.heartbeat,
+            function=site.function.name,
+            kind=site.kind,
+            origin=chosen.origin,
+            share=share,
+            at_least=at_least(share, float(self._found.inclusive[phase.id, 0])),
+            specific=share / float(of_all) if of_all > 0 else 0.0,
+            intervals=len(members),
+            present=int((called | _some(times.inclusive[members], chains)).sum()),
+            called=int(called.sum()),
+            calls=calls,
+            counted=bool(csr_array(profile.calls)[:, [site.index]].sum() > 0),
+            call_s=_mean_s(times, chains),
+            longest_s=longest_s(
+                profile.metadata.interval_s, float(profile.end_s[-1] - profile.start_s[0]), self._options
+            ),
+            caller=self._caller(chosen),
+            callee=self._callee(chosen),
+            runner_up=self._runner_up(phase, site),
+        )
+
+    def _chosen(self, phase: Phase, site: Site) -> _Chosen:
+        """Find a site among those that are chosen again; one that is not there took the place of another."""
+        for own in self._sites[phase.id]:
+            if own.key == (site.index, site.kind):
+                return _Chosen(phase, site, np.array(own.chains, dtype=np.int64), own.origin)
+        first = self._times.chains.outermost()
+        chains = first[self._times.chains.function[first] == site.index]
+        silent = not self._found.inclusive[phase.id, 0] > 0
+        return _Chosen(phase, site, chains, "waiting" if silent else "instead")
+
+    def _caller(self, chosen: _Chosen) -> CallerEvidence | None:
+        """Return the function that calls most of what a site holds, and why that is none; None outside the program."""
+        profile, tree, ticks = self._chooser.profile, self._times.chains, self._found.inclusive[chosen.phase.id]
+        parents = tree.parent[chosen.chains]
+        caller = _heaviest(tree.function[parents], ticks[chosen.chains])
+        if caller is None:
+            return None
+        above = np.unique(parents[tree.function[parents] == caller])
+        return CallerEvidence(
+            function=profile.functions[caller].name,
+            why_not=self._why_not_caller(chosen, above),
+            call_s=_mean_s(self._times, above),
+            share=float(self._found.share[chosen.phase.id, above].sum()),
+            is_site=any(site.index == caller for site in chosen.phase.sites),
+        )
+
+    def _why_not_caller(self, chosen: _Chosen, above: IntArray) -> NotCaller:
+        limit = self._found.limit
+        if limit.long[above].any():
+            return "lasts on"
+        if chosen.origin == "apart":
+            return "in other phases"
+        return "too short" if limit.short[above].any() else "cannot be had"
+
+    def _callee(self, chosen: _Chosen) -> CalleeEvidence | None:
+        """Return the function that has most of what a site calls; None where it calls nothing of the program."""
+        tree, ticks = self._times.chains, self._found.inclusive[chosen.phase.id]
+        below = np.flatnonzero(np.isin(tree.parent, chosen.chains) & self._here)
+        callee = _heaviest(tree.function[below], ticks[below])
+        if callee is None:
+            return None
+        chains = below[tree.function[below] == callee]
+        own = float(ticks[chosen.chains].sum())
+        return CalleeEvidence(
+            function=self._chooser.profile.functions[callee].name,
+            why_not=self._why_not_callee(chosen, chains),
+            share=float(ticks[chains].sum()) / own if own > 0 else 0.0,
+            call_s=_mean_s(self._times, chains),
+        )
+
+    def _why_not_callee(self, chosen: _Chosen, chains: IntArray) -> NotCallee:
+        if chosen.site.kind == "body":
+            return "lower"
+        if self._times.unsure[chains].any():
+            return "unknown rate"
+        return "too short" if self._found.limit.short[chains].any() else "too little"
+
+    def _runner_up(self, phase: Phase, site: Site) -> RunnerUp | None:
+        """Return the largest site that the phase would have instead if one could not be had; None without any."""
+        known = {(other.index, other.kind) for other in phase.sites}
+        _, others = self._chooser.from_paths(self._times, self._labels, self._result.k, {(site.index, site.kind)})
+        for other in others[phase.id]:
+            if other.key not in known:
+                return RunnerUp(self._chooser.profile.functions[other.function].name, other.kind, other.share)
         return None
-    caller, _ = heaviest
-    below = sum(site.phase_pct / 100 for site in phase.sites)
-    return CallerEvidence(
-        function=profile.functions[caller].name,
-        specific=float(found.specific[phase.id, caller]),
-        phases=int((found.share[:, caller] >= IN_PHASE).sum()),
-        of_phases=int((found.inclusive[:, 0] > 0).sum()),
-        short=bool(found.short[phase.id, caller]),
-        share=float(found.share[phase.id, caller]),
-        sites_share=float(below),
-        is_site=any(site.index == caller for site in phase.sites),
-    )
 
 
-def _callee(profile: IntervalProfile, found: PhaseTree, phase: int, chain: IntArray) -> CalleeEvidence | None:
-    """Return the function that has most of what some chains call; None where they call nothing of the program."""
-    chains, ticks = found.tree.chains, found.inclusive[phase]
-    below = np.flatnonzero(np.isin(chains.parent, chain) & (np.arange(len(chains.parent)) > 0))
-    heaviest = _heaviest(chains.function[below], ticks[below])
-    if heaviest is None:
-        return None
-    callee, held = heaviest
-    own = float(ticks[chain].sum())
-    return CalleeEvidence(
-        function=profile.functions[callee].name,
-        share=held / own if own > 0 else 0.0,
-        specific=float(found.specific[phase, callee]),
-        call_s=_finite(float(found.tree.seconds[callee])),
-    )
+def _some(matrix: csr_array, columns: Sequence[int] | IntArray) -> np.ndarray:
+    """Tell which rows of a sparse matrix have something in some columns, (rows,)."""
+    return np.asarray(matrix[:, list(columns)].sum(axis=1)).ravel() > 0
 
 
-def _heaviest(function: IntArray, ticks: FloatArray) -> tuple[int, float] | None:
-    """Return the function with most ticks, and these; None where no function has any."""
+def _heaviest(function: IntArray, ticks: FloatArray) -> int | None:
+    """Return the function with most ticks; None where no function has any."""
     known = (function >= 0) & (ticks > 0)
     if not known.any():
         return None
-    total = np.bincount(function[known].astype(np.int64), weights=ticks[known])
-    best = int(np.argmax(total))
-    return best, float(total[best])
+    return int(np.argmax(np.bincount(function[known].astype(np.int64), weights=ticks[known])))
 
 
-def _runner_up(
-    profile: IntervalProfile, found: PhaseTree, phase: Phase, site: Site, options: SiteOptions
-) -> RunnerUp | None:
-    """Return what would stand for the phase if the site could not be had, largest first; None when nothing would."""
-    known = {(other.index, other.kind) for other in phase.sites}
-    for other in sites_of_phase(found, phase.id, {(site.index, site.kind)}, options=options):
-        if (other.function, other.kind) not in known:
-            return RunnerUp(profile.functions[other.function].name, other.kind, other.share)
-    return None
-
-
-def _finite(value: float) -> float | None:
-    """Return a duration, None where no call was counted."""
-    return value if np.isfinite(value) else None
+def _mean_s(times: ChainTimes, chains: IntArray) -> float | None:
+    """Return the mean duration of the calls of some chains, None where none is known of."""
+    known = chains[times.calls[chains] > 0]
+    calls = float(times.calls[known].sum())
+    return float((times.seconds[known] * times.calls[known]).sum()) / calls if calls > 0 else None

@@ -13,20 +13,48 @@ OF_PHASE, OF_FUNCTION = "part of the phase", "part of the function's time"
 class SiteOptions:
     """Thresholds of how sites are chosen: from call paths, without them, in the source, and how often they beat."""
 
-    specific: float = threshold(
-        0.8, "part of all phases' shares", "a function with so much of them in one phase is that phase's"
+    longest: float = threshold(
+        2.0,
+        "intervals",
+        "what lasts longer misses intervals: 0.5 to 3 alike on the tuning half, 5 loses 1 point",
+        high=1e6,
     )
-    least: float = threshold(0.03, OF_PHASE, "what takes less is no site of it", without=0.0)
+    in_run: float = threshold(
+        20.0, "calls", "so many would fit into the run: decides in runs of less than 40 intervals", low=1.0, high=1e6
+    )
+    shortest_s: float = threshold(
+        100e-6, "seconds", "a beat is 0.03 % of it; real programs: 20 us has 1 point less precision", without=0.0
+    )
+    tiny_s: float = threshold(
+        1e-6, "seconds", "a beat is 3 % of it: so short only where nothing else tells a phase", without=0.0
+    )
+    half: float = threshold(0.5, "part of the time", "with less, others have most of it: 0.4 to 0.6 alike")
+    least: float = threshold(
+        0.04, OF_PHASE, "what takes less for sure is no site of it: 0.03 has 2 points less precision", without=0.0
+    )
+    of_run: float = threshold(
+        0.01,
+        "part of the run",
+        "smaller ones beside a phase's largest: a third of them right in real programs",
+        without=0.0,
+    )
+    enough: float = threshold(0.97, OF_PHASE, "what sites may leave: 0.92 loses steps, 1 point of the generated runs")
     noticed: float = threshold(0.3, "part of `least`", "a function that several call may have less below each of them")
-    instead_of_driver: float = threshold(0.6, "part of the driver's time", "steps with less do not stand for it")
-    shortest_s: float = threshold(10e-6, "seconds", "a beat for each shorter call would be noise", without=0.0)
-    half: float = threshold(0.5, OF_PHASE, "sites with less do not stand for it")
-    stands_alone: float = threshold(0.9, OF_PHASE, "one that tells it badly, but has so much, stands for it alone")
-    as_good: float = threshold(0.99, "part of the best", "of functions that tell it so well, the lowest says the most")
-    telling: float = threshold(
-        1.2, "times the mean of all phases", "a function with hardly more than that says nothing", high=100, without=0.0
+    much: float = threshold(
+        0.1, "part of an interval", "a step of a phase that is short: 0.2 loses them in the generated runs"
     )
-    told_apart: float = threshold(0.8, "part of the time", "sites that tell two phases apart must have so much of it")
+    several: int = threshold(
+        3, "intervals", "with so many of them a chain is looked at, however small: 2 alike", high=1e6
+    )
+    tells: float = threshold(
+        0.25, OF_PHASE, "what differs by less tells no phases apart: 0.15 alike, 0.35 loses 2 points"
+    )
+    apart: float = threshold(
+        0.03,
+        "part of the run",
+        "a phase of less is left with the sites of others: of those that told it, 8 of 10 false",
+    )
+    specific: float = threshold(0.8, "part of all phases' shares", "so much of them is that phase's: 0.9 alike")
     called: float = threshold(0.5, OF_PHASE, "who is entered in more intervals may stand for a phase without ticks")
     active: float = threshold(
         0.05, "part of an interval", "one stray tick must not elect a site (no call paths)", without=0.0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
-from itertools import product
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -12,7 +11,9 @@ from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.waiting import who_was_called
 from incprof.analysis.sites import NONE, Choice, activity, choose_sites
 from incprof.analysis.sites.cover import presence, sites_by_cover
-from incprof.analysis.sites.tree import by_phase, sites_of_phase, tree_times
+from incprof.analysis.sites.cut import CutSite, limits
+from incprof.analysis.sites.of_phases import PhaseShares, PhaseSite, by_phase, run_cut, sites_of_phases
+from incprof.analysis.sites.times import ChainTimes, chain_times
 from incprof.model import IntArray, IntervalProfile
 
 
@@ -26,7 +27,8 @@ class SiteChooser:
     def __init__(self, profile: IntervalProfile, features: Features, *, literal: bool, options: SiteOptions = SITES):
         self.profile, self.features, self._options = profile, features, options
         self.activity = activity(profile, literal=literal, options=options)
-        self.tree = tree_times(profile) if features.by_path else None
+        self.times = chain_times(profile) if features.by_path else None
+        self._cuts: dict[frozenset[tuple[int, str]], list[CutSite]] = {}
 
     def of_all(
         self, labels: IntArray, off_cpu: int | None = None, excluded: Set[tuple[int, str]] = NONE
@@ -39,16 +41,12 @@ class SiteChooser:
             excluded: (function, kind) of sites that cannot be had.
         """
         k = int(labels.max(initial=-1)) + 1
-        if self.tree is None:
+        if self.times is None:
             return self._without_paths(labels, k, off_cpu, excluded)
         busy = labels if off_cpu is None else np.where(labels == off_cpu, -1, labels)
-        found, intervals = by_phase(self.tree, busy, k), np.bincount(busy[busy >= 0], minlength=k)
-
-        def choose(p: int, without: Set[tuple[int, str]] = NONE, *, alone: bool = True) -> list[Choice]:
-            sites = sites_of_phase(found, p, excluded | without, alone=alone, options=self._options)
-            return [Choice(site.function, site.kind, site.share * int(intervals[p])) for site in sites]
-
-        chosen = _distinct([choose(p) for p in range(k)], choose, self._options.told_apart)
+        intervals = np.bincount(busy[busy >= 0], minlength=k)
+        found, sites = self.from_paths(self.times, busy, k, excluded)
+        chosen = [[Choice(s.function, s.kind, s.share * int(intervals[p])) for s in sites[p]] for p in range(k)]
         # A phase without a tick waits, and is known by its calls.
         silent = [p for p in range(k) if p != off_cpu and not found.inclusive[p, 0] > 0]
         for p in silent:
@@ -56,6 +54,24 @@ class SiteChooser:
             body = [(f, part) for f, part in called if (f, "body") not in excluded]
             chosen[p] = [Choice(f, "body", part * int(intervals[p])) for f, part in body]
         return chosen
+
+    def from_paths(
+        self, times: ChainTimes, labels: IntArray, k: int, excluded: Set[tuple[int, str]] = NONE
+    ) -> tuple[PhaseShares, list[list[PhaseSite]]]:
+        """Return the chains of k phases, and the sites of each from the tree of calls.
+
+        Args:
+            times: of the profile.
+            labels: (n,) phase ids from 0, -1 for intervals that are left out.
+            k: phases.
+            excluded: (function, kind) of sites that cannot be had.
+        """
+        wall_s = float(self.profile.end_s[-1] - self.profile.start_s[0])
+        limit = limits(times, self.profile.metadata.interval_s, wall_s, self._options)
+        found, key = by_phase(times, limit, labels, k), frozenset(excluded)
+        if key not in self._cuts:
+            self._cuts[key] = run_cut(times, limit, key, self._options)
+        return found, sites_of_phases(found, self._cuts[key], key, self._options)
 
     def _without_paths(
         self, labels: IntArray, k: int, off_cpu: int | None, excluded: Set[tuple[int, str]]
@@ -72,27 +88,3 @@ class SiteChooser:
         x = self.features.x[members]
         distance = np.sqrt(((x - x.mean(axis=0)) ** 2).sum(axis=1))
         return choose_sites(self.activity, members, distance, excluded=excluded)
-
-
-def _distinct(chosen: list[list[Choice]], choose: Callable[..., list[Choice]], enough: float) -> list[list[Choice]]:
-    """Give phases that have the same sites others, where these hold most of the same time and no phase has them yet.
-
-    choose: the sites of a phase, without some (function, kind), or with small ones. enough: part of the time.
-    """
-    keys = [_key(sites) for sites in chosen]
-    with_small, without = (lambda p: choose(p, alone=False)), (lambda p: choose(p, keys[p]))
-    for other, p in product((with_small, without), range(len(chosen))):
-        if not keys[p] or keys.count(keys[p]) == 1:
-            continue
-        instead = other(p)
-        if _key(instead) not in keys and _held(instead) >= enough * _held(chosen[p]):
-            chosen[p], keys[p] = instead, _key(instead)
-    return chosen
-
-
-def _key(sites: Sequence[Choice]) -> frozenset[tuple[int, str]]:
-    return frozenset((site.function, site.kind) for site in sites)
-
-
-def _held(sites: Sequence[Choice]) -> float:
-    return sum(site.covered for site in sites)

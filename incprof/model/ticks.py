@@ -16,17 +16,14 @@ from incprof.model.profile import LIBRARY, PROFILER, IntervalProfile
 RUNTIME = re.compile(r"lib(gomp|i?omp5?)\b.*\.so")
 
 
-def entries(profile: IntervalProfile, tree: CallTree) -> csr_array:
-    """Count how often inlined functions were seen to be entered in each interval, sparse (n, f).
+def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> csr_array:
+    """Count how often some functions, (f,), were seen to be entered in each interval, sparse (n, f).
 
-    Nobody counts their calls. But a sample in such a function after one outside of it, in the same thread, has at least
-    one call between them.
+    Nobody counts the calls of what was inlined, or built without calls to mcount. But a sample in such a function after
+    one outside of it, in the same thread, has at least one call between them.
     """
     samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
-    if profile.inlined is None:
-        return csr_array(shape, dtype=np.float64)
-    wanted = np.zeros(len(profile.functions) + 1, dtype=np.bool_)
-    wanted[profile.inlined.function] = True
+    wanted = np.append(uncounted, False)
     here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
     place = (here, tree.function[here])
     on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))

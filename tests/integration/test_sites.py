@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from incprof.analysis.answer.find import find_phases
 from incprof.cli import main
+from incprof.readers import open_run, read_profile
+from incprof.study.sites.files import Sources
+from incprof.study.sites.place import Placer
 from tests.integration.collector import COMPILER_OF, run, variables
 
 FIXTURES = Path(__file__).parent / "sites_fixtures"
@@ -265,11 +269,11 @@ def test_source_that_is_not_there(phases, tmp_path, capsys):
     assert "no such directory" in capsys.readouterr().err
 
 
-def test_a_parallel_region_is_the_loop_in_it(tmp_path, capsys):
+def test_a_parallel_region_that_lasts_is_the_loop_in_it(tmp_path, capsys):
     omp = Program(
         tmp_path, EXAMPLES, "omp.c", arguments=["0.6"], flags="-O2 -g -pg -fopenmp", env={"OMP_NUM_THREADS": "2"}
     )
-    site = omp.site(capsys, "compute_forces")
+    site = omp.site(capsys, "compute_forces:loop")
     assert (site["name"], site["file"]) == ("compute_forces:loop", "omp.c")
     assert site["line"] == omp.line("for (", after="void compute_forces")
 
@@ -295,6 +299,45 @@ int main(void)
     return 0;
 }
 """
+
+
+TIME_LOOP = """
+#include <math.h>
+#include <stdio.h>
+__attribute__((noinline)) double one(double x) { return sin(x) + cos(x); }
+int main(void)
+{
+    double total = 0;
+    for (int step = 0; step < 300; step++) {
+        double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+        for (int i = 0; i < 20000; i++)
+            sum += one(i + step);
+        total += sum;
+    }
+    printf("%f\\n", total);
+}
+"""
+
+
+def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path, capsys):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "steps.c").write_text(TIME_LOOP)
+    flags, env = "-O2 -g -pg -fopenmp", {"OMP_NUM_THREADS": "2"}
+    program = Program(tmp_path, tmp_path / "text", "steps.c", flags=flags, env=env)
+    # Which function is chosen depends on how long threads wait for one another; where it is placed does not.
+    recorded = open_run(str(program.run))
+    profile = read_profile(recorded, inlined=True)
+    sources = Sources(program.tree, recorded.directory, None, allow_changed=True)
+    placer = Placer(recorded, recorded.processes[0], profile, find_phases(profile, k=1), sources)
+    region = next(i for i, f in enumerate(profile.functions) if f.name.startswith("main._omp_fn"))
+    spot = placer.place(region, "body", (0,))
+    loop = spot.found.file.functions[spot.found.position].loops[spot.loop]
+    assert (loop.line, spot.runs.basis) == (program.line("for (int step"), "at most")
+    assert spot.runs.count.sum() >= 300
+    assert placer.place(region, "body", (0,), around=True).loop is None
+    inner = placer.place(region, "loop", (0,))
+    assert inner.loop != spot.loop
 
 
 def test_a_region_whose_loop_beats_too_often_gives_way_to_the_function_around_it(tmp_path, capsys):

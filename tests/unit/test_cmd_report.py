@@ -166,7 +166,9 @@ def test_the_page_says_why(run, capsys):
 
 
 def test_a_site_of_several_phases_says_why_in_each():
-    site = SiteEvidence(1, "solve", "body", 0.9, 0.9, 5, 5, 5, 0.1, None, None, None, from_paths=False)
+    site = SiteEvidence(
+        1, "solve", "body", "self time", 0.9, None, 0.9, 5, 5, 5, 5.0, True, 0.1, None, None, None, None
+    )
     result = SimpleNamespace(phases=[SimpleNamespace(id=0), SimpleNamespace(id=1)], options=OPTIONS)
     why = SimpleNamespace(sites=((site,), (site,)))
     both = why_site(result, why, "solve", (0, 1))

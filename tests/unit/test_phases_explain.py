@@ -47,13 +47,14 @@ def test_sites_say_why_not_their_caller_and_why_not_what_they_call(run):
     build, solve = text.split("Why phase 1")
     assert "Site build (body)" in build
     assert "holds 100 % of the phase, and 100 % of its share in all phases is here" in build
-    assert "not its caller main: it is in all phases, and only 50 % of its share is here" in build
-    assert "not hash, which it calls: it holds 60 % of its time, not all of it" in build
-    assert "body: called in 12 of the 12 intervals in which it runs, 333 ms a call" in build
+    flat = " ".join(build.split())
+    assert "not its caller main: a call of it lasts 24.1 s, and what lasts longer than 1.2 s is a driver" in flat
+    assert "not hash, which it calls: it holds 60 % of its time, and the higher of two that can be watched is" in flat
+    assert "body: 36 calls, 334 ms a call, not longer than 1.2 s" in build
     assert "runner-up: hash (body), 60 % of the phase" in build
     assert "Site solve (loop)" in solve
-    assert "calls of 700 ns are too short for a beat" in solve
-    assert "loop: called in 1 of the 12 intervals in which it runs" in solve
+    assert "calls of 702 ns are too short for a beat" in " ".join(solve.split())
+    assert "loop: one call, 12 s a call, longer than 1.2 s" in solve
 
 
 def test_the_run_says_why_this_k_and_what_others_would_leave(run):

@@ -8,45 +8,51 @@ from incprof.report.words.figures import count, percent
 from incprof.report.words.names import shorten
 
 NAME_ROOM = 32
-# Nearly all of a site's time: what holds it could as well be the site.
-NEARLY_ALL = 0.9
+ORIGINS = {
+    "run": [],
+    "phase": ["chosen for this phase alone: the sites of the whole run hold less than half of it"],
+    "apart": ["the phase has it to itself: higher up, other phases would have the same site"],
+    "waiting": ["the phase has no samples: it is called where the program waits"],
+    "instead": ["in place of another, which cannot be had or costs too much"],
+    "self time": [],
+}
 
 
 def site_lines(why: SiteEvidence, options: SiteOptions) -> list[str]:
     """Say why a site was chosen, a sentence each. options: the thresholds by which it was."""
-    return [_holds(why, options), *_caller(why, options), *_callee(why, options), _kind(why), _runner_up(why)]
+    told = [_holds(why), *ORIGINS[why.origin], *_caller(why), *_callee(why, options)]
+    return [*told, _kind(why), _runner_up(why)]
 
 
-def _holds(why: SiteEvidence, options: SiteOptions) -> str:
+def _holds(why: SiteEvidence) -> str:
     """Say how much of the phase the site has, and of it the phase."""
-    where = (
-        f"holds {percent(why.share)} of the phase"
-        if why.from_paths
-        else f"runs in {percent(why.share)} of the phase's intervals"
-    )
-    if why.specific >= options.specific:
-        return f"{where}, and {percent(why.specific)} of its share in all phases is here"
-    return f"{where}, the best there is: only {percent(why.specific)} of its share in all phases is here"
+    here = f"{percent(why.specific)} of its share in all phases is here"
+    if why.at_least is None:
+        return f"runs in {percent(why.share)} of the phase's intervals, and {here}"
+    sure = f" (at least {percent(why.at_least)}, by so many samples)" if why.at_least < why.share - 0.05 else ""
+    return f"holds {percent(why.share)} of the phase{sure}, and {here}"
 
 
-def _caller(why: SiteEvidence, options: SiteOptions) -> list[str]:
+def _caller(why: SiteEvidence) -> list[str]:
     """Say why not its caller."""
     if not why.from_paths:
         return ["not its caller: self time alone does not tell who that is"]
     if why.caller is None:
         return ["not its caller: nothing in the program calls it"]
-    return [f"not its caller {shorten(why.caller.function, NAME_ROOM)}: {_why_not_caller(why.caller, options)}"]
+    return [f"not its caller {shorten(why.caller.function, NAME_ROOM)}: {_why_not_caller(why, why.caller)}"]
 
 
-def _why_not_caller(caller: CallerEvidence, options: SiteOptions) -> str:
+def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
     """Say what speaks against the caller."""
-    if caller.specific < options.specific:
-        where = "all phases" if caller.phases == caller.of_phases else f"{caller.phases} of {caller.of_phases} phases"
-        return f"it is in {where}, and only {percent(caller.specific)} of its share is here"
     if caller.is_site:
         return "it is a site too, for what it does besides"
-    if not caller.short:
-        return f"it lives on through the phase, and what it calls holds {percent(caller.sites_share)} of the phase"
+    if caller.why_not == "lasts on":
+        mean = "its calls are not counted" if caller.call_s is None else f"a call of it lasts {_seconds(caller.call_s)}"
+        return f"{mean}, and what lasts longer than {_longest(why)} is a driver"
+    if caller.why_not == "in other phases":
+        return f"it holds {percent(caller.share)} of the phase, but runs in the phases too that this one is told from"
+    if caller.why_not == "too short" and caller.call_s is not None:
+        return f"calls of {_seconds(caller.call_s)} are too short for a beat"
     return f"no heartbeat can go there, or it holds only {percent(caller.share)} of the phase"
 
 
@@ -56,32 +62,46 @@ def _callee(why: SiteEvidence, options: SiteOptions) -> list[str]:
         return []
     if why.callee is None:
         return ["nothing below it: it calls no function of the program that takes time"]
-    return [
-        f"not {shorten(why.callee.function, NAME_ROOM)}, which it calls: {_why_not_callee(why, why.callee, options)}"
-    ]
+    name = shorten(why.callee.function, NAME_ROOM)
+    return [f"not {name}, which it calls: {_why_not_callee(why.callee, options)}"]
 
 
-def _why_not_callee(why: SiteEvidence, callee: CalleeEvidence, options: SiteOptions) -> str:
+def _why_not_callee(callee: CalleeEvidence, options: SiteOptions) -> str:
     """Say what speaks against the callee."""
     holds = f"it holds {percent(callee.share)} of its time"
-    if callee.specific < options.specific:
-        return f"only {percent(callee.specific)} of its share in all phases is here"
-    if why.kind == "loop" and callee.call_s is not None and callee.call_s < options.shortest_s:
-        return f"calls of {_seconds(callee.call_s)} are too short for a beat"
-    if why.kind == "body" and callee.share >= NEARLY_ALL:
-        return f"{holds}, but the higher of two tells the phase as well"
-    if why.kind == "body" or callee.share < options.instead_of_driver:
-        return f"{holds}, not all of it"
-    return holds
+    if callee.why_not == "too short" and callee.call_s is not None:
+        return f"{holds}, but calls of {_seconds(callee.call_s)} are too short for a beat"
+    if callee.why_not == "unknown rate":
+        return f"{holds}, but nobody counts its calls, and they may be too short for a beat"
+    if callee.why_not == "lower":
+        return f"{holds}, and the higher of two that can be watched is the site"
+    return f"{holds}; what is called holds less than {percent(options.half)} together"
 
 
 def _kind(why: SiteEvidence) -> str:
     """Say why it is a body or a loop."""
-    times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
-    if why.kind == "body" and not why.called:
-        return "body: nobody counts its calls (inlined), but samples in it and outside of it alternate"
     mean = "" if why.call_s is None else f", {_seconds(why.call_s)} a call"
-    return f"body: {times}{mean}" if why.kind == "body" else f"loop: {times}: a call lasts longer than an interval"
+    if not why.from_paths or why.origin == "waiting":
+        times = f"called in {why.called} of the {count(why.present, 'interval')} in which it runs"
+        return f"body: {times}{mean}" if why.kind == "body" else f"loop: {times}: a call lasts longer than an interval"
+    if why.kind == "loop" and why.call_s is None:
+        return "loop: no call of it was counted or seen to begin"
+    if why.kind == "loop":
+        return f"loop: {_calls(why)}{mean}, longer than {_longest(why)}"
+    if not why.counted:
+        return f"body: nobody counts its calls (inlined), but samples say {_calls(why)}{mean} at most"
+    return f"body: {_calls(why)}{mean}, not longer than {_longest(why)}"
+
+
+def _longest(why: SiteEvidence) -> str:
+    """Say how long a call may last that is watched."""
+    return "an interval" if why.longest_s is None else _seconds(why.longest_s)
+
+
+def _calls(why: SiteEvidence) -> str:
+    """Say how often a site is called in the run."""
+    calls = round(why.calls)
+    return "one call" if calls <= 1 else f"{calls} calls"
 
 
 def _runner_up(why: SiteEvidence) -> str:

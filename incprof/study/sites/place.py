@@ -72,7 +72,8 @@ class Placer:
     def place(self, index: int, kind: str, phases: Sequence[int], *, around: bool = False) -> Spot:
         """Place a function of the profile: its body, or the loop that stands for some phases.
 
-        The body of a parallel region is a loop as well, unless one wants the function `around` it.
+        The body of a parallel region is the loop around it, else the function, which is called as often; with `around`
+        always that. Where neither can be had it is a loop in the region.
 
         Raises: NoDataError with the reason when it cannot be placed.
         """
@@ -82,11 +83,27 @@ class Placer:
             return self._without_lines(index, kind)
         found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address))
         region = region_of(name) is not None  # no function as written begins or ends where it does
-        if kind == "body" and (around or not region):
-            return _body(found, Executions(self._calls_of(index), "at most" if region else self._certainty(index)))
+        if kind == "body" and not region:
+            return _body(found, Executions(self._calls_of(index), self._certainty(index)))
+        if kind == "body" and (spot := self._around(index, found, begin.line + found.shift, around=around)) is not None:
+            return spot
         code, chosen = self._code[index], list(phases)
         whole = bool(code.seconds[:, chosen].sum() < self._options.by_callees * code.whole[:, chosen].sum())
         return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
+
+    def _around(self, index: int, found: Found, line: int, *, around: bool) -> Spot | None:
+        """The loop around a parallel region that begins at a line, else the function; None where neither can be had.
+
+        Each of its threads calls the region. Its own loops are run through far more often, nobody knows how often.
+        """
+        runs, loops = Executions(self._calls_of(index), "at most"), loop_lines(found)
+        inside = [i for i, loop in enumerate(loops) if loop.first < line <= loop.last]
+        if inside and not around:
+            able = loops[inside[-1]].refusal is None
+            return Spot(found, inside[-1], runs, note="the loop around its parallel region") if able else None
+        if around or not found.file.functions[found.position].refusal:
+            return _body(found, runs)
+        return None
 
     def begin(self, index: int) -> tuple[str | None, int | None]:
         """File and line, as the binary says, at which a function begins that was looked up."""
