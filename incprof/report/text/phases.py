@@ -29,6 +29,8 @@ RULES = {
 }
 TOP = 3
 MOST_BORDERS = 8
+# A phase with less is a stage that a person may not ask about.
+MAIN_PCT = 5.0
 # The head says which rate was reached when it is off by this part, and there are samples enough to tell.
 RATE_OFF = 0.1
 ENOUGH = 100
@@ -101,6 +103,9 @@ def _rate(run: RunSummary) -> str:
 def _verdict(run: RunSummary, result: PhaseResult) -> str:
     """Return how many phases there are, and why."""
     parts = [f"{count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
+    main = sum(phase.app_pct >= MAIN_PCT for phase in result.phases)
+    if 0 < main < result.k:
+        parts.append(f"{main} of them {MAIN_PCT:g} % of the run or more")
     merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
     if merged > 0 and result.rule != "user":
         noun = "cluster" if result.method == "paper" else "group"
