@@ -80,9 +80,14 @@ def _without_doubtful(
     if len(phases) < 2 or options.doubtful <= 0.0:
         return labels, made, None
     ticks = found.sums.ticks
+    share = np.stack([ticks.counts[labels == p].sum(axis=0) / ticks.total[labels == p].sum() for p in phases])
+    # Whether they are found again, those functions tell that tell them apart.
+    telling = ticks.of_chains(
+        np.flatnonzero(np.ptp(share, axis=0) >= min(options.named, float(np.ptp(share, axis=0).max())))
+    )
 
     def find(those: IntArray) -> IntArray:
-        cut = segmented(ticks.rows(those), options)
+        cut = segmented(telling.rows(those), options)
         return phases_of(cut, cut.labels(cut.groups.count), options)[0]
 
     drawn = drawn_again(labels, found.finest_of_intervals(), find, random_state)

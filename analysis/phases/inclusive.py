@@ -41,6 +41,10 @@ class Inclusive:
         """Return the same of some intervals."""
         return Inclusive(self.counts[use], self.total[use], self.function, self.drives[use])
 
+    def of_chains(self, use: IntArray) -> Inclusive:
+        """Return the same of some chains."""
+        return Inclusive(np.ascontiguousarray(self.counts[:, use]), self.total, self.function[use], self.drives)
+
 
 def from_chains(
     profile: IntervalProfile,
