@@ -388,3 +388,18 @@ def test_text_is_harmless_and_the_same_every_time(phases, tmp_path, capsys, monk
     assert "validate  phases.c:" in out
     assert main(words) == 0
     assert capsys.readouterr().out == out
+
+
+def test_phases_has_the_sites_where_they_are_in_the_source(phases, tmp_path, capsys):
+    run_directory = tmp_path / "run"
+    shutil.copytree(phases.run, run_directory)
+
+    def places(verb: str, *more: str) -> list[tuple[int, str, str, int]]:
+        assert main([verb, str(run_directory), "--json", *more]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        sites = [site for phase in answer.get("phases", ()) for site in phase["sites"]] or answer["sites"]
+        return sorted({(site["heartbeat"], site["function"], site["kind"], site["line"]) for site in sites})
+
+    found = places("sites", "--source", str(phases.tree))
+    assert places("phases") == found
+    assert places("sites") == found
