@@ -119,7 +119,7 @@ def sites_of_phases(
             own = own or _on_its_own(found, p, excluded, options)
             chosen[p] = max(chosen[p], own, key=held)
     for group in _alike(chosen, options.tells):
-        for p in (p for p in group if found.of_run[p] >= options.apart):
+        for p in group:
             # Of a loop nobody knows how often it beats: what is counted is better, though its calls are short.
             short = found.limit.tiny if chosen[p][:1] and chosen[p][0].kind == "loop" else found.limit.short
             chosen[p] = _to_itself(found, p, group, short, excluded, options) or chosen[p]
@@ -135,6 +135,8 @@ def _enough(
     found: PhaseShares, phase: int, sites: Sequence[CutSite], origin: Origin, options: SiteOptions
 ) -> list[PhaseSite]:
     """Return the sites of a cut that a phase needs, from the largest on: each matters, and something is missing."""
+    if found.of_run[phase] < options.moment:
+        return []
     parts = [
         PhaseSite(s.function, s.kind, float(found.share[phase, list(s.chains)].sum()), s.chains, origin) for s in sites
     ]

@@ -12,7 +12,7 @@ from incprof.analysis.phases.results import PhaseResult
 from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines
 from incprof.report.words.figures import count
 from incprof.report.words.names import shorten
-from incprof.report.words.site_evidence import site_lines
+from incprof.report.words.site_evidence import no_site, site_lines
 
 
 def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, width: int = 100) -> None:
@@ -20,6 +20,8 @@ def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, wid
     _write(out, f"Why {count(result.k, 'phase')}", run_lines(result, why.run), width)
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence), width)
+        if not phase.sites and not phase.off_cpu:
+            _write(out, "  No site", [no_site(phase, result.options.sites)], width, indent="    ")
         for site, known in zip(phase.sites, sites, strict=True):
             name = f"{shorten(site.function.name, NAME_ROOM)} ({site.kind})"
             _write(out, f"  Site {name}", site_lines(known, result.options.sites), width, indent="    ")
