@@ -17,7 +17,10 @@ class StepOptions:
     agree: float = threshold(
         0.96, "part of the intervals", "counts are exact, but threads run on while they are read, and loops end early"
     )
-    fewest: int = threshold(3, "calls", "fewer tell nothing about how regular they are", low=1, high=10**6)
+    of_run: float = threshold(0.02, "part of the run", "what so short a phase calls is mostly its set-up", without=0.0)
+    fewest: int = threshold(
+        3, "calls", "what comes once or twice is no step, and tells nothing of how it recurs", low=1, high=10**6
+    )
     several: int = threshold(
         4, "calls", "a step may come so often in an iteration that another one tells", low=1, high=64
     )

@@ -37,11 +37,14 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     label = np.where(nobody, -1, labels[profile.interval_of_samples()])
     out = []
     for phase in range(phases):
+        members = np.flatnonzero(labels == phase)
+        if len(members) < options.of_run * profile.n_intervals:
+            out.append(())
+            continue
         use = np.flatnonzero(label == phase)
         own = np.bincount(
             chains.of_node[samples.node[use]], weights=samples.weight[use], minlength=len(chains.parent)
         ).astype(np.float64)
-        members = np.flatnonzero(labels == phase)
         out.append(_steps_of(profile, chains, chains.inclusive(own), members, use, options))
     return out
 
@@ -61,13 +64,15 @@ def _steps_of(
     count = np.asarray(calls.sum(axis=0)).ravel()
     active = np.bincount(calls.indices[calls.data > 0], minlength=len(count))
     steps: list[Step] = []
+    counted = np.asarray(csr_array(profile.calls).sum(axis=0)).ravel() > 0
     for driver, large in _drivers(chains, total, active, members, options):
-        # Without large children, the driver is what the phase does.
+        # What is called once is no step, however long it takes. What is inlined may have been called often.
+        again = [c for c in large if count[f := chains.function[c]] >= options.fewest or not counted[f]]
         # Tiny ones are named where there are no others.
-        large = [c for c in large if not _tiny(profile, total[c], count[chains.function[c]], options)] or large
-        those = sorted(large, key=lambda c: (-total[c], c))[:MAX_STEPS] or [driver]
-        found = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in those if c]
-        steps += with_times(profile, chains, Driven(driver, those, members, use), found, options) if large else found
+        again = [c for c in again if not _tiny(profile, total[c], count[chains.function[c]], options)] or again
+        those = sorted(again, key=lambda c: (-total[c], c))[:MAX_STEPS]
+        found = [_step(profile, int(chains.function[c]), total[[c, 0]], count, active, members) for c in those]
+        steps += with_times(profile, chains, Driven(driver, those, members, use), found, options) if those else []
     return tuple(sorted(steps, key=lambda step: -round(step.share, 9))[:MAX_STEPS])
 
 

@@ -34,7 +34,30 @@ def test_steps_are_the_repeated_children_of_the_driver(tmp_path):
         ("force", "body", pytest.approx(0.7), 40, pytest.approx(7.0 / 40)),
         ("move", "body", pytest.approx(0.29), 20, pytest.approx(2.9 / 20)),
     ]
-    assert [(s.function.name, s.kind, s.share) for s in first] == [("setup", "loop", 1.0)]
+    assert first == ()
+
+
+@pytest.mark.parametrize(("calls", "steps"), [(1, []), (2, []), (12, ["load"])])
+def test_what_is_called_once_or_twice_is_no_step(tmp_path, calls, steps):
+    writer = StreamWriter(["main", "load"])
+    for i in range(20):
+        writer.interval([Sample("main;load", weight=90)], arcs={("main", "load"): int(i < calls)})
+    writer.end()
+    (found,) = find_steps(read_profile(open_run(writer.save(tmp_path / "run"))), np.zeros(20, dtype=np.int64))
+    assert [step.function.name for step in found] == steps
+
+
+@pytest.mark.parametrize(("intervals", "named"), [(1, False), (3, True)])
+def test_a_phase_of_a_moment_has_no_steps(tmp_path, intervals, named):
+    writer = StreamWriter(["main", "load", "work"])
+    for i in range(100):
+        name = "load" if i < intervals else "work"
+        writer.interval([Sample(f"main;{name}", weight=90)], arcs={("main", name): 9})
+    writer.end()
+    profile = read_profile(open_run(writer.save(tmp_path / "run")))
+    first, second = find_steps(profile, np.repeat([0, 1], [intervals, 100 - intervals]))
+    assert [step.function.name for step in first] == ["load"] * named
+    assert [step.function.name for step in second] == ["work"]
 
 
 @pytest.mark.parametrize(("calls", "steps"), [(900, ["kernel", "get"]), (90_000, ["kernel"])])
