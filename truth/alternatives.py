@@ -13,6 +13,7 @@ from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.metrics import silhouette_score
 
 from incprof.analysis.phases.features import build_features, interval_seconds
+from incprof.analysis.phases.results import all_steps
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
@@ -120,5 +121,5 @@ def described(profile: IntervalProfile, labels: IntArray) -> tuple[frozenset[tup
     """Return sites (function index, kind) and steps (function indices) of phases, chosen as `robust` chooses them."""
     chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
     chosen = chooser.of_all(np.unique(labels, return_inverse=True)[1] - int((labels < 0).any()))
-    steps = {step.index for phase in find_steps(profile, labels) for step in phase}
+    steps = {step.index for phase in find_steps(profile, labels) for step in all_steps(phase)}
     return frozenset((site.function, site.kind) for phase in chosen for site in phase), frozenset(steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ import numpy as np
 from incprof.analysis.answer.budget import within_budget
 from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.options import OPTIONS, Options
+from incprof.analysis.phases.results import Phase, Step, all_steps
 from incprof.analysis.sites.rates import BeatCost
 from incprof.errors import IncprofError
 from incprof.model import IntArray, IntervalProfile
@@ -18,13 +19,29 @@ from truth.alternatives import ALTERNATIVES, described
 
 
 @dataclass(frozen=True)
+class Recurring:
+    """A step that is said to recur. function: its index. calls: by its driver in the phase, as they were counted.
+
+    implied: calls by the period that is printed, in the time of its phase or of the step above it.
+    """
+
+    function: int
+    calls: int
+    implied: float
+
+
+@dataclass(frozen=True)
 class Answer:
-    """k: phases. labels: (n,) per interval, -1 for none. sites: (function index, kind). steps: function indices."""
+    """What is scored. k: phases. labels: (n,) per interval, -1 for none. sites: (function index, kind).
+
+    steps: function indices, of all levels. recurring: those with a period.
+    """
 
     k: int
     labels: IntArray
     sites: frozenset[tuple[int, str]]
     steps: frozenset[int]
+    recurring: tuple[Recurring, ...] = ()
 
 
 # Defaults of the command line.
@@ -42,8 +59,17 @@ def of_tool(profile: IntervalProfile, method: str, options: Options = OPTIONS) -
     except IncprofError:
         return Answer(0, np.full(profile.n_intervals, -1), frozenset(), frozenset())
     sites = frozenset((site.index, site.kind) for phase in result.phases for site in phase.sites)
-    steps = frozenset(step.index for phase in result.phases for step in phase.steps)
-    return Answer(result.k, result.labels, sites, steps)
+    steps = frozenset(step.index for phase in result.phases for step in all_steps(phase.steps))
+    recurring = tuple(r for phase in result.phases for r in _recurring(phase, phase.steps, phase.seconds))
+    return Answer(result.k, result.labels, sites, steps, recurring)
+
+
+def _recurring(phase: Phase, steps: Sequence[Step], seconds: float) -> Iterator[Recurring]:
+    """Go through the steps of a phase that have a period. seconds: the time of what calls them."""
+    for step in steps:
+        if step.period_s and step.every and step.times:
+            yield Recurring(step.index, step.calls, seconds * step.times / step.every / step.period_s)
+        yield from _recurring(phase, step.steps, phase.seconds * step.share)
 
 
 def of_alternative(profile: IntervalProfile, name: str) -> Answer:

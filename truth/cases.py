@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from truth.families import FAMILIES, NUMBERS
 from truth.families_overlap import OVERLAP
 from truth.play import play
 from truth.split import half_of, half_of_family, seed_of
-from truth.story import edges_of, true_phases
+from truth.story import Story, edges_of, true_phases
 from truth.truths import Truth
 
 # Cases of each family of truth/families_overlap.py.
@@ -47,12 +47,21 @@ def make_case(family: str, number: int) -> Case:
     empty = np.flatnonzero(rng.random(len(labels)) < story.empty)
     profile = recorded.profile(story.interval_s, story.rate_hz, lost, empty, rng)
     labels[empty] = -1
-    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), story.truth)
+    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), _with_inner(story))
 
 
 def split_of(family: str, number: int) -> str:
     """Return the half that a case is of: runs with much in common are held out by whole families, others by number."""
     return half_of_family(family) if family in OVERLAP else half_of(family, number)
+
+
+def _with_inner(story: Story) -> Truth:
+    """Return the truth of a story; what its steps call again and again in turn may be called steps as well."""
+    phases = []
+    for work, phase in zip(story.works, story.truth.phases, strict=True):
+        inner = dict.fromkeys(name for piece in work.pieces for leaf in piece.leaves for name in leaf.below)
+        phases.append(replace(phase, accepted_steps=tuple(dict.fromkeys((*phase.accepted_steps, *inner)))))
+    return replace(story.truth, phases=tuple(phases))
 
 
 def all_names(split: str | None = None) -> Iterator[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,13 +11,15 @@ from incprof.model import IntArray, IntervalProfile
 from incprof.names import parse
 from truth.answers import METHODS, Answer, Method
 from truth.scores import LabelScores, k_is_right, score_labels
-from truth.scores.sites import Matches, SiteScores, call_graph, score_sites, score_steps
+from truth.scores.sites import NOTHING, Matches, SiteScores, call_graph, score_periods, score_sites, score_steps
 from truth.truths import Truth
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What a method made of a run. labels: None where the true labels are not known. ticks: samples per interval.
+
+    steps: of all levels. periods: those that are printed of steps whose number of calls is known.
 
     Of a run without phases only the number of phases is asked: whoever calls it one phase has to name some site.
     """
@@ -31,6 +34,7 @@ class Outcome:
     sites: SiteScores
     steps: Matches
     ticks: float
+    periods: Matches = NOTHING
 
     @property
     def k_right(self) -> bool:
@@ -51,11 +55,12 @@ def evaluate(
     """Run one method (a key of METHODS, or its name and `ask`) on a profile with known truth; labels: (n,) or None."""
     answer = (ask or METHODS[method])(profile)
     if not truth.distinct:
-        labels, answer = None, replace(answer, sites=frozenset(), steps=frozenset())
+        labels, answer = None, replace(answer, sites=frozenset(), steps=frozenset(), recurring=())
     sites, steps = _scored(profile, truth, answer)
     scores = None if labels is None else score_labels(labels, answer.labels)
     ticks = float(np.median(profile.counters.samples)) if profile.n_intervals else 0.0
-    return Outcome(run, family, split, method, truth, answer.k, scores, sites, steps, ticks)
+    periods = score_periods(_periods(profile, truth, answer))
+    return Outcome(run, family, split, method, truth, answer.k, scores, sites, steps, ticks, periods)
 
 
 def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[SiteScores, Matches]:
@@ -75,9 +80,23 @@ def _scored(profile: IntervalProfile, truth: Truth, answer: Answer) -> tuple[Sit
     return sites, steps
 
 
+def _periods(profile: IntervalProfile, truth: Truth, answer: Answer) -> Iterator[tuple[float, float]]:
+    """Return for each period of a step that is known to recur the calls that follow from it, and those that were made.
+
+    Known are steps with a count or a period in the truth. How many of their calls a phase of the answer has, whose
+    borders are not those of the truth, is what the collector counted.
+    """
+    known = frozenset(step for phase in truth.phases for step in phase.timed)
+    for one in answer.recurring:
+        if as_in_truth(profile.functions[one.function].name, known) in known:
+            yield one.implied, one.calls
+
+
 def as_in_truth(name: str, wanted: frozenset[str]) -> str:
     """Return what a truth calls a function: as the source does, perhaps without outer namespaces or the module."""
     written = "::".join(parse(name).components) or name
+    if written in wanted:
+        return written
     if written.endswith("_") and written[:-1].islower():
         written = written[:-1]  # a Fortran procedure outside of modules
     parts = written.split("::")

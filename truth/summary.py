@@ -10,9 +10,7 @@ from operator import add
 import numpy as np
 
 from truth.evaluate import Outcome
-from truth.scores.sites import Matches
-
-NOTHING = Matches(0, 0, 0, 0)
+from truth.scores.sites import NOTHING, Matches
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,8 @@ class Summary:
     """Scores of a method over some runs.
 
     k_right, one_phase, noise: parts of all runs, of those of one phase, and of those without phases that got the right
-    number; None where there are none. functions, places, steps: counted over all runs. near: part of the true sites
-    with a found function at most one call away. hops: mean over the true sites with a known distance.
+    number; None where there are none. functions, places, steps, periods: counted over all runs. near: part of the true
+    sites with a found function at most one call away. hops: mean over the true sites with a known distance.
     """
 
     runs: int
@@ -49,6 +47,7 @@ class Summary:
     near: float | None
     hops: float | None
     steps: Matches
+    periods: Matches
 
 
 def summarise(outcomes: Sequence[Outcome]) -> Summary:
@@ -73,6 +72,7 @@ def summarise(outcomes: Sequence[Outcome]) -> Summary:
         near=sum(outcome.sites.near for outcome in outcomes) / len(hops) if hops else None,
         hops=sum(known) / len(known) if known else None,
         steps=reduce(add, (outcome.steps for outcome in outcomes), NOTHING),
+        periods=reduce(add, (outcome.periods for outcome in outcomes), NOTHING),
     )
 
 

@@ -56,6 +56,7 @@ SITES: tuple[Column, ...] = (
     ("mean hops", lambda s: number(s.hops)),
     ("steps found", lambda s: percent(s.steps.recall if s.steps.true else None)),
     ("of the steps named, false", lambda s: percent(1 - s.steps.precision if s.steps.found else None)),
+    ("periods right", lambda s: percent(s.periods.precision if s.periods.found else None)),
 )
 FAMILY: tuple[Column, ...] = (
     ("k exact", lambda s: percent(s.k_right)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 BODY, LOOP = "body", "loop"
@@ -27,8 +27,9 @@ class TrueSite:
 class TruePhase:
     """A phase. accepted: places that are not asked for, and not wrong either.
 
-    steps: functions that alternate inside the phase, or the one that is called again and again.
-    accepted_steps: functions that may be called steps of it as well.
+    steps: functions that alternate inside the phase, or the one that is called again and again, with those that these
+    call again and again. accepted_steps: functions that may be called steps of it as well. timed: steps of which it is
+    known how often they are called.
     """
 
     name: str
@@ -36,6 +37,7 @@ class TruePhase:
     steps: tuple[str, ...] = ()
     accepted: tuple[Place, ...] = ()
     accepted_steps: tuple[str, ...] = ()
+    timed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def place_from(entry: Mapping[str, object]) -> Place:
 
 
 def phase_from(entry: Mapping[str, object]) -> TruePhase:
-    """Read a [[phase]] of a truth file: name, sites (each with `or`), steps, also, also_steps."""
+    """Read a [[phase]] of a truth file: name, sites (with `or`), steps (with their `steps`), also, also_steps."""
+    steps = list(_with_inner(_tables(entry, "steps")))
     sites = tuple(
         TrueSite(*place_from(site), tuple(place_from(other) for other in _tables(site, "or")))
         for site in _tables(entry, "sites")
@@ -67,10 +70,18 @@ def phase_from(entry: Mapping[str, object]) -> TruePhase:
     return TruePhase(
         name=str(entry["name"]),
         sites=sites,
-        steps=tuple(str(step["function"]) for step in _tables(entry, "steps")),
+        steps=tuple(dict.fromkeys(str(step["function"]) for step in steps)),
         accepted=tuple(place_from(site) for site in _tables(entry, "also")),
         accepted_steps=tuple(str(step["function"]) for step in _tables(entry, "also_steps")),
+        timed=tuple(dict.fromkeys(str(step["function"]) for step in steps if {"count", "period_ms"} & step.keys())),
     )
+
+
+def _with_inner(steps: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    """Go through steps and those below them."""
+    for step in steps:
+        yield step
+        yield from _with_inner(_tables(step, "steps"))
 
 
 def _tables(entry: Mapping[str, object], key: str) -> list[dict[str, object]]:

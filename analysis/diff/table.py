@@ -16,6 +16,7 @@ from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.phase_names import name_groups
 from incprof.analysis.diff.results import Figure, PhaseRow, Row
 from incprof.analysis.diff.rows import Estimates
+from incprof.analysis.phases.results import all_steps
 from incprof.model import FloatArray
 
 FALSE_SHARE = 0.05  # of the rows that are called slower or faster
@@ -116,7 +117,7 @@ class Table:
             int(run.place[step.index]): 0
             for run, phases in zip(self.runs, members, strict=True)
             for phase in phases
-            for step in run.result.phases[phase].steps
+            for step in all_steps(run.result.phases[phase].steps)
         }
         if any(run.stack_s is None for run in self.runs) or not all(
             (any(members[: self.first]), any(members[self.first :]))

@@ -6,7 +6,7 @@ intervals of the others are laid beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from incprof.analysis.live.mixes import FunctionNumbers, Mix
 from incprof.analysis.live.model import BETWEEN, NOTHING_KNOWN, PhaseModel, fit_model, with_retired
 from incprof.analysis.live.results import LivePhase, LiveView
 from incprof.analysis.live.track import Track
-from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.options.steps import STEPS
+from incprof.analysis.phases.results import PhaseResult, Step
 from incprof.model import Function, IntArray, IntervalProfile, Process
 
 # Fewer intervals say little.
@@ -144,4 +145,13 @@ class LiveRun:
     def _steps(self, track: Track) -> tuple[Function, ...]:
         """Return what the phase that a process is in repeats."""
         phase = self._phases.get(track.last_label)
-        return tuple(step.function for step in phase.found.steps) if phase else ()
+        return tuple(step.function for step in _in_turn(phase.found.steps)) if phase else ()
+
+
+def _in_turn(steps: Iterable[Step]) -> Iterator[Step]:
+    """Go through the steps that share a phase: of one that has nearly all of it, those that it calls."""
+    for step in steps:
+        if step.steps and step.share >= STEPS.holds:
+            yield from _in_turn(step.steps)
+        else:
+            yield step

@@ -11,9 +11,19 @@ from incprof.analysis.options.thresholds import threshold
 class StepOptions:
     """Thresholds of how steps are found, counted and put in order; docs/steps-algorithm.md."""
 
-    driver: float = threshold(0.8, "part of the phase", "the driver is the deepest function that has so much of it")
+    apart: float = threshold(
+        0.2, "part of the time above", "a loop with less is set-up or output, unless there is no other", without=0.0
+    )
+    wrapped: float = threshold(0.95, "part of the caller's time", "who calls one function with so much only passes on")
+    alone: float = threshold(0.9, "part of a function's time", "with less below one caller, calls are not all its own")
+    holds: float = threshold(0.8, "part of the driver's time", "what recurs in less gives no period", without=0.0)
+    error: float = threshold(0.05, "part of the period", "two standard errors are then within 10 %", without=1.0)
+    aside: float = threshold(0.1, "part of the calls", "steps side by side are never further apart", without=1.0)
     least: float = threshold(0.02, "part of the phase", "what takes less is no step of it", without=0.0)
     shortest_s: float = threshold(10e-6, "seconds", "nobody would watch shorter calls one by one", without=0.0)
+    short_s: float = threshold(
+        1e-4, "seconds", "shorter ones within a step are named if they are most of it", without=0.0
+    )
     agree: float = threshold(
         0.96, "part of the intervals", "counts are exact, but threads run on while they are read, and loops end early"
     )

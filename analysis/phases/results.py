@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,11 +53,14 @@ class Site:
 
 @dataclass(frozen=True)
 class Step:
-    """A repeated child of the phase's long-lived driver: its share of the phase (0..1) and its calls.
+    """What is called again and again: its share of the phase (0..1) and its calls.
 
-    mean_s: duration of a call. driver: the function whose loop calls it. period_s: from one iteration of that loop to
-    the next, the same in all steps of a phase that are timed by it. every: it comes in each every-th iteration; times:
-    calls in an iteration in which it comes. order: its place in the iteration, from 1. None where that is not known.
+    mean_s: CPU time of a call. driver: the function whose loop calls it. period_s: from one iteration of that loop to
+    the next while it runs, the same in all steps that are timed by it. every: it comes in each every-th iteration;
+    times: calls in an iteration in which it comes; per_iteration: mean calls in an iteration, where these differ too.
+    order: its place in the iteration, from 1. None where that is not known.
+    cpu: part of the loop's time that its thread was on the CPU; None of an inner loop.
+    per_call: mean calls for each call of the step above; None where there is none. steps: those that it calls again.
     """
 
     index: int
@@ -72,6 +76,17 @@ class Step:
     every: int | None = None
     times: int | None = None
     order: int | None = None
+    per_iteration: float | None = None
+    cpu: float | None = None
+    per_call: float | None = None
+    steps: tuple[Step, ...] = ()
+
+
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """Go through steps and those below them, each before its own."""
+    for step in steps:
+        yield step
+        yield from all_steps(step.steps)
 
 
 @dataclass(frozen=True)

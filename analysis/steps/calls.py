@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from incprof.analysis.options.steps import STEPS, StepOptions
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import FloatArray, IntArray
 
 NONE = np.iinfo(np.int64).min // 2
 
@@ -22,8 +21,8 @@ NONE = np.iinfo(np.int64).min // 2
 class Recurrence:
     """The loop behind some steps.
 
-    reference: the step that stands for an iteration. every, times: (m,) see Step, 0 where unknown. iterations,
-    period_s: of the loop.
+    reference: the step that stands for an iteration. every, times: (m,) see Step, 0 where unknown. per_iteration: (m,)
+    mean calls in an iteration, 0 where the step does not go on all the time that the reference does.
     lead: (s, m) calls of each step less those of the reference, at the end of each interval of the phase; lead_after:
     (m,) at the end of the run. low: (m,) the lower of two neighbouring values that a lead takes: it is one more while a
     step has been called in the iteration that the reference is in, or was in last. NONE where it takes but one.
@@ -32,8 +31,7 @@ class Recurrence:
     reference: int
     every: IntArray
     times: IntArray
-    iterations: int
-    period_s: float
+    per_iteration: FloatArray
     lead: IntArray
     lead_after: IntArray
     low: IntArray
@@ -44,34 +42,12 @@ class Recurrence:
         return np.where((self.low != NONE) & ((bit == 0) | (bit == 1)), bit, -1)
 
 
-def calls_of_steps(profile: IntervalProfile, callers: Sequence[int], steps: Sequence[int]) -> IntArray:
-    """Return the calls of each step in every interval, shape (n, m): by its driver where that is known.
-
-    Args:
-        profile: n intervals.
-        callers: the driver, then what it was inlined into: the first that calls any of the steps counts.
-        steps: m functions.
-    """
-    arcs, place = profile.arcs, np.full(len(profile.functions) + 1, -1)
-    place[list(steps)] = np.arange(len(steps))
-    if not len(arcs.interval):
-        # A long run may be read without who called whom.
-        return np.asarray(csr_array(profile.calls)[:, list(steps)].toarray(), dtype=np.int64)
-    counts = np.zeros((profile.n_intervals, len(steps)), dtype=np.int64)
-    for caller in callers:
-        use = (arcs.caller == caller) & (place[arcs.callee] >= 0)
-        if use.any():
-            np.add.at(counts, (arcs.interval[use], place[arcs.callee[use]]), arcs.count[use])
-            break
-    return counts
-
-
 def find_recurrence(
     counts: IntArray,
     members: IntArray,
-    width_s: FloatArray,
     share: FloatArray,
     lanes: int,
+    holds: Sequence[bool],
     options: StepOptions = STEPS,
 ) -> Recurrence | None:
     """Find the loop that calls the steps; None where no step is called often enough to tell.
@@ -79,64 +55,89 @@ def find_recurrence(
     Args:
         counts: (n, m) calls in each interval.
         members: (s,) the intervals of the phase, ascending.
-        width_s: (n,) length of each interval.
-        share: (m,) of the phase's time.
+        share: (m,) of the steps' time.
         lanes: threads that run the loop, each for itself.
+        holds: (m,) whether a step recurs for most of the driver's time.
         options: thresholds.
     """
     in_phase = counts[members].sum(axis=0)
-    reference = _reference(in_phase, share, int((np.diff(members) > 1).sum()) + lanes, options)
+    total = np.cumsum(counts, axis=0)
+    totals = [total[members], _since_visit(total, members)]
+    reference = _reference(totals, in_phase, share, lanes, holds, options)
     if reference is None:
         return None
-    total = np.cumsum(counts, axis=0)
     m = counts.shape[1]
-    every, times = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
+    every, times, per_iteration = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64), np.zeros(m)
     lead = total - total[:, [reference]]
     low = np.full(m, NONE, dtype=np.int64)
     for step in np.flatnonzero(in_phase).tolist():
-        every[step], times[step] = _ratio(total[members], in_phase, (step, reference), lanes, options)
+        every[step], times[step] = _ratio(totals, in_phase, (step, reference), lanes, options)
+        if every[step]:
+            per_iteration[step] = times[step] / every[step]
+        elif _together(counts[members][:, [step, reference]], options):
+            per_iteration[step] = in_phase[step] / in_phase[reference]
         # Of several threads, each may be ahead of the others.
         if every[step] == times[step] == lanes == 1:
             low[step] = _low(lead[members, step])
-    whole = _whole(members)
-    iterations = int(counts[whole, reference].sum())
-    if not iterations:
-        whole, iterations = members, int(in_phase[reference])
-    period = float(width_s[whole].sum()) * lanes / iterations
-    if not period > 0:
-        return None
-    return Recurrence(reference, every, times, int(in_phase[reference]), period, lead[members], lead[-1], low)
+    return Recurrence(reference, every, times, per_iteration, lead[members], lead[-1], low)
 
 
-def _reference(calls: IntArray, share: FloatArray, slack: int, options: StepOptions) -> int | None:
-    """Return the largest of the steps that are called equally often, of those that make up the iteration."""
-    often = np.flatnonzero(calls >= options.fewest)
-    if not len(often):
-        return None
-    mine, theirs = calls[often][:, None], calls[often][None, :]
-    ratio = np.clip(np.rint(theirs / mine), 1, options.several)
-    along = np.abs(theirs - ratio * mine) <= ratio * slack
-    # A loop is known by the number of its steps, some called several times, and by the time of those called once.
-    weight = along.sum(axis=1) * ((along & (ratio == 1)) * share[often]).sum(axis=1)
-    best = np.lexsort((often, -share[often], -np.round(weight, 9)))[0]
-    return int(often[best])
+def _since_visit(total: IntArray, members: IntArray) -> IntArray:
+    """Return the calls since the phase was entered last, (s, m), of those since the run began, (n, m)."""
+    new = np.diff(members, prepend=-2) > 1
+    entered = members[np.flatnonzero(new)[np.cumsum(new) - 1]]
+    before: IntArray = np.where((entered > 0)[:, None], total[np.maximum(entered - 1, 0)], 0)
+    return total[members] - before
+
+
+def _reference(
+    totals: Sequence[IntArray],
+    calls: IntArray,
+    share: FloatArray,
+    lanes: int,
+    holds: Sequence[bool],
+    options: StepOptions,
+) -> int | None:
+    """Return the largest of the steps that are called equally often, of those that make up the iteration.
+
+    totals: see _ratio. calls: (m,) in the phase.
+    """
+    often = [step for step in np.flatnonzero(calls >= options.fewest).tolist() if holds[step]]
+    best: tuple[float, float, int] | None = None
+    called = int((calls > 0).sum())
+    for step in often:
+        once = [other for other in often if _ratio(totals, calls, (other, step), lanes, options) == (1, 1)]
+        times = [_ratio(totals, calls, (other, step), lanes, options)[1] for other in often if other not in once]
+        # A loop is known by the number of its steps, some called several times, and by the time of those called once.
+        along = len(once) + sum(1 < number <= options.several for number in times)
+        weight = along * (len(once) / called + float(share[once].sum()))
+        key = (round(weight, 9), float(share[step]), -step)
+        best = key if best is None or key > best else best
+    return None if best is None else -best[2]
+
+
+def _together(counts: IntArray, options: StepOptions) -> bool:
+    """Tell whether two steps, (s, 2), go on side by side, however irregularly: neither comes when the other is over."""
+    part = np.cumsum(counts, axis=0) / counts.sum(axis=0)
+    return bool(np.abs(part[:, 0] - part[:, 1]).max() <= options.aside + 1 / counts.sum(axis=0).min())
 
 
 def _ratio(
-    total: IntArray, calls: IntArray, pair: tuple[int, int], lanes: int, options: StepOptions
+    totals: Sequence[IntArray], calls: IntArray, pair: tuple[int, int], lanes: int, options: StepOptions
 ) -> tuple[int, int]:
-    """Return (every, times) of a step, (0, 0) where its calls do not keep step with those of the reference (pair)."""
+    """Return (every, times) of a step, (0, 0) where its calls do not keep step with those of the reference (pair).
+
+    totals: calls up to the ends of the phase's intervals, since the run began and since the phase was entered. A loop
+    that is begun anew may call a step once more; a phase may be cut out of a loop anywhere.
+    """
     step, reference = pair
     mine, base = int(calls[step]), int(calls[reference])
-    step_total, base_total = total[:, step], total[:, reference]
-    if mine >= base:
-        times = round(mine / base)
-        return (1, times) if _keeps_within(step_total - times * base_total, times * lanes, options.agree) else (0, 0)
-    every = round(base / mine)
-    if every == 1:
-        return (1, 1) if _keeps_within(step_total - base_total, lanes, options.agree) else (0, 0)
-    regular = _keeps_within(every * step_total - base_total, every * lanes, options.agree)
-    return (every, 1) if mine >= options.fewest and regular else (0, 0)
+    times, every = max(round(mine / base), 1), max(round(base / mine), 1)
+    if every > 1 and mine < options.fewest:
+        return 0, 0
+    width = max(times, every) * lanes
+    lead = (every * total[:, step] - times * total[:, reference] for total in totals)
+    return (every, times) if any(_keeps_within(values, width, options.agree) for values in lead) else (0, 0)
 
 
 def _keeps_within(values: IntArray, width: int, agree: float) -> bool:
@@ -153,11 +154,3 @@ def _low(lead: IntArray) -> int:
     if not len(neighbours):
         return NONE
     return int(values[neighbours[np.argmax(counts[neighbours] + counts[neighbours + 1])]])
-
-
-def _whole(members: IntArray) -> IntArray:
-    """Return the intervals that have neighbours of the same phase: no other phase reaches into them."""
-    if len(members) < 3:
-        return members[:0]
-    inner = (np.diff(members[:-1]) == 1) & (np.diff(members[1:]) == 1)
-    return np.asarray(members[1:-1][inner], dtype=np.int64)

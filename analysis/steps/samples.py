@@ -1,11 +1,10 @@
 """The samples of a phase as a story of its steps: which step each was in, on the threads that run the driver.
 
-c chains, m steps, s samples of the phase.
+m steps, s samples of the phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from incprof.analysis.options.steps import STEPS
 from incprof.analysis.steps.order import Pairs
 from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import CallTree
 
 # Iterations that the length of one is taken from, on each side.
 AROUND = 16
@@ -31,17 +29,6 @@ class Story:
     weight: IntArray
     stretch: IntArray
     interval: IntArray
-
-
-def step_of_chains(chains: CallTree, steps: Sequence[int]) -> IntArray:
-    """Return for each chain the step that it belongs to, shape (c,), -1 for none. steps: chains, none below another."""
-    of_chain = np.full(len(chains.parent), -1, dtype=np.int64)
-    of_chain[list(steps)] = np.arange(len(steps))
-    parent, out = chains.parent.tolist(), of_chain.tolist()
-    for chain in range(1, len(out)):
-        if out[chain] < 0:
-            out[chain] = out[parent[chain]]
-    return np.array(out, dtype=np.int64)
 
 
 def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, busiest: float = STEPS.busy) -> IntArray:

@@ -1,144 +1,124 @@
-"""How the steps of a phase follow one another: period, order and duration, from exact counts and samples in time.
+"""How the steps of a loop follow one another: period, order and duration, from exact counts and samples in time.
 
 docs/steps-algorithm.md explains the whole. n intervals, m steps, s samples of the phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.options.steps import StepOptions
 from incprof.analysis.phases.results import Step
-from incprof.analysis.steps.calls import Recurrence, calls_of_steps, find_recurrence
-from incprof.analysis.steps.first import first_of
-from incprof.analysis.steps.order import Pairs, order_of
-from incprof.analysis.steps.rare import place_of
-from incprof.analysis.steps.samples import (
-    Story,
-    driving_threads,
-    pairs_of,
-    step_of_chains,
-    story_of,
-    visits_of,
-)
-from incprof.model import FloatArray, IntArray, IntervalProfile
-from incprof.model.calltree import CallTree
+from incprof.analysis.steps.called import Called, PhaseCalls
+from incprof.analysis.steps.calls import Recurrence, find_recurrence
+from incprof.analysis.steps.lanes import Lanes, lanes_of
+from incprof.analysis.steps.levels import Branch, Loop
+from incprof.analysis.steps.places import places_of
+from incprof.analysis.steps.spans import spans_of
+from incprof.model import BoolArray, FloatArray, IntArray
 
 
-@dataclass(frozen=True)
-class Driven:
-    """The steps of a phase as chains. driver: theirs. members: the phase's intervals; use: its samples, ascending."""
-
-    driver: int
-    steps: list[int]
-    members: IntArray
-    use: IntArray
-
-
-def with_times(
-    profile: IntervalProfile, chains: CallTree, driven: Driven, steps: list[Step], options: StepOptions
-) -> list[Step]:
-    """Add to the steps of a phase what is known of their durations and of how they recur."""
-    callers = _callers(chains, driven.driver)
-    if not callers:
-        return steps
-    sampled = step_of_chains(chains, driven.steps)[chains.of_node[profile.samples.node[driven.use]]]
-    threads = driving_threads(profile, driven.use, sampled, options.busy)
-    story = story_of(profile, driven.use, sampled, threads)
-    inside = story.step >= 0
-    ticks = np.bincount(story.step[inside], weights=story.weight[inside], minlength=len(steps)).astype(np.float64)
-    counts = calls_of_steps(profile, callers, [step.index for step in steps])
-    driver = profile.functions[callers[0]]
-    timed = [
-        replace(_with_duration(step, float(used) / profile.metadata.rate_hz, int(calls)), driver=driver)
-        for step, used, calls in zip(steps, ticks, counts[driven.members].sum(axis=0), strict=True)
-    ]
-    width = profile.end_s - profile.start_s
-    lanes, share = max(len(threads), 1), ticks / max(ticks.sum(), 1.0)
-    found = find_recurrence(counts, driven.members, width, share, lanes, options)
+def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list[Step]:
+    """Return the steps of a loop with those below them. above: the step that the loop is part of."""
+    sampled = phase.step_of([branch.called.nodes for branch in loop.steps])
+    lanes = lanes_of(phase, loop.driver, sampled, len(loop.steps))
+    steps = [_step(phase, loop, branch, float(t), above) for branch, t in zip(loop.steps, lanes.ticks, strict=True)]
+    counts = np.stack(
+        [np.zeros(phase.profile.n_intervals, dtype=np.int64) if b.called.times is None else b.called.times
+         for b in loop.steps], axis=1,
+    )  # fmt: skip
+    share = lanes.ticks / max(float(lanes.ticks.sum()), 1.0)
+    if above is None:
+        driven = _driven(phase, lanes)
+        width = phase.profile.end_s - phase.profile.start_s
+        spans = [spans_of(column, phase.members, width, driven) for column in counts.T]
+        needed = phase.options.holds * float(driven.sum())
+        holds = [float(driven[phase.members[found.covered]].sum()) >= needed > 0 for found in spans]
+    else:
+        spans, holds = [], [True] * len(steps)
+    found = find_recurrence(counts, phase.members, share, lanes.count, holds, phase.options)
     if found is None:
-        return timed
-    pairs = pairs_of(story, counts[:, found.reference], profile.metadata.rate_hz, lanes, options.late)
-    inlined = [i for i, step in enumerate(steps) if not step.calls and ticks[i] > 0]
-    order = _order(found, ticks, pairs, inlined, options)
-    places = _with_rare(order, found, ticks, story, options) if order else {}
-    return [_with_recurrence(step, found, i, places.get(i)) for i, step in enumerate(timed)]
+        return steps
+    if above is None:
+        here = spans[found.reference]
+        period = here.seconds * lanes.count / here.calls if here.error <= phase.options.error else None
+        cpu = _on_cpu(phase, lanes, here.covered)
+    else:
+        period, cpu = _inner_period(phase, lanes, above, found, counts), None
+    if period is None:
+        return steps
+    places = places_of(phase, loop, lanes, counts, found, period, above)
+    return [_with_recurrence(step, found, i, period, cpu, places.get(i)) for i, step in enumerate(steps)]
 
 
-def _callers(chains: CallTree, driver: int) -> list[int]:
-    """Return the functions of a chain and of those above it, from the innermost: what an inlined one is counted as."""
-    out = []
-    while driver:
-        if chains.function[driver] >= 0:
-            out.append(int(chains.function[driver]))
-        driver = int(chains.parent[driver])
-    return out
+def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Called | None) -> Step:
+    """Describe a step. ticks: on the threads that run the loop; other threads only help."""
+    called, profile = branch.called, phase.profile
+    function = profile.functions[called.function]
+    callers = phase.callers(loop.driver) if loop.driver.function >= 0 else []
+    active = int(np.count_nonzero(phase.counts.of(called.function)[phase.members]))
+    mean = (ticks or called.ticks) / profile.metadata.rate_hz / max(called.calls, 1)
+    return Step(
+        index=called.function,
+        function=function,
+        kind="loop" if 2 * active <= len(phase.members) else "body",
+        share=called.ticks / phase.root.ticks,
+        calls=called.calls,
+        mean_s=mean,
+        file=function.file,
+        line=function.line,
+        driver=profile.functions[callers[0]] if callers else None,
+        per_call=called.calls / above.calls if above is not None and above.calls and called.calls else None,
+        steps=tuple(step for below in branch.below for step in steps_of(phase, below, called)),
+    )
 
 
-def _with_duration(step: Step, seconds: float, calls: int) -> Step:
-    """Set calls and duration to those by the driver, on the threads that run it; other threads only help."""
-    calls = calls or step.calls
-    return replace(step, calls=calls, mean_s=seconds / max(calls, 1)) if seconds > 0 else step
+def _driven(phase: PhaseCalls, lanes: Lanes) -> FloatArray:
+    """Return the driver's ticks in each interval, (n,); none outside of the phase."""
+    weight = np.where(lanes.inside, lanes.story.weight, 0)
+    ticks = np.bincount(lanes.story.interval, weights=weight, minlength=phase.profile.n_intervals)
+    return np.asarray(ticks, dtype=np.float64)
 
 
-def _with_recurrence(step: Step, found: Recurrence, number: int, place: int | None) -> Step:
-    """Set what is known of how a step recurs."""
-    every, times = int(found.every[number]), int(found.times[number])
-    if not every and place is None:
-        return step
-    return replace(step, period_s=found.period_s, every=every or None, times=times or None, order=place)
+def _on_cpu(phase: PhaseCalls, lanes: Lanes, covered: BoolArray) -> float | None:
+    """Return the part of the time in some intervals of the phase that the threads of a loop were on the CPU."""
+    profile, members = phase.profile, phase.members[covered]
+    wall = float((profile.end_s - profile.start_s)[members].sum())
+    used = float(lanes.story.weight[np.isin(lanes.story.interval, members)].sum()) / profile.metadata.rate_hz
+    return min(used / lanes.count / wall, 1.0) if wall > 0 else None
 
 
-def _order(
-    found: Recurrence, ticks: FloatArray, pairs: Pairs, inlined: Sequence[int], options: StepOptions
-) -> list[int]:
-    """Return the steps that come once in an iteration, in their order; empty where it is not known.
+def _inner_period(phase: PhaseCalls, lanes: Lanes, above: Called, found: Recurrence, counts: IntArray) -> float | None:
+    """Return the period of a loop within a step, from the step's part of the phase's time; None where it is not known.
 
-    inlined: steps that are never called. Whether they come once in an iteration, their order shows.
+    A loop that goes on for a part of the step only has no period there.
     """
-    once = np.flatnonzero((found.every == 1) & (found.times == 1) & (ticks > 0)).tolist()
-    if found.reference not in once:
-        return []
-    others = (found.every == 0) | (found.times > 1)
-    one_after_another = len(once) <= 2 and not others.any()
-    those = [found.reference, *(i for i in [*once, *inlined] if i != found.reference)]
-    number = np.full(len(ticks), -1)
-    number[those] = np.arange(len(those))
-    first, second = number[pairs.first], number[pairs.second]
-    use = (first >= 0) & (second >= 0)
-    # Rare steps are no part of the iterations that most pairs are in.
-    common = 1 - ticks[found.every > 1].sum() / ticks.sum()
-    ours = Pairs(first[use], second[use], pairs.lag[use] / common, pairs.error[use] / common)
-    share = ticks[those] / ticks[those].sum()
-    order = [those[i] for i in order_of(share, ours, found.ahead(found.lead)[:, those], options)]
-    # One step and two are always in turn, but out of more they say nothing.
-    if len(order) <= 2 and not one_after_another:
-        return []
-    start = first_of(order, found)
-    return order[start:] + order[:start]
+    profile, options, reference = phase.profile, phase.options, found.reference
+    calls = int(counts[phase.members, reference].sum())
+    related = float(lanes.ticks[found.every > 0].sum())
+    own, all_ticks = float(lanes.story.weight[lanes.inside].sum()), float(lanes.story.weight.sum())
+    if calls != above.calls and related < options.holds * own:
+        return None
+    part = own / all_ticks
+    error = ((1 - part) / own) ** 0.5 + 1 / calls
+    wall = float((profile.end_s - profile.start_s)[phase.members].sum())
+    return wall * part * lanes.count / calls if error <= options.error else None
 
 
-def _with_rare(
-    order: Sequence[int], found: Recurrence, ticks: FloatArray, story: Story, options: StepOptions
-) -> dict[int, int]:
-    """Return the places of the steps in the iteration, from 1, with those of rare steps that can be placed."""
-    share = ticks[list(order)]
-    number = np.full(len(ticks) + 1, -1)
-    number[list(order)] = np.arange(len(order))
-    behind: dict[int, list[int]] = {}
-    whole = set(order) >= set(np.flatnonzero((found.every == 1) & (found.times == 1)).tolist())
-    for rare in np.flatnonzero(found.every > 1).tolist() if whole else []:
-        before, gap_before, after, gap_after = visits_of(story, rare)
-        lags = gap_before / found.period_s, gap_after / found.period_s
-        place = place_of(share, number[before], lags[0], number[after], lags[1], options)
-        if place is not None:
-            behind.setdefault(place, []).append(rare)
-    line: list[int] = []
-    for place, step in enumerate(order, 1):
-        line.append(step)
-        # Of two rare steps at one place, it is not known which comes first.
-        line += behind.get(place, []) if len(behind.get(place, [])) == 1 else []
-    return {step: place for place, step in enumerate(line, 1)}
+def _with_recurrence(
+    step: Step, found: Recurrence, number: int, period: float, cpu: float | None, place: int | None
+) -> Step:
+    """Set what is known of how a step recurs."""
+    every, times, mean = int(found.every[number]), int(found.times[number]), float(found.per_iteration[number])
+    if not mean and place is None:
+        return step
+    return replace(
+        step,
+        period_s=period,
+        every=every or None,
+        times=times or None,
+        order=place,
+        per_iteration=mean or None,
+        cpu=cpu,
+    )

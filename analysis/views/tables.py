@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -149,15 +149,21 @@ def _sites(phase: Phase) -> list[dict[str, object]]:
 
 
 def _steps(phase: Phase) -> list[dict[str, object]]:
-    """Return a row for each of the phase's steps."""
+    """Return a row for each of the phase's steps, each before those below it. level: from 1."""
 
-    def row(step: Step) -> dict[str, object]:
+    def rows(steps: Sequence[Step], level: int) -> Iterator[dict[str, object]]:
+        for step in steps:
+            yield row(step, level)
+            yield from rows(step.steps, level + 1)
+
+    def row(step: Step, level: int) -> dict[str, object]:
         numbers = {"share": step.share, "calls": step.calls, "mean_s": step.mean_s, "period_s": step.period_s}
         driver = step.driver and step.driver.name
         rest = {"order": step.order, "driver": driver, "file": step.file, "line": step.line}
-        return {**_named(step.function), "kind": step.kind, **numbers, **rest}
+        inner = {"level": level, "per_iteration": step.per_iteration, "per_call": step.per_call}
+        return {**_named(step.function), "kind": step.kind, **numbers, **rest, **inner}
 
-    return [row(step) for step in phase.steps]
+    return list(rows(phase.steps, 1))
 
 
 def _named(function: Function) -> dict[str, object]:
@@ -173,6 +179,6 @@ PHASE_TABLES: dict[str, tuple[tuple[str, ...], Callable[[Phase], list[dict[str, 
     ),
     "steps": (
         ("phase", "function", "module", "kind", "share", "calls", "mean_s", "period_s", "order", "driver", "file",
-         "line"), _steps,
+         "line", "level", "per_iteration", "per_call"), _steps,
     ),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import Phase, PhaseResult, Site
+from incprof.analysis.phases.results import Phase, PhaseResult, Site, Step, all_steps
 from incprof.model import IntervalProfile, Run
 from incprof.readers.symbols.lines import line_weights, locate
 
@@ -14,7 +14,7 @@ from incprof.readers.symbols.lines import line_weights, locate
 def located(run: Run, profile: IntervalProfile, result: PhaseResult, exe: str | None) -> PhaseResult:
     """Give each site its file and line: the function's, or for a loop the line that is sampled most in its phase."""
     functions = [site.function for phase in result.phases for site in phase.sites]
-    functions += [step.function for phase in result.phases for step in phase.steps]
+    functions += [step.function for phase in result.phases for step in all_steps(phase.steps)]
     begin = dict(zip(functions, locate(run, profile, functions, exe=exe), strict=True))
 
     def place(site: Site, phase: Phase) -> Site:
@@ -27,8 +27,12 @@ def located(run: Run, profile: IntervalProfile, result: PhaseResult, exe: str | 
             file, line = own[0][:2] if own else (file, line)
         return replace(site, file=file, line=line)
 
+    def place_step(step: Step) -> Step:
+        at, below = begin[step.function], tuple(place_step(inner) for inner in step.steps)
+        return replace(step, file=at.file, line=at.line, steps=below)
+
     def place_all(phase: Phase) -> Phase:
-        steps = tuple(replace(s, file=begin[s.function].file, line=begin[s.function].line) for s in phase.steps)
-        return replace(phase, sites=tuple(place(site, phase) for site in phase.sites), steps=steps)
+        sites, steps = (place(site, phase) for site in phase.sites), (place_step(step) for step in phase.steps)
+        return replace(phase, sites=tuple(sites), steps=tuple(steps))
 
     return replace(result, phases=tuple(map(place_all, result.phases)))

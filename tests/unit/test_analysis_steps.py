@@ -37,7 +37,7 @@ def test_steps_are_the_repeated_children_of_the_driver(tmp_path):
     assert first == ()
 
 
-@pytest.mark.parametrize(("calls", "steps"), [(1, []), (2, []), (12, ["load"])])
+@pytest.mark.parametrize(("calls", "steps"), [(1, []), (2, []), (20, ["load"])])
 def test_what_is_called_once_or_twice_is_no_step(tmp_path, calls, steps):
     writer = StreamWriter(["main", "load"])
     for i in range(20):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.unit.profiles import rows
 from truth.cases import make_case
-from truth.scores.sites import Matches, call_graph, distances_from, match, score_sites, score_steps
+from truth.scores.sites import Matches, call_graph, distances_from, match, score_periods, score_sites, score_steps
 
 # The published tables II to VI: what the paper's method found, and what was instrumented by hand.
 PUBLISHED = {
@@ -98,6 +98,11 @@ def test_steps_by_hand():
     assert score_steps({"a", "b", "c"}, {"a", "x"}, {"b"}) == Matches(2, 1, 3, 2)
     assert score_steps({"a"}, {"x"}, set(), {"x"}) == Matches(1, 1, 1, 0)
     assert score_steps(set(), set(), {"a"}).f1 == 1
+
+
+def test_periods_by_hand():
+    assert score_periods([(100.0, 100), (109.0, 100), (111.0, 100), (89.0, 100)]) == Matches(4, 2, 0, 0)
+    assert score_periods([]).precision == 1
 
 
 def test_the_call_graph_of_a_case():

@@ -119,7 +119,11 @@ def test_truth_files_say_what_is_right():
         }
     )
     site = TrueSite("cg", "loop", (("matvec", "body"),))
-    assert phase == TruePhase("solve", (site,), ("matvec",), (("dot", "body"),))
+    assert phase == TruePhase("solve", (site,), ("matvec",), (("dot", "body"),), timed=("matvec",))
+    inner = {"function": "dot", "count": 8, "steps": [{"function": "sum"}, {"function": "matvec"}]}
+    nested = phase_from({"name": "all", "steps": [{"function": "solve", "steps": [inner]}, {"function": "matvec"}]})
+    assert nested.steps == ("solve", "dot", "sum", "matvec")
+    assert nested.timed == ("dot",)
     with pytest.raises(ValueError, match="neither body nor loop"):
         phase_from({"name": "x", "sites": [{"function": "f", "kind": "bdoy"}]})
 

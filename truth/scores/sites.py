@@ -51,6 +51,9 @@ class Matches:
         return 2.0 * self.precision * self.recall / both if both else 0.0
 
 
+NOTHING = Matches(0, 0, 0, 0)
+
+
 @dataclass(frozen=True)
 class SiteScores:
     """Sites of a run.
@@ -106,6 +109,12 @@ def score_steps(true: Set[str], steps: Set[str], sites: Set[str], accepted: Set[
     """Count steps: a true one is found as a step or as a site; a found step is right if it is true or accepted."""
     right = sum(step in true or step in accepted for step in steps)
     return Matches(len(steps), right, len(true), len(true & (steps | sites)))
+
+
+def score_periods(said: Iterable[tuple[float, float]], within: float = 0.1) -> Matches:
+    """Count the periods that are right: (calls that follow from one, calls that were made) of each."""
+    right = [abs(calls - true) <= within * true for calls, true in said]
+    return Matches(len(right), sum(right), 0, 0)
 
 
 def call_graph(profile: IntervalProfile, names: Collection[str]) -> dict[str, set[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TextIO
 
-from incprof.analysis.phases.results import Border, KScore, Level, Phase, PhaseResult, RunSummary
+from incprof.analysis.phases.results import Border, KScore, Level, Phase, PhaseResult, RunSummary, Step
 from incprof.analysis.phases.verdict import verdict
 from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
@@ -123,21 +123,27 @@ def _phase(phase: Phase) -> dict[str, object]:
             }
             for site in phase.sites
         ],
-        "steps": [
-            {
-                "function": step.function.name,
-                "kind": step.kind,
-                "share": rounded(step.share),
-                "calls": step.calls,
-                "mean_s": round(step.mean_s, 9),
-                "file": step.file,
-                "line": step.line,
-                "driver": step.driver.name if step.driver else None,
-                "period_s": None if step.period_s is None else round(step.period_s, 9),
-                "every": step.every,
-                "times": step.times,
-                "order": step.order,
-            }
-            for step in phase.steps
-        ],
+        "steps": [_step(step) for step in phase.steps],
+    }
+
+
+def _step(step: Step) -> dict[str, object]:
+    """Return a step with those below it."""
+    return {
+        "function": step.function.name,
+        "kind": step.kind,
+        "share": rounded(step.share),
+        "calls": step.calls,
+        "mean_s": round(step.mean_s, 9),
+        "file": step.file,
+        "line": step.line,
+        "driver": step.driver.name if step.driver else None,
+        "period_s": None if step.period_s is None else round(step.period_s, 9),
+        "every": step.every,
+        "times": step.times,
+        "order": step.order,
+        "per_iteration": rounded(step.per_iteration),
+        "per_call": rounded(step.per_call),
+        "cpu": rounded(step.cpu),
+        "steps": [_step(below) for below in step.steps],
     }

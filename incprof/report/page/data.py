@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from incprof.analysis.phases.results import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
@@ -47,7 +48,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
                 "id": phase.id,
                 "name": name,
                 "seconds": rounded(phase.seconds),
-                "steps": sorted({step.index for step in phase.steps}),
+                "steps": sorted({step.index for step in all_steps(phase.steps)}),
             }
             for phase, name in phases
         ],

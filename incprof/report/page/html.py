@@ -13,10 +13,10 @@ import jinja2
 from markupsafe import Markup
 
 from incprof import __version__
-from incprof.analysis.phases.results import Phase
+from incprof.analysis.phases.results import Phase, all_steps
 from incprof.report.page.data import embedded, page_data
 from incprof.report.page.parts import PageParts
-from incprof.report.page.rows import phase_row, site_row, step_row
+from incprof.report.page.rows import phase_row, site_row, step_rows
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
@@ -91,7 +91,7 @@ def _shown(parts: PageParts) -> list[str]:
     out = [parts.functions[frame].name for frame in set(frames) if frame >= 0]
     for phase in parts.result.phases:
         out += [total.function.name for total in phase.functions[:3]]
-        out += [site.function.name for site in phase.sites] + [step.function.name for step in phase.steps]
+        out += [site.function.name for site in phase.sites] + [step.function.name for step in all_steps(phase.steps)]
     out += [row.function for row in parts.sites]
     return out + [row.function for row in parts.refused]
 
@@ -110,8 +110,8 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "confident": any(phase.confidence is not None for phase in result.phases),
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
-        "steps": [(phase.id, name, [step_row(step, names) for step in phase.steps]) for phase, name in phases],
-        "period": any(step.period_s is not None for phase in result.phases for step in phase.steps),
+        "steps": [(phase.id, name, step_rows(phase.steps, names)) for phase, name in phases],
+        "period": any(step.period_s is not None for phase in result.phases for step in all_steps(phase.steps)),
         "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
         "source": parts.source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from incprof.report.sites_answer import SiteRow
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
+from incprof.report.words.recurrence import how_often
 
 
 def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
@@ -30,12 +32,21 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
     }
 
 
-def step_row(step: Step, names: Names) -> dict[str, Any]:
-    """Return a row of the steps of a phase."""
+def step_rows(steps: Sequence[Step], names: Names, deep: int = 0) -> list[dict[str, Any]]:
+    """Return the rows of the steps of a phase, each before those of the steps below it."""
+    rows = []
+    for step in steps:
+        rows += [_step_row(step, names, deep), *step_rows(step.steps, names, deep + 1)]
+    return rows
+
+
+def _step_row(step: Step, names: Names, deep: int) -> dict[str, Any]:
+    """Return a row of a step. deep: how many steps are above it."""
     period = _time(step.period_s) if step.period_s is not None else ""
-    if period and step.every is not None and step.every > 1:
-        period += f", in each {step.every}th"
+    if often := how_often(step) if step.period_s is not None or step.per_call is not None else "":
+        period = f"{period}{often}" if period else often.removeprefix(", ")
     return {
+        "deep": min(deep, 4),
         "name": names(step.function.name),
         "full": clean(step.function.name),
         "kind": step.kind,

@@ -1,17 +1,32 @@
-"""What a phase repeats, for people: the loop's driver and period, and its steps in their order."""
+"""What a phase repeats, for people: a loop's driver and period, its steps in their order, and what is below them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from incprof.analysis.phases.results import Phase, Step
 from incprof.report.words.numbers import seconds
+from incprof.report.words.recurrence import how_often
 
-# Of steps without a period, the largest.
+# Of steps that nothing is known of but their share, the largest.
 TOP = 3
 LARGE = 0.05
+# Lines below a phase: of more, the steps with the largest shares.
+LINES = 8
+# A loop that has less of the CPU waits, or shares it with other programs.
+BUSY = 0.9
 
 Shorten = Callable[[str, int], str]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line to be: what it is about, and the columns that it stands to the right. share: what it is chosen by."""
+
+    share: float
+    deep: int
+    text: str
 
 
 def step_lines(phase: Phase, width: int, shorten: Shorten) -> list[str]:
@@ -19,24 +34,20 @@ def step_lines(phase: Phase, width: int, shorten: Shorten) -> list[str]:
 
     width: columns. shorten: makes a name fit into some of them.
     """
-    if len(phase.steps) < 2 and {step.function for step in phase.steps} <= {f.function for f in phase.functions[:1]}:
+    steps = phase.steps
+    if len(steps) < 2 and not any(s.steps for s in steps) and {s.function for s in steps} <= {
+        f.function for f in phase.functions[:1]
+    }:  # fmt: skip
         return []
-    lines = []
-    for driver in dict.fromkeys(step.driver for step in phase.steps if step.period_s is not None):
-        steps = [step for step in phase.steps if step.driver == driver]
-        timed = [step for step in steps if step.period_s is not None]
-        name = shorten(driver.name, width - 60) if driver else "the driver"
-        placed = [step for step in timed if step.order]
-        known = (
-            ""
-            if len(placed) == len(timed)
-            else ", order known where there is a number"
-            if placed
-            else ", order unknown"
-        )
-        lines.append(f"      {name} repeats every {seconds(timed[0].period_s)}{known}")
-        lines += [_line(step, width, shorten) for step in in_order(steps)]
-    return lines or _untimed(phase, width, shorten)
+    if all(step.period_s is None and not step.steps for step in steps):
+        return _untimed(phase, width, shorten)
+    lines = list(_loops(steps, width, shorten))
+    if len(lines) <= LINES:
+        return [line.text for line in lines]
+    # A step has at least as much as what is below it, so that none stands there without the one that calls it.
+    kept = sorted(sorted(range(len(lines)), key=lambda i: (-lines[i].share, lines[i].deep, i))[: LINES - 1])
+    left = len(lines) - len(kept)
+    return [lines[i].text for i in kept] + [f"{'':15}{left} smaller ones: --json"]
 
 
 def in_order(steps: Sequence[Step]) -> list[Step]:
@@ -44,22 +55,42 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     return sorted(steps, key=lambda step: (step.order or len(steps) + 1, -step.share))
 
 
-def _line(step: Step, width: int, shorten: Shorten) -> str:
-    """Return one step: its place, share, duration, name, and how often it comes if not once in each iteration."""
-    place = "-" if step.order is None else str(step.order)
-    numbers = f"{place:>8} {100 * step.share:5.1f} %  {seconds(step.mean_s):>8}  "
-    return (numbers + shorten(step.function.name, width - len(numbers) - 20) + how_often(step)).rstrip()
+def _loops(steps: Sequence[Step], width: int, shorten: Shorten) -> Iterator[_Line]:
+    """Go through the loops of a phase with their steps."""
+    for driver in dict.fromkeys(step.driver for step in steps):
+        mine = [step for step in steps if step.driver == driver]
+        timed = [step for step in mine if step.period_s is not None]
+        what = _repeats(timed) if timed else " calls"
+        name = shorten(driver.name, max(width - 6 - len(what), 12)) if driver else "the driver"
+        yield _Line(max(step.share for step in mine), -1, f"      {name}{what}")
+        yield from _below(mine, 0, width, shorten)
 
 
-def how_often(step: Step) -> str:
-    """Return ", every 8th", ", 2 times", or nothing where a step comes once in each iteration."""
-    if step.period_s is None:
-        return f", {step.calls} call{'s' * (step.calls != 1)}"
-    if step.every is None or step.times is None:
-        return ""
-    if step.every > 1:
-        return f", in one of {step.every}"
-    return f", {step.times} times" if step.times > 1 else ""
+def _repeats(timed: Sequence[Step]) -> str:
+    """Return the period of a loop, how much of its order is known, and what it has of the CPU, if that is less."""
+    placed = [step for step in timed if step.order]
+    out = f" repeats every {seconds(timed[0].period_s)}"
+    if len(placed) < len(timed):
+        out += ", order known where there is a number" if placed else ", order unknown"
+    cpu = timed[0].cpu
+    return out if cpu is None or cpu >= BUSY else f"{out}, {100 * cpu:.0f} % of it on the CPU"
+
+
+def _below(steps: Sequence[Step], deep: int, width: int, shorten: Shorten) -> Iterator[_Line]:
+    """Go through steps in their order, each before those below it."""
+    ordered = deep == 0 or any(step.order for step in steps)
+    for step in in_order(steps):
+        place = str(step.order) if step.order else "-" if ordered and step.period_s is not None else ""
+        yield _Line(step.share, deep, _line(step, place, deep, width, shorten))
+        yield from _below(step.steps, deep + 1, width, shorten)
+
+
+def _line(step: Step, place: str, deep: int, width: int, shorten: Shorten) -> str:
+    """Return one step: its place, share, duration, name, and how often it comes."""
+    duration = seconds(step.mean_s) if step.calls else ""
+    numbers = f"{'':{3 * deep}}{place:>8} {100 * step.share:5.1f} %  {duration:>8}  "
+    often = how_often(step)
+    return (numbers + shorten(step.function.name, max(width - len(numbers) - len(often), 12)) + often).rstrip()
 
 
 def _untimed(phase: Phase, width: int, shorten: Shorten) -> list[str]:

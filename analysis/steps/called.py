@@ -1,0 +1,213 @@
+"""Who calls whom in a phase: functions below others on the call tree, with their time and their counted calls.
+
+n intervals, q nodes of the tree without recursion, s samples of the phase; time is in ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.options.steps import StepOptions
+from incprof.analysis.steps.counts import CallCounts
+from incprof.analysis.steps.samples import driving_threads
+from incprof.analysis.steps.spans import spans_of
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
+
+# Marks of the functions that compilers make of OpenMP regions: each thread of a team calls them.
+REGIONS = ("._omp_fn.", ".omp_outlined")
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function where another one calls it. function: -1 for the root.
+
+    nodes: of the tree, ascending; several where what is between the two is entered once only. ticks: with all below.
+    calls: by its caller in the phase, 0 where they are not counted. times: (n,) the same for each interval; None where
+    calls that come from elsewhere cannot be told from them.
+    """
+
+    function: int
+    nodes: tuple[int, ...]
+    ticks: float
+    calls: int = 0
+    times: IntArray | None = None
+
+
+class PhaseCalls:
+    """The call tree of a phase. total: (q,) ticks of each node with all below it."""
+
+    def __init__(
+        self,
+        profile: IntervalProfile,
+        tree: CallTree,
+        counts: CallCounts,
+        members: IntArray,
+        use: IntArray,
+        options: StepOptions,
+    ):
+        """members: intervals of the phase. use: its samples, ascending."""
+        self.profile, self.tree, self.counts, self.options = profile, tree, counts, options
+        self.members, self.use = members, use
+        self.node = tree.of_node[profile.samples.node[use]]
+        own = np.bincount(self.node, weights=profile.samples.weight[use], minlength=len(tree.parent))
+        self.total: FloatArray = tree.inclusive(own.astype(np.float64))
+        self._below: dict[int, list[int]] = {}
+        for node in np.flatnonzero(self.total[1:] > 0).tolist():
+            self._below.setdefault(int(tree.parent[node + 1]), []).append(node + 1)
+        self.root = Called(-1, (0,), float(self.total[0]))
+        self._interval = profile.interval_of_samples()[use]
+        self._driven: dict[tuple[int, ...], FloatArray] = {}
+        self.threads = len(np.unique(profile.samples.thread[use]))
+
+    def below(self, caller: Called) -> list[Called]:
+        """Return the functions that another one calls, those with too little of the phase left out, largest first.
+
+        What is inlined and mostly calls others is passed through: what it calls is its caller's.
+        """
+        found = self._by_function(caller.nodes)
+        through: list[int] = []
+        for function, nodes in list(found.items()):
+            if not self.counts.total[function] and self._calls_mostly(nodes):
+                through += nodes
+                del found[function]
+        while through:
+            more, through = self._by_function(through), []
+            for function, nodes in more.items():
+                if not self.counts.total[function] and self._calls_mostly(nodes):
+                    through += nodes
+                else:
+                    found.setdefault(function, []).extend(nodes)
+        out = []
+        for function, nodes in sorted(found.items()):
+            ticks = float(self.total[nodes].sum())
+            if ticks >= self.options.least * self.total[0]:
+                out.append(self._counted(caller, function, tuple(sorted(nodes)), ticks))
+        return sorted(out, key=lambda called: (-called.ticks, called.function))
+
+    def _by_function(self, callers: Iterable[int]) -> dict[int, list[int]]:
+        """Return the nodes below some, by function."""
+        found: dict[int, list[int]] = {}
+        for node in (below for above in callers for below in self._below.get(above, ())):
+            if self.tree.function[node] >= 0:
+                found.setdefault(int(self.tree.function[node]), []).append(node)
+        return found
+
+    def _calls_mostly(self, nodes: Sequence[int]) -> bool:
+        """Tell whether most of the time of some nodes is below them."""
+        below = sum(float(self.total[node]) for above in nodes for node in self._below.get(above, ()))
+        return below > 0.5 * float(self.total[list(nodes)].sum())
+
+    def recurs(self, driver: Called, called: Called) -> bool:
+        """Tell whether a function is called often enough to be a step, and not only while its driver sets up.
+
+        Each thread counts for itself. What has nearly all of its driver's time has to come back for as long.
+        """
+        threads = 1
+        if self.threads > 1:
+            inside = np.where(self.inside(called.nodes), 0, -1)
+            threads = max(len(driving_threads(self.profile, self.use, inside, self.options.busy)), 1)
+        calls = called.calls if self.counts.total[called.function] else self._entered(called.nodes)
+        if calls < self.options.fewest * threads or called.times is None:
+            return calls >= self.options.fewest * threads
+        ticks = self.ticks_of_driver(driver)
+        covered = spans_of(called.times, self.members, self.profile.end_s - self.profile.start_s, ticks).covered
+        full = called.ticks >= self.options.holds * driver.ticks
+        least = self.options.holds if full else self.options.apart
+        return float(ticks[self.members[covered]].sum()) >= least * float(ticks.sum())
+
+    def ticks_of_driver(self, driver: Called) -> FloatArray:
+        """Return the ticks of a function in each interval of the phase, (n,)."""
+        known = self._driven.get(driver.nodes)
+        if known is None:
+            use = self.inside(driver.nodes)
+            weight = self.profile.samples.weight[self.use][use]
+            ticks = np.bincount(self._interval[use], weights=weight, minlength=self.profile.n_intervals)
+            known = self._driven[driver.nodes] = ticks.astype(np.float64)
+        return known
+
+    def inside(self, nodes: Sequence[int]) -> BoolArray:
+        """Tell of each sample of the phase whether it lies in or below some nodes, (s,)."""
+        return self.step_of([nodes]) >= 0
+
+    def step_of(self, steps: Sequence[Sequence[int]]) -> IntArray:
+        """Return which of some sets of nodes each sample lies in or below, (s,), -1 for none of them."""
+        of_node = np.full(len(self.tree.parent), -1, dtype=np.int64)
+        for number, nodes in enumerate(steps):
+            of_node[list(nodes)] = number
+        parent, out = self.tree.parent.tolist(), of_node.tolist()
+        for node in range(1, len(out)):
+            if out[node] < 0:
+                out[node] = out[parent[node]]
+        return np.array(out, dtype=np.int64)[self.node]
+
+    def callers(self, called: Called) -> list[int]:
+        """Return the functions whose calls are those of a node: what is inlined calls as what it was inlined into."""
+        out, node = [], called.nodes[0]
+        while node:
+            function = int(self.tree.function[node])
+            if function >= 0:
+                out.append(function)
+                if self.counts.total[function]:
+                    break
+            node = int(self.tree.parent[node])
+        return out or [-1]
+
+    def _counted(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
+        """Return a function with its calls by another one."""
+        times, part = None, 1.0
+        for above in self.callers(caller) if self.counts.has_arcs else ():
+            times = self.counts.between(above, function)
+            if times is not None:
+                part = ticks / max(self._ticks_of(function, above), ticks)
+                break
+        if times is None and self.counts.total[function]:
+            # Called by way of a library or a jump: the calls are its own where it is called from nowhere else.
+            times, part = self.counts.of(function), ticks / max(self._ticks_of(function, None), ticks)
+        if times is None:
+            return Called(function, nodes, ticks)
+        times = times // self._team(function, nodes)
+        calls = int(times[self.members].sum())
+        if part < self.options.alone:
+            return Called(function, nodes, ticks, round(part * calls))
+        return Called(function, nodes, ticks, calls, times)
+
+    def _ticks_of(self, function: int, caller: int | None) -> float:
+        """Return the ticks of a function in the phase, wherever it is called from, or by one caller."""
+        here = self.tree.function == function
+        here &= self.tree.function[self.tree.parent] != function
+        if caller is not None:
+            nearest = self._nearest
+            here &= nearest[self.tree.parent] == caller
+        return float(self.total[here].sum())
+
+    @property
+    def _nearest(self) -> IntArray:
+        """The function that calls from a node are counted for, (q,)."""
+        if not hasattr(self, "_nearest_counted"):
+            function, parent = self.tree.function.tolist(), self.tree.parent.tolist()
+            out = list(function)
+            for node in range(1, len(out)):
+                if function[node] >= 0 and not self.counts.total[function[node]]:
+                    out[node] = out[parent[node]]
+            self._nearest_counted = np.array(out, dtype=np.int64)
+        return self._nearest_counted
+
+    def _team(self, function: int, nodes: Sequence[int]) -> int:
+        """Return how many threads call an OpenMP region each time that it is run; 1 for other functions."""
+        if self.threads < 2 or not any(mark in self.profile.functions[function].mangled for mark in REGIONS):
+            return 1
+        inside = self.inside(nodes)
+        ticks = np.bincount(self.profile.samples.thread[self.use][inside])
+        return max(int((ticks >= self.options.busy * ticks.max()).sum()), 1) if len(ticks) else 1
+
+    def _entered(self, nodes: Sequence[int]) -> int:
+        """Return how often samples show that some nodes were entered: where nobody counts calls, at least so many."""
+        inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
+        order = np.argsort(thread, kind="stable")
+        inside, thread = inside[order], thread[order]
+        before = np.concatenate([[False], inside[:-1]]) & (np.diff(thread, prepend=-1) == 0)
+        return int((inside & ~before).sum())

@@ -1,0 +1,40 @@
+"""The calls of a run by caller and callee. n intervals, f functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from incprof.model import BoolArray, IntArray, IntervalProfile
+
+
+class CallCounts:
+    """Calls by caller and callee, for the functions that matter."""
+
+    def __init__(self, profile: IntervalProfile, matters: BoolArray):
+        """matters: (f,) callees that will be asked for."""
+        self.profile = profile
+        self.total = np.asarray(profile.calls.sum(axis=0)).ravel()
+        arcs = profile.arcs
+        self.has_arcs = len(arcs.interval) > 0
+        use = np.flatnonzero(matters[arcs.callee]) if self.has_arcs else np.zeros(0, dtype=np.int64)
+        self._width = np.int64(len(profile.functions) + 1)
+        key = (arcs.caller[use].astype(np.int64) + 1) * self._width + arcs.callee[use]
+        order = np.argsort(key, kind="stable")
+        self._rows, self._key = use[order], key[order]
+        self._columns = csr_array(profile.calls).tocsc()
+
+    def between(self, caller: int, callee: int) -> IntArray | None:
+        """Return the calls in each interval, (n,); None where there are none. caller: -1 for what is not known."""
+        key = np.int64(caller + 1) * self._width + callee
+        low, high = np.searchsorted(self._key, [key, key + 1])
+        if low == high:
+            return None
+        rows, arcs = self._rows[low:high], self.profile.arcs
+        out = np.zeros(self.profile.n_intervals, dtype=np.int64)
+        np.add.at(out, arcs.interval[rows], arcs.count[rows].astype(np.int64))
+        return out
+
+    def of(self, callee: int) -> IntArray:
+        """Return all calls of a function in each interval, (n,)."""
+        return np.asarray(self._columns[:, [callee]].toarray(), dtype=np.int64).ravel()
