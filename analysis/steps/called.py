@@ -5,7 +5,7 @@ n intervals, q nodes of the tree without recursion, s samples of the phase; time
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,10 @@ class Called:
 
 
 class PhaseCalls:
-    """The call tree of a phase. total: (q,) ticks of each node with all below it."""
+    """The call tree of a phase. total: (q,) ticks of each node with all below it.
+
+    members: its intervals. use, node, interval: (s,) its samples, ascending, with their nodes and intervals.
+    """
 
     def __init__(
         self,
@@ -58,8 +61,9 @@ class PhaseCalls:
         self._below: dict[int, list[int]] = {}
         for node in np.flatnonzero(self.total[1:] > 0).tolist():
             self._below.setdefault(int(tree.parent[node + 1]), []).append(node + 1)
+        self._levels = _levels(self._below)
         self.root = Called(-1, (0,), float(self.total[0]))
-        self._interval = profile.interval_of_samples()[use]
+        self.interval = profile.interval_of_samples()[use]
         self._driven: dict[tuple[int, ...], FloatArray] = {}
         self.threads = len(np.unique(profile.samples.thread[use]))
 
@@ -125,7 +129,7 @@ class PhaseCalls:
         if known is None:
             use = self.inside(driver.nodes)
             weight = self.profile.samples.weight[self.use][use]
-            ticks = np.bincount(self._interval[use], weights=weight, minlength=self.profile.n_intervals)
+            ticks = np.bincount(self.interval[use], weights=weight, minlength=self.profile.n_intervals)
             known = self._driven[driver.nodes] = ticks.astype(np.float64)
         return known
 
@@ -138,11 +142,9 @@ class PhaseCalls:
         of_node = np.full(len(self.tree.parent), -1, dtype=np.int64)
         for number, nodes in enumerate(steps):
             of_node[list(nodes)] = number
-        parent, out = self.tree.parent.tolist(), of_node.tolist()
-        for node in range(1, len(out)):
-            if out[node] < 0:
-                out[node] = out[parent[node]]
-        return np.array(out, dtype=np.int64)[self.node]
+        for level in self._levels:
+            of_node[level] = np.where(of_node[level] >= 0, of_node[level], of_node[self.tree.parent[level]])
+        return of_node[self.node]
 
     def callers(self, called: Called) -> list[int]:
         """Return the functions whose calls are those of a node: what is inlined calls as what it was inlined into."""
@@ -211,3 +213,12 @@ class PhaseCalls:
         inside, thread = inside[order], thread[order]
         before = np.concatenate([[False], inside[:-1]]) & (np.diff(thread, prepend=-1) == 0)
         return int((inside & ~before).sum())
+
+
+def _levels(below: Mapping[int, Sequence[int]]) -> list[IntArray]:
+    """Return the nodes that have ticks by their depth, those below the root first. below: nodes by their parent."""
+    out, level = [], list(below.get(0, ()))
+    while level:
+        out.append(np.array(level, dtype=np.int64))
+        level = [node for above in level for node in below.get(above, ())]
+    return out

@@ -37,4 +37,7 @@ class CallCounts:
 
     def of(self, callee: int) -> IntArray:
         """Return all calls of a function in each interval, (n,)."""
-        return np.asarray(self._columns[:, [callee]].toarray(), dtype=np.int64).ravel()
+        some = slice(self._columns.indptr[callee], self._columns.indptr[callee + 1])
+        out = np.zeros(self.profile.n_intervals, dtype=np.int64)
+        out[self._columns.indices[some]] = self._columns.data[some]
+        return out

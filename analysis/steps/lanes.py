@@ -29,7 +29,7 @@ def lanes_of(phase: PhaseCalls, driver: Called, sampled: IntArray, m: int) -> La
     threads = driving_threads(phase.profile, phase.use, sampled, phase.options.busy)
     inside = phase.inside(driver.nodes)
     # Steps from 0, -1 in the driver itself, -2 elsewhere.
-    story = story_of(phase.profile, phase.use, np.where(inside, sampled, -2), threads)
+    story = story_of(phase.profile, phase.use, np.where(inside, sampled, -2), threads, phase.interval)
     stepped = story.step >= 0
     ticks = np.bincount(story.step[stepped], weights=story.weight[stepped], minlength=m).astype(np.float64)
     return Lanes(max(len(threads), 1), story, story.step >= -1, ticks)

@@ -21,6 +21,9 @@ from incprof.analysis.steps.rare import place_of
 from incprof.analysis.steps.samples import Story, pairs_of, visits_of
 from incprof.model import FloatArray, IntArray
 
+# An order is looked for in so many samples of a phase.
+MOST_SAMPLES = 200_000
+
 
 def places_of(
     phase: PhaseCalls,
@@ -46,11 +49,17 @@ def places_of(
             return {}
         # Only what is sampled within one call of the step above says anything.
         story = replace(story, weight=np.where(lanes.inside, story.weight, 0))
-    pairs = pairs_of(story, counts[:, found.reference], rate, lanes.count, phase.options.late)
+    pairs = pairs_of(_first(story), counts[:, found.reference], rate, lanes.count, phase.options.late)
     inlined = [i for i, branch in enumerate(loop.steps) if not branch.called.calls and ticks[i] > 0]
     ends = above is None or outside is not None
     order = _order(found, ticks, pairs, inlined, outside, ends, phase.options)
     return _with_rare(order, found, ticks, story, period, phase.options) if order else {}
+
+
+def _first(story: Story) -> Story:
+    """Return the first samples of a story: what so many do not tell of an order, more of them do not either."""
+    some = slice(0, MOST_SAMPLES)
+    return Story(story.step[some], story.time_s[some], story.weight[some], story.stretch[some], story.interval[some])
 
 
 def _order(

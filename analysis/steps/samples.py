@@ -49,14 +49,13 @@ def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, bus
     return np.asarray(busy[:1] if busy[0] == 0 else busy, dtype=np.int64)
 
 
-def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: IntArray) -> Story:
-    """Return the samples of some threads. use, step: see driving_threads; `use` is ascending."""
+def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: IntArray, interval: IntArray) -> Story:
+    """Return the samples of some threads. use, step: see driving_threads; `use` is ascending. interval: (s,)."""
     samples = profile.samples
-    mine = np.isin(samples.thread[use], threads)
-    use, step = use[mine], step[mine]
-    order = np.lexsort((use, samples.thread[use]))
-    use, step = use[order], step[order]
-    interval = profile.interval_of_samples()[use]
+    mine = np.flatnonzero(np.isin(samples.thread[use], threads))
+    if len(threads) > 1:
+        mine = mine[np.argsort(samples.thread[use[mine]], kind="stable")]
+    use, step, interval = use[mine], step[mine], interval[mine]
     new = (np.diff(samples.thread[use], prepend=-1) != 0) | (np.diff(interval, prepend=0) > 1)
     return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval)
 
