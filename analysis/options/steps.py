@@ -24,6 +24,9 @@ class StepOptions:
     short_s: float = threshold(
         1e-4, "seconds", "shorter ones within a step are named if they are most of it", without=0.0
     )
+    looked_into: float = threshold(
+        0.05, "part of the phase", "what a smaller step is made of, nobody asks", without=0.0
+    )
     agree: float = threshold(
         0.96, "part of the intervals", "counts are exact, but threads run on while they are read, and loops end early"
     )

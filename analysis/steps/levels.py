@@ -61,7 +61,8 @@ def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int,
     """
     full = called.ticks >= phase.options.holds * driver.ticks
     levels = above[0] + 1, above[1] + (not full)
-    if levels[0] > MAX_LEVELS - 1 or levels[1] > MAX_LEVELS - 2 or _tiny(phase, called) or not called.calls:
+    small = called.ticks < phase.options.looked_into * phase.root.ticks
+    if small or levels[0] > MAX_LEVELS - 1 or levels[1] > MAX_LEVELS - 2 or _tiny(phase, called) or not called.calls:
         return Branch(called)
     if above[0] == 0 and (only := _only(phase, called)) is not None:
         # A function that does nothing but call the next one is no level of its own. Of several in a row, the first is
@@ -113,7 +114,9 @@ def _without_tiny(phase: PhaseCalls, loop: Loop, above: Called) -> Loop:
     if above.function >= 0:
         short = phase.options.short_s
         long = [s for s in long if s.called.calls]
-        long = [s for s in long if not _tiny(phase, s.called, short) or s.called.ticks >= 0.5 * above.ticks]
+        long = [
+            s for s in long if not _tiny(phase, s.called, short) or s.called.ticks >= phase.options.apart * above.ticks
+        ]
     return Loop(loop.driver, tuple(long))
 
 

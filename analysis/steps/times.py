@@ -30,9 +30,11 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
     )  # fmt: skip
     share = lanes.ticks / max(float(lanes.ticks.sum()), 1.0)
     if above is None:
-        driven = _driven(phase, lanes)
+        driven = _per_interval(phase, lanes, lanes.inside)
         width = phase.profile.end_s - phase.profile.start_s
-        spans = [spans_of(column, phase.members, width, driven) for column in counts.T]
+        # A call that takes long has not ended the loop that it is part of.
+        besides = [driven - _per_interval(phase, lanes, lanes.story.step == i) for i in range(len(steps))]
+        spans = [spans_of(c, phase.members, width, left) for c, left in zip(counts.T, besides, strict=True)]
         needed = phase.options.holds * float(driven.sum())
         holds = [float(driven[phase.members[found.covered]].sum()) >= needed > 0 for found in spans]
     else:
@@ -74,10 +76,11 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
     )
 
 
-def _driven(phase: PhaseCalls, lanes: Lanes) -> FloatArray:
-    """Return the driver's ticks in each interval, (n,); none outside of the phase."""
-    weight = np.where(lanes.inside, lanes.story.weight, 0)
-    ticks = np.bincount(lanes.story.interval, weights=weight, minlength=phase.profile.n_intervals)
+def _per_interval(phase: PhaseCalls, lanes: Lanes, which: BoolArray) -> FloatArray:
+    """Return the ticks of some samples of the story in each interval, (n,)."""
+    ticks = np.bincount(
+        lanes.story.interval[which], weights=lanes.story.weight[which], minlength=phase.profile.n_intervals
+    )
     return np.asarray(ticks, dtype=np.float64)
 
 

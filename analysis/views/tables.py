@@ -20,11 +20,11 @@ ResultTable = Literal["phases", "labels", "functions", "sites", "steps", "scores
 Table = Literal["profile", "intervals", "samples", "phases", "labels", "functions", "sites", "steps", "scores"]
 # Types of the columns of a result. Int64 is pandas' own, which knows missing numbers; the others are text.
 KINDS = {
-    "int64": ("phase", "intervals", "heartbeat", "calls", "k"),
+    "int64": ("phase", "intervals", "heartbeat", "calls", "k", "level"),
     "Int64": ("line", "order", "misfits"),
     "float64": (
         "seconds", "app_pct", "confidence", "self_s", "share", "phase_pct", "mean_s", "period_s", "inertia",
-        "silhouette", "calinski_harabasz", "noise_ratio", "stability",
+        "silhouette", "calinski_harabasz", "noise_ratio", "stability", "per_iteration", "per_call",
     ),
     "bool": ("off_cpu",),
 }  # fmt: skip

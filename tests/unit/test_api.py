@@ -22,7 +22,7 @@ from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import PROFILER, Sample, StreamWriter
 
 FLOATS = re.compile(
-    r"_s$|_pct$|^(seconds|share|confidence|inertia|silhouette|calinski_harabasz|noise_ratio|stability)$"
+    r"_s$|_pct$|^per_|^(seconds|share|confidence|inertia|silhouette|calinski_harabasz|noise_ratio|stability)$"
 )
 
 
