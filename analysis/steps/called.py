@@ -5,16 +5,18 @@ n intervals, q nodes of the tree without recursion, s samples of the phase; time
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from incprof.analysis.options.steps import StepOptions
 from incprof.analysis.steps.counts import CallCounts
+from incprof.analysis.steps.phase import PhaseSamples
 from incprof.analysis.steps.samples import driving_threads
 from incprof.analysis.steps.spans import spans_of
-from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 
 # Marks of the functions that compilers make of OpenMP regions: each thread of a team calls them.
@@ -37,11 +39,8 @@ class Called:
     times: IntArray | None = None
 
 
-class PhaseCalls:
-    """The call tree of a phase. total: (q,) ticks of each node with all below it.
-
-    members: its intervals. use, node, interval: (s,) its samples, ascending, with their nodes and intervals.
-    """
+class PhaseCalls(PhaseSamples):
+    """Who calls whom in a phase."""
 
     def __init__(
         self,
@@ -52,22 +51,24 @@ class PhaseCalls:
         use: IntArray,
         options: StepOptions,
     ):
-        """members: intervals of the phase. use: its samples, ascending."""
-        self.profile, self.tree, self.counts, self.options = profile, tree, counts, options
-        self.members, self.use = members, use
-        self.node = tree.of_node[profile.samples.node[use]]
-        own = np.bincount(self.node, weights=profile.samples.weight[use], minlength=len(tree.parent))
-        self.total: FloatArray = tree.inclusive(own.astype(np.float64))
-        self._below: dict[int, list[int]] = {}
-        for node in np.flatnonzero(self.total[1:] > 0).tolist():
-            self._below.setdefault(int(tree.parent[node + 1]), []).append(node + 1)
-        self._levels = _levels(self._below)
+        """counts: of the run. members: intervals of the phase. use: its samples, ascending."""
+        super().__init__(profile, tree, members, use)
+        self.counts, self.options = counts, options
         self.root = Called(-1, (0,), float(self.total[0]))
-        self.interval = profile.interval_of_samples()[use]
-        self._driven: dict[tuple[int, ...], FloatArray] = {}
-        self.threads = len(np.unique(profile.samples.thread[use]))
+        self._split: dict[tuple[int, ...], tuple[list[Called], list[Called]]] = {}
 
-    def below(self, caller: Called) -> list[Called]:
+    def again_and_once(self, caller: Called) -> tuple[list[Called], list[Called]]:
+        """Return what a function calls again and again, and what it calls besides, largest first."""
+        known = self._split.get(caller.nodes)
+        if known is None:
+            below = self._called_by(caller)
+            recurs = [self._recurs(caller, called) for called in below]
+            again = [called for called, often in zip(below, recurs, strict=True) if often]
+            known = again, [called for called, often in zip(below, recurs, strict=True) if not often]
+            self._split[caller.nodes] = known
+        return known
+
+    def _called_by(self, caller: Called) -> list[Called]:
         """Return the functions that another one calls, those with too little of the phase left out, largest first.
 
         What is inlined and mostly calls others is passed through: what it calls is its caller's.
@@ -95,17 +96,17 @@ class PhaseCalls:
     def _by_function(self, callers: Iterable[int]) -> dict[int, list[int]]:
         """Return the nodes below some, by function."""
         found: dict[int, list[int]] = {}
-        for node in (below for above in callers for below in self._below.get(above, ())):
+        for node in (below for above in callers for below in self.below.get(above, ())):
             if self.tree.function[node] >= 0:
                 found.setdefault(int(self.tree.function[node]), []).append(node)
         return found
 
     def _calls_mostly(self, nodes: Sequence[int]) -> bool:
         """Tell whether most of the time of some nodes is below them."""
-        below = sum(float(self.total[node]) for above in nodes for node in self._below.get(above, ()))
+        below = sum(float(self.total[node]) for above in nodes for node in self.below.get(above, ()))
         return below > 0.5 * float(self.total[list(nodes)].sum())
 
-    def recurs(self, driver: Called, called: Called) -> bool:
+    def _recurs(self, driver: Called, called: Called) -> bool:
         """Tell whether a function is called often enough to be a step, and not only while its driver sets up.
 
         Each thread counts for itself. What has nearly all of its driver's time has to come back for as long.
@@ -114,37 +115,14 @@ class PhaseCalls:
         if self.threads > 1:
             inside = np.where(self.inside(called.nodes), 0, -1)
             threads = max(len(driving_threads(self.profile, self.use, inside, self.options.busy)), 1)
-        calls = called.calls if self.counts.total[called.function] else self._entered(called.nodes)
+        calls = called.calls if self.counts.total[called.function] else self.entered(called.nodes)
         if calls < self.options.fewest * threads or called.times is None:
             return calls >= self.options.fewest * threads
-        ticks = self.ticks_of_driver(driver)
+        ticks = self.ticks_in(driver.nodes)
         covered = spans_of(called.times, self.members, self.profile.end_s - self.profile.start_s, ticks).covered
         full = called.ticks >= self.options.holds * driver.ticks
         least = self.options.holds if full else self.options.apart
         return float(ticks[self.members[covered]].sum()) >= least * float(ticks.sum())
-
-    def ticks_of_driver(self, driver: Called) -> FloatArray:
-        """Return the ticks of a function in each interval of the phase, (n,)."""
-        known = self._driven.get(driver.nodes)
-        if known is None:
-            use = self.inside(driver.nodes)
-            weight = self.profile.samples.weight[self.use][use]
-            ticks = np.bincount(self.interval[use], weights=weight, minlength=self.profile.n_intervals)
-            known = self._driven[driver.nodes] = ticks.astype(np.float64)
-        return known
-
-    def inside(self, nodes: Sequence[int]) -> BoolArray:
-        """Tell of each sample of the phase whether it lies in or below some nodes, (s,)."""
-        return self.step_of([nodes]) >= 0
-
-    def step_of(self, steps: Sequence[Sequence[int]]) -> IntArray:
-        """Return which of some sets of nodes each sample lies in or below, (s,), -1 for none of them."""
-        of_node = np.full(len(self.tree.parent), -1, dtype=np.int64)
-        for number, nodes in enumerate(steps):
-            of_node[list(nodes)] = number
-        for level in self._levels:
-            of_node[level] = np.where(of_node[level] >= 0, of_node[level], of_node[self.tree.parent[level]])
-        return of_node[self.node]
 
     def callers(self, called: Called) -> list[int]:
         """Return the functions whose calls are those of a node: what is inlined calls as what it was inlined into."""
@@ -182,21 +160,18 @@ class PhaseCalls:
         here = self.tree.function == function
         here &= self.tree.function[self.tree.parent] != function
         if caller is not None:
-            nearest = self._nearest
-            here &= nearest[self.tree.parent] == caller
+            here &= self._nearest[self.tree.parent] == caller
         return float(self.total[here].sum())
 
-    @property
+    @cached_property
     def _nearest(self) -> IntArray:
         """The function that calls from a node are counted for, (q,)."""
-        if not hasattr(self, "_nearest_counted"):
-            function, parent = self.tree.function.tolist(), self.tree.parent.tolist()
-            out = list(function)
-            for node in range(1, len(out)):
-                if function[node] >= 0 and not self.counts.total[function[node]]:
-                    out[node] = out[parent[node]]
-            self._nearest_counted = np.array(out, dtype=np.int64)
-        return self._nearest_counted
+        function, parent = self.tree.function.tolist(), self.tree.parent.tolist()
+        out = list(function)
+        for node in range(1, len(out)):
+            if function[node] >= 0 and not self.counts.total[function[node]]:
+                out[node] = out[parent[node]]
+        return np.array(out, dtype=np.int64)
 
     def _team(self, function: int, nodes: Sequence[int]) -> int:
         """Return how many threads call an OpenMP region each time that it is run; 1 for other functions."""
@@ -205,20 +180,3 @@ class PhaseCalls:
         inside = self.inside(nodes)
         ticks = np.bincount(self.profile.samples.thread[self.use][inside])
         return max(int((ticks >= self.options.busy * ticks.max()).sum()), 1) if len(ticks) else 1
-
-    def _entered(self, nodes: Sequence[int]) -> int:
-        """Return how often samples show that some nodes were entered: where nobody counts calls, at least so many."""
-        inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
-        order = np.argsort(thread, kind="stable")
-        inside, thread = inside[order], thread[order]
-        before = np.concatenate([[False], inside[:-1]]) & (np.diff(thread, prepend=-1) == 0)
-        return int((inside & ~before).sum())
-
-
-def _levels(below: Mapping[int, Sequence[int]]) -> list[IntArray]:
-    """Return the nodes that have ticks by their depth, those below the root first. below: nodes by their parent."""
-    out, level = [], list(below.get(0, ()))
-    while level:
-        out.append(np.array(level, dtype=np.int64))
-        level = [node for above in level for node in below.get(above, ())]
-    return out

@@ -43,14 +43,11 @@ def loops_of(phase: PhaseCalls) -> tuple[Loop, ...]:
 
 def _below(phase: PhaseCalls, driver: Called, above: tuple[int, int]) -> list[Loop]:
     """Return the loop of a driver, and those of the drivers that it calls. above: levels, and those that are full."""
-    calls = phase.below(driver)
-    again = [called for called in calls if phase.recurs(driver, called)]
-    found = (
-        [Loop(driver, tuple(_branch(phase, driver, called, above) for called in again[:MAX_STEPS]))] if again else []
-    )
-    for called in calls:
-        if called not in again:
-            found += _below(phase, called, above)
+    again, once = phase.again_and_once(driver)
+    steps = tuple(_branch(phase, driver, called, above) for called in again[:MAX_STEPS])
+    found = [Loop(driver, steps)] if steps else []
+    for called in once:
+        found += _below(phase, called, above)
     return found
 
 
@@ -77,7 +74,7 @@ def _branch(phase: PhaseCalls, driver: Called, called: Called, above: tuple[int,
 
 def _only(phase: PhaseCalls, called: Called) -> Called | None:
     """Return what a function passes on to; None where it does anything else."""
-    again = [inner for inner in phase.below(called) if phase.recurs(called, inner)]
+    again, _ = phase.again_and_once(called)
     return again[0] if len(again) == 1 and _passes_on(called, again[0], phase.options) else None
 
 

@@ -1,0 +1,67 @@
+"""The samples of a phase on the call tree. n intervals, q nodes of the tree, s samples; time is in ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
+
+
+class PhaseSamples:
+    """What was sampled of a phase. total: (q,) ticks of each node with all below it.
+
+    members: its intervals. use, node, interval: (s,) its samples, ascending, with their nodes and intervals.
+    """
+
+    def __init__(self, profile: IntervalProfile, tree: CallTree, members: IntArray, use: IntArray):
+        """members: intervals of the phase. use: its samples, ascending."""
+        self.profile, self.tree, self.members, self.use = profile, tree, members, use
+        self.node = tree.of_node[profile.samples.node[use]]
+        self.interval = profile.interval_of_samples()[use]
+        self.threads = len(np.unique(profile.samples.thread[use]))
+        own = np.bincount(self.node, weights=profile.samples.weight[use], minlength=len(tree.parent))
+        self.total: FloatArray = tree.inclusive(own.astype(np.float64))
+        self.below: dict[int, list[int]] = {}
+        for node in np.flatnonzero(self.total[1:] > 0).tolist():
+            self.below.setdefault(int(tree.parent[node + 1]), []).append(node + 1)
+        self._levels = _levels(self.below)
+
+    def ticks_in(self, nodes: Sequence[int]) -> FloatArray:
+        """Return the ticks in and below some nodes in each interval, (n,); none outside of the phase."""
+        use = self.inside(nodes)
+        weight = self.profile.samples.weight[self.use][use]
+        ticks = np.bincount(self.interval[use], weights=weight, minlength=self.profile.n_intervals)
+        return ticks.astype(np.float64)
+
+    def inside(self, nodes: Sequence[int]) -> BoolArray:
+        """Tell of each sample of the phase whether it lies in or below some nodes, (s,)."""
+        return self.step_of([nodes]) >= 0
+
+    def step_of(self, steps: Sequence[Sequence[int]]) -> IntArray:
+        """Return which of some sets of nodes each sample lies in or below, (s,), -1 for none of them."""
+        of_node = np.full(len(self.tree.parent), -1, dtype=np.int64)
+        for number, nodes in enumerate(steps):
+            of_node[list(nodes)] = number
+        for level in self._levels:
+            of_node[level] = np.where(of_node[level] >= 0, of_node[level], of_node[self.tree.parent[level]])
+        return of_node[self.node]
+
+    def entered(self, nodes: Sequence[int]) -> int:
+        """Return how often samples show that some nodes were entered: where nobody counts calls, at least so many."""
+        inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
+        order = np.argsort(thread, kind="stable")
+        inside, thread = inside[order], thread[order]
+        before = np.concatenate([[False], inside[:-1]]) & (np.diff(thread, prepend=-1) == 0)
+        return int((inside & ~before).sum())
+
+
+def _levels(below: Mapping[int, Sequence[int]]) -> list[IntArray]:
+    """Return the nodes that have ticks by their depth, those below the root first. below: nodes by their parent."""
+    out, level = [], list(below.get(0, ()))
+    while level:
+        out.append(np.array(level, dtype=np.int64))
+        level = [node for above in level for node in below.get(above, ())]
+    return out
