@@ -22,7 +22,9 @@ class CallCounts:
         key = (arcs.caller[use].astype(np.int64) + 1) * self._width + arcs.callee[use]
         order = np.argsort(key, kind="stable")
         self._rows, self._key = use[order], key[order]
-        self._columns = csr_array(profile.calls).tocsc()
+        # Of the functions that nobody asks for there may be many calls.
+        self._place = np.cumsum(matters) - 1
+        self._columns = csr_array(csr_array(profile.calls)[:, np.flatnonzero(matters)]).tocsc()
 
     def between(self, caller: int, callee: int) -> IntArray | None:
         """Return the calls in each interval, (n,); None where there are none. caller: -1 for what is not known."""
@@ -36,8 +38,9 @@ class CallCounts:
         return out
 
     def of(self, callee: int) -> IntArray:
-        """Return all calls of a function in each interval, (n,)."""
-        some = slice(self._columns.indptr[callee], self._columns.indptr[callee + 1])
+        """Return all calls of a function that matters in each interval, (n,)."""
+        column = self._place[callee]
+        some = slice(self._columns.indptr[column], self._columns.indptr[column + 1])
         out = np.zeros(self.profile.n_intervals, dtype=np.int64)
         out[self._columns.indices[some]] = self._columns.data[some]
         return out
