@@ -70,7 +70,9 @@ def _spans(counts: IntArray, members: IntArray, width_s: FloatArray, ticks: Floa
     cut = np.flatnonzero(~together | long) + 1
     elapsed = np.concatenate([[0.0], np.cumsum(width_s)])
     total = np.concatenate([[0], np.cumsum(counts)])
-    reach = int(np.ceil(usual)) if usual > 1 else 0
+    # What a call takes until the next one is due is covered by it.
+    due = float(np.median(gap[together])) if together.any() else 1.0
+    reach = int(np.ceil(due)) if due > 1 else 0
     slow, fast = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
     for run in np.split(at, cut):
         first, last = int(run[0]), int(run[-1])
