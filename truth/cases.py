@@ -57,10 +57,9 @@ def split_of(family: str, number: int) -> str:
 
 def _with_inner(story: Story) -> Truth:
     """Return the truth of a story; what its steps call again and again in turn may be called steps as well."""
-    phases = []
-    for work, phase in zip(story.works, story.truth.phases, strict=True):
-        inner = dict.fromkeys(name for piece in work.pieces for leaf in piece.leaves for name in leaf.below)
-        phases.append(replace(phase, accepted_steps=tuple(dict.fromkeys((*phase.accepted_steps, *inner)))))
+    leaves = (leaf for work in story.works for piece in work.pieces for leaf in piece.leaves)
+    inner = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.below))
+    phases = [replace(phase, accepted_steps=(*phase.accepted_steps, *inner)) for phase in story.truth.phases]
     return replace(story.truth, phases=tuple(phases))
 
 
