@@ -47,25 +47,20 @@ def make_case(family: str, number: int) -> Case:
     empty = np.flatnonzero(rng.random(len(labels)) < story.empty)
     profile = recorded.profile(story.interval_s, story.rate_hz, lost, empty, rng)
     labels[empty] = -1
-    truth = _with_inner(story)
-    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), truth)
-
-
-def _with_inner(story: Story) -> Truth:
-    """Return the truth of a story; what its steps call again and again in turn may be called steps as well."""
-    of = story.part_of or tuple(range(len(story.works)))
-    used = sorted({of[stretch.phase] for stretch in story.stretches} - {-1})
-    phases = []
-    for number, phase in zip(used, story.truth.phases, strict=True):
-        pieces = [piece for work, mine in zip(story.works, of, strict=True) if mine == number for piece in work.pieces]
-        inner = dict.fromkeys(name for piece in pieces for leaf in piece.leaves for name in leaf.below)
-        phases.append(replace(phase, accepted_steps=tuple(dict.fromkeys((*phase.accepted_steps, *inner)))))
-    return replace(story.truth, phases=tuple(phases))
+    return Case(family, number, split_of(family, number), profile, np.delete(labels, lost), _with_inner(story))
 
 
 def split_of(family: str, number: int) -> str:
     """Return the half that a case is of: runs with much in common are held out by whole families, others by number."""
     return half_of_family(family) if family in OVERLAP else half_of(family, number)
+
+
+def _with_inner(story: Story) -> Truth:
+    """Return the truth of a story; what its steps call again and again in turn may be called steps as well."""
+    leaves = (leaf for work in story.works for piece in work.pieces for leaf in piece.leaves)
+    inner = tuple(dict.fromkeys(name for leaf in leaves for name in leaf.below))
+    phases = [replace(phase, accepted_steps=(*phase.accepted_steps, *inner)) for phase in story.truth.phases]
+    return replace(story.truth, phases=tuple(phases))
 
 
 def all_names(split: str | None = None) -> Iterator[tuple[str, int]]:
