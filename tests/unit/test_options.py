@@ -92,7 +92,7 @@ def test_a_setting_decides_and_is_told(run, capsys):
     assert far.explain().run.joined[0].rule == "not distinct"
     assert main(["phases", run, "--explain", "--set", "phases.distinct=1"]) == 0
     out, err = capsys.readouterr()
-    assert "phases.distinct=1 (usually 0.33)" in " ".join(out.split())
+    assert "phases.distinct=1 (usually 0.5)" in " ".join(out.split())
     assert err == "incprof: thresholds are not as usual: phases.distinct=1\n"
 
 
