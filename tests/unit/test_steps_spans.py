@@ -94,12 +94,13 @@ def test_of_any_program_steps_are_called_again_and_no_larger_than_what_calls_the
     machine.call("main", program)
     profile = machine.profile()
     (steps,) = find_steps(profile, np.zeros(profile.n_intervals, dtype=np.int64))
-    made = {(caller, callee): len(times) for (caller, callee), times in machine.calls.items()}
+    # A name has one caller; of functions that only pass on, the first stands above the last.
+    made = {callee: len(times) for (_, callee), times in machine.calls.items()}
 
     def check(some: tuple[Step, ...], above: Step | None, deep: int) -> None:
         assert deep <= 5
         for step in some:
-            assert step.calls == made[step.driver.name, step.function.name] >= 3
+            assert step.calls == made[step.function.name] >= 3
             assert 0.02 <= step.share <= (above.share if above else 1.0) + 1e-9
             if step.every and step.times:
                 assert step.per_iteration == pytest.approx(step.times / step.every)
