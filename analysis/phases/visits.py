@@ -71,7 +71,8 @@ def _an_interruption(ticks: Inclusive, labels: IntArray, options: PhaseOptions) 
             stays = _stays(ticks, labels == group, labels == host)
             if count[place] == 1 or (len(mine) > 1 and stays >= options.mixed):
                 return group, host
-        if len(labels) >= options.stray_run and count[place] <= options.short_visit:
+        # One interval is none in any run.
+        if count[place] == 1 or (len(labels) >= options.stray_run and count[place] <= options.short_visit):
             return group, -1
     return None
 

@@ -98,8 +98,9 @@ def test_what_cannot_be_had_is_one_line(folder):
     with pytest.raises(NotRecorded, match="failed with 3"):
         recorded(program)
     for run in all_real():
-        with pytest.raises(NotRecorded, match="make realworld"):
-            recording_of(run)
+        if not (REAL / f"{run.name}.sh").exists():
+            with pytest.raises(NotRecorded, match="make realworld"):
+                recording_of(run)
 
 
 def test_a_truth_without_its_program_is_refused(folder):
@@ -138,6 +139,8 @@ def test_the_truths_of_real_programs_are_whole():
     # What they say stands on the page that was written before the first recording.
     page = (REAL.parents[1] / "docs" / "realworld.md").read_text()
     for path in REAL.glob("*.toml"):
+        if path.with_suffix(".sh").exists():
+            continue  # says itself, under `why`, where that is to be read
         for phase in tomllib.loads(path.read_text())["phase"]:
             for site in phase["sites"]:
                 name = site["function"]
