@@ -336,8 +336,6 @@ def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path,
     assert (loop.line, spot.runs.basis) == (program.line("for (int step"), "at most")
     assert spot.runs.count.sum() >= 300
     assert placer.place(region, "body", (0,), around=True).loop is None
-    inner = placer.place(region, "loop", (0,))
-    assert inner.loop != spot.loop
 
 
 def test_a_region_whose_loop_beats_too_often_gives_way_to_the_function_around_it(tmp_path, capsys):
