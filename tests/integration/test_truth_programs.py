@@ -6,6 +6,7 @@ import tomllib
 import numpy as np
 import pytest
 
+from truth import realworld
 from truth.evaluate import evaluate
 from truth.places import PROGRAMS, REAL
 from truth.realworld import all_real, recording_of
@@ -101,6 +102,17 @@ def test_what_cannot_be_had_is_one_line(folder):
         if not (REAL / f"{run.name}.sh").exists():
             with pytest.raises(NotRecorded, match="make realworld"):
                 recording_of(run)
+
+
+def test_a_recipe_that_fails_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("INCPROF_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setattr(realworld, "REAL", tmp_path)
+    (tmp_path / "code.sh").write_text("package=code\n")
+    (tmp_path / "code.toml").write_text('recording = "code"\nsplit = "tune"\nk = [1]\nphase = []\n')
+    (tmp_path / "record.sh").write_text("echo realworld: no sources here >&2; exit 77\n")
+    (run,) = all_real(folder=tmp_path)
+    with pytest.raises(NotRecorded, match=r"^record.sh code failed with 77: realworld: no sources here$"):
+        recording_of(run)
 
 
 def test_a_truth_without_its_program_is_refused(folder):
