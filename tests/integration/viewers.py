@@ -41,7 +41,8 @@ def from_npm(package: str, directory: Path) -> Path:
     if found.returncode:
         pytest.skip(f"npm cannot fetch {package}: {found.stderr.strip()[-200:]}")
     with tarfile.open(directory / found.stdout.split()[-1]) as archive:
-        archive.extractall(directory, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)  # older ones have none
+        archive.extractall(directory)
     return directory / "package"
 
 
