@@ -37,6 +37,8 @@ def with_confidence(features: Features, result: PhaseResult, *, random_state: in
     use = np.flatnonzero((result.labels >= 0) & ~np.isin(result.labels, off_cpu))
     if result.method == "paper":
         use = use[evenly(len(use), SEEN)]
+    elif features.inclusive is not None:
+        use = use[features.inclusive.total[use] > 0]
     labels = result.labels[use]
     stretch = np.zeros(len(use), dtype=np.int64)
     if result.method == "robust" and len(use):

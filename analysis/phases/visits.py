@@ -71,8 +71,9 @@ def _an_interruption(ticks: Inclusive, labels: IntArray, options: PhaseOptions) 
             stays = _stays(ticks, labels == group, labels == host)
             if count[place] == 1 or (len(mine) > 1 and stays >= options.mixed):
                 return group, host
-        # One interval is none in any run.
-        if count[place] == 1 or (len(labels) >= options.stray_run and count[place] <= options.short_visit):
+        # Single intervals here and there are none in any run: at its ends, they hold a bit of all.
+        alone = int(visits.size[mine].max()) == 1
+        if count[place] <= options.short_visit and (alone or len(labels) >= options.stray_run):
             return group, -1
     return None
 

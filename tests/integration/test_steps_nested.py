@@ -79,7 +79,7 @@ def test_two_drivers_one_after_another(build: Build, tmp_path: Path) -> None:
     # Intervals at the border of two phases are of neither.
     made = {("relax", "inner"): 150, ("relax", "gather"): 150, ("polish", "inner"): 300, ("polish", "accelerate"): 150}
     assert calls.keys() == made.keys()
-    assert all(0.8 * made[key] <= calls[key] <= made[key] for key in made)
+    assert all(0.6 * made[key] <= calls[key] <= made[key] for key in made)
     times = {(step["driver"], step["function"]): step["times"] for step in steps if step["period_s"]}
     assert times.get(("polish", "inner"), 2) == 2
     assert times.get(("relax", "inner"), 1) == 1
