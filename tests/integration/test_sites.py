@@ -164,7 +164,7 @@ def test_the_rate_factor_keeps_overhead_below_one_percent(stages, tmp_path, caps
 
 
 def test_what_no_rate_factor_makes_cheap_is_refused_and_its_caller_taken(tmp_path, capsys):
-    swarm = Program(tmp_path, FIXTURES, "stages.c", arguments=["1000", "w"], interval=0.05)
+    swarm = Program(tmp_path, FIXTURES, "stages.c", arguments=["8000", "w"], interval=0.05)
     # On any machine: what a beat costs, and how often it would come, is known.
     (swarm.run / "beat-cost.json").write_text('{"version": 1, "pair_ns": 100.0, "skipped_ns": 50.0}')
     (site,) = swarm.ask(capsys)["sites"]
