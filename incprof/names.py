@@ -12,6 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 ANONYMOUS, LAMBDA, CONVERSION = "(anonymous namespace)", "lambda", "operator type"
+# Where a program begins: gfortran and flang make a PROGRAM of these names, and a main that calls it.
+ENTRIES = ("MAIN__", "_QQmain", "main")
 # Of a longer name, no more is looked at.
 MOST = 10_000
 DEMANGLED_MARK = re.compile(r" \[clone ([^\]]*)\]")
@@ -76,6 +78,11 @@ def region_of(symbol: str) -> str | None:
     """Return the function that a parallel region is in; "" where the compiler does not say, None of other functions."""
     match = REGION.search(symbol)
     return symbol[: match.start()].removesuffix(" [clone ") if match else None
+
+
+def is_entry(symbol: str) -> bool:
+    """Tell whether a program begins in this function, or it is a part of that; a parallel region is not."""
+    return without_marks(symbol) in ENTRIES and region_of(symbol) is None
 
 
 def begins_inside(symbol: str) -> bool:

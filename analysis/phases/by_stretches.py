@@ -84,8 +84,10 @@ def _judged(
     seen = seen[evenly(len(seen), LONG)]
     fits: list[Fit] = []
     for number in range(1, most + 1):
-        labels = by_first_appearance(found.labels(number)[seen])
-        fits.append(make_fit(x[seen], labels))
+        fit = make_fit(x[seen], by_first_appearance(found.labels(number)[seen]))
+        # What is left of few intervals may lack a group.
+        if not fits or fit.k > fits[-1].k:
+            fits.append(fit)
     noise = [dispersion * sampling_noise(fit.centers[fit.labels], ticks[seen]) for fit in fits]
     scores = score_cuts(x[seen], fits, noise)
     return Judgement(count, "borders" if k is None else "user", votes_of(scores), scores)

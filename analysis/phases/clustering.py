@@ -11,6 +11,9 @@ from incprof.analysis.phases.results import Border, Joined, JoinRule, Level
 from incprof.analysis.phases.scores_of_k import Judgement
 from incprof.model import FloatArray, IntArray
 
+# Confidence of each phase, and of their number.
+Sure = tuple[dict[int, float], float]
+
 
 @dataclass(frozen=True)
 class Clustering:
@@ -29,7 +32,7 @@ class Clustering:
     borders: tuple[Border, ...] = ()
     levels: tuple[Level, ...] = ()
     in_turn: tuple[tuple[int, int], ...] = ()
-    sure: tuple[dict[int, float], float] | None = None
+    sure: Sure | None = None
 
     def renumbered(self, new: Mapping[int, int]) -> Clustering:
         """Return the same with other numbers for the phases that borders, levels and joins speak of."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.analysis.options.phases import PhaseOptions
 from incprof.analysis.phases.borders import most_alike
-from incprof.analysis.phases.clustering import joined
+from incprof.analysis.phases.clustering import Sure, joined
 from incprof.analysis.phases.kmeans import by_first_appearance
 from incprof.analysis.phases.results import Joined, JoinRule
 from incprof.analysis.phases.segmented import Segmented, segmented
@@ -19,9 +19,6 @@ from incprof.analysis.phases.stability import again, drawn_again, how_sure
 from incprof.analysis.phases.visits import fill_gaps, without_interruptions
 from incprof.analysis.phases.wandering import wanders
 from incprof.model import FloatArray, IntArray
-
-# Confidence of each phase and of their number.
-Sure = tuple[dict[int, float], float]
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,12 @@ def phases_from_groups(
     joins = _Joins(made + doubtful)
     numbered = by_first_appearance(labels)
     phase = {group: int(numbered[labels == group][0]) for group in np.unique(labels[labels >= 0]).tolist()}
-    told = tuple(joined(rule, x, groups, phase[joins.last(one)], one, other) for one, other, rule in joins.made)
+    # What became part of a group that is no phase itself has nothing that it could be told of.
+    told = tuple(
+        joined(rule, x, groups, phase[joins.last(one)], one, other)
+        for one, other, rule in joins.made
+        if joins.last(one) in phase
+    )
     if drawn is None:
         return numbered, told, None
     return numbered, told, (dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn))
@@ -82,9 +84,8 @@ def _without_doubtful(
     ticks = found.sums.ticks
     share = np.stack([ticks.counts[labels == p].sum(axis=0) / ticks.total[labels == p].sum() for p in phases])
     # Whether they are found again, those functions tell that tell them apart.
-    telling = ticks.of_chains(
-        np.flatnonzero(np.ptp(share, axis=0) >= min(options.named, float(np.ptp(share, axis=0).max())))
-    )
+    apart = np.ptp(share, axis=0)
+    telling = ticks.of_chains(np.flatnonzero(apart >= min(options.named, float(apart.max()))))
 
     def find(those: IntArray) -> IntArray:
         cut = segmented(telling.rows(those), options)
@@ -96,7 +97,7 @@ def _without_doubtful(
         doubt = int(phases[int(np.argmin(sure))])
         if sure.min() >= options.doubtful:
             break
-        host = next(other for pair in [most_alike(ticks, labels, doubt)] for other in pair if other != doubt)
+        _, host = most_alike(ticks, labels, doubt)
         made.append((doubt, host, "not found again"))
         labels = np.where(labels == doubt, host, labels)
         phases = phases[phases != doubt]

@@ -15,9 +15,8 @@ from scipy.sparse import csr_array
 from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
+from incprof.names import is_entry
 
-# Where a program begins: what main calls in turn are stages of the program, not steps of an iteration.
-ENTRIES = ("main", "MAIN__", "_QQmain")
 # Chains that change most; more would only cost memory.
 MAX_CHAINS = 192
 # A wrapper has the share of what it calls, up to this mean and largest difference.
@@ -83,8 +82,8 @@ def matters(ticks: csr_array, total: FloatArray, whole: float, options: PhaseOpt
 
 
 def _may_drive(profile: IntervalProfile, chains: CallTree) -> BoolArray:
-    """Mark the chains (q,) that are below a program's entry."""
-    entry = [function.name in ENTRIES for function in profile.functions]
+    """Mark the chains (q,) that are below a program's entry: what it calls in turn are no steps, but stages."""
+    entry = [is_entry(function.name) for function in profile.functions]
     out = np.zeros(len(chains.parent), dtype=np.bool_)
     for chain in range(1, len(out)):
         function, parent = int(chains.function[chain]), int(chains.parent[chain])

@@ -6,8 +6,6 @@ is sampling, not behaviour. Real programs scatter more; `overdispersion` estimat
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from incprof.analysis.phases.separation import evenly
@@ -53,11 +51,6 @@ def chi2_quantile(dof: FloatArray, z: float) -> FloatArray:
     spread = 2.0 / (9.0 * dof)
     result: FloatArray = np.maximum(1.0 - spread + z * np.sqrt(spread), 0.05) ** 3
     return result
-
-
-def normal_cdf(z: FloatArray) -> FloatArray:
-    """Return the chance that a normal score is below each of z (n,). To import scipy.special's takes 0.1 s."""
-    return 0.5 * np.array([math.erfc(score) for score in (z * -math.sqrt(0.5)).tolist()])
 
 
 def local_shares(x: FloatArray, ticks: FloatArray, enough: float = ENOUGH_TICKS) -> FloatArray:

@@ -33,6 +33,9 @@ def at_best_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
     That lag counts at which they are most alike: what alternates with a period is alike at its period. counts: (n, c)
     ticks; total: (n,).
     """
+    out = np.ones(counts.shape[1])
+    if not len(out):
+        return out
     best, pick = np.inf, None
     for lag in range(1, min(MAX_LAG, len(counts) // 3) + 1):
         at = evenly(len(counts) - lag, MOST_PAIRS)
@@ -40,7 +43,6 @@ def at_best_lag(counts: FloatArray, total: FloatArray) -> FloatArray:
         usual = float(np.quantile(square.sum(axis=1) / expected.sum(axis=1), 0.25))
         if usual < best:
             best, pick = usual, (square / expected, square.sum(axis=1) / expected.sum(axis=1), share)
-    out = np.ones(counts.shape[1])
     if pick is None:
         return out
     times, together, share = pick

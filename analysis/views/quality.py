@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.model import BROKEN, LIBRARY, PROFILER, ROOT, UNKNOWN, IntervalProfile
-
-ENTRIES = ("main", "MAIN__", "main.cold")
+from incprof.names import is_entry
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def quality(profile: IntervalProfile) -> Quality:
 def _beginnings(profile: IntervalProfile) -> tuple[np.ndarray, np.ndarray]:
     """Mark the path nodes that main is on the way to, and those whose way from the start is not known, both (p,)."""
     chains = profile.tree
-    main = np.array([f.mangled in ENTRIES or f.name in ENTRIES for f in profile.functions] + [False], dtype=np.bool_)
+    main = np.array([is_entry(f.name) for f in profile.functions] + [False], dtype=np.bool_)
     # Markers are negative: they and the root are no function.
     is_main = main[np.where(chains.function < 0, len(main) - 1, chains.function)]
     is_cut = chains.function == BROKEN

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable
 
 from incprof.errors import NoDataError
-from incprof.names import LAMBDA, parse
+from incprof.names import ENTRIES, LAMBDA, parse
 from incprof.source.model import Language, SourceFile
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
 # flang's names: _QMmodulePprocedure, _QFhostPinner, _QQmain.
 FLANG = re.compile(r"_Q\w*P([a-z0-9_]+)")
-FORTRAN_MAIN = ("MAIN__", "_QQmain", "main")
 # What clang calls the code of a parallel region.
 OUTLINED = (".omp_outlined", "__captured_stmt")
 
@@ -119,6 +118,6 @@ def agree(recorded: str, written: str, language: Language, *, is_main: bool = Fa
     if language not in ("fortran", "fixed"):
         return found.last == own or (own == LAMBDA and found.last == "operator()")
     if is_main:
-        return found.text in FORTRAN_MAIN
+        return found.text in ENTRIES
     flang = FLANG.fullmatch(recorded)
     return (flang[1] if flang else found.last).lower() == own.lower()

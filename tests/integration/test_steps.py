@@ -53,9 +53,8 @@ def ask(place: Path, rate: int, *command: str | Path, clock: str | None = None) 
 
 
 def loop_phase(answer: Answer) -> dict[str, Any]:
-    """The phase of the time-step loop."""
-    (phase,) = [p for p in answer.found["phases"] if any(s["function"] == "accelerate" for s in p["steps"])]
-    return dict(phase)
+    """The phase of the time-step loop: the last interval of the set-up may hold some of it, too."""
+    return dict(max(answer.found["phases"], key=lambda phase: phase["seconds"]))
 
 
 @pytest.mark.slow
@@ -100,7 +99,6 @@ def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, f
 def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
     answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50", clock="cpu")
     assert (answer.clock, answer.stderr) == ("cpu", "")
-    assert answer.found["run"]["reached_hz"] <= 1.1 * HZ
     assert "of 1000 asked for" in answer.text
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incprof.analysis.answer.find import find_phases
-from incprof.analysis.phases.inclusive import ENTRIES
+from incprof.analysis.options import Options
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
 from incprof.errors import UsageError
 from incprof.readers import open_run, read_profile
@@ -72,6 +72,13 @@ def test_a_level_can_be_had():
             find_phases(profile, **wrong)
 
 
+@pytest.mark.parametrize("lengths", [[20, 1, 1, 1, 20], [20, 2, 1, 2, 20]])
+def test_what_interrupts_a_moment_that_is_none_itself_is_told_of_no_phase(lengths):
+    profile = noisy([A, C, {"d": 1.0}, C, A], lengths, ticks=1000)
+    result = find_phases(profile, options=Options().with_settings(["phases.short_visit=5"]))
+    assert (result.k, result.joined) == (1, ())
+
+
 def turns(tmp_path, driver):
     """A driver that calls two steps of five intervals each in turn, after a set-up."""
     writer = StreamWriter(["main", "setup", "solve", "sweep", "reduce"])
@@ -83,7 +90,6 @@ def turns(tmp_path, driver):
 
 
 def test_what_comes_in_turn_is_steps_below_a_driver_and_phases_below_main(tmp_path):
-    assert "main" in ENTRIES
     below = find_phases(turns(tmp_path / "a", "solve;"))
     assert (below.k, below.in_turn) == (2, ((20, 120),))
     assert below.labels.tolist() == [0] * 20 + [1] * 100

@@ -6,12 +6,10 @@ from pathlib import Path
 
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, Run
+from incprof.names import ENTRIES
 from incprof.readers.symbols.line_tables import Place
 from incprof.readers.symbols.lines import lines_of
 from incprof.readers.symbols.source import find_symbols
-
-# gfortran makes a PROGRAM of this name, and a main that calls it.
-ENTRIES = (b"MAIN__", b"main")
 
 
 def main_place(run: Run, profile: IntervalProfile, *, exe: str | None = None) -> Place | None:
@@ -24,7 +22,7 @@ def main_place(run: Run, profile: IntervalProfile, *, exe: str | None = None) ->
     except NoDataError:
         return None
     for entry in ENTRIES:
-        for index in _named(table.names, table.name_end.tolist(), entry):
+        for index in _named(table.names, table.name_end.tolist(), entry.encode()):
             place = lines_of(run, profile, Path(module.path).name, [int(table.address[index])], exe=exe)[0]
             if place:
                 return place
