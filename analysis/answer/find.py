@@ -93,6 +93,7 @@ def find_phases(
         borders=found.borders,
         levels=found.levels,
         in_turn=found.in_turn,
+        short=found.short,
         k_again=None if found.sure is None else found.sure[1],
     )
 

@@ -25,7 +25,10 @@ LEAST_DIFFERENCE = 0.02
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Intervals without a phase: nearly no samples; a mixture at a border; clustered, but like no phase."""
+    """Intervals without a phase: nearly no samples; a mixture at a border; clustered, but like no phase.
+
+    What is too short for a phase is not counted.
+    """
 
     idle: int
     borders: int
@@ -87,7 +90,8 @@ def explain_run(features: Features, result: PhaseResult) -> RunEvidence:
         left_out=LeftOut(
             idle=int((none & features.idle).sum()),
             borders=int((none & ~features.idle & (result.clusters < 0)).sum()),
-            strays=int((none & ~features.idle & (result.clusters >= 0)).sum()),
+            strays=int((none & ~features.idle & (result.clusters >= 0)).sum())
+            - sum(short.intervals for short in result.short),
         ),
     )
 

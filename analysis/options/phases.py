@@ -75,6 +75,9 @@ class PhaseOptions:
     doubtful: float = threshold(
         0.5, "confidence", "what is not found again in half of the runs drawn from this one is no phase", without=0.0
     )
+    least: float = threshold(
+        0.025, PART_OF_RUN, "a stretch with less is named, and no phase: as people count in real programs", without=0.0
+    )
     distinct: float = threshold(
         0.5, "silhouette", "less is a weak structure (Kaufman and Rousseeuw 1990, table 2.4)", without=-1.0, low=-1
     )

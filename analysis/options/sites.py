@@ -49,12 +49,6 @@ class SiteOptions:
     tells: float = threshold(
         0.25, OF_PHASE, "what differs by less tells no phases apart: 0.15 alike, 0.35 loses 2 points"
     )
-    moment: float = threshold(
-        0.025,
-        "part of the run",
-        "a phase of less has no site: of those that it had, 8 of 10 false in real programs",
-        without=0.0,
-    )
     specific: float = threshold(0.8, "part of all phases' shares", "so much of them is that phase's: 0.9 alike")
     called: float = threshold(0.5, OF_PHASE, "who is entered in more intervals may stand for a phase without ticks")
     active: float = threshold(

@@ -14,13 +14,13 @@ from incprof.analysis.options.phases import PhaseOptions
 from incprof.analysis.phases.borders import borders_of, levels_of
 from incprof.analysis.phases.clustering import Clustering
 from incprof.analysis.phases.features import Features
-from incprof.analysis.phases.from_groups import phases_from_groups
+from incprof.analysis.phases.from_groups import PhasesOfGroups, phases_from_groups
 from incprof.analysis.phases.kmeans import LONG, MAX_K, Fit, by_first_appearance, make_fit
 from incprof.analysis.phases.noise import overdispersion, sampling_noise, usual_scatter
-from incprof.analysis.phases.results import Joined
 from incprof.analysis.phases.scores_of_k import Judgement, score_cuts, votes_of
 from incprof.analysis.phases.segmented import Segmented, fine_enough
 from incprof.analysis.phases.separation import evenly
+from incprof.analysis.phases.short import short_stretches
 from incprof.model import BoolArray, FloatArray, Function, IntArray
 
 # Fewer intervals show no change.
@@ -41,9 +41,10 @@ def cluster_by_stretches(
         return _spread(features.idle, use, waits, whole)
     found = fine_enough(features.inclusive.rows(use), None if k is None else k - waits, options)
     groups = by_first_appearance(found.labels(found.groups.count if k is None else max(1, k - waits)))
-    labels, joins, sure = groups, tuple[Joined, ...](), None
+    of_groups = PhasesOfGroups(groups, np.full(len(use), -1, dtype=np.int64), (), None)
     if k is None:
-        labels, joins, sure = phases_from_groups(found, x, groups, options, random_state)
+        of_groups = phases_from_groups(found, x, groups, options, random_state)
+    labels = of_groups.labels
     clustering = Clustering(
         groups,
         labels,
@@ -51,11 +52,12 @@ def cluster_by_stretches(
         dispersion,
         None,
         scatter=usual_scatter(x, labels, ticks),
-        joined=joins,
-        sure=sure,
+        joined=of_groups.joined,
+        sure=of_groups.sure,
         borders=borders_of(found.sums, labels, use, functions, options),
         levels=levels_of(found.sums, labels, functions),
         in_turn=tuple(zip(use[found.in_turn.first].tolist(), (use[found.in_turn.end - 1] + 1).tolist(), strict=True)),
+        short=short_stretches(found.sums.ticks, of_groups.short, use, functions),
     )
     return _spread(features.idle, use, waits, clustering)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.phases.results import Border, Joined, JoinRule, Level
+from incprof.analysis.phases.results import Border, Joined, JoinRule, Level, ShortStretch
 from incprof.analysis.phases.scores_of_k import Judgement
 from incprof.model import FloatArray, IntArray
 
@@ -32,6 +32,7 @@ class Clustering:
     borders: tuple[Border, ...] = ()
     levels: tuple[Level, ...] = ()
     in_turn: tuple[tuple[int, int], ...] = ()
+    short: tuple[ShortStretch, ...] = ()
     sure: Sure | None = None
 
     def renumbered(self, new: Mapping[int, int]) -> Clustering:

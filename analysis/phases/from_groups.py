@@ -15,6 +15,7 @@ from incprof.analysis.phases.clustering import Sure, joined
 from incprof.analysis.phases.kmeans import by_first_appearance
 from incprof.analysis.phases.results import Joined, JoinRule
 from incprof.analysis.phases.segmented import Segmented, segmented
+from incprof.analysis.phases.short import too_short
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
 from incprof.analysis.phases.visits import fill_gaps, without_interruptions
 from incprof.analysis.phases.wandering import wanders
@@ -34,24 +35,35 @@ class _Joins:
         return group
 
 
+@dataclass(frozen=True)
+class PhasesOfGroups:
+    """Phases (m,), -1 for none; the groups that are too short for one, (m,), -1 for the rest; what was joined."""
+
+    labels: IntArray
+    short: IntArray
+    joined: tuple[Joined, ...]
+    sure: Sure | None
+
+
 def phases_from_groups(
     found: Segmented, x: FloatArray, groups: IntArray, options: PhaseOptions, random_state: int
-) -> tuple[IntArray, tuple[Joined, ...], Sure | None]:
-    """Make phases of groups (m,): without what interrupts, what wanders, and what is not found again."""
+) -> PhasesOfGroups:
+    """Make phases of groups (m,): without what interrupts, what wanders, what is not found again, what is too short."""
     labels, made = phases_of(found, groups, options)
     labels, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
     joins = _Joins(made + doubtful)
-    numbered = by_first_appearance(labels)
-    phase = {group: int(numbered[labels == group][0]) for group in np.unique(labels[labels >= 0]).tolist()}
+    small = too_short(labels, options.least)
+    short, kept = np.where(small, labels, -1), np.where(small, -1, labels)
+    numbered = by_first_appearance(kept)
+    phase = {group: int(numbered[kept == group][0]) for group in np.unique(kept[kept >= 0]).tolist()}
     # What became part of a group that is no phase itself has nothing that it could be told of.
     told = tuple(
         joined(rule, x, groups, phase[joins.last(one)], one, other)
         for one, other, rule in joins.made
         if joins.last(one) in phase
     )
-    if drawn is None:
-        return numbered, told, None
-    return numbered, told, (dict(enumerate(how_sure(numbered, drawn).tolist())), again(numbered, drawn))
+    sure = None if drawn is None else (dict(enumerate(how_sure(numbered, drawn).tolist())), again(labels, drawn))
+    return PhasesOfGroups(numbered, short, told, sure)
 
 
 def phases_of(

@@ -178,6 +178,24 @@ class Level:
 
 
 @dataclass(frozen=True)
+class ShortStretch:
+    """What is like no phase, and too short to be one. spans: first interval and one past the last of each time.
+
+    function: the one that has most more of it than of the rest of the run; None: none of the program. share: of it with
+    what it calls, 0..1.
+    """
+
+    function: Function | None
+    share: float
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def intervals(self) -> int:
+        """How many intervals it has."""
+        return sum(end - first for first, end in self.spans)
+
+
+@dataclass(frozen=True)
 class PhaseResult:
     """The phases of one process.
 
@@ -190,7 +208,8 @@ class PhaseResult:
     beats_pct: predicted overhead of all body sites in the phase where it is largest; None where nobody asked.
     joined: clusters that were made one, in the order in which they were. options: the thresholds that decided.
     borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn:
-    first interval and one past the last of stretches whose steps alternate below one driver.
+    first interval and one past the last of stretches whose steps alternate below one driver. short: what is too short
+    for a phase.
     """
 
     method: str
@@ -214,6 +233,7 @@ class PhaseResult:
     borders: tuple[Border, ...] = ()
     levels: tuple[Level, ...] = ()
     in_turn: tuple[tuple[int, int], ...] = ()
+    short: tuple[ShortStretch, ...] = ()
 
     @property
     def votes(self) -> dict[str, int | None]:

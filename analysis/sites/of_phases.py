@@ -135,8 +135,6 @@ def _enough(
     found: PhaseShares, phase: int, sites: Sequence[CutSite], origin: Origin, options: SiteOptions
 ) -> list[PhaseSite]:
     """Return the sites of a cut that a phase needs, from the largest on: each matters, and something is missing."""
-    if found.of_run[phase] < options.moment:
-        return []
     parts = [
         PhaseSite(s.function, s.kind, float(found.share[phase, list(s.chains)].sum()), s.chains, origin) for s in sites
     ]

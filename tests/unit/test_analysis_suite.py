@@ -1,7 +1,10 @@
 """Both methods on runs with known truth, of the half that is there for tuning: what must not get worse."""
 
+import numpy as np
 import pytest
 
+from incprof.analysis.answer.find import find_phases
+from incprof.analysis.options import OPTIONS
 from truth.cases import make_case
 from truth.evaluate import evaluate
 from truth.families import NUMBERS
@@ -13,8 +16,6 @@ FAMILIES = [
     "count-02",
     "count-05",
     "count-08",
-    "shares-1",
-    "shares-tiny",
     "few-intervals",
     "recurring",
     "over-dispersed",
@@ -41,6 +42,23 @@ def test_robust_finds_the_phases_and_is_at_least_as_good_as_the_paper(family):
         assert robust.labels.ari > 0.9
         assert robust.labels.boundary_f1 > 0.9
     assert robust.labels.coverage > 0.9
+
+
+@pytest.mark.parametrize(("family", "short"), [("shares-1", 1), ("shares-tiny", 1)])
+def test_what_is_too_short_for_a_phase_is_named(family, short):
+    number = next(number for number in range(NUMBERS[family]) if half_of(family, number) == TUNE)
+    case = make_case(family, number)
+    found = find_phases(case.profile)
+    assert (found.k, len(found.short)) == (case.truth.k[0] - short, short)
+    for part in found.short:
+        ((first, end),) = part.spans
+        (true,) = np.unique(case.labels[first:end])
+        assert abs(int((case.labels == true).sum()) - part.intervals) <= 2
+        assert part.intervals < OPTIONS.phases.least * len(case.labels)
+        assert (found.labels[first:end] == -1).all()
+        assert part.function is not None
+    every = find_phases(case.profile, options=OPTIONS.with_settings(["phases.least=0"]))
+    assert (every.k, every.short) == (case.truth.k[0], ())
 
 
 def test_the_paper_never_finds_one_phase():

@@ -117,20 +117,6 @@ def test_one_sample_is_no_site_and_small_ones_need_a_part_of_the_run(tmp_path):
     assert [profile.functions[site.function].name for site in sites] == ["a"]
 
 
-def test_a_phase_of_a_moment_has_no_site(tmp_path):
-    writer = StreamWriter(["main", "work", "blink"])
-    for i in range(100):
-        name = "blink" if i < 2 else "work"
-        writer.interval([Sample(f"main;{name}", weight=100)], arcs={("main", name): 10})
-    writer.end()
-    profile = read_profile(open_run(writer.save(tmp_path / "run")))
-    chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
-    first, second = chooser.of_all(np.array([0] * 2 + [1] * 98))
-    assert (len(first), len(second)) == (0, 1)
-    first, second = chooser.of_all(np.array([0] * 3 + [1] * 97))
-    assert (len(first), len(second)) == (1, 1)
-
-
 def test_recursion_counts_once_and_goes_as_deep_as_it_likes(tmp_path):
     deep = ";".join(["main", *["descend"] * 400])
     first = ({deep: 50, "main;descend": 50}, {("main", "descend"): 2, ("descend", "descend"): 900})

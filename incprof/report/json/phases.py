@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TextIO
 
-from incprof.analysis.phases.results import Border, KScore, Level, Phase, PhaseResult, RunSummary, Step
+from incprof.analysis.phases.results import (
+    Border,
+    KScore,
+    Level,
+    Phase,
+    PhaseResult,
+    RunSummary,
+    ShortStretch,
+    Step,
+)
 from incprof.analysis.phases.verdict import verdict
 from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
@@ -46,7 +55,17 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "borders": [_border(border) for border in result.borders],
         "levels": [_level(level) for level in result.levels],
         "in_turn": [list(span) for span in result.in_turn],
+        "short": [_short(stretch) for stretch in result.short],
         "warnings": list(result.warnings),
+    }
+
+
+def _short(stretch: ShortStretch) -> dict[str, object]:
+    """Return what is too short for a phase."""
+    return {
+        "function": None if stretch.function is None else stretch.function.name,
+        "share": rounded(stretch.share),
+        "spans": [list(span) for span in stretch.spans],
     }
 
 

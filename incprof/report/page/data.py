@@ -15,6 +15,7 @@ from incprof.report.page.parts import BeatLanes, PageParts, RankMap
 from incprof.report.page.words import count
 from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, phase_names, where
 from incprof.report.words.run import rounded
+from incprof.report.words.short import name_of, times_of
 
 # Neither an element's end nor a comment can begin in what is left, and no line ends in it for a JavaScript parser.
 ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -51,6 +52,13 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
                 "steps": sorted({step.index for step in all_steps(phase.steps)}),
             }
             for phase, name in phases
+        ],
+        "short": [
+            {
+                "name": name_of(stretch),
+                "times": [[rounded(t) for t in time] for time in times_of(parts.result, stretch)],
+            }
+            for stretch in parts.result.short
         ],
         "series": _series(parts, names),
         "tree": _tree(parts, names),

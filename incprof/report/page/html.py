@@ -21,8 +21,9 @@ from incprof.report.page.words import count, data_quality, facts, grouped, perce
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, phase_names, unique_names
+from incprof.report.words.short import short_lines
 
-MOST_WARNINGS = 20
+MOST_WARNINGS, MOST_SHORT = 20, 6
 # In the order in which they need each other.
 STYLES = ("uplot/uPlot.min.css", "page.css", "plots.css", "print.css")
 SCRIPTS = (
@@ -108,6 +109,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "facts": facts(parts.run, parts.metadata, parts.processes),
         "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
+        "too_short": short_lines(result, MOST_SHORT),
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
         "steps": [(phase.id, name, step_rows(phase.steps, names)) for phase, name in phases],

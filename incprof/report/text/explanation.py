@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.options import Options
 from incprof.analysis.phases.results import PhaseResult
+from incprof.report.text.folding import folded
 from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines
 from incprof.report.words.figures import count
 from incprof.report.words.names import shorten
@@ -21,7 +21,7 @@ def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, wid
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence), width)
         if not phase.sites and not phase.off_cpu:
-            _write(out, "  No site", [no_site(phase, result.options.sites)], width, indent="    ")
+            _write(out, "  No site", [no_site()], width, indent="    ")
         for site, known in zip(phase.sites, sites, strict=True):
             name = f"{shorten(site.function.name, NAME_ROOM)} ({site.kind})"
             _write(out, f"  Site {name}", site_lines(known, result.options.sites), width, indent="    ")
@@ -41,12 +41,4 @@ def _write(out: TextIO, head: str, lines: Sequence[str], width: int, indent: str
     """Write a head and sentences, which are folded where they are too long."""
     out.write(("\n" if not head.startswith(" ") else "") + head + "\n")
     for line in lines:
-        # A number is not torn from its unit.
-        folded = textwrap.wrap(
-            line.replace(" %", "\u00a0%"),
-            max(width, 40),
-            initial_indent=indent,
-            subsequent_indent=indent + "  ",
-            break_on_hyphens=False,
-        )
-        out.write("\n".join(folded).replace("\u00a0", " ") + "\n")
+        out.write("\n".join(folded(line, width, indent, indent + "  ")) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 from typing import TextIO
 
@@ -15,11 +16,13 @@ from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.printable import printable, unfiltered
 from incprof.report.text.console import console_for
+from incprof.report.text.folding import folded
 from incprof.report.text.steps import step_lines
 from incprof.report.words.colours import style
 from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
 from incprof.report.words.names import shorten
+from incprof.report.words.short import short_lines
 
 RULES = {
     "borders": "changes",
@@ -29,8 +32,7 @@ RULES = {
 }
 TOP = 3
 MOST_BORDERS = 8
-# A phase with less is a stage that a person may not ask about.
-MAIN_PCT = 5.0
+MOST_SHORT = 6
 # The head says which rate was reached when it is off by this part, and there are samples enough to tell.
 RATE_OFF = 0.1
 ENOUGH = 100
@@ -61,7 +63,7 @@ def _write(
     """Write the answer as it is laid out."""
     console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
     console.print(_head(run), soft_wrap=not colour)
-    console.print(_verdict(run, result))
+    _told(console, "", [_verdict(result)])
     if one := _one_phase(result):
         console.print(one)
     console.print()
@@ -100,18 +102,17 @@ def _rate(run: RunSummary) -> str:
     return f" ({run.reached_hz:.3g} a CPU second of {run.rate_hz:g} asked for)"
 
 
-def _verdict(run: RunSummary, result: PhaseResult) -> str:
+def _verdict(result: PhaseResult) -> str:
     """Return how many phases there are, and why."""
     parts = [f"{count(result.k, 'phase')} (method {result.method}, k by {RULES[result.rule]})"]
-    main = sum(phase.app_pct >= MAIN_PCT for phase in result.phases)
-    if 0 < main < result.k:
-        parts.append(f"{main} of them {MAIN_PCT:g} % of the run or more")
-    merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases)
+    merged = result.k_clusters - sum(not phase.off_cpu for phase in result.phases) - len(result.short)
     if merged > 0 and result.rule != "user":
         noun = "cluster" if result.method == "paper" else "group"
         parts.append(f"{count(merged, noun)} joined or dropped")
-    none = int((result.labels < 0).sum())
-    if none:
+    if result.short:
+        parts.append(f"{count(len(result.short), 'part')} too short for one")
+    none = int((result.labels < 0).sum()) - sum(short.intervals for short in result.short)
+    if none > 0:
         parts.append(f"{count(none, 'interval')} between phases")
     return ", ".join(parts)
 
@@ -212,10 +213,18 @@ def _changes(console: Console, result: PhaseResult) -> None:
     """Print what changes at the borders, and which phases are most alike; of the paper's method, its scores."""
     if result.method == "paper":
         _scores(console, result)
-    for number, line in enumerate(border_lines(result, MOST_BORDERS)):
-        console.print(("changes: " if number == 0 else "         ") + line)
+    _told(console, "changes: ", border_lines(result, MOST_BORDERS))
+    _told(console, "too short for a phase: ", short_lines(result, MOST_SHORT))
     if len(result.levels) > 1:
-        console.print(f"most alike: {level_line(result.levels[0])}; --level {result.levels[0].k} joins them")
+        _told(console, "most alike: ", [f"{level_line(result.levels[0])}; --level {result.levels[0].k} joins them"])
+
+
+def _told(console: Console, head: str, lines: Sequence[str]) -> None:
+    """Print sentences below one another, with a head before the first."""
+    rest = " " * len(head)
+    for number, line in enumerate(lines):
+        for part in folded(line, console.width, rest if number else head, rest):
+            console.print(part, soft_wrap=True)
 
 
 def _scores(console: Console, result: PhaseResult) -> None:

@@ -6,6 +6,7 @@ from incprof.analysis.explain import PhaseEvidence, RunEvidence
 from incprof.analysis.phases.results import Border, Joined, KScore, Level, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
+from incprof.report.words.short import short_lines
 
 NAME_ROOM = 32
 RULE_NAMES = {"elbow": "elbow", "silhouette": "silhouette", "calinski_harabasz": "Calinski-Harabasz"}
@@ -41,6 +42,10 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     if result.k_again is not None:
         lines.append(f"k is the same in {percent(result.k_again)} of the runs drawn from this one")
     lines += [_join(joined) for joined in why.joined]
+    limit = percent(result.options.phases.least)
+    lines += [
+        f"too short for a phase (less than {limit} of the run): {line}" for line in short_lines(result, MOST_BORDERS)
+    ]
     left = why.left_out
     if left.idle + left.borders + left.strays:
         lines.append(

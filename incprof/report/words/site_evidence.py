@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from incprof.analysis.options.sites import SiteOptions
-from incprof.analysis.phases.results import Phase
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
 from incprof.report.words.figures import count, percent
 from incprof.report.words.names import shorten
@@ -25,10 +24,8 @@ def site_lines(why: SiteEvidence, options: SiteOptions) -> list[str]:
     return [*told, _kind(why), _runner_up(why)]
 
 
-def no_site(phase: Phase, options: SiteOptions) -> str:
+def no_site() -> str:
     """Say why a phase has no site."""
-    if phase.app_pct < 100 * options.moment:
-        return f"the phase is shorter than {percent(options.moment)} of the run"
     return "no function of the program was sampled or called in it, or none that was can have a heartbeat"
 
 

@@ -27,7 +27,7 @@ function startRibbon() {
     const label = TIME.label[bin];
     const stretch = STRETCHES.find((s) => s.from <= bin && bin < s.to);
     showTip(event, [
-      label < 0 ? "between phases" : `${label} ${phaseName(label)}`,
+      label < 0 ? between(time) : `${label} ${phaseName(label)}`,
       `${moment(TIME.start[stretch.from], INTERVAL)} to ${moment(TIME.end[stretch.to - 1], INTERVAL)} s`,
     ]);
   });
@@ -37,10 +37,16 @@ function startRibbon() {
   fallback("ribbon", ["Phase", "From s", "To s", "Seconds"], () =>
     STRETCHES.map((s) => {
       const [from, to] = [TIME.start[s.from], TIME.end[s.to - 1]];
-      const name = s.label < 0 ? "between phases" : `${s.label} ${phaseName(s.label)}`;
+      const name = s.label < 0 ? between((from + to) / 2) : `${s.label} ${phaseName(s.label)}`;
       return [name, moment(from, INTERVAL), moment(to, INTERVAL), digits3(to - from)];
     }),
   );
+}
+
+// What is no phase: a stretch that is too short for one has a name.
+function between(time) {
+  const short = DATA.short.find((one) => one.times.some(([from, to]) => from <= time && time < to));
+  return short ? `too short for a phase: ${short.name}` : "between phases";
 }
 
 function drawRibbon(plot) {
