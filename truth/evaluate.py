@@ -57,6 +57,7 @@ def evaluate(
     if not truth.distinct:
         labels, answer = None, replace(answer, sites=frozenset(), steps=frozenset(), recurring=())
     sites, steps = _scored(profile, truth, answer)
+    steps = steps if truth.steps_known else NOTHING
     scores = None if labels is None else score_labels(labels, answer.labels)
     ticks = float(np.median(profile.counters.samples)) if profile.n_intervals else 0.0
     periods = score_periods(_periods(profile, truth, answer))

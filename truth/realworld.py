@@ -38,7 +38,8 @@ def all_real(split: str | None = None, folder: Path = REAL) -> list[RealRun]:
     for path in sorted(folder.glob("*.toml")):
         text = tomllib.loads(path.read_text())
         phases = tuple(phase_from(phase) for phase in text["phase"])
-        run = RealRun(text["recording"], text["split"], Truth(phases, tuple(text["k"])))
+        steps_known = any(phase.steps for phase in phases)
+        run = RealRun(text["recording"], text["split"], Truth(phases, tuple(text["k"]), steps_known=steps_known))
         if split in (None, run.split):
             runs.append(run)
     return runs

@@ -44,12 +44,13 @@ class TruePhase:
 class Truth:
     """What is known of a run. distinct: False when its intervals have nothing in common, and no phase is the answer.
 
-    k: the numbers of phases that are right, ascending.
+    k: the numbers of phases that are right, ascending. steps_known: False where nobody wrote down which there are.
     """
 
     phases: tuple[TruePhase, ...]
     k: tuple[int, ...]
     distinct: bool = True
+    steps_known: bool = True
 
 
 def place_from(entry: Mapping[str, object]) -> Place:

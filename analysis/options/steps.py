@@ -20,9 +20,8 @@ class StepOptions:
     error: float = threshold(0.05, "part of the period", "two standard errors are then within 10 %", without=1.0)
     aside: float = threshold(0.1, "part of the calls", "steps side by side are never further apart", without=1.0)
     least: float = threshold(0.02, "part of the phase", "what takes less is no step of it", without=0.0)
-    shortest_s: float = threshold(10e-6, "seconds", "nobody would watch shorter calls one by one", without=0.0)
-    short_s: float = threshold(
-        1e-4, "seconds", "shorter ones within a step are named if they are most of it", without=0.0
+    shortest_s: float = threshold(
+        3e-6, "seconds", "shorter calls are arithmetic: 10 us has 5 points less recall", without=0.0
     )
     looked_into: float = threshold(
         0.05, "part of the phase", "what a smaller step is made of, nobody asks", without=0.0
@@ -30,7 +29,6 @@ class StepOptions:
     agree: float = threshold(
         0.96, "part of the intervals", "counts are exact, but threads run on while they are read, and loops end early"
     )
-    of_run: float = threshold(0.02, "part of the run", "what so short a phase calls is mostly its set-up", without=0.0)
     fewest: int = threshold(
         3, "calls", "what comes once or twice is no step, and tells nothing of how it recurs", low=1, high=10**6
     )

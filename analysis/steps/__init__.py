@@ -39,7 +39,7 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     out: list[tuple[Step, ...]] = []
     for phase in range(phases):
         members, use = np.flatnonzero(labels == phase), np.flatnonzero(label == phase)
-        if len(members) < options.of_run * profile.n_intervals or not len(use):
+        if not len(use):
             out.append(())
             continue
         calls = PhaseCalls(profile, tree, counts, members, use, options)

@@ -105,19 +105,14 @@ def _kept(phase: PhaseCalls, above: Called, loops: list[Loop]) -> tuple[Loop, ..
 def _without_tiny(phase: PhaseCalls, loop: Loop, above: Called) -> Loop:
     """Leave out steps whose calls are too short for a step.
 
-    Within a step, also short ones that it is not made of, and those that nobody counts: they may be shorter.
+    Within a step, also those that nobody counts: they may be shorter.
     """
     long = [step for step in loop.steps if not _tiny(phase, step.called)]
     if above.function >= 0:
-        short = phase.options.short_s
-        long = [s for s in long if s.called.calls]
-        long = [
-            s for s in long if not _tiny(phase, s.called, short) or s.called.ticks >= phase.options.apart * above.ticks
-        ]
+        long = [step for step in long if step.called.calls]
     return Loop(loop.driver, tuple(long))
 
 
-def _tiny(phase: PhaseCalls, called: Called, shortest: float | None = None) -> bool:
+def _tiny(phase: PhaseCalls, called: Called) -> bool:
     """Tell whether a call is too short for a step. Where none was counted, it is not known."""
-    seconds = called.ticks / phase.profile.metadata.rate_hz
-    return seconds < (phase.options.shortest_s if shortest is None else shortest) * called.calls
+    return called.ticks / phase.profile.metadata.rate_hz < phase.options.shortest_s * called.calls

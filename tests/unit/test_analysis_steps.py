@@ -47,20 +47,7 @@ def test_what_is_called_once_or_twice_is_no_step(tmp_path, calls, steps):
     assert [step.function.name for step in found] == steps
 
 
-@pytest.mark.parametrize(("intervals", "named"), [(1, False), (3, True)])
-def test_a_phase_of_a_moment_has_no_steps(tmp_path, intervals, named):
-    writer = StreamWriter(["main", "load", "work"])
-    for i in range(100):
-        name = "load" if i < intervals else "work"
-        writer.interval([Sample(f"main;{name}", weight=90)], arcs={("main", name): 9})
-    writer.end()
-    profile = read_profile(open_run(writer.save(tmp_path / "run")))
-    first, second = find_steps(profile, np.repeat([0, 1], [intervals, 100 - intervals]))
-    assert [step.function.name for step in first] == ["load"] * named
-    assert [step.function.name for step in second] == ["work"]
-
-
-@pytest.mark.parametrize(("calls", "steps"), [(900, ["kernel", "get"]), (90_000, ["kernel"])])
+@pytest.mark.parametrize(("calls", "steps"), [(900, ["kernel", "get"]), (150_000, ["kernel"])])
 def test_calls_too_short_to_watch_are_steps_only_where_there_are_no_others(tmp_path, calls, steps):
     writer = StreamWriter(["main", "kernel", "get"])
     for _ in range(20):
