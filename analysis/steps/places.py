@@ -50,6 +50,9 @@ def places_of(
         # Only what is sampled within one call of the step above says anything.
         story = replace(story, weight=np.where(lanes.inside, story.weight, 0))
     pairs = pairs_of(_first(story), counts[:, found.reference], rate, lanes.count, phase.options.late)
+    # What is in no step lies anywhere between them.
+    left = max(1.0 - loop.ticks / max(loop.driver.ticks, 1.0), 0.0)
+    pairs = replace(pairs, error=np.hypot(pairs.error, left))
     inlined = [i for i, branch in enumerate(loop.steps) if not branch.called.calls and ticks[i] > 0]
     ends = above is None or outside is not None
     order = _order(found, ticks, pairs, inlined, outside, ends, phase.options)
