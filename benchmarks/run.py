@@ -24,6 +24,7 @@ from benchmarks import (
     heartbeat_programs,
     heartbeats,
     largecode,
+    long_runs,
     periods,
     reliability,
     report,
@@ -71,6 +72,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from dpd.benchmarks(bed)
     yield from periods.benchmarks(bed)
     yield from sample.benchmarks(bed)
+    yield from long_runs.benchmarks(bed)
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
     yield from startup.benchmarks(bed)

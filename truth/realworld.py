@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,23 +46,34 @@ def all_real(split: str | None = None, folder: Path = REAL) -> list[RealRun]:
     return runs
 
 
-def recording_of(run: RealRun) -> IntervalProfile:
+def has_recipe(program: str) -> bool:
+    """Tell whether a program can be built and recorded here."""
+    return (REAL / f"{program}.sh").exists()
+
+
+def recording_of(run: RealRun, program: str | None = None, options: Sequence[str] = ()) -> IntervalProfile:
     """Read a recording; where there is none yet and there is a recipe, make it.
+
+    Args:
+        run: whose name is that of the recording.
+        program: with the recipe; by default it has the same name.
+        options: of record.sh.
 
     Raises:
         NotRecorded: it cannot be made here, or `make realworld` has not been run.
     """
-    if (REAL / f"{run.name}.sh").exists() and not (real_runs() / run.name).exists():
-        _record(run.name)
+    program = program or run.name
+    if has_recipe(program) and not (real_runs() / run.name).exists():
+        _record(program, [*options, "-o", run.name])
     try:
         return read_profile(open_run(real_runs() / run.name), inlined=True)
     except IncprofError as error:
         raise NotRecorded(f"no recording: run make realworld ({type(error).__name__})") from None
 
 
-def _record(name: str) -> None:
+def _record(name: str, options: Sequence[str]) -> None:
     """Fetch, build and record a program by its recipe."""
-    command = ["sh", str(REAL / "record.sh"), name]
+    command = ["sh", str(REAL / "record.sh"), name, *options]
     environment = {**os.environ, "INCPROF": os.environ.get("INCPROF", str(Path(sys.executable).with_name("incprof")))}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_S, check=False)

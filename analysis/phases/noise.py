@@ -29,16 +29,16 @@ def sampling_noise(x: FloatArray, ticks: FloatArray) -> FloatArray:
         Shape (n,).
     """
     # Half a tick more than was seen: an interval of one function alone must not claim to be free of noise.
-    smoothed = (x * ticks[:, None] + 0.5 / (x.shape[1] + 1)) / (ticks[:, None] + 0.5)
-    variance = np.clip(smoothed * (1.0 - smoothed), 0.0, None).sum(axis=1)
+    d, more, whole = x.shape[1], 0.5 / (x.shape[1] + 1), ticks + 0.5
+    p1, p2 = x.sum(axis=1) * ticks, np.einsum("ij,ij->i", x, x) * ticks**2
+    variance = (p1 + d * more) / whole - (p2 + 2.0 * more * p1 + d * more**2) / whole**2
     result: FloatArray = variance / np.maximum(ticks, 1.0)
     return result
 
 
 def effective_dimensions(x: FloatArray) -> FloatArray:
     """Return (trace S)^2 / trace(S^2) of each row's multinomial covariance S, shape (n,), at least 1."""
-    p2, p3 = (x**2).sum(axis=1), (x**3).sum(axis=1)
-    p1 = x.sum(axis=1)
+    p1, p2, p3 = x.sum(axis=1), np.einsum("ij,ij->i", x, x), np.einsum("ij,ij,ij->i", x, x, x)
     trace = p1 - p2
     trace_sq = p2 - 2.0 * p3 + p2**2
     ratio = np.divide(trace**2, trace_sq, out=np.ones_like(trace), where=trace_sq > 1e-12)
@@ -91,10 +91,11 @@ def usual_scatter(x: FloatArray, labels: IntArray, ticks: FloatArray) -> float |
 
     The median, which a step that comes rarely does not move. labels: (n,), -1 is no phase. None where there is none.
     """
-    known = labels >= 0
-    if not known.any():
-        return None
-    values, phase = np.unique(labels[known], return_inverse=True)
-    centers = np.stack([x[labels == value].mean(axis=0) for value in values.tolist()])[phase]
-    expected = sampling_noise(centers, ticks[known]) * chi2_quantile(effective_dimensions(centers), 0.0)
-    return float(np.median(((x[known] - centers) ** 2).sum(axis=1) / expected))
+    times = []
+    for phase in np.unique(labels[labels >= 0]).tolist():
+        mine = x[labels == phase]
+        center = mine.mean(axis=0, keepdims=True)
+        expected = sampling_noise(np.broadcast_to(center, mine.shape), ticks[labels == phase])
+        mine -= center
+        times.append(np.einsum("ij,ij->i", mine, mine) / (expected * chi2_quantile(effective_dimensions(center), 0.0)))
+    return float(np.median(np.concatenate(times))) if times else None

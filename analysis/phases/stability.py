@@ -14,8 +14,9 @@ import numpy as np
 from incprof.analysis.phases.visits import visits_of
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# A long run says more each time: so many intervals are drawn in all, in at least and at most so many runs.
-IN_ALL, FEWEST, MOST = 30_000, 4, 12
+# A long run says more each time: so many intervals are drawn in all, in at least and at most so many runs. Twice
+# as many change no answer of the half for tuning.
+IN_ALL, FEWEST, MOST = 15_000, 4, 12
 # Intervals in a row depend on each other: so many are drawn at a time, and no more than this part of a stretch.
 IN_A_ROW = 4
 
