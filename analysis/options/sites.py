@@ -13,15 +13,14 @@ OF_PHASE, OF_FUNCTION = "part of the phase", "part of the function's time"
 class SiteOptions:
     """Thresholds of how sites are chosen: from call paths, without them, in the source, and how often they beat."""
 
-    longest: float = threshold(
-        2.0,
-        "intervals",
-        "what lasts longer misses intervals: 0.5 to 3 alike on the tuning half, 5 loses 1 point",
+    in_run: float = threshold(
+        100.0,
+        "calls",
+        "so many of what is longer than an interval fit into the run: 40 and 200 alike in real programs",
+        low=1.0,
         high=1e6,
     )
-    in_run: float = threshold(
-        20.0, "calls", "so many would fit into the run: decides in runs of less than 40 intervals", low=1.0, high=1e6
-    )
+    longest_s: float = threshold(60.0, "seconds", "who watches a run that takes days looks once a minute", high=1e6)
     shortest_s: float = threshold(
         100e-6, "seconds", "a beat is 0.03 % of it; real programs: 20 us has 1 point less precision", without=0.0
     )

@@ -47,8 +47,8 @@ def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOpt
 
 
 def longest_s(interval_s: float, wall_s: float, options: SiteOptions = SITES) -> float:
-    """Return how long calls may last that are watched; in a run of few intervals main itself would be short enough."""
-    return min(options.longest * interval_s, wall_s / options.in_run)
+    """Return how long calls may last that are watched: in a run of many intervals, whatever these are."""
+    return max(interval_s, min(options.longest_s, wall_s / options.in_run))
 
 
 def cut(
