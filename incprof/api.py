@@ -46,13 +46,14 @@ class Recording:
         """The recorded ranks, ascending."""
         return self.run.ranks
 
-    def profile(self, rank: int | None = None, *, pid: int | None = None, libs: Libs = "caller") -> IntervalProfile:
+    def profile(self, rank: int | None = None, *, pid: int | None = None, libs: Libs = "named") -> IntervalProfile:
         """Read the profile of a rank, the lowest unless given.
 
         Args:
             rank: which.
             pid: of a process that the rank forked.
-            libs: time in libraries is their callers', their own ("separate"), or left out ("drop").
+            libs: time in libraries is that of their functions that were called ("named"), their callers', the
+                libraries' ("separate"), or left out ("drop").
 
         Raises:
             incprof.errors.NoDataError: there is nothing usable in the file.

@@ -9,9 +9,11 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
+from incprof.analysis.phases.spent import mostly, off_cpu_s
 from incprof.analysis.sites import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
 from incprof.model import IntArray, IntervalProfile
+from incprof.model.spent import SPENT
 
 TOP_FUNCTIONS = 10
 
@@ -51,11 +53,12 @@ def describe_phases(
     """
     heartbeats = number_heartbeats(chosen, known)
     wall = profile.end_s - profile.start_s
+    spent, off = profile.spent_s, off_cpu_s(profile)
     steps = find_steps(profile, labels, options)
     phases = []
     for phase, choices in enumerate(chosen):
         members = np.flatnonzero(labels == phase)
-        before = clusters[members]
+        before, seconds = clusters[members], spent[members].sum(axis=0)
         phases.append(
             Phase(
                 id=phase,
@@ -67,6 +70,8 @@ def describe_phases(
                 steps=() if phase == off_cpu else steps[phase],
                 clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
                 off_cpu=phase == off_cpu,
+                mostly=SPENT[int(mostly(seconds, wall[members].sum()))],
+                spent=dict(zip((*SPENT, "off_cpu"), (*seconds.tolist(), float(off[members].sum())), strict=True)),
             )
         )
     return tuple(phases)

@@ -18,6 +18,7 @@ from incprof.analysis.phases.by_stretches import cluster_by_stretches
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.kmeans import MAX_K
 from incprof.analysis.phases.results import Phase, PhaseResult
+from incprof.analysis.phases.spent import mostly
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.errors import UsageError
 from incprof.model import IntArray, IntervalProfile
@@ -94,6 +95,7 @@ def find_phases(
         levels=found.levels,
         in_turn=found.in_turn,
         short=found.short,
+        spent=mostly(profile.spent_s, profile.end_s - profile.start_s),
         k_again=None if found.sure is None else found.sure[1],
     )
 

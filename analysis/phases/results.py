@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from incprof.analysis.options import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
+from incprof.model.spent import Spent
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ class Phase:
 
     off_cpu: the program mostly waited; there is no function to instrument.
     confidence: part of the intervals that would be in the phase again (0..1); None where nobody asked.
+    mostly: what it is spent on. spent: CPU seconds by what they were spent on, and wall time off the CPU of all threads
+    ("off_cpu").
     """
 
     id: int
@@ -107,6 +110,8 @@ class Phase:
     clusters: tuple[int, ...] = ()
     off_cpu: bool = False
     confidence: float | None = None
+    mostly: Spent = "work"
+    spent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,7 @@ class PhaseResult:
     joined: clusters that were made one, in the order in which they were. options: the thresholds that decided.
     borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn:
     first interval and one past the last of stretches whose steps alternate below one driver. short: what is too short
-    for a phase.
+    for a phase. spent: (n,) what each interval was mostly spent on, indices of model.spent.SPENT; None: unknown.
     """
 
     method: str
@@ -234,6 +239,7 @@ class PhaseResult:
     levels: tuple[Level, ...] = ()
     in_turn: tuple[tuple[int, int], ...] = ()
     short: tuple[ShortStretch, ...] = ()
+    spent: IntArray | None = None
 
     @property
     def votes(self) -> dict[str, int | None]:

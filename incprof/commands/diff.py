@@ -44,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rank", type=int, metavar="R", help="rank to compare (default: the lowest of each run)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     parser.add_argument("--exe-b", metavar="FILE", help="that of B, if it is another one")
-    parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
+    parser.add_argument(
+        "--libs",
+        choices=LIBS,
+        help="time in libraries: of their functions (named), the caller's, the libraries', or none",
+    )
     parser.add_argument("--all", action="store_true", help="every function, not only what changed or takes some time")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.diff/1")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from incprof.model import IntervalProfile
     from incprof.study import Libs, Study, StudyOptions
 
-LIBS = ("caller", "separate", "drop")
+LIBS = ("named", "caller", "separate", "drop")
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False, metavar: str = "DIR") -> None:
@@ -21,7 +21,11 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False
     parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
     parser.add_argument("--pid", type=int, metavar="P", help="a process that the rank forked, not the rank's own")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
-    parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
+    parser.add_argument(
+        "--libs",
+        choices=LIBS,
+        help="time in libraries: of their functions (named), the caller's, the libraries', or none",
+    )
 
 
 def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,12 +67,12 @@ def check_phase_arguments(args: argparse.Namespace) -> None:
 
 
 def chosen_libs(flag: str | None) -> Libs:
-    """Return how library time is counted: the flag, else INCPROF_LIBS, else "caller".
+    """Return how library time is counted: the flag, else INCPROF_LIBS, else "named".
 
     Raises:
         UsageError: INCPROF_LIBS holds something else.
     """
-    value = flag or os.environ.get("INCPROF_LIBS") or "caller"
+    value = flag or os.environ.get("INCPROF_LIBS") or "named"
     if value not in LIBS:
         raise UsageError(f"INCPROF_LIBS={value!r}: expected one of {', '.join(LIBS)}")
     return cast("Libs", value)

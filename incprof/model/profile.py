@@ -50,7 +50,8 @@ class Module:
 class Function:
     """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g.
 
-    address: 0 for one that was inlined wherever it was sampled. system: its source is a header of the system.
+    address: 0 for one that was inlined wherever it was sampled. system: its source is a header of the system. imported:
+    it is one of a shared library, or a whole library, that a function of the program called: no heartbeat can go there.
     """
 
     module: str
@@ -60,16 +61,17 @@ class Function:
     file: str | None = None
     line: int | None = None
     system: bool = False
+    imported: bool = False
 
     @property
     def is_code(self) -> bool:
-        """False for what only keeps time that no function of the program has, such as `[libm.so.6]`."""
-        return not self.name.startswith("[")
+        """False for what only keeps time that no function of the program has: `MPI_Barrier`, `[libm.so.6]`."""
+        return not self.imported and not self.name.startswith("[")
 
     @property
     def is_library(self) -> bool:
-        """Whether it comes with the compiler or the system, though its code is in the program: `std::sort<...>`."""
-        return self.system or STANDARD.match(self.mangled) is not None
+        """Whether it is none of the program's own: of a shared library, or of a header like `std::sort<...>`."""
+        return self.imported or self.system or STANDARD.match(self.mangled) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +269,25 @@ class IntervalProfile:
 
     @cached_property
     def own_tree(self) -> CallTree:
-        """The call tree without the standard library's templates: nobody puts a heartbeat there."""
+        """The call tree without libraries and the standard library's templates: nobody puts a heartbeat there."""
         return self.tree.without([function.is_library for function in self.functions])
+
+    @cached_property
+    def own_node(self) -> IntArray:
+        """The node of the program's own code that each path node stands for, (p,): of a library's, that of its caller.
+
+        That is where its time is in the source.
+        """
+        imported = np.array([*(function.imported for function in self.functions), False], dtype=np.bool_)
+        foreign = imported[np.maximum(self.paths.function, -1)]
+        return np.where(foreign, self.paths.parent, np.arange(len(foreign))).astype(np.int64)
+
+    @cached_property
+    def spent_s(self) -> FloatArray:
+        """CPU seconds of each interval by what they were spent on, (n, len(SPENT)), see model/spent.py."""
+        from incprof.model.spent import spent_s
+
+        return spent_s(self)
 
     def inclusive_s(self) -> csr_array:
         """Inclusive seconds per interval and path node: sparse (n, p). PROFILER samples are left out."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.model.arrays import BoolArray
 from incprof.model.calltree import CallTree
-from incprof.model.profile import LIBRARY, PROFILER, IntervalProfile
-
-# Run-time libraries of OpenMP, whose barriers spin.
-RUNTIME = re.compile(r"lib(gomp|i?omp5?)\b.*\.so")
+from incprof.model.profile import PROFILER, IntervalProfile
+from incprof.model.spent import in_runtime
 
 
 def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> csr_array:
@@ -42,9 +37,7 @@ def working(profile: IntervalProfile) -> BoolArray:
 
     How long threads spin depends on who else wants the processors, and says nothing about what the program does.
     """
-    samples = profile.samples
-    spinning = [module.id for module in profile.metadata.modules if RUNTIME.match(os.path.basename(module.path))]
-    work: BoolArray = (samples.kind != PROFILER) & ~((samples.kind == LIBRARY) & np.isin(samples.library, spinning))
+    work: BoolArray = (profile.samples.kind != PROFILER) & ~in_runtime(profile)
     return work
 
 

@@ -13,11 +13,13 @@ from incprof.inputs import read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
 from incprof.readers.stream.collect import first_metadata
+from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
 from incprof.readers.stream.read import read_stream
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.window import Source
 from incprof.readers.symbols.inlined import with_inlined
+from incprof.readers.symbols.modules import SymbolLoader
 
 Progress = Callable[[int, int], object]
 
@@ -59,16 +61,17 @@ def read_profile(
 ) -> IntervalProfile:
     """Read one process: that of `rank` (the lowest unless given), or `process`, given as such or by its pid.
 
-    libs: time in libraries is charged to the application function that called ("caller"), to a function named after
-    the library ("separate"), or left out ("drop"). arcs: False leaves the profile of a stream without them:
+    libs: time in libraries is that of the library's function that was called ("named", where that is a visible part of
+    an interval), is charged to the application function that called ("caller"), to a function named after the library
+    ("separate"), or left out ("drop"). arcs: False leaves the profile of a stream without them:
     that of a long run is then about half as large. Functions that do nothing but call are missing too. inlined: look
     up inlined functions on the call paths of a stream, in the program's debug information. nameless: a stream's program
     without symbols is one nameless function, and no error. progress: called with (done, total).
 
     Raises: UsageError for a rank, process or `libs` that there is not; NoDataError when nothing can be read.
     """
-    if libs not in ("caller", "separate", "drop"):
-        raise UsageError(f"libs is {libs!r}: use caller, separate or drop")
+    if libs not in ("named", "caller", "separate", "drop"):
+        raise UsageError(f"libs is {libs!r}: use named, caller, separate or drop")
     chosen = process if isinstance(process, Process) else choose_process(run, rank, process)
     if not chosen.series:
         if progress:
@@ -76,6 +79,7 @@ def read_profile(
         profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
         if inlined:
             profile = with_inlined(run, profile, exe=exe)
+        profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).code)
         if progress:
             progress(1, 1)
         return profile

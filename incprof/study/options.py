@@ -7,7 +7,7 @@ from typing import Literal
 
 from incprof.analysis.options import OPTIONS, Options
 
-Libs = Literal["caller", "separate", "drop"]
+Libs = Literal["named", "caller", "separate", "drop"]
 Method = Literal["robust", "paper"]
 
 

@@ -37,7 +37,7 @@ class Study:
         rank: int | None = None,
         pid: int | None = None,
         exe: str | None = None,
-        libs: Libs = "caller",
+        libs: Libs = "named",
         nameless: bool = False,
         options: StudyOptions | None = None,
         profile: IntervalProfile | None = None,
@@ -50,7 +50,8 @@ class Study:
             rank: which, the lowest unless given.
             pid: of a process that the rank forked.
             exe: the program, if it is not where it was recorded.
-            libs: time in libraries is their callers', their own ("separate"), or left out ("drop").
+            libs: time in libraries is that of their functions that were called ("named"; the paper's method knows
+                none), their callers', the libraries' ("separate"), or left out ("drop").
             nameless: a program without symbols is one nameless function, and no error.
             options: how phases are found.
             profile: of that process, if it has been read before.
@@ -59,8 +60,9 @@ class Study:
         from incprof.readers import open_run
 
         self.run = open_run(run, exe=exe) if isinstance(run, str | os.PathLike) else run
-        self.rank, self.pid, self.exe, self.libs, self.nameless = rank, pid, exe, libs, nameless
+        self.rank, self.pid, self.exe, self.nameless = rank, pid, exe, nameless
         self.options, self.listener = options or StudyOptions(), listener
+        self.libs: Libs = "caller" if libs == "named" and self.options.method == "paper" else libs
         self.thresholds = self.options.thresholds
         if profile is not None:
             self.profile = profile

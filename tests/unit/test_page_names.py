@@ -75,7 +75,7 @@ def test_any_names_stay_apart(full):
 def named_phase(site, kind, *functions, also=()):
     called = [SimpleNamespace(function=SimpleNamespace(name=name), share=0.2) for name in functions]
     sites = [SimpleNamespace(function=SimpleNamespace(name=name), kind=kind) for name in (site, *also) if name]
-    return SimpleNamespace(off_cpu=False, sites=tuple(sites), functions=called)
+    return SimpleNamespace(off_cpu=False, mostly="work", sites=tuple(sites), functions=called)
 
 
 def test_phases_with_one_site_are_told_apart():

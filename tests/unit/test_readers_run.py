@@ -53,7 +53,7 @@ def test_one_process(ranks):
     [
         ({"rank": 0}, "no rank 0, only 3, 10"),
         ({"process": 5}, "no forked process 5, only 100, 200"),
-        ({"libs": "all"}, "use caller, separate or drop"),
+        ({"libs": "all"}, "use named, caller, separate or drop"),
     ],
 )
 def test_what_is_not_there(ranks, options, says):

@@ -33,7 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", help="run directory; it need not exist yet")
     parser.add_argument("--rank", type=int, metavar="R", help="only this rank (default: all, a row each)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
-    parser.add_argument("--libs", choices=LIBS, help="time in libraries: the caller's, their own, or none (caller)")
+    parser.add_argument(
+        "--libs",
+        choices=LIBS,
+        help="time in libraries: of their functions (named), the caller's, the libraries', or none",
+    )
     parser.add_argument(
         "--heartbeats", metavar="EKG-DIR", help="heartbeats to show (default: the job's, if beside DIR)"
     )

@@ -55,7 +55,11 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
     with Source(process.path) as source:
         found = collect(source)
         for chunk in chunks(found):
-            images = [i for i in parse_images(found, chunk) if i.module == 0 and (libs == "caller" or not i.library)]
+            images = [
+                i
+                for i in parse_images(found, chunk)
+                if i.module == 0 and (libs in ("named", "caller") or not i.library)
+            ]
             if images:
                 arcs.append(_arc_totals(images))
                 bins.append(_bin_totals(images))

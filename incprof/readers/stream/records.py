@@ -21,7 +21,7 @@ from incprof.readers.symbols.tail_calls import TailCalls
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
-Libs = Literal["caller", "separate", "drop"]
+Libs = Literal["named", "caller", "separate", "drop"]
 
 # What is decoded at once takes some 30 times as much memory.
 CHUNK_BYTES, CHUNK_INTERVALS = 4 << 20, 4096

@@ -107,7 +107,7 @@ class CodeReader:
         samples, p = self._profile.samples, len(self._profile.paths.parent)
         label = labels[self._profile.interval_of_samples()] if len(samples.node) else np.empty(0, dtype=np.int64)
         use = np.isin(samples.kind, (OWN, LIBRARY)) & (label >= 0)
-        cell = samples.node[use].astype(np.int64) * self._phases + label[use]
+        cell = self._profile.own_node[samples.node[use]] * self._phases + label[use]
         ticks = np.bincount(cell, weights=samples.weight[use], minlength=p * self._phases)
         return ticks.reshape(p, self._phases) / self._profile.metadata.rate_hz
 

@@ -77,10 +77,11 @@ def line_weights(
     samples, tree, described = profile.samples, profile.paths, profile.functions[function]
     mine = np.zeros(len(tree.parent), dtype=bool)
     mine[nodes_of(profile, function)] = True
-    use = mine[samples.node] & np.isin(samples.kind, (OWN, LIBRARY))
+    node = profile.own_node[samples.node]
+    use = mine[node] & np.isin(samples.kind, (OWN, LIBRARY))
     if intervals is not None:
         use &= np.isin(profile.interval_of_samples(), intervals)
-    keys = np.stack([tree.address[samples.node[use]], tree.function[samples.node[use]] == function])
+    keys = np.stack([tree.address[node[use]], tree.function[node[use]] == function])
     (address, whole), where = np.unique(keys, axis=1, return_inverse=True)
     seconds = np.bincount(where.ravel(), weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
     totals: dict[Place, float] = {}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.elf.file import EM_X86_64, SHT_NOBITS, ElfFile, Section
-from incprof.elf.imports import exported_functions, stub_names
+from incprof.elf.imports import exported_functions, import_slots, stub_names
 from incprof.errors import NoDataError
 from incprof.readers.symbols.flow import Control, Range, flows
 
@@ -18,6 +18,10 @@ ByteArray = npt.NDArray[np.uint8]
 
 # call rel32: one byte, and as many as its distance has.
 CALL, DISTANCE = 0xE8, 4
+# call and jmp through a slot that the loader fills, and jmp rel32: their first bytes.
+CALL_SLOT, JUMP_SLOT, JUMP = b"\xff\x15", b"\xff\x25", b"\xe9"
+# Compilers may put these before a call or jump: bnd, notrack.
+PREFIXES = b"\xf2\x3e"
 # The first bytes of a call through a table: call *table(base, index, 8), whose third byte may look like CALL.
 INDIRECT = (0xFF, 0x94)
 
@@ -43,6 +47,27 @@ class MachineCode:
                 target[here] = _targets(code, last[here], section.address)
         return target
 
+    def imported(self, address: int) -> str | None:
+        """The function of another file that a call leads to, by its last byte, or a jump, by its first; None of others.
+
+        It is named by the linkage stub, or by the slot that the loader fills (`-fno-plt`).
+        """
+        section = next(
+            (s for s in self._elf.sections if s.executable and s.address <= address < s.address + s.size), None
+        )
+        if section is None or self._elf.machine != EM_X86_64 or section.type == SHT_NOBITS:
+            return None
+        code, at = self._bytes_of(section), address - section.address
+        before, behind = code[max(at - 5, 0) : at + 1].tobytes(), code[at : at + 7].tobytes().lstrip(PREFIXES)
+        if before[1:2] == bytes([CALL]) and (name := self.stubs.get(_ahead(address + 1, before[2:]))):
+            return name
+        if before[:2] == CALL_SLOT and (name := self._slots.get(_ahead(address + 1, before[2:]))):
+            return name
+        after = address + min(7, len(code) - at) - len(behind)
+        if behind[:1] == JUMP:
+            return self.stubs.get(_ahead(after + 5, behind[1:5]))
+        return self._slots.get(_ahead(after + 6, behind[2:6])) if behind[:2] == JUMP_SLOT else None
+
     def jumps(self, functions: Sequence[Range]) -> dict[Range, list[Control]]:
         """The jumps and returns of functions, as far as they are known."""
         return flows(self._elf, functions) if self._elf.machine == EM_X86_64 else {}
@@ -52,6 +77,14 @@ class MachineCode:
         """What the linkage stubs lead to, by address."""
         try:
             return stub_names(self._elf)
+        except NoDataError:
+            return {}
+
+    @cached_property
+    def _slots(self) -> dict[int, str]:
+        """What the loader puts into slots, by address."""
+        try:
+            return import_slots(self._elf)
         except NoDataError:
             return {}
 
@@ -72,6 +105,11 @@ class MachineCode:
                 contents = b""
             self._bytes[section.address] = np.frombuffer(contents, dtype=np.uint8)
         return self._bytes[section.address]
+
+
+def _ahead(end: int, distance: bytes) -> int:
+    """The address that is so far from the end of an instruction; -1 without a whole distance."""
+    return end + int.from_bytes(distance, "little", signed=True) if len(distance) == DISTANCE else -1
 
 
 def _targets(code: ByteArray, last: AddressArray, begin: int) -> AddressArray:

@@ -16,6 +16,7 @@ from incprof.analysis.phases.results import (
     Step,
 )
 from incprof.analysis.phases.verdict import verdict
+from incprof.model.spent import SPENT
 from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
 
@@ -50,6 +51,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "scores": [_score(score) for score in result.scores],
         "end_s": [rounded(end) for end in result.end_s.tolist()],
         "labels": result.labels.tolist(),
+        "mostly": None if result.spent is None else [SPENT[kind] for kind in result.spent.tolist()],
         "clusters": result.clusters.tolist(),
         "phases": [_phase(phase) for phase in result.phases],
         "borders": [_border(border) for border in result.borders],
@@ -114,6 +116,8 @@ def _phase(phase: Phase) -> dict[str, object]:
         "seconds": rounded(phase.seconds),
         "off_cpu": phase.off_cpu,
         "confidence": rounded(phase.confidence),
+        "mostly": phase.mostly,
+        "spent": {kind: rounded(seconds) for kind, seconds in phase.spent.items()},
         "clusters": list(phase.clusters),
         "functions": [
             {

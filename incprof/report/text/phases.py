@@ -13,7 +13,6 @@ from rich.text import Text
 from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
-from incprof.model import IntArray
 from incprof.printable import printable, unfiltered
 from incprof.report.text.console import console_for
 from incprof.report.text.folding import folded
@@ -23,6 +22,7 @@ from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
 from incprof.report.words.names import shorten
 from incprof.report.words.short import short_lines
+from incprof.report.words.spent import legend, sign_of, spent_words
 
 RULES = {
     "borders": "changes",
@@ -67,7 +67,7 @@ def _write(
     if one := _one_phase(result):
         console.print(one)
     console.print()
-    _ribbon(console, run, result.labels)
+    _ribbon(console, run, result)
     console.print()
     console.print(_site_table(result, console.width))
     if budget_pct is not None and (beats := _beats(result, budget_pct)):
@@ -128,14 +128,19 @@ def _one_phase(result: PhaseResult) -> str | None:
     }.get(verdict(result))
 
 
-def _ribbon(console: Console, run: RunSummary, labels: IntArray) -> None:
-    """Print the run from left to right, and the time under it."""
+def _ribbon(console: Console, run: RunSummary, result: PhaseResult) -> None:
+    """Print the run from left to right, under it what is no work, and the time."""
     line = Text()
-    for label, length in runs(stretched(labels, console.width)):
+    for label, length in runs(stretched(result.labels, console.width)):
         line.append(sign(label) * length, style=style(label))
     console.print(line, soft_wrap=True)
+    signs = legend(result.spent)
+    if result.spent is not None and signs:
+        console.print("".join(map(sign_of, stretched(result.spent, console.width))).rstrip(), soft_wrap=True)
     end = duration(run.duration_s)
     console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)
+    if signs:
+        console.print(f"most of an interval: {signs}", soft_wrap=True)
 
 
 def _site_table(result: PhaseResult, width: int) -> Table:
@@ -201,6 +206,7 @@ def _functions(console: Console, phase: Phase) -> None:
     head.append(duration(phase.seconds))
     if phase.confidence is not None:
         head.append(f", confidence {phase.confidence:.2f}")
+    head.append("".join(f", {words}" for words in spent_words(phase)))
     console.print(head)
     for top in phase.functions[:TOP]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "

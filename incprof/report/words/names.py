@@ -160,6 +160,8 @@ def _main(phase: Phase, names: Names) -> str:
     """Return what a phase is known by."""
     if phase.off_cpu:
         return "waiting"
+    if phase.mostly not in ("work", "waiting") and phase.functions[0].function.is_library:
+        return names(phase.functions[0].function.name)
     if phase.sites:
         return names(phase.sites[0].function.name)
     return names(phase.functions[0].function.name) if phase.functions else "idle"

@@ -1,0 +1,148 @@
+"""Time in libraries as that of the functions of theirs that the program called: `MPI_Barrier`, `cblas_dgemm`.
+
+A stack ends in the program's innermost frame: its call instruction names the function of the library, by the linkage
+stub or the slot that it calls through. Whatever that function calls in turn is its own. A call through a pointer names
+nobody, and stays the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, hstack
+
+from incprof.elf.file import ElfFile
+from incprof.model import LIBRARY, Function, IntArray, IntervalProfile, Module, PathTree, distinct, module_label
+from incprof.readers.stream.records import Libs
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.machine_code import MachineCode
+
+# A function of a library is one of its own where it has so much of an interval, in so many samples at least: with less
+# it is not seen in any picture, and there would be hundreds. That share is what counts as active elsewhere too.
+VISIBLE, SAMPLES = 0.05, 3
+
+Open = Callable[[Module], ElfFile | None]
+
+
+def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> IntervalProfile:
+    """The profile with functions of libraries below those that called them; itself where there are none.
+
+    libs: "named" for the functions that were called, "separate" for whole libraries (`[libm.so.6]`). code: the binary
+    of a module, where there is one; without it nothing is named.
+    """
+    if libs not in ("named", "separate"):
+        return profile
+    where = np.flatnonzero(profile.samples.kind == LIBRARY)
+    if libs == "separate":
+        found = _Found(where, _names_of_modules(profile, profile.samples.library[where]))
+    else:
+        found = _visible(profile, _Found(where, _named(profile, profile.samples.node[where], code)))
+    return _with(profile, found, charged=libs == "named") if len(found.sample) else profile
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Samples in libraries, (s,) ascending, and the function of each: (module, mangled name), None where unknown."""
+
+    sample: IntArray
+    name: Sequence[tuple[str, str] | None]
+
+    def of(self, keep: Sequence[bool]) -> _Found:
+        """Some of them."""
+        kept = np.flatnonzero(np.array(keep, dtype=np.bool_))
+        return _Found(self.sample[kept], [self.name[i] for i in kept.tolist()])
+
+
+def _names_of_modules(profile: IntervalProfile, module: IntArray) -> list[tuple[str, str] | None]:
+    """The libraries themselves, by their files."""
+    path = {m.id: Path(m.path).name for m in profile.metadata.modules if not m.app}
+    return [(path[m], module_label(path[m])) if m in path else None for m in module.tolist()]
+
+
+def _named(profile: IntervalProfile, node: IntArray, code: Open) -> list[tuple[str, str] | None]:
+    """Whom the call instructions at path nodes name."""
+    module = {Path(m.path).name: m for m in reversed(profile.metadata.modules) if m.app}
+    machine: dict[str, MachineCode | None] = {}
+    known: dict[int, tuple[str, str] | None] = {}
+    for each in distinct(node).tolist():
+        function = int(profile.paths.function[each])
+        label = profile.functions[function].module if function >= 0 else ""
+        if label not in machine:
+            elf = code(module[label]) if label in module else None
+            machine[label] = MachineCode(elf) if elf else None
+        found = machine[label]
+        name = found.imported(int(profile.paths.address[each])) if found else None
+        known[each] = None if name is None else ("", name)
+    return [known[each] for each in node.tolist()]
+
+
+def _visible(profile: IntervalProfile, found: _Found) -> _Found:
+    """Those whose function has a visible part of some interval."""
+    names = sorted({name for name in found.name if name})
+    column = {name: place for place, name in enumerate(names)}
+    found = found.of([name is not None for name in found.name])
+    own = np.array([column[name] for name in found.name if name], dtype=np.int64)
+    interval, weight = profile.interval_of_samples(), profile.samples.weight
+    whole = np.bincount(interval, weights=weight, minlength=profile.n_intervals)
+    shape = (profile.n_intervals, len(names))
+    there = (interval[found.sample], own)
+    ticks = coo_array((weight[found.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
+    row, place = ticks.coords
+    seen = set(place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)].tolist())
+    return found.of([one in seen for one in own.tolist()])
+
+
+def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> IntervalProfile:
+    """Put the functions into the call tree. charged: their self time is still that of their callers."""
+    found = found.of([name is not None for name in found.name])
+    functions = list(profile.functions)
+    # Of whole libraries, those that have time by themselves are among the functions already.
+    number = {(f.module, f.mangled): i for i, f in enumerate(functions) if not f.is_code and not charged}
+    names = sorted({name for name in found.name if name} - number.keys())
+    shown = display_names([mangled for _, mangled in names])
+    for (module, mangled), name in zip(names, shown, strict=True):
+        number[module, mangled] = len(functions)
+        functions.append(Function(module, mangled, name, 0))
+    used = {number[name] for name in found.name if name}
+    functions = [replace(f, imported=True) if i in used else f for i, f in enumerate(functions)]
+
+    callee = np.array([number[name] for name in found.name if name], dtype=np.int64)
+    node = profile.samples.node.astype(np.int64)
+    pairs, which = np.unique(np.stack([node[found.sample], callee]), axis=1, return_inverse=True)
+    size = len(profile.paths.parent)
+    node[found.sample] = size + which.ravel()
+    paths = profile.paths
+    tree = PathTree(
+        np.concatenate([paths.parent, pairs[0].astype(paths.parent.dtype)]),
+        np.concatenate([paths.function, pairs[1].astype(paths.function.dtype)]),
+        np.concatenate([paths.address, np.zeros(pairs.shape[1], dtype=paths.address.dtype)]),
+    )
+    more = csr_array((profile.n_intervals, len(functions) - len(profile.functions)))
+    self_s, calls = (csr_array(hstack([matrix, more])) for matrix in (profile.self_s, profile.calls))
+    if charged:
+        self_s = _moved(profile, self_s, found.sample, callee)
+    samples = replace(profile.samples, node=node.astype(profile.samples.node.dtype))
+    inlined = profile.inlined
+    if inlined is not None:
+        nothing = np.full(pairs.shape[1], inlined.first[-1], dtype=inlined.first.dtype)
+        inlined = replace(inlined, first=np.concatenate([inlined.first, nothing]))
+    return replace(
+        profile, functions=tuple(functions), paths=tree, samples=samples, self_s=self_s, calls=calls, inlined=inlined
+    )
+
+
+def _moved(profile: IntervalProfile, self_s: csr_array, sample: IntArray, callee: IntArray) -> csr_array:
+    """Self times, (n, f), with the time of samples at the functions that were called instead of at their callers."""
+    caller = profile.paths.function[profile.samples.node[sample]].astype(np.int64)
+    interval = profile.interval_of_samples()[sample]
+    seconds = profile.samples.weight[sample] / profile.metadata.rate_hz
+    at_caller = coo_array((seconds, (interval, caller)), shape=self_s.shape).tocsr()
+    # What damaged files tell twice may not agree: nobody has less than nothing.
+    left = self_s - at_caller
+    left.data[left.data < 1e-12] = 0.0
+    moved = csr_array(left + coo_array((seconds, (interval, callee)), shape=self_s.shape).tocsr())
+    moved.eliminate_zeros()
+    return moved
