@@ -90,7 +90,8 @@ def not_empty(text: str) -> str:
     return text
 
 
-LIBS = ("caller", "separate", "drop")
+# Files for gprof cannot name who was called: "named" is "caller" there.
+LIBS = ("caller", "separate", "drop", "named")
 
 # Where words can be chosen, the first is the default.
 SETTINGS = (

@@ -104,6 +104,9 @@ def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
     leaf = np.where(kind == LIBRARY, LIBRARY_FRAME - np.maximum(library, 0), UNKNOWN_FRAME)
     # What is sampled in a linkage stub of the program itself is its caller's.
     own = np.isin(library, [m.id for m in profile.metadata.modules if m.app])
+    # Whole libraries may be functions already: `[libm.so.6]` of `--libs separate`.
+    whole = np.array([f.imported and f.name.startswith("[") for f in profile.functions] + [False], dtype=np.bool_)
+    own |= whole[np.maximum(chains.function[node], -1)]
     odd = ((kind == LIBRARY) & ~own) | (kind == UNKNOWN) | (node == 0)
     pairs, which = np.unique(np.stack([node[odd], leaf[odd]]), axis=1, return_inverse=True)
     node[odd] = len(chains.parent) + which.ravel()

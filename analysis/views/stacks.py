@@ -121,6 +121,8 @@ class _Namer:
         path = self._path(node)
         if kind == LIBRARY:
             inner = self.library.get(library, (Frame("[library]"),))
+            # Whole libraries may be functions already: `[libm.so.6]` of `--libs separate`.
+            inner = () if path and inner and path[-1].name == inner[0].name else inner
             return (*path, *inner) or (Frame("[unknown]"),)
         return path if path and kind != UNKNOWN else (*path, Frame("[unknown]"))
 

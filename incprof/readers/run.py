@@ -79,7 +79,7 @@ def read_profile(
         profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
         if inlined:
             profile = with_inlined(run, profile, exe=exe)
-        profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).code)
+        profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).machine_code)
         if progress:
             progress(1, 1)
         return profile

@@ -15,9 +15,11 @@ from incprof.readers.stream.collect import Collected, Sorter, first_metadata
 from incprof.readers.stream.decoder import StreamDecoder
 from incprof.readers.stream.follow_nodes import GrowingPaths, GrowingSpace
 from incprof.readers.stream.follow_parts import joined, pruned
+from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.regions import with_regions_joined
 from incprof.readers.stream.window import Source
+from incprof.readers.symbols.machine_code import MachineCode
 from incprof.readers.symbols.table import SymbolTable
 
 # So many intervals are decoded at once at most.
@@ -46,14 +48,18 @@ class Follower:
     metadata: None until it has been read. ended: its last image is there. n_intervals: complete ones so far. holes:
     damaged places that were skipped. first_kept: the first interval of `window`. restarts: how often it was replaced.
 
-    load: symbols of a module. keep: about so many of the last intervals stay for `window`, none if 0.
+    load: symbols of a module. code: its machine code, without which no function of a library is named. keep: about so
+    many of the last intervals stay for `window`, none if 0.
     """
 
-    def __init__(self, path: str, load: Callable[[Module], SymbolTable], *, libs: Libs = "caller", keep: int = 0):
+    def __init__(
+        self, path: str, load: Callable[[Module], SymbolTable], *, libs: Libs = "caller", keep: int = 0,
+        code: Callable[[Module], MachineCode | None] = lambda module: None,
+    ):  # fmt: skip
         self.path = path
         self.keep = keep
         self.restarts = -1
-        self._load, self._libs = load, libs
+        self._load, self._libs, self._code = load, libs, code
         self._start_over()
 
     def _start_over(self) -> None:
@@ -150,10 +156,12 @@ class Follower:
         self._parts.append(parts)
         while self._parts and self.n_intervals - self.first_kept - len(self._parts[0].end_s) >= self.keep:
             self.first_kept += len(self._parts.popleft().end_s)
-        return build_profile(pruned(joined([parts], self._paths.tree)), self._space)
+        profile = build_profile(pruned(joined([parts], self._paths.tree)), self._space)
+        return with_library_functions(profile, self._libs, self._code)
 
     def window(self) -> IntervalProfile | None:
         """The profile of the last intervals, as `read_profile` would make it without arcs; None before the first."""
         if not self._parts:
             return None
-        return with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))
+        profile = with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))
+        return with_library_functions(profile, self._libs, self._code)

@@ -9,6 +9,7 @@ from incprof.model import Module, Process
 from incprof.readers.run import SERIES, streams
 from incprof.readers.stream.follow import Follower
 from incprof.readers.stream.records import Libs
+from incprof.readers.symbols.machine_code import MachineCode
 from incprof.readers.symbols.modules import SymbolLoader
 from incprof.readers.symbols.source import module_key
 from incprof.readers.symbols.table import SymbolTable
@@ -20,6 +21,7 @@ class SharedSymbols:
     def __init__(self, directory: str, exe: str | None):
         self._loader = SymbolLoader(directory, exe, nameless=True)
         self._tables: dict[tuple[bool, str], SymbolTable] = {}
+        self._machine: dict[tuple[bool, str], MachineCode | None] = {}
 
     def load(self, module: Module) -> SymbolTable:
         """Symbols of a module; a program without any is one nameless function."""
@@ -27,6 +29,14 @@ class SharedSymbols:
         if key not in self._tables:
             self._tables[key] = self._loader.load(module)
         return self._tables[key]
+
+    def machine_code(self, module: Module) -> MachineCode | None:
+        """The machine code of a module, as far as its binary is here."""
+        key = (module.id == 0, module_key(module))
+        if key not in self._machine:
+            elf = self._loader.code(module)
+            self._machine[key] = MachineCode(elf) if elf else None
+        return self._machine[key]
 
 
 class RunFollower:
@@ -59,5 +69,7 @@ class RunFollower:
         found.sort(key=lambda p: (p.rank, not p.primary, p.pid or 0, p.path))
         for process in found:
             if process.path not in self._known and self._rank in (None, process.rank):
-                self._known[process.path] = Follower(process.path, self._symbols.load, libs=self._libs)
+                self._known[process.path] = Follower(
+                    process.path, self._symbols.load, libs=self._libs, code=self._symbols.machine_code
+                )
         self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import coo_array, csr_array, hstack
 
-from incprof.elf.file import ElfFile
 from incprof.model import LIBRARY, Function, IntArray, IntervalProfile, Module, PathTree, distinct, module_label
 from incprof.readers.stream.records import Libs
 from incprof.readers.symbols.demangle import display_names
@@ -24,14 +23,14 @@ from incprof.readers.symbols.machine_code import MachineCode
 # it is not seen in any picture, and there would be hundreds. That share is what counts as active elsewhere too.
 VISIBLE, SAMPLES = 0.05, 3
 
-Open = Callable[[Module], ElfFile | None]
+Open = Callable[[Module], MachineCode | None]
 
 
 def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> IntervalProfile:
     """The profile with functions of libraries below those that called them; itself where there are none.
 
-    libs: "named" for the functions that were called, "separate" for whole libraries (`[libm.so.6]`). code: the binary
-    of a module, where there is one; without it nothing is named.
+    libs: "named" for the functions that were called, "separate" for whole libraries (`[libm.so.6]`). code: the machine
+    code of a module, where it is known; without it nothing is named.
     """
     if libs not in ("named", "separate"):
         return profile
@@ -71,8 +70,7 @@ def _named(profile: IntervalProfile, node: IntArray, code: Open) -> list[tuple[s
         function = int(profile.paths.function[each])
         label = profile.functions[function].module if function >= 0 else ""
         if label not in machine:
-            elf = code(module[label]) if label in module else None
-            machine[label] = MachineCode(elf) if elf else None
+            machine[label] = code(module[label]) if label in module else None
         found = machine[label]
         name = found.imported(int(profile.paths.address[each])) if found else None
         known[each] = None if name is None else ("", name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.model import Module
+from incprof.readers.symbols.machine_code import MachineCode
 from incprof.readers.symbols.source import binary_with_code, find_symbols
 from incprof.readers.symbols.table import SymbolTable
 
@@ -22,6 +23,7 @@ class SymbolLoader:
         self._exe = exe
         self._nameless = nameless
         self.warnings: list[str] = []
+        self._machine: dict[int, MachineCode | None] = {}
 
     def load(self, module: Module) -> SymbolTable:
         """Symbols of a module; the program itself must have some, a library need not.
@@ -41,6 +43,13 @@ class SymbolLoader:
             return binary_with_code(module, self._directory, self._exe if module.id == 0 else None)
         except NoDataError:
             return None
+
+    def machine_code(self, module: Module) -> MachineCode | None:
+        """The machine code of a module, as far as its binary is here; opened once."""
+        if module.id not in self._machine:
+            elf = self.code(module)
+            self._machine[module.id] = MachineCode(elf) if elf else None
+        return self._machine[module.id]
 
     def _nothing(self, module: Module) -> None:
         """Say that a module has no symbols: an error for the program, a warning for a library."""

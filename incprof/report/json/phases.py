@@ -19,6 +19,7 @@ from incprof.analysis.phases.verdict import verdict
 from incprof.model.spent import SPENT
 from incprof.report.json.writing import write
 from incprof.report.words.run import rounded, run_json
+from incprof.report.words.site_evidence import no_site
 
 SCHEMA = "incprof.phases/1"
 
@@ -146,6 +147,7 @@ def _phase(phase: Phase) -> dict[str, object]:
             }
             for site in phase.sites
         ],
+        "no_site": None if phase.sites else no_site(phase),
         "steps": [_step(step) for step in phase.steps],
     }
 

@@ -9,13 +9,16 @@ import numpy as np
 
 from incprof.analysis.phases.results import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
+from incprof.analysis.views.ribbon import cells
 from incprof.analysis.views.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
+from incprof.model.spent import SPENT
 from incprof.report.page.parts import BeatLanes, PageParts, RankMap
 from incprof.report.page.words import count
 from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, phase_names, where
 from incprof.report.words.run import rounded
 from incprof.report.words.short import name_of, times_of
+from incprof.report.words.spent import WORDS
 
 # Neither an element's end nor a comment can begin in what is left, and no line ends in it for a JavaScript parser.
 ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -43,6 +46,8 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
             "end": _numbers(bins.end_s, 6),
             "label": bins.label.tolist(),
             "step": timed.cells.step,
+            "spent": _spent(parts.result.spent, len(bins.start_s)),
+            "spent_words": WORDS,
         },
         "phases": [
             {
@@ -120,6 +125,11 @@ def _tree(parts: PageParts, names: Names) -> dict[str, Any]:
 def _cells(cells: Cells, ticks: Entries) -> dict[str, Any]:
     """Return the cells with their ticks."""
     return {"bin": cells.bin.tolist(), "label": cells.label.tolist(), "ticks": _by_cell(ticks, len(cells.bin))}
+
+
+def _spent(spent: IntArray | None, number: int) -> list[str]:
+    """Return what most of each of the bins was spent on; nothing where it is not known."""
+    return [] if spent is None else [SPENT[kind] for kind in cells(spent, number)]
 
 
 def _by_cell(table: Entries, cells: int) -> list[list[int]]:

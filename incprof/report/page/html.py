@@ -22,6 +22,7 @@ from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, phase_names, unique_names
 from incprof.report.words.short import short_lines
+from incprof.report.words.spent import spent_seen
 
 MOST_WARNINGS, MOST_SHORT = 20, 6
 # In the order in which they need each other.
@@ -110,6 +111,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "lead": _lead(parts, phases),
         "confident": any(phase.confidence is not None for phase in result.phases),
         "too_short": short_lines(result, MOST_SHORT),
+        "spent": spent_seen(result.spent),
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
         "steps": [(phase.id, name, step_rows(phase.steps, names)) for phase, name in phases],

@@ -13,6 +13,8 @@ from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
 from incprof.report.words.recurrence import how_often
+from incprof.report.words.site_evidence import no_site
+from incprof.report.words.spent import spent_words
 
 
 def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
@@ -24,6 +26,8 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
         "share": round(phase.app_pct, 1),
         "intervals": phase.intervals,
         "confidence": percent(phase.confidence),
+        "spent": ", ".join(spent_words(phase)),
+        "no_site": "" if phase.sites else no_site(phase),
         "functions": [(names(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
         "sites": [
             f"{names(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")

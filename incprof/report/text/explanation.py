@@ -21,7 +21,7 @@ def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, wid
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence), width)
         if not phase.sites and not phase.off_cpu:
-            _write(out, "  No site", [no_site()], width, indent="    ")
+            _write(out, "  No site", [no_site(phase)], width, indent="    ")
         for site, known in zip(phase.sites, sites, strict=True):
             name = f"{shorten(site.function.name, NAME_ROOM)} ({site.kind})"
             _write(out, f"  Site {name}", site_lines(known, result.options.sites), width, indent="    ")

@@ -22,6 +22,7 @@ from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
 from incprof.report.words.names import shorten
 from incprof.report.words.short import short_lines
+from incprof.report.words.site_evidence import no_site
 from incprof.report.words.spent import legend, sign_of, spent_words
 
 RULES = {
@@ -211,6 +212,8 @@ def _functions(console: Console, phase: Phase) -> None:
     for top in phase.functions[:TOP]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
         console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
+    if not phase.sites:
+        _told(console, "      no site: ", [no_site(phase)])
     for line in step_lines(phase, console.width, shorten):
         console.print(line, soft_wrap=True)
 

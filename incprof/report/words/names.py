@@ -160,7 +160,7 @@ def _main(phase: Phase, names: Names) -> str:
     """Return what a phase is known by."""
     if phase.off_cpu:
         return "waiting"
-    if phase.mostly not in ("work", "waiting") and phase.functions[0].function.is_library:
+    if phase.mostly == "mpi" and phase.functions[0].function.is_library:
         return names(phase.functions[0].function.name)
     if phase.sites:
         return names(phase.sites[0].function.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incprof.analysis.options.sites import SiteOptions
+from incprof.analysis.phases.results import Phase
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
 from incprof.report.words.figures import count, percent
 from incprof.report.words.names import shorten
@@ -24,9 +25,17 @@ def site_lines(why: SiteEvidence, options: SiteOptions) -> list[str]:
     return [*told, _kind(why), _runner_up(why)]
 
 
-def no_site() -> str:
+def no_site(phase: Phase) -> str:
     """Say why a phase has no site."""
-    return "no function of the program was sampled or called in it, or none that was can have a heartbeat"
+    if phase.off_cpu:
+        return "the program waits in it: next to no samples say where"
+    if not phase.functions:
+        return "it has no samples, and no function of the program is entered in most of it"
+    own = [top for top in phase.functions if top.function.is_code]
+    if not own and all(top.function.name.startswith("[no ") for top in phase.functions):
+        return "threads of libraries have its time, without a function of the program on their stacks"
+    largest = shorten(phase.functions[0].function.name, NAME_ROOM)
+    return f"no function of the program that holds enough of it can have a heartbeat; most of it is in {largest}"
 
 
 def _holds(why: SiteEvidence) -> str:

@@ -25,10 +25,15 @@ def sign_of(kind: int) -> str:
     return SIGNS[SPENT[kind]]
 
 
+def spent_seen(spent: IntArray | None) -> list[tuple[Spent, str]]:
+    """Return what some intervals, (n,), are mostly spent on besides work, with its words."""
+    seen = sorted(set(() if spent is None else spent.tolist()) - {WORK})
+    return [(SPENT[kind], WORDS[SPENT[kind]]) for kind in seen]
+
+
 def legend(spent: IntArray | None) -> str | None:
     """Say what the signs mean that some intervals have, (n,); None where all of them work, or nothing is known."""
-    seen = [SPENT[kind] for kind in sorted(set(() if spent is None else spent.tolist())) if kind != WORK]
-    return ", ".join(f"{SIGNS[kind]}: {WORDS[kind]}" for kind in seen) or None
+    return ", ".join(f"{SIGNS[kind]}: {words}" for kind, words in spent_seen(spent)) or None
 
 
 def spent_words(phase: Phase) -> list[str]:

@@ -72,4 +72,7 @@ def site_words(phase: LivePhase) -> str:
     function, kind = main_site(phase)
     if function is None:
         return "off the CPU" if phase.found.off_cpu else "-"
-    return f"{function} ({kind})" if kind else function
+    said = f"{function} ({kind})" if kind else function
+    largest = phase.found.functions[:1]
+    in_mpi = phase.found.mostly == "mpi" and largest and largest[0].function.is_library
+    return f"{largest[0].function.name}, in {said}" if in_mpi else said

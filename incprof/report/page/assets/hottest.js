@@ -16,7 +16,7 @@ function drawHottest() {
   for (let node = 1; node < NODES; node++) {
     if (!(own[node] > 0)) continue;
     // As in the plot of self time: what libraries did counts for the function that called them.
-    const called = frameOf(node).function <= FIRST_LIBRARY && DATA.run.libs === "caller" && TREE.parent[node] > 0;
+    const called = frameOf(node).function <= FIRST_LIBRARY && DATA.run.libs !== "separate" && TREE.parent[node] > 0;
     const frame = TREE.frame[called ? TREE.parent[node] : node];
     add(byFrame, frame, own[node]);
     if (called) add(inLibraries, frame, own[node]);

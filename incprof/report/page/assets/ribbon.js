@@ -8,6 +8,16 @@ for (let bin = 0; bin < BINS; bin++) {
   else STRETCHES.push({ label: TIME.label[bin], from: bin, to: bin + 1 });
 }
 
+// Stretches that are mostly no work have a line below them, as the words under the ribbon show it.
+const DASHES = { mpi: [], openmp: [2, 2], io: [8, 4], waiting: [2, 6] };
+const SPENDS = [];
+for (let bin = 0; bin < TIME.spent.length; bin++) {
+  const last = SPENDS[SPENDS.length - 1];
+  const kind = TIME.spent[bin];
+  if (last && last.kind === kind && last.to === bin) last.to = bin + 1;
+  else if (kind !== "work") SPENDS.push({ kind, from: bin, to: bin + 1 });
+}
+
 function startRibbon() {
   const area = byId("ribbon");
   const plot = makeCanvas(area, RIBBON_HEIGHT + 24, `Phases over time: ${STRETCHES.length} stretches. The table below has them.`);
@@ -27,7 +37,7 @@ function startRibbon() {
     const label = TIME.label[bin];
     const stretch = STRETCHES.find((s) => s.from <= bin && bin < s.to);
     showTip(event, [
-      label < 0 ? between(time) : `${label} ${phaseName(label)}`,
+      (label < 0 ? between(time) : `${label} ${phaseName(label)}`) + mostly(bin),
       `${moment(TIME.start[stretch.from], INTERVAL)} to ${moment(TIME.end[stretch.to - 1], INTERVAL)} s`,
     ]);
   });
@@ -41,6 +51,11 @@ function startRibbon() {
       return [name, moment(from, INTERVAL), moment(to, INTERVAL), digits3(to - from)];
     }),
   );
+}
+
+function mostly(bin) {
+  const kind = TIME.spent[bin] || "work";
+  return kind === "work" ? "" : `: mostly ${TIME.spent_words[kind]}`;
 }
 
 // What is no phase: a stretch that is too short for one has a name.
@@ -68,6 +83,18 @@ function drawRibbon(plot) {
     if (s.label >= 0) nameStretch(ctx, s.label, from, room);
   }
   ctx.globalAlpha = 1;
+  ctx.strokeStyle = cssColour("--muted");
+  ctx.lineWidth = 3;
+  for (const s of SPENDS) {
+    const from = xOf(TIME.start[s.from], width);
+    ctx.setLineDash(DASHES[s.kind] || []);
+    ctx.beginPath();
+    ctx.moveTo(from, RIBBON_HEIGHT - 1.5);
+    ctx.lineTo(Math.max(xOf(TIME.end[s.to - 1], width), from + 0.6), RIBBON_HEIGHT - 1.5);
+    ctx.stroke();
+  }
+  ctx.setLineDash([]);
+  ctx.lineWidth = 1;
   shadeUnchosen(ctx, width, 0, RIBBON_HEIGHT);
   drawTimeAxis(ctx, width, RIBBON_HEIGHT);
 }
