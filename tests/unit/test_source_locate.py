@@ -50,3 +50,8 @@ def test_what_encloses_a_function_is_compared_as_far_as_it_has_a_name(recorded):
     """
     file = parse_c("a.cpp", text, cpp=True)
     assert [file.functions[i].line for i in functions_named(file, recorded)] == [2]
+
+
+def test_a_main_program_that_was_inlined_has_its_own_name():
+    assert agree("halo", "Halo", "fortran", is_main=True)
+    assert not agree("relax", "halo", "fortran", is_main=True)

@@ -100,7 +100,8 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     # Of whole libraries, those that have time by themselves are among the functions already.
     number = {(f.module, f.mangled): i for i, f in enumerate(functions) if not f.is_code and not charged}
     names = sorted({name for name in found.name if name} - number.keys())
-    shown = display_names([mangled for _, mangled in names])
+    # Fortran calls mpi_barrier_, and dgemm_ wherever it is called from: the underscore is no part of the name.
+    shown = [display_names([mangled], fortran=mangled.endswith("_"))[0] for _, mangled in names]
     for (module, mangled), name in zip(names, shown, strict=True):
         number[module, mangled] = len(functions)
         functions.append(Function(module, mangled, name, 0))
