@@ -13,7 +13,7 @@ from incprof.analysis.phases.spent import mostly, off_cpu_s
 from incprof.analysis.sites import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
 from incprof.model import IntArray, IntervalProfile
-from incprof.model.spent import SPENT
+from incprof.model.spent import SPENT, spent_s
 
 TOP_FUNCTIONS = 10
 
@@ -53,7 +53,8 @@ def describe_phases(
     """
     heartbeats = number_heartbeats(chosen, known)
     wall = profile.end_s - profile.start_s
-    spent, off = profile.spent_s, off_cpu_s(profile)
+    spent = spent_s(profile)
+    off = off_cpu_s(profile, spent)
     steps = find_steps(profile, labels, options)
     phases = []
     for phase, choices in enumerate(chosen):

@@ -22,6 +22,7 @@ from incprof.analysis.phases.spent import mostly
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.errors import UsageError
 from incprof.model import IntArray, IntervalProfile
+from incprof.model.spent import spent_s
 
 METHODS = ("robust", "paper")
 # Phases that may be asked for.
@@ -95,7 +96,7 @@ def find_phases(
         levels=found.levels,
         in_turn=found.in_turn,
         short=found.short,
-        spent=mostly(profile.spent_s, profile.end_s - profile.start_s),
+        spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
         k_again=None if found.sure is None else found.sure[1],
     )
 

@@ -28,7 +28,7 @@ def mostly(seconds: FloatArray, wall_s: FloatArray) -> IntArray:
     return np.where(total < PHASES.idle * np.asarray(wall_s), WAITING, found).astype(np.int64)
 
 
-def off_cpu_s(profile: IntervalProfile) -> FloatArray:
-    """Return the part of each interval, (n,) seconds, in which surely no thread was on the CPU."""
-    off: FloatArray = np.maximum(profile.end_s - profile.start_s - profile.spent_s.sum(axis=1), 0.0)
+def off_cpu_s(profile: IntervalProfile, seconds: FloatArray) -> FloatArray:
+    """Return the part of each interval, (n,) seconds, in which surely no thread was on the CPU. seconds: spent_s()."""
+    off: FloatArray = np.maximum(profile.end_s - profile.start_s - seconds.sum(axis=1), 0.0)
     return off

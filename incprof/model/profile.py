@@ -282,13 +282,6 @@ class IntervalProfile:
         foreign = imported[np.maximum(self.paths.function, -1)]
         return np.where(foreign, self.paths.parent, np.arange(len(foreign))).astype(np.int64)
 
-    @cached_property
-    def spent_s(self) -> FloatArray:
-        """CPU seconds of each interval by what they were spent on, (n, len(SPENT)), see model/spent.py."""
-        from incprof.model.spent import spent_s
-
-        return spent_s(self)
-
     def inclusive_s(self) -> csr_array:
         """Inclusive seconds per interval and path node: sparse (n, p). PROFILER samples are left out."""
         from scipy.sparse import csr_array
