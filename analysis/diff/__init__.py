@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
+from incprof.analysis.diff.from_run_to_run import assumed_noise
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, measure
 from incprof.analysis.diff.notes import alike, notes
@@ -15,50 +18,56 @@ from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.errors import NoDataError
 from incprof.model import IntArray, IntervalProfile
 
-RUN_NOISE = 0.01
+# What phases and the run are measured by.
+Clock = Literal["both", "wall", "cpu"]
 
 Recorded = tuple[str, RunSummary, IntervalProfile, PhaseResult]
 
 
 def compare(
-    a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float = RUN_NOISE, cpu: bool = False
+    a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float | None = None, clock: Clock = "wall"
 ) -> Comparison:
     """Compare side b with side a, the baseline.
 
     Args:
         a: path, summary, profile and phases of each run of a side.
         b: likewise.
-        run_noise: relative standard deviation from run to run, assumed where each side has one run.
-        cpu: phases and the run are measured by CPU time, not wall time.
+        run_noise: relative standard deviation from run to run, where each side has one run; None for what is usual.
+        clock: what phases and the run are measured by.
 
     Raises:
         NoDataError: a run took no time.
     """
     both = (*a, *b)
-    names, runs = measure([run[2] for run in both], [run[3] for run in both], cpu=cpu)
+    names, runs = measure([run[2] for run in both], [run[3] for run in both], cpu=clock == "cpu")
     for (path, *_), run in zip(both, runs, strict=True):
         if not run.duration_s > 0:
             raise NoDataError(f"{path}: it took no time: nothing to compare")
     groups = align(runs)
-    table = Table(names, runs, groups, len(a), run_noise, cpu)
+    noise = assumed_noise(runs) if run_noise is None else run_noise
+    table = Table(names, runs, groups, len(a), noise, clock == "cpu")
+    whole, phases = table.run(), table.phases()
+    if clock == "both":
+        by_cpu = Table(names, [run.by_cpu() for run in runs], groups, len(a), noise, True)
+        whole = replace(whole, cpu=by_cpu.run())
+        phases = tuple(replace(row, cpu=other) for row, other in zip(phases, by_cpu.clocked(), strict=True))
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
     sides = [
         Side(path, summary, label, profile.end_s, _build(profile))
         for (path, summary, profile, _), label in zip(both, labels, strict=True)
     ]
     functions, left_out = table.functions()
-    phases = table.phases()
     rest = [float((run.clock_s * run.members.weight[:, -1]).sum()) for run in runs]
     return Comparison(
         a=tuple(sides[: len(a)]),
         b=tuple(sides[len(a) :]),
-        run=table.run(),
+        run=whole,
         phases=phases,
         between=(float(np.mean(rest[: len(a)])), float(np.mean(rest[len(a) :]))),
         functions=functions,
         left_out=left_out,
-        run_noise=run_noise if len(both) == 2 else None,
-        clock="cpu" if cpu else "wall",
+        run_noise=noise if len(both) == 2 else None,
+        clock=clock,
         notes=(*notes(sides, runs, len(a)), *alike(phases)),
     )
 

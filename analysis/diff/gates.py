@@ -3,6 +3,7 @@
     condition = [ name ":" ] metric ( ">" | "<" ) number [ unit ]
 
 `phase>10%` is broken by a phase that is slower by more than 10 % and beyond noise; `solve:phase>0.5s` by half a second.
+Where wall and CPU time were compared, both have to say so. A phase that is gone breaks a limit to what phases may take.
 """
 
 from __future__ import annotations
@@ -47,6 +48,22 @@ def broken(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
     Raises:
         UsageError: a condition names something that neither side has: it could never fail.
     """
+    return [(condition, row) for condition, row in _meant(conditions, found) if _breaks(condition, row)]
+
+
+def unsure(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Condition, Row]]:
+    """Return each condition that does not hold by wall time or by CPU time alone, with each row that it is so of."""
+    return [
+        (condition, row)
+        for condition, row in _meant(conditions, found)
+        if row.cpu is not None
+        and (_by_clock(condition, row) or _by_clock(condition, row.cpu))
+        and not _breaks(condition, row)
+    ]
+
+
+def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Condition, Row]]:
+    """Return each condition with each row that it is about."""
     out = []
     for condition in conditions:
         rows = _rows(condition.metric, found)
@@ -54,7 +71,7 @@ def broken(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
         if not meant and condition.selector is not None:
             what = {"share": "phase", "calls": "function"}.get(condition.metric, condition.metric)
             raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
-        out += [(condition, row) for row in meant if _breaks(condition, row)]
+        out += [(condition, row) for row in meant]
     return out
 
 
@@ -76,9 +93,20 @@ def _means(selector: str, name: str) -> bool:
 
 
 def _breaks(condition: Condition, row: Row) -> bool:
-    """Tell whether a row breaks a condition that is about it."""
+    """Tell whether a row breaks a condition that is about it, by wall and by CPU time where both can tell."""
+    if row.only_cpu is not None:
+        return _by_clock(condition, row.only_cpu)
+    return _by_clock(condition, row) and (row.cpu is None or _by_clock(condition, row.cpu))
+
+
+def _by_clock(condition: Condition, row: Row) -> bool:
+    """Tell whether a row breaks a condition."""
     if row.verdict == "gone" and condition.selector is not None:
         return True  # whoever asks for it by name wants to know
+    if isinstance(row, PhaseRow) and row.verdict in ("gone", "new") and row.elsewhere:
+        return False
+    if isinstance(row, PhaseRow) and row.verdict == "gone" and condition.metric == "phase" and condition.more:
+        return not row.waits  # nothing is left that could be held against the limit; nobody misses waiting
     value = change(condition, row)
     if value is None:
         return False

@@ -6,14 +6,14 @@ n intervals, m functions of all compared runs, k phases.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.same_functions import same_functions
-from incprof.analysis.phases.features import build_features
+from incprof.analysis.phases.features import Features, build_features
 from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
@@ -26,7 +26,7 @@ class Measured:
     place: (f,) the common number of each of its own functions. clock_s: (n,) wall or CPU seconds, whichever phases are
     compared by. self_s, calls: sparse (n, m).
     stack_s: sparse (n, m), CPU time with a function on the stack; None without call paths. members: whose intervals
-    are in which phase. tick_s: CPU seconds that a sample stands for.
+    are in which phase. tick_s: CPU seconds that a sample stands for. features: what the phases were found from.
     """
 
     profile: IntervalProfile
@@ -38,6 +38,7 @@ class Measured:
     stack_s: csr_array | None
     members: Membership
     tick_s: float
+    features: Features
 
     @property
     def duration_s(self) -> float:
@@ -48,6 +49,11 @@ class Measured:
     def time_s(self) -> csr_array:
         """Inclusive time where it is known, else self time: sparse (n, m)."""
         return self.self_s if self.stack_s is None else self.stack_s
+
+    def by_cpu(self) -> Measured:
+        """Return the same, measured by CPU time."""
+        clock_s = cpu_seconds(self.profile)
+        return replace(self, clock_s=clock_s, members=share_borders(self.features, self.result, clock_s))
 
     def intervals(self, phases: Sequence[int]) -> IntArray:
         """Return the intervals of some phases, ascending."""
@@ -108,6 +114,7 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
         stack_s=_stack_seconds(profile, move, options.known),
         members=share_borders(features, result, clock_s),
         tick_s=1.0 / profile.metadata.rate_hz,
+        features=features,
     )
 
 

@@ -60,7 +60,7 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
 
 def alike(rows: Sequence[PhaseRow]) -> tuple[str, ...]:
     """Return a line if all phases that both sides have became slower or faster by the same factor: not one of them."""
-    both = [row for row in rows if row.ci is not None]
+    both = [row.cpu or row for row in rows if row.ci is not None]
     if len({row.verdict for row in both} - {"same"}) != 1 or sum(row.verdict != "same" for row in both) < 2:
         return ()
     factor = sum(row.b.seconds for row in both) / sum(row.a.seconds for row in both)

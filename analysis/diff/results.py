@@ -43,6 +43,7 @@ class Row:
         ci: Interval at LEVEL of the factor from A to B, and its p-value; None if that cannot be told.
         p_adjusted: The p-value in view of all rows of the kind.
         verdict: `slower` or `faster` (beyond noise), `same` (within it), `gone` (not in B), `new` (not in A).
+        cpu: The same by CPU time, where it was compared by both; None for what CPU time says nothing of.
     """
 
     kind: str
@@ -54,6 +55,20 @@ class Row:
     p_adjusted: float | None = None
     verdict: str = "same"
     behind: str = ""
+    cpu: Row | None = None
+
+    @property
+    def only_cpu(self) -> Row | None:
+        """The row by CPU time where that alone is sure: wall time scatters too much to speak for or against it."""
+        cpu = self.cpu
+        if cpu is None or cpu.ratio is None or self.ci is None or self.verdict != "same" or cpu.verdict == "same":
+            return None
+        return cpu if self.ci.low <= cpu.ratio <= self.ci.high else None
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether wall and CPU time lead to different verdicts."""
+        return self.cpu is not None and self.cpu.verdict != self.verdict and self.only_cpu is None
 
     @property
     def change_s(self) -> float:
@@ -72,13 +87,16 @@ class PhaseRow(Row):
 
     members: its ids in each run, those of A first. likeness: how alike the sides are, 0..1; None where one has nothing.
     share_error: standard error of the difference of the shares, 0..1.
-    steps: what it does, largest first.
+    steps: what it does, largest first. waits: it is one of waiting. elsewhere: only one side has it as a phase, and the
+    other does as much of the work elsewhere.
     """
 
     members: tuple[tuple[int, ...], ...] = ()
     likeness: float | None = None
     share_error: float = 0.0
     steps: tuple[Row, ...] = ()
+    waits: bool = False
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +117,7 @@ class Comparison:
     run: the whole run. phases: in order of time; a group is a place among them. between: seconds in no phase.
     functions: those that take some time, largest change first. left_out: how many more there are.
     run_noise: the relative scatter from run to run that was assumed; None where several runs show it.
-    clock: what phases and the run are measured by, `wall` or `cpu` time.
+    clock: what phases and the run are measured by: `wall` or `cpu` time, or `both`: wall time, and beside it CPU time.
     notes: how the runs differ as such.
     """
 

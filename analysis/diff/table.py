@@ -11,7 +11,7 @@ import numpy as np
 
 from incprof.analysis.beats.noise import adjusted
 from incprof.analysis.diff.estimates import Estimate, compared
-from incprof.analysis.diff.match import Group
+from incprof.analysis.diff.match import Group, Members
 from incprof.analysis.diff.measure import Measured
 from incprof.analysis.diff.phase_names import name_groups
 from incprof.analysis.diff.results import Figure, PhaseRow, Row
@@ -26,6 +26,8 @@ MOST = 200
 MOST_STEPS = 8
 # Fewer samples than this may well be none by chance.
 SOME_TICKS = 10.0
+# A phase with less of its work missing on the other side is there, if not as a phase.
+STILL = 0.5
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
@@ -62,6 +64,16 @@ class Table:
 
     def phases(self) -> tuple[PhaseRow, ...]:
         """Return the rows of the phases, with their steps."""
+        rows = self.phases_alone()
+        steps = _with_verdicts([step for at in range(len(rows)) for step in self._steps(at)])
+        return tuple(replace(row, steps=tuple(s for s in steps if s.group == row.group)) for row in rows)
+
+    def clocked(self) -> list[PhaseRow | None]:
+        """Return the rows of the phases; None for waiting, of which CPU time says nothing."""
+        return [None if row.waits else row for row in self.phases_alone()]
+
+    def phases_alone(self) -> list[PhaseRow]:
+        """Return the rows of the phases without their steps."""
         names = name_groups(self.runs, self.groups)
         rows = []
         for at, (group, (name, behind)) in enumerate(zip(self.groups, names, strict=True)):
@@ -69,9 +81,8 @@ class Table:
             row = self._row("phase", name + behind, at, found, [run.duration_s for run in self.runs], None)
             a, b = any(group.members[: self.first]), any(group.members[self.first :])
             # What waiting takes of the processor says nothing.
-            idle = self.cpu and all(
-                r.result.phases[p].off_cpu for r, ps in zip(self.runs, group.members, strict=True) for p in ps
-            )
+            waits = self._waits(group.members)
+            idle = self.cpu and waits
             verdict = "same" if idle or (a and b) else "gone" if a else "new"
             rows.append(
                 PhaseRow(
@@ -83,15 +94,32 @@ class Table:
                     row.ci if a and b and not idle else None,
                     None,
                     verdict,
-                    behind,
-                    group.members,
-                    group.likeness,
-                    self._share_error(found),
+                    behind=behind,
+                    members=group.members,
+                    likeness=group.likeness,
+                    share_error=self._share_error(found),
+                    waits=waits,
+                    elsewhere=verdict in ("gone", "new") and not waits and self._elsewhere(group),
                 )
             )
-        rows = _with_verdicts(rows)
-        steps = _with_verdicts([step for at in range(len(rows)) for step in self._steps(at)])
-        return tuple(replace(row, steps=tuple(s for s in steps if s.group == row.group)) for row in rows)
+        return _with_verdicts(rows)
+
+    def _waits(self, members: Members) -> bool:
+        """Tell whether a phase is one of waiting, in all runs that have it."""
+        return all(r.result.phases[p].off_cpu for r, ps in zip(self.runs, members, strict=True) for p in ps)
+
+    def _elsewhere(self, group: Group) -> bool:
+        """Tell whether the side without a phase does most of its work all the same, in other phases or in none."""
+        spent = [
+            np.asarray(run.self_s[run.intervals(phases)].sum(axis=0)).ravel()
+            for run, phases in zip(self.runs, group.members, strict=True)
+        ]
+        whole = [np.asarray(run.self_s.sum(axis=0)).ravel() for run in self.runs]
+        sides = [np.mean(part, axis=0) for part in (whole[: self.first], whole[self.first :])]
+        has, other = sides if any(group.members[: self.first]) else sides[::-1]
+        work = np.mean([own for own, phases in zip(spent, group.members, strict=True) if phases], axis=0)
+        missing = np.minimum(np.maximum(has - other, 0.0), work)
+        return bool(missing.sum() < STILL * work.sum())
 
     def functions(self) -> tuple[tuple[Row, ...], int]:
         """Return the rows of functions, largest change first, and how many more there are."""

@@ -36,10 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-on", metavar="COND", action="append", default=[],
         help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'share>5', 'calls>0'; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--noise", type=float, metavar="PCT", help="scatter from run to run, where one run of each (1)")
     parser.add_argument(
-        "--time", choices=("wall", "cpu"), default="wall",
-        help="what phases and the run are measured by (wall); cpu where other programs share the machine",
+        "--noise",
+        type=float,
+        metavar="PCT",
+        help="scatter from run to run, where one run of each (1 to 6, by the CPU that they got)",
+    )
+    parser.add_argument(
+        "--time", choices=("both", "wall", "cpu"), default="both",
+        help="what phases and the run are measured by: wall time, and CPU time has to agree (both); or one alone",
     )  # fmt: skip
     parser.add_argument("--rank", type=int, metavar="R", help="rank to compare (default: the lowest of each run)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
@@ -67,10 +72,15 @@ def run(args: argparse.Namespace) -> int:
     a, b = directories(args)
     sides = compare_sides(
         studies(a, args.exe, args), studies(b, args.exe_b or args.exe, args), conditions,
-        noise=None if args.noise is None else args.noise / 100, cpu=args.time == "cpu",
+        noise=None if args.noise is None else args.noise / 100, clock=args.time,
     )  # fmt: skip
     STDERR.warn(sides.warnings)
     write(sides, args)
+    if sides.unsure:
+        from incprof.report.words.diff import unsure_lines
+
+        sys.stdout.flush()
+        STDERR.warn(unsure_lines(sides.unsure))
     if sides.failed:
         from incprof.report.words.diff import broken_line
 

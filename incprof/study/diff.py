@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff import RUN_NOISE, Recorded, compare
-from incprof.analysis.diff.gates import broken, parse
+from incprof.analysis.diff import Clock, Recorded, compare
+from incprof.analysis.diff.gates import broken, parse, unsure
 from incprof.analysis.diff.results import Comparison, Row
 from incprof.study.study import Study
 
@@ -18,11 +18,13 @@ NOTHING_COMMON = "the runs have no phase in common: no condition in percent on p
 class Sides:
     """What came of a comparison.
 
-    failed: conditions that do not hold, each with the row that breaks it. damaged: a part of a run was left out.
+    failed: conditions that do not hold, each with the row that breaks it. unsure: those that do not by wall time or by
+    CPU time alone. damaged: a part of a run was left out.
     """
 
     found: Comparison
     failed: list[tuple[Condition, Row]]
+    unsure: list[tuple[Condition, Row]]
     warnings: list[str]
     damaged: bool
 
@@ -37,7 +39,7 @@ def conditions_of(texts: Sequence[str]) -> list[Condition]:
 
 
 def compare_sides(
-    a: Sequence[Study], b: Sequence[Study], conditions: Sequence[Condition], *, noise: float | None, cpu: bool
+    a: Sequence[Study], b: Sequence[Study], conditions: Sequence[Condition], *, noise: float | None, clock: Clock
 ) -> Sides:
     """Read all runs, find the phases of each, compare, and judge.
 
@@ -46,7 +48,7 @@ def compare_sides(
         b: what is held against it.
         conditions: what must hold.
         noise: scatter from run to run, a share, where there is one run of each; None for what is usual.
-        cpu: phases and the run are measured by CPU time, not by the clock.
+        clock: what phases and the run are measured by.
     """
     read: tuple[list[Recorded], list[Recorded]] = ([], [])
     warnings, damaged = [], False
@@ -56,8 +58,8 @@ def compare_sides(
             warnings += [f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings)]
             damaged |= profile.damaged
             side.append((path, study.summary, profile, result))
-    found = compare(*read, run_noise=RUN_NOISE if noise is None else noise, cpu=cpu)
+    found = compare(*read, run_noise=noise, clock=clock)
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
     if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
         warnings.append(NOTHING_COMMON)
-    return Sides(found, broken(conditions, found), warnings, damaged)
+    return Sides(found, broken(conditions, found), unsure(conditions, found), warnings, damaged)

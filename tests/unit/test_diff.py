@@ -158,7 +158,7 @@ def test_a_phase_of_waiting_is_matched_with_waiting():
     gone = row(diff(simulate(pause, seed=3), work), "waiting")
     assert gone.verdict == "gone"
     assert found.clock == "wall"
-    cpu = diff(simulate(pause, seed=3), simulate(pause, seed=2), cpu=True)
+    cpu = diff(simulate(pause, seed=3), simulate(pause, seed=2), clock="cpu")
     assert row(cpu, "waiting").a.seconds == pytest.approx(0, abs=0.5)
 
 

@@ -55,6 +55,7 @@ def _phase(row: PhaseRow, first: int) -> dict[str, object]:
     return {
         "id": row.group,
         **_row(row),
+        "elsewhere": row.elsewhere,
         "phases_a": members[:first],
         "phases_b": members[first:],
         "likeness": _rounded(row.likeness),
@@ -77,6 +78,7 @@ def _row(row: Row) -> dict[str, object]:
         "p_value": None if ci is None else _rounded(ci.p_value),
         "p_adjusted": _rounded(row.p_adjusted),
         "verdict": row.verdict,
+        **({} if row.cpu is None else {"cpu": _row(row.cpu), "disagrees": row.disagrees}),
     }
 
 

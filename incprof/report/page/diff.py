@@ -97,7 +97,7 @@ def _row(row: Row) -> dict[str, Any]:
         "b": say.seconds(row.b),
         "change": say.change(row),
         "interval": say.interval(row),
-        "verdict": row.verdict,
+        "verdict": say.sure(row),
         "said": say.verdict(row),
         "share_a": f"{say.share(row.a)} %",
         "share_b": f"{say.share(row.b)} %",

@@ -17,7 +17,13 @@ from incprof.report.words import numbers as words
 from incprof.report.words.colours import style
 from incprof.report.words.figures import count
 
-COLOURS = {"slower": "bold red", "faster": "bold green", "new": "bold yellow", "gone": "bold yellow"}
+COLOURS = {
+    "slower": "bold red",
+    "faster": "bold green",
+    "new": "bold yellow",
+    "gone": "bold yellow",
+    "unsure": "yellow",
+}
 SHOWN = 20
 FEWEST = 80
 # The last columns of a table are left out where names would have less room than this.
@@ -36,7 +42,7 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
             console.print(f"{letter}  {words.printable(side.path)}: {say.run_line(side)}", soft_wrap=not colour)
     for note in found.notes:
         console.print(f"   {words.printable(note)}", soft_wrap=not colour)
-    console.print(Text(say.verdict_line(found), style=COLOURS.get(found.run.verdict, "")), soft_wrap=not colour)
+    console.print(Text(say.verdict_line(found), style=COLOURS.get(say.sure(found.run), "")), soft_wrap=not colour)
     console.print(say.phases_line(found), soft_wrap=not colour)
     console.print()
     _ribbons(console, found)
@@ -86,19 +92,23 @@ def _table(names: Sequence[str], left: Sequence[str]) -> Table:
 
 def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     """Return phases and their steps."""
-    names: tuple[str, ...] = ("", "Phase", "A", "B", "Change", "95 % interval", "Verdict", "A %", "B %", "Alike")
+    both = found.clock == "both"
+    names: tuple[str, ...] = (
+        "", "Phase", "A", "B", "Change", "95 % interval", *(("By CPU",) if both else ()), "Verdict",
+        "A %", "B %", "Alike",
+    )  # fmt: skip
     rows = [row for phase in found.phases for row in (phase, *say.steps(phase, every=every))]
     between = tuple(say.seconds(Figure(v, 0, None, ())) for v in found.between) if max(found.between) > 0 else ()
-    cells = [(_number(row).plain, *_cells_of(row), *_shares(row)) for row in rows]
-    keep, room = _columns(width, names, [*cells, (" 0 ", *between), (" 0 ", *_cells_of(found.run))])
+    cells = [(_number(row).plain, *_cells_of(row, both=both), *_shares(row)) for row in rows]
+    keep, room = _columns(width, names, [*cells, (" 0 ", *between), (" 0 ", *_cells_of(found.run, both=both))])
     table = _table(names[: len(names) - LAST + keep], ("", "Phase", "Verdict"))
     for row in rows:
         step = row.kind == "step"
         name = ("  " if step else "") + say.named(row, room - 2 * step)
-        table.add_row(_number(row), name, *_cells_of(row)[:4], _verdict(row), *_shares(row)[:keep])
+        table.add_row(_number(row), name, *_cells_of(row, both=both)[:-1], _verdict(row), *_shares(row)[:keep])
     if between:
         table.add_row("", "between phases"[:room], *between)
-    table.add_row("", "whole run", *_cells_of(found.run)[:4], _verdict(found.run))
+    table.add_row("", "whole run", *_cells_of(found.run, both=both)[:-1], _verdict(found.run))
     return table
 
 
@@ -126,7 +136,7 @@ def _functions(rows: Sequence[Row], width: int) -> Table:
     keep, room = _columns(width, names, [(*_cells_of(row), *calls) for row, calls in zip(rows, last, strict=True)])
     table = _table(names[: len(names) - LAST + keep], ("Function", "Verdict"))
     for row, calls in zip(rows, last, strict=True):
-        table.add_row(say.named(row, room), *_cells_of(row)[:4], _verdict(row), *calls[:keep])
+        table.add_row(say.named(row, room), *_cells_of(row)[:-1], _verdict(row), *calls[:keep])
     return table
 
 
@@ -135,14 +145,15 @@ def _shares(row: Row) -> tuple[str, ...]:
     return say.share(row.a), say.share(row.b), say.alike(row) if isinstance(row, PhaseRow) else ""
 
 
-def _cells_of(row: Row) -> tuple[str, ...]:
-    """Return the cells that all rows have."""
-    return say.seconds(row.a), say.seconds(row.b), say.change(row), say.interval(row), say.verdict(row)
+def _cells_of(row: Row, *, both: bool = False) -> tuple[str, ...]:
+    """Return the cells that all rows have; the last is the verdict. both: the change by CPU time before it."""
+    by_cpu = ("" if row.cpu is None else say.change(row.cpu),) if both else ()
+    return say.seconds(row.a), say.seconds(row.b), say.change(row), say.interval(row), *by_cpu, say.verdict(row)
 
 
 def _verdict(row: Row) -> Text:
     """Return a verdict in its colour."""
-    return Text(say.verdict(row), style=COLOURS.get(row.verdict, ""))
+    return Text(say.verdict(row), style=COLOURS.get(say.sure(row), ""))
 
 
 def _columns(width: int, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> tuple[int, int]:

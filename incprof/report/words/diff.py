@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 
 from incprof.analysis.beats.gates import Condition
@@ -19,11 +21,24 @@ WORTH_STEP = 0.1
 # Percent say little from this factor on; and no number does from that one on.
 FAR, FARTHEST = 10.0, 1000.0
 LONGEST = 300
+# Rows of a condition that are said in a line.
+SAID = 4
 
 
 def verdict(row: Row) -> str:
-    """Return a verdict for people."""
+    """Return a verdict for people; where wall and CPU time disagree, it says of which it is."""
+    if isinstance(row, PhaseRow) and row.elsewhere:
+        return f"elsewhere in {'B' if row.verdict == 'gone' else 'A'}"
+    if row.cpu is not None and row.cpu.verdict != row.verdict:
+        return f"{row.cpu.verdict} by CPU" if row.verdict == "same" else f"{row.verdict} by wall"
     return VERDICTS.get(row.verdict, row.verdict)
+
+
+def sure(row: Row) -> str:
+    """Return the verdict that colours a row: `unsure` where wall and CPU time disagree, or its work is elsewhere."""
+    if row.disagrees or (isinstance(row, PhaseRow) and row.elsewhere):
+        return "unsure"
+    return row.verdict if row.only_cpu is None else row.only_cpu.verdict
 
 
 def change(row: Row) -> str:
@@ -97,20 +112,33 @@ def run_line(side: Side) -> str:
 
 def verdict_line(found: Comparison) -> str:
     """Return the comparison in one sentence."""
-    row = found.run
-    cpu = " CPU" * (found.clock == "cpu")
+    row = found.run.only_cpu or found.run
+    cpu = " CPU" * (found.clock == "cpu" or row is not found.run)
     what = {"slower": f"takes more{cpu} time", "faster": f"takes less{cpu} time"}
+    if row.disagrees and row.cpu is not None:
+        return (
+            f"Wall and CPU time disagree: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval "
+            f"{interval(row)}); CPU time {seconds(row.cpu.a)} and {seconds(row.cpu.b)}, {change(row.cpu)} "
+            f"({interval(row.cpu)}): {why_apart(row)}"
+        )
     said = what.get(row.verdict, f"takes as much{cpu} time, within noise")
     return f"B {said}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
+
+
+def why_apart(row: Row) -> str:
+    """Return what may be behind wall and CPU time that disagree."""
+    more_wall = row.cpu is not None and row.b.seconds * row.cpu.a.seconds > row.a.seconds * row.cpu.b.seconds
+    return f"in {'B' if more_wall else 'A'}, other programs had the CPU, or it waited"
 
 
 def phases_line(found: Comparison) -> str:
     """Return what became of the phases."""
     parts = []
-    for kind in ("slower", "faster", "new", "gone", "same"):
-        number = sum(row.verdict == kind for row in found.phases)
+    said = {"same": "same within noise", "unsure": "of which nobody can be sure", **VERDICTS}
+    for kind in ("slower", "faster", "new", "gone", "unsure", "same"):
+        number = sum(sure(row) == kind for row in found.phases)
         if number:
-            parts.append(f"{number} {VERDICTS.get(kind, kind)}" + " within noise" * (kind == "same"))
+            parts.append(f"{number} {said.get(kind, kind)}")
     return f"{count(len(found.phases), 'phase')}: {', '.join(parts)}" if parts else "no phases"
 
 
@@ -129,7 +157,7 @@ def noise_line(found: Comparison) -> str:
             f"{len(found.b)} of B."
         )
     return (
-        f"{time_line(found)} One run of each: from run to run {100 * found.run_noise:g} % is assumed (--noise); "
+        f"{time_line(found)} One run of each: from run to run {100 * found.run_noise:.2g} % is assumed (--noise); "
         "give several of each to measure it."
     )
 
@@ -141,7 +169,8 @@ def steps(row: PhaseRow, *, every: bool) -> list[Row]:
 
 def time_line(found: Comparison) -> str:
     """Return what phases are measured by."""
-    return "Phases by wall time." if found.clock == "wall" else "Phases by CPU time."
+    said = {"wall": "Phases by wall time.", "cpu": "Phases by CPU time."}
+    return said.get(found.clock, "Phases by wall time, gates by both.")
 
 
 def shown_functions(found: Comparison, *, every: bool) -> list[Row]:
@@ -149,6 +178,23 @@ def shown_functions(found: Comparison, *, every: bool) -> list[Row]:
     if every:
         return list(found.functions)
     return [row for row in found.functions if row.verdict != "same" or max(row.a.share, row.b.share) >= WORTH]
+
+
+def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
+    """Return which gates would fail by one clock alone, a line each."""
+    rows: dict[str, list[Row]] = {}
+    for condition, row in unsure:
+        rows.setdefault(words.printable(condition.text.strip()), []).append(row)
+    out = []
+    for text, of in rows.items():
+        changes = "; ".join(_both_changes(row) for row in of[:SAID]) + " ..." * (len(of) > SAID)
+        out.append(f"{text!r} does not fail: {changes}: {why_apart(of[0])} (--time wall or --time cpu decides alone)")
+    return out
+
+
+def _both_changes(row: Row) -> str:
+    """Return the change by either clock."""
+    return f"{named(row)} {change(row)} by wall time" + ("" if row.cpu is None else f", {change(row.cpu)} by CPU time")
 
 
 def broken_line(condition: Condition, row: Row) -> str:
@@ -161,6 +207,9 @@ def broken_line(condition: Condition, row: Row) -> str:
         )
     if condition.metric == "calls":
         return f"{head}: {row.a.calls or 0:.0f} calls in A, {row.b.calls or 0:.0f} in B"
+    if row.verdict == "gone" and row.kind == "phase":
+        return f"{head}: {seconds(row.a)} in A, not in B: if that is meant, B is a new baseline"
     if row.verdict in ("gone", "new"):
         return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B: {verdict(row)}"
-    return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
+    cpu = "" if row.cpu is None else f"; {change(row.cpu)} by CPU time ({interval(row.cpu)})"
+    return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)}){cpu}"

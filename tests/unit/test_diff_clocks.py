@@ -1,0 +1,92 @@
+"""Wall and CPU time that say different things, and phases that only one of two runs has: what a gate makes of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from incprof.analysis.diff import compare
+from incprof.analysis.diff.from_run_to_run import ALONE, SHARED
+from incprof.analysis.diff.gates import broken, parse, unsure
+from tests.unit.diffruns import Work, recorded, simulate, slower
+
+FILL, SOLVE = Work(120, 0.1, {"fill": 1.0}), Work(100, 0.15, {"solve": 1.0})
+OUT = Work(60, 0.15, {"write_out": 1.0})
+PROGRAM = [FILL, SOLVE, OUT]
+GATES = [parse("phase>10%"), parse("run>5%")]
+
+
+def beside_others(profile, factor, cpu=1.0):
+    """The same run while others have the CPU: it takes `factor` times as long, and about the same CPU time."""
+    counters = profile.counters
+    wall = replace(counters, thread_s=counters.thread_s * factor, cpu_s=counters.cpu_s * cpu)
+    return replace(profile, start_s=profile.start_s * factor, end_s=profile.end_s * factor, counters=wall)
+
+
+def gates(found):
+    return [row.name for _, row in broken(GATES, found)], [row.name for _, row in unsure(GATES, found)]
+
+
+def test_equal_runs_of_which_one_shared_its_cpu_fail_no_gate():
+    a, b = recorded(simulate(PROGRAM, seed=1)), recorded(beside_others(simulate(PROGRAM, seed=2), 1.6))
+    found = compare([a], [b], clock="both")
+    assert (found.run.verdict, found.run.cpu.verdict, found.run.disagrees) == ("slower", "same", True)
+    assert gates(found) == ([], ["fill", "solve", "write_out", "whole run"])
+    assert gates(compare([b], [a], clock="both")) == ([], [])
+    # Who asks for one of them gets it.
+    assert gates(compare([a], [b], clock="wall"))[0] == ["fill", "solve", "write_out", "whole run"]
+    assert gates(compare([a], [b], clock="cpu"))[0] == []
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.6])
+def test_what_really_became_slower_fails_beside_others_too(factor):
+    a, b = simulate(PROGRAM, seed=1), beside_others(simulate(slower(PROGRAM, "solve", 1.4), seed=2), factor)
+    failed, held = gates(compare([recorded(a)], [recorded(b)], clock="both"))
+    assert failed == ["solve", "whole run"]
+    assert held == (["fill", "write_out"] if factor > 1 else [])
+
+
+def test_wall_time_that_scatters_says_nothing_against_cpu_time():
+    loads, cpu = (1.0, 1.7, 1.3, 1.1), (0.99, 1.01, 1.0, 1.02)
+
+    def runs(program, seed, loads):
+        found = zip(loads, cpu, strict=True)
+        return [recorded(beside_others(simulate(program, seed=seed + i), *one)) for i, one in enumerate(found)]
+
+    a, same, b = runs(PROGRAM, 0, loads), runs(PROGRAM, 10, loads[::-1]), runs(slower(PROGRAM, "solve", 1.2), 20, loads)
+    assert gates(compare(a, same, clock="both"))[0] == []
+    found = compare(a, b, clock="both")
+    assert [(p.name, p.verdict) for p in found.phases] == [("fill", "same"), ("solve", "same"), ("write_out", "same")]
+    assert [p.name for p in found.phases if p.only_cpu] == ["solve"]
+    assert gates(found)[0] == ["solve", "whole run"]
+
+
+def test_a_run_that_got_less_of_its_cpu_is_less_sure():
+    a, b = simulate(PROGRAM, seed=1), simulate(PROGRAM, seed=2)
+    assert compare([recorded(a)], [recorded(b)]).run_noise == pytest.approx(ALONE, abs=2e-3)
+    half = compare([recorded(a)], [recorded(beside_others(b, 2.0))]).run_noise
+    assert half == pytest.approx(ALONE + SHARED / 2, abs=2e-3)
+    assert compare([recorded(a)], [recorded(beside_others(b, 2.0))], run_noise=0.0).run_noise == 0.0
+
+
+def test_a_phase_that_is_gone_fails_and_one_that_is_none_on_the_other_side_does_not():
+    a = recorded(simulate(PROGRAM, seed=1))
+    without = compare([a], [recorded(simulate([FILL, SOLVE], seed=2))], clock="both")
+    assert [(p.name, p.verdict, p.elsewhere) for p in without.phases if p.verdict == "gone"] == [
+        ("write_out", "gone", False)
+    ]
+    assert gates(without)[0] == ["write_out"]
+    path, summary, profile, result = recorded(simulate(PROGRAM, seed=2))
+    labels = np.where(result.labels == 2, -1, result.labels)
+    unseen = (path, summary, profile, replace(result, k=2, labels=labels, phases=result.phases[:2]))
+    for sides in (([a], [unseen]), ([unseen], [a])):
+        found = compare(*sides, clock="both")
+        assert [p.elsewhere for p in found.phases if p.name == "write_out"] == [True]
+        assert gates(found)[0] == []
+
+
+def test_nobody_misses_waiting():
+    pause = [FILL, Work(1, 12.0, {"solve": 0.0}, called=False), SOLVE]
+    found = compare([recorded(simulate(pause, seed=3))], [recorded(simulate([FILL, SOLVE], seed=1))], clock="both")
+    assert [(p.name, p.verdict) for p in found.phases if p.verdict == "gone"] == [("waiting", "gone")]
+    assert "waiting" not in gates(found)[0]
