@@ -111,6 +111,7 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> R
         overhead_pct=profile.overhead_pct,
         off_cpu_s=float(profile.off_cpu_s.sum()),
         reached_hz=_reached_hz(profile),
+        pooled=meta.pooled,
     )
 
 

@@ -13,6 +13,9 @@ PART_OF_INTERVAL, PART_OF_RUN = "part of an interval", "part of the run"
 class PhaseOptions:
     """Thresholds of how phases are found, in the order of docs/phases-algorithm.md."""
 
+    samples: float = threshold(
+        5.0, "samples", "of fewer, one interval in a hundred of a busy program has none: they are pooled", high=1000
+    )
     least_chain: float = threshold(
         0.02, PART_OF_RUN, "a chain with less, callees included, is counted for its caller", without=0.0
     )

@@ -14,6 +14,7 @@ from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.segmented import fine_enough, segmented
 from incprof.analysis.phases.separation import evenly
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
+from incprof.analysis.phases.verdict import verdict
 from incprof.model import IntArray
 
 # Of the paper's method, whose k-means is slow, each run drawn has so many intervals.
@@ -29,9 +30,9 @@ def with_confidence(features: Features, result: PhaseResult, *, random_state: in
         random_state: what is drawn. Same seed, same answer.
 
     Returns:
-        The result; as it is where this was found out on the way.
+        The result; as it is where this was found out on the way, and where no function has a name to be told apart by.
     """
-    if result.k_again is not None:
+    if result.k_again is not None or verdict(result) == "nameless":
         return result
     off_cpu = [phase.id for phase in result.phases if phase.off_cpu]
     use = np.flatnonzero((result.labels >= 0) & ~np.isin(result.labels, off_cpu))

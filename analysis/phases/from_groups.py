@@ -15,7 +15,7 @@ from incprof.analysis.phases.clustering import Sure, joined
 from incprof.analysis.phases.kmeans import by_first_appearance
 from incprof.analysis.phases.results import Joined, JoinRule
 from incprof.analysis.phases.segmented import Segmented, segmented
-from incprof.analysis.phases.short import too_short
+from incprof.analysis.phases.short import at_ends, too_short
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
 from incprof.analysis.phases.visits import fill_gaps, without_interruptions
 from incprof.analysis.phases.wandering import wanders
@@ -53,7 +53,7 @@ def phases_from_groups(
     labels, doubtful, drawn = _without_doubtful(found, labels, options, random_state)
     joins = _Joins(made + doubtful)
     small = too_short(labels, options.least)
-    short, kept = np.where(small, labels, -1), np.where(small, -1, labels)
+    short, kept = np.where(small, labels, at_ends(groups, labels)), np.where(small, -1, labels)
     numbered = by_first_appearance(kept)
     phase = {group: int(numbered[kept == group][0]) for group in np.unique(kept[kept >= 0]).tolist()}
     # What became part of a group that is no phase itself has nothing that it could be told of.

@@ -259,6 +259,7 @@ class RunSummary:
     """The run that an answer is about, for the head of a report. samples: of the analysed process.
 
     reached_hz: samples per second of CPU time, None where the recording cannot tell.
+    pooled: recorded intervals that are taken as one.
     """
 
     app: str
@@ -272,3 +273,4 @@ class RunSummary:
     overhead_pct: float
     off_cpu_s: float
     reached_hz: float | None = None
+    pooled: int = 1

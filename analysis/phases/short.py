@@ -29,6 +29,21 @@ def too_short(labels: IntArray, least: float) -> BoolArray:
     return marked
 
 
+def at_ends(groups: IntArray, labels: IntArray) -> IntArray:
+    """Return the groups of the intervals before the first phase and after the last, (m,); -1 for all others.
+
+    A moment at an end of the run is no mixture of what lies around it: the program sets something up, or writes.
+
+    Args:
+        groups: (m,) what does the same, -1 for none.
+        labels: (m,) phases, -1 for none.
+    """
+    inside = np.flatnonzero(labels >= 0)
+    out = groups.copy()
+    out[inside[0] : inside[-1] + 1] = -1
+    return out
+
+
 def short_stretches(
     ticks: Inclusive, groups: IntArray, intervals: IntArray, functions: Sequence[Function]
 ) -> tuple[ShortStretch, ...]:

@@ -1,6 +1,7 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
+from incprof.model.pooling import pooled
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
@@ -49,4 +50,5 @@ __all__ = [
     "Samples",
     "distinct",
     "module_label",
+    "pooled",
 ]

@@ -69,6 +69,11 @@ class Function:
         return not self.imported and not self.name.startswith("[")
 
     @property
+    def is_nameless(self) -> bool:
+        """Whether it stands for all code of a module that no symbol names, such as `[unknown in app]`."""
+        return self.name.startswith("[unknown in ")
+
+    @property
     def is_library(self) -> bool:
         """Whether it is none of the program's own: of a shared library, or of a header like `std::sort<...>`."""
         return self.imported or self.system or STANDARD.match(self.mangled) is not None
@@ -92,7 +97,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """How a process was recorded. `raw` holds the metadata object as written (docs/formats.md, kind 1)."""
+    """How a process was recorded. `raw` holds the metadata object as written (docs/formats.md, kind 1).
+
+    pooled: recorded intervals that are taken as one of `interval_s`.
+    """
 
     app: str
     exe: str | None
@@ -102,6 +110,7 @@ class Metadata:
     rate_hz: float
     modules: tuple[Module, ...] = ()
     raw: dict[str, object] = field(default_factory=dict)
+    pooled: int = 1
 
 
 @dataclass(frozen=True)

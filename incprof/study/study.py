@@ -74,8 +74,9 @@ class Study:
 
     @cached_property
     def profile(self) -> IntervalProfile:
-        """What the process did, interval by interval."""
+        """What the process did, interval by interval; of too few samples, several intervals are one."""
         from incprof.readers import read_profile
+        from incprof.study.pooling import with_samples
 
         with self.listener.progress("reading") as report:
             profile = read_profile(
@@ -84,7 +85,7 @@ class Study:
             )  # fmt: skip
         if self.pid is None and not profile.self_s.sum():
             self.listener.warn(_forked(self.run, profile.metadata.rank))
-        return profile
+        return with_samples(profile, self.thresholds.phases, pool=self.options.method != "paper")
 
     @cached_property
     def process(self) -> Process:

@@ -18,6 +18,7 @@ from incprof.analysis.phases.results import (
 from incprof.analysis.phases.verdict import verdict
 from incprof.model.spent import SPENT
 from incprof.report.json.writing import write
+from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.run import rounded, run_json
 from incprof.report.words.site_evidence import no_site
 
@@ -59,6 +60,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "levels": [_level(level) for level in result.levels],
         "in_turn": [list(span) for span in result.in_turn],
         "short": [_short(stretch) for stretch in result.short],
+        "notes": doubt_lines(run, result),
         "warnings": list(result.warnings),
     }
 

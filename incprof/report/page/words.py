@@ -19,6 +19,7 @@ VERDICTS = {
     "steady": "The run is one steady phase: its intervals differ little more than counting samples explains.",
     "no_distinct_phases": "The intervals differ, and nothing separates them into groups: there are no distinct phases.",
     "too_few_intervals": "There are too few intervals to tell phases apart.",
+    "nameless": "Most of the time is in code without names, in which nothing is told apart.",
 }
 
 

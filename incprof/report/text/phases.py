@@ -11,13 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary, Site
-from incprof.analysis.phases.verdict import verdict
+from incprof.analysis.phases.verdict import odd_intervals, verdict
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.printable import printable, unfiltered
 from incprof.report.text.console import console_for
 from incprof.report.text.folding import folded
 from incprof.report.text.steps import step_lines
 from incprof.report.words.colours import style
+from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
 from incprof.report.words.names import shorten
@@ -67,6 +68,8 @@ def _write(
     _told(console, "", [_verdict(result)])
     if one := _one_phase(result):
         console.print(one)
+    for line in doubt_lines(run, result):
+        _told(console, "note: ", [line])
     console.print()
     _ribbon(console, run, result)
     console.print()
@@ -88,7 +91,8 @@ def _head(run: RunSummary) -> str:
     parts = [
         printable(run.app),
         which,
-        f"{count(run.intervals, 'interval')} of {run.interval_s:g} s",
+        f"{count(run.intervals, 'interval')} of {run.interval_s:g} s"
+        + (f" ({run.pooled} recorded ones each)" if run.pooled > 1 else ""),
         duration(run.duration_s),
         count(run.samples, "sample") + _rate(run),
         f"overhead {run.overhead_pct:.2g} %",
@@ -123,10 +127,17 @@ def _one_phase(result: PhaseResult) -> str | None:
     times = result.scatter
     differ = "differ no more than" if times is None or times < 1.3 else f"differ {times:.2g} times as much as"
     return {
-        "steady": f"one steady phase: its intervals {differ} counting samples explains",
+        "steady": f"one steady phase: its intervals {differ} counting samples explains{_but(result)}",
         "no_distinct_phases": f"no distinct phases: intervals {differ} counting samples explains, but not in groups",
         "too_few_intervals": "too few intervals to tell whether there are phases",
+        "nameless": "one phase, of code that has no names",
     }.get(verdict(result))
+
+
+def _but(result: PhaseResult) -> str:
+    """Return how many intervals of a steady phase are not like the others, as --explain counts them."""
+    odd = odd_intervals(result)
+    return f", {odd} of {len(result.labels)} more than that" if odd else ""
 
 
 def _ribbon(console: Console, run: RunSummary, result: PhaseResult) -> None:

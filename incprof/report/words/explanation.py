@@ -42,10 +42,8 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     if result.k_again is not None:
         lines.append(f"k is the same in {percent(result.k_again)} of the runs drawn from this one")
     lines += [_join(joined) for joined in why.joined]
-    limit = percent(result.options.phases.least)
-    lines += [
-        f"too short for a phase (less than {limit} of the run): {line}" for line in short_lines(result, MOST_BORDERS)
-    ]
+    limit = f"less than {percent(result.options.phases.least)} of the run, or a moment at its ends"
+    lines += [f"too short for a phase ({limit}): {line}" for line in short_lines(result, MOST_BORDERS)]
     left = why.left_out
     if left.idle + left.borders + left.strays:
         lines.append(

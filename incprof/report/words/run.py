@@ -20,6 +20,7 @@ def run_json(run: RunSummary) -> dict[str, object]:
         "ranks": run.ranks,
         "intervals": run.intervals,
         "interval_s": run.interval_s,
+        "pooled": run.pooled,
         "rate_hz": run.rate_hz,
         "reached_hz": rounded(run.reached_hz),
         "samples": run.samples,

@@ -1,0 +1,47 @@
+"""How many intervals have to be taken as one so that they hold samples enough to say what they do.
+
+An interval without a sample is not one of waiting where no interval has more than one.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+
+from incprof.analysis.options.phases import PHASES, PhaseOptions
+from incprof.model import FloatArray, IntervalProfile
+
+# Rounding of seconds that are whole numbers of ticks.
+SLACK = 1e-6
+
+
+def ticks_of(profile: IntervalProfile) -> FloatArray:
+    """Return the samples that each interval stands for, in ticks, (n,)."""
+    return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel() * profile.metadata.rate_hz
+
+
+def usual_ticks(ticks: FloatArray) -> float:
+    """Return how many samples there are in the interval in which a sample usually is: half are where there are more.
+
+    Intervals of waiting, however many, do not count. ticks: (n,). Zero without samples.
+    """
+    order = np.sort(ticks)
+    done = np.cumsum(order)
+    return float(order[np.searchsorted(done, done[-1] / 2)]) if len(order) and done[-1] > 0 else 0.0
+
+
+def pooled_by(profile: IntervalProfile, options: PhaseOptions = PHASES) -> int:
+    """Return how many intervals are to be taken as one: 1, 2, 5, 10, ... the fewest that usually hold enough samples.
+
+    All of them where even that is too few; 1 where there are none.
+    """
+    ticks = ticks_of(profile)
+    if not ticks.sum() > 0:
+        return 1
+    for number in count():
+        by = (1, 2, 5)[number % 3] * int(10 ** (number // 3))
+        at = np.arange(0, len(ticks), by)
+        if len(at) <= 1 or usual_ticks(np.add.reduceat(ticks, at)) >= options.samples - SLACK:
+            return by
+    raise AssertionError("unreachable: by grows beyond any run")

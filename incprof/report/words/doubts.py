@@ -1,0 +1,55 @@
+"""What somebody should know before believing an answer, and what to do about it: said under the head of `phases`."""
+
+from __future__ import annotations
+
+from incprof.analysis.phases.interval import Proposal, proposed
+from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary
+from incprof.analysis.phases.verdict import NAMELESS, nameless_part
+from incprof.report.words.figures import duration, percent
+from incprof.report.words.names import shorten
+
+NAME_ROOM = 40
+# Sites that hold less of their phase do not stand for it.
+LITTLE = 0.5
+
+
+def doubt_lines(run: RunSummary, result: PhaseResult) -> list[str]:
+    """Return what limits the answer, a line each."""
+    lines = []
+    if (part := nameless_part(result)) >= NAMELESS:
+        lines.append(
+            f"{percent(part)} of the time is in code without names: nothing is told apart there; build with symbols "
+            "(no -s, no strip) and record again, or give the program with --exe"
+        )
+    if (found := proposed(run, result)) is not None:
+        lines.append(_interval_line(run, found))
+    lines += [_little_line(phase) for phase in result.phases if _little(phase)]
+    return lines
+
+
+def _interval_line(run: RunSummary, found: Proposal) -> str:
+    """Say which interval suits the iterations of a run."""
+    rate = "" if found.rate_hz is None else f" -r {found.rate_hz:g}"
+    what = (
+        "several of them fit into an interval" if found.interval_s > run.interval_s else "an interval is a part of one"
+    )
+    return (
+        f"an iteration of {shorten(found.driver, NAME_ROOM)} takes {duration(found.period_s)}, intervals of "
+        f"{run.interval_s:g} s cut through it: record with -i {found.interval_s:g}{rate}, so that {what}"
+    )
+
+
+def _little(phase: Phase) -> bool:
+    """Tell whether the sites of a phase leave most of it."""
+    return bool(phase.sites) and sum(site.phase_pct for site in phase.sites) < 100 * LITTLE
+
+
+def _little_line(phase: Phase) -> str:
+    """Say that sites do not stand for their phase, and where the rest of it is."""
+    held = sum(site.phase_pct for site in phase.sites) / 100
+    named = {site.function for site in phase.sites}
+    rest = [top for top in phase.functions if top.function not in named][:3]
+    where = ", ".join(f"{shorten(top.function.name, NAME_ROOM)} {percent(top.share)}" for top in rest)
+    return f"phase {phase.id}: its sites hold {percent(held)} of it and do not stand for it" + (
+        f"; most of its own time is in {where}" if where else ""
+    )

@@ -1,0 +1,89 @@
+"""Intervals that hold too few samples: taken together, and the user hears what to do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from incprof.analysis.phases.pooling import pooled_by, usual_ticks
+from incprof.cli import main
+from incprof.model import pooled
+from incprof.study import Study
+from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.synthetic import make_profile
+
+
+def a_run(directory, *, interval_s, every, intervals=600, **more):
+    """Half of the run in `solve`, half in `write_out`: a sample in each `every`-th interval, the others hold none."""
+    writer = StreamWriter(["main", "solve", "write_out"], interval_s=interval_s, **more)
+    for i in range(intervals):
+        function, some = "solve" if i < intervals // 2 else "write_out", i % every == 0
+        writer.interval([Sample(f"main;{function}")] * some, arcs={("main", function): 1} if some else {})
+    writer.end()
+    return writer.save(directory)
+
+
+def test_too_fine_intervals_are_pooled_and_not_taken_for_waiting(tmp_path, capsys):
+    run = a_run(tmp_path / "run", interval_s=0.001, every=4)
+    study = Study(run)
+    assert [phase.off_cpu for phase in study.result.phases] == [False, False]
+    assert [phase.sites[0].function.name for phase in study.result.phases] == ["solve", "write_out"]
+    assert (study.summary.intervals, study.summary.interval_s, study.summary.pooled) == (30, pytest.approx(0.02), 20)
+    assert main(["phases", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert "30 intervals of 0.02 s (20 recorded ones each)" in out
+    assert "an interval of 0.001 s holds 0.25 samples" in err
+    assert "20 are taken as one of 0.02 s; record with -i 0.02" in err
+
+
+def test_too_few_samples_in_all_are_refused_with_advice(tmp_path, capsys):
+    run = a_run(tmp_path / "run", interval_s=0.01, every=50)
+    assert main(["phases", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert "too few intervals to tell whether there are phases" in out
+    assert "12 are too few in all: record for longer, or with -r 250" in err
+
+
+def test_what_waits_between_bursts_of_work_is_not_pooled():
+    own = np.zeros((60, 1))
+    own[::6] = 1.0
+    profile = make_profile(own)
+    assert pooled_by(profile) == 1
+    assert pooled_by(make_profile(own * 0.02)) > 1
+    assert pooled_by(make_profile(own * 0.0)) == 1
+
+
+def test_half_of_the_samples_are_where_there_are_more():
+    assert usual_ticks(np.array([0.0, 0, 0, 1, 1, 40, 60])) == 60
+    assert usual_ticks(np.array([1.0, 1, 1])) == 1
+    assert usual_ticks(np.zeros(3)) == 0
+
+
+def test_pooling_keeps_every_second_and_every_call(tmp_path):
+    profile = Study(a_run(tmp_path / "run", interval_s=1.0, every=3, intervals=50)).profile
+    raw = replace(profile, metadata=replace(profile.metadata, pooled=1))
+    whole = pooled(raw, 7)
+    assert whole.n_intervals == -(-raw.n_intervals // 7)
+    assert whole.end_s[-1] == raw.end_s[-1]
+    assert whole.start_s[0] == raw.start_s[0]
+    assert (whole.start_s[1:] == whole.end_s[:-1]).all()
+    assert np.asarray(whole.self_s.sum(axis=0)) == pytest.approx(np.asarray(raw.self_s.sum(axis=0)))
+    assert (np.asarray(whole.calls.sum(axis=0)) == np.asarray(raw.calls.sum(axis=0))).all()
+    assert whole.arcs.count.sum() == raw.arcs.count.sum()
+    assert sorted(zip(whole.arcs.interval, whole.arcs.caller, whole.arcs.callee, strict=True)) == list(
+        zip(whole.arcs.interval, whole.arcs.caller, whole.arcs.callee, strict=True)
+    )
+    assert whole.counters.cpu_s.sum() == pytest.approx(raw.counters.cpu_s.sum())
+    assert whole.counters.threads.max() == raw.counters.threads.max()
+    assert (whole.interval_of_samples() == raw.interval_of_samples() // 7).all()
+    assert pooled(raw, 1) is raw
+
+
+def test_the_start_of_a_run_that_is_too_short_is_named(tmp_path):
+    writer = StreamWriter(["main", "set_up", "solve"])
+    for i in range(40):
+        writer.interval([Sample("main;set_up" if i < 1 else "main;solve", weight=25) for _ in range(4)])
+    writer.end()
+    result = Study(writer.save(tmp_path / "run")).result
+    assert [(short.function.name, short.spans) for short in result.short] == [("set_up", ((0, 1),))]
+    assert result.k == 1
