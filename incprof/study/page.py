@@ -16,6 +16,7 @@ from incprof.analysis.views.timecells import calls_by_cell, cut
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.readers.symbols.lines import locate
 from incprof.report.page.parts import BeatLanes, PageParts, Timed
+from incprof.report.words.doubts import doubt_lines
 from incprof.study.ranks import rank_map
 from incprof.study.sites.cost import TYPICAL
 from incprof.study.sites.described import described
@@ -66,7 +67,7 @@ def page_parts(
         ranks=rank_map(study, whole=whole) if all_ranks else None,
         # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
         beats=beats and with_phases(beats, as_placed(result, profile, study.run.directory), timed.tree, result.labels),
-        warnings=(*profile.warnings, *result.warnings),
+        warnings=(*profile.warnings, *result.warnings, *doubt_lines(study.summary, result)),
         whole=whole,
         libs=study.libs,
         inlined=never_called(profile),

@@ -38,6 +38,8 @@ MOST_SHORT = 6
 # The head says which rate was reached when it is off by this part, and there are samples enough to tell.
 RATE_OFF = 0.1
 ENOUGH = 100
+# So many intervals of a steady phase lie beyond the limit of what counting explains by chance.
+CHANCE = 0.01
 
 
 def write_text(
@@ -137,7 +139,7 @@ def _one_phase(result: PhaseResult) -> str | None:
 def _but(result: PhaseResult) -> str:
     """Return how many intervals of a steady phase are not like the others, as --explain counts them."""
     odd = odd_intervals(result)
-    return f", {odd} of {len(result.labels)} more than that" if odd else ""
+    return f", {odd} of {len(result.labels)} more than that" if odd > CHANCE * len(result.labels) else ""
 
 
 def _ribbon(console: Console, run: RunSummary, result: PhaseResult) -> None:
