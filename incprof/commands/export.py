@@ -101,7 +101,7 @@ def as_table(study: Study, args: argparse.Namespace) -> None:
     if args.format == "csv" and name == "profile":
         from incprof.report.files.profile_csv import write_profile_csv
 
-        write_text(args.output, lambda out: write_profile_csv(study.profile, out))
+        write_text(args.output, lambda out: write_profile_csv(study.recorded, out))
         return
     from incprof.report.files.tables import write_csv, write_parquet
     from incprof.study.views import table

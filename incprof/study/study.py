@@ -65,7 +65,7 @@ class Study:
         self.libs: Libs = "caller" if libs == "named" and self.options.method == "paper" else libs
         self.thresholds = self.options.thresholds
         if profile is not None:
-            self.profile = profile
+            self.recorded = self.profile = profile
 
     @property
     def inlined(self) -> bool:
@@ -73,10 +73,9 @@ class Study:
         return self.options.method != "paper"
 
     @cached_property
-    def profile(self) -> IntervalProfile:
-        """What the process did, interval by interval; of too few samples, several intervals are one."""
+    def recorded(self) -> IntervalProfile:
+        """What the process did, interval by interval."""
         from incprof.readers import read_profile
-        from incprof.study.pooling import with_samples
 
         with self.listener.progress("reading") as report:
             profile = read_profile(
@@ -85,7 +84,14 @@ class Study:
             )  # fmt: skip
         if self.pid is None and not profile.self_s.sum():
             self.listener.warn(_forked(self.run, profile.metadata.rank))
-        return with_samples(profile, self.thresholds.phases, pool=self.options.method != "paper")
+        return profile
+
+    @cached_property
+    def profile(self) -> IntervalProfile:
+        """The same in intervals that hold samples enough to say something of: several of those recorded, if need be."""
+        from incprof.study.pooling import with_samples
+
+        return with_samples(self.recorded, self.thresholds.phases, pool=self.options.method != "paper")
 
     @cached_property
     def process(self) -> Process:

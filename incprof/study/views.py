@@ -41,7 +41,7 @@ def table(study: Study, name: str) -> pd.DataFrame:
     if name not in TABLES:
         raise ValueError(f"no table {name!r}: there are {', '.join(TABLES)}")
     if name == "profile":
-        return study.profile.to_pandas()
+        return study.recorded.to_pandas()
     if name == "samples":
         return samples_table(study.profile, libraries=study.libs != "drop")
     result = study.confident if name == "phases" else study.result

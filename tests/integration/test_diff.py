@@ -17,7 +17,7 @@ SCRIPT = ROOT / "examples" / "diff-ci.sh"
 
 
 def diff(*words):
-    command = [sys.executable, "-m", "incprof", "diff", *map(str, words), "--time", "cpu"]
+    command = [sys.executable, "-m", "incprof", "diff", "--time", "cpu", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -117,3 +117,37 @@ def record_stages(stages, tmp_path):
         return target
 
     return make
+
+
+@pytest.fixture
+def others():
+    """Other programs that take the CPUs while something is recorded."""
+    command = [sys.executable, "-c", "while True: pass"]
+    running = []
+    yield lambda number: running.extend(subprocess.Popen(command) for _ in range(number))
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+def test_what_others_do_fails_no_gate_and_what_the_program_does_fails(stages, tmp_path, others):
+    same, slow = stages("same", 100), stages("slow", 400)
+
+    def recorded(name, program):
+        words = ["record", "-i", "0.1", "-r", "250", "-o", tmp_path / name, "--", program]
+        subprocess.run([sys.executable, "-m", "incprof", *map(str, words)], check=True, capture_output=True)
+        return tmp_path / name
+
+    alone = recorded("alone", same)
+    others(4)
+    beside, slower = recorded("beside", same), recorded("slower", slow)
+    gates = ["--json", "--time", "both", "--fail-on", "phase>50%", "--fail-on", "run>50%"]
+    for pair in ((alone, beside), (beside, alone)):
+        found = diff(*pair, *gates)
+        assert found.returncode == 0, found.stderr
+    found = diff(alone, slower, *gates)
+    assert found.returncode == 3, found.stderr
+    broken = {row["name"] for row in json.loads(found.stdout)["broken"]}
+    assert "solve" in broken
+    assert not broken & {"fill", "verify"}

@@ -102,7 +102,7 @@ def test_several_runs(tmp_path, capsys):
     low, high = solve["interval_pct"]
     assert low < solve["change_pct"] < high
     status, out, _ = answer(capsys, *a, "--against", *b)
-    assert "Intervals are from the scatter of 3 runs of A and 2 of B." in out
+    assert "Intervals are from the scatter of 3 runs of A and 2 of B." in " ".join(out.split())
 
 
 def test_markdown(runs, tmp_path, capsys):

@@ -34,6 +34,8 @@ def test_too_fine_intervals_are_pooled_and_not_taken_for_waiting(tmp_path, capsy
     assert "30 intervals of 0.02 s (20 recorded ones each)" in out
     assert "an interval of 0.001 s holds 0.25 samples" in err
     assert "20 are taken as one of 0.02 s; record with -i 0.02" in err
+    assert main(["export", str(run), "--format", "csv", "-o", "-"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 150  # what was recorded is exported as it was
 
 
 def test_too_few_samples_in_all_are_refused_with_advice(tmp_path, capsys):
