@@ -149,6 +149,8 @@ def test_page(runs, tmp_path, capsys):
     text = target.read_text()
     page = Page()
     page.feed(text)
+    # What is gone is no gain.
+    assert not re.search(r"\.gone[^{}]*\{[^{}]*--(faster|good)", text)
     page.close()
     assert page.open == []
     tags = [tag for tag, _ in page.tags]
