@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from incprof.analysis.beats.noise import adjusted
+from incprof.analysis.diff.elsewhere import done_elsewhere
 from incprof.analysis.diff.estimates import Estimate, compared
 from incprof.analysis.diff.match import Group, Members
 from incprof.analysis.diff.measure import Measured
@@ -26,8 +27,6 @@ MOST = 200
 MOST_STEPS = 8
 # Fewer samples than this may well be none by chance.
 SOME_TICKS = 10.0
-# A phase with less of its work missing on the other side is there, if not as a phase.
-STILL = 0.5
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
@@ -99,7 +98,7 @@ class Table:
                     likeness=group.likeness,
                     share_error=self._share_error(found),
                     waits=waits,
-                    elsewhere=verdict in ("gone", "new") and not waits and self._elsewhere(group),
+                    elsewhere=verdict in ("gone", "new") and not waits and done_elsewhere(self.runs, group, self.first),
                 )
             )
         return _with_verdicts(rows)
@@ -107,19 +106,6 @@ class Table:
     def _waits(self, members: Members) -> bool:
         """Tell whether a phase is one of waiting, in all runs that have it."""
         return all(r.result.phases[p].off_cpu for r, ps in zip(self.runs, members, strict=True) for p in ps)
-
-    def _elsewhere(self, group: Group) -> bool:
-        """Tell whether the side without a phase does most of its work all the same, in other phases or in none."""
-        spent = [
-            np.asarray(run.self_s[run.intervals(phases)].sum(axis=0)).ravel()
-            for run, phases in zip(self.runs, group.members, strict=True)
-        ]
-        whole = [np.asarray(run.self_s.sum(axis=0)).ravel() for run in self.runs]
-        sides = [np.mean(part, axis=0) for part in (whole[: self.first], whole[self.first :])]
-        has, other = sides if any(group.members[: self.first]) else sides[::-1]
-        work = np.mean([own for own, phases in zip(spent, group.members, strict=True) if phases], axis=0)
-        missing = np.minimum(np.maximum(has - other, 0.0), work)
-        return bool(missing.sum() < STILL * work.sum())
 
     def functions(self) -> tuple[tuple[Row, ...], int]:
         """Return the rows of functions, largest change first, and how many more there are."""
