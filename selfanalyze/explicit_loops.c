@@ -23,7 +23,7 @@ static int count;
 static struct visit *find(uint64_t hash, uint32_t period)
 {
     for (int i = count; i-- > 0;)
-        if (visits[i].region->hash == hash && visits[i].region->period == period)
+        if (visits[i].region->hash == hash && visits[i].region->length == period)
             return &visits[i];
     return NULL;
 }

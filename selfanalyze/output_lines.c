@@ -62,7 +62,6 @@ static void put_region(const struct region *region, size_t id)
     buffer_json_u64(&out, "id", id);
     buffer_json_text(&out, "kind", region->is_explicit ? "explicit" : "detected");
     buffer_json_text(&out, "name", region->is_explicit ? region->name : NULL);
-    buffer_json_u64(&out, "period", region->period);
     buffer_json_key(&out, "hash");
     buffer_text(&out, "\"");
     buffer_hex(&out, region->hash);
@@ -110,6 +109,8 @@ static void put_state(const struct region *region, size_t id, uint64_t start_ns,
     buffer_json_u64(&out, "id", id);
     buffer_json_u64(&out, "at_ns", now_ns - start_ns);
     buffer_json_u64(&out, "depth", region->depth); /* grows as loops around it are found */
+    buffer_json_u64(&out, "period", region->is_explicit ? region->length : region->period);
+    buffer_json_u64(&out, "longest_period", region->is_explicit ? region->length : region->longest_period);
     buffer_json_u64(&out, "visits", region->visits);
     buffer_json_u64(&out, "iterations", region->iterations);
     buffer_json_u64(&out, "expected", region->expected);
@@ -118,6 +119,7 @@ static void put_state(const struct region *region, size_t id, uint64_t start_ns,
     buffer_json_u64(&out, "first_ns", region->first_ns > start_ns ? region->first_ns - start_ns : 0);
     buffer_json_u64(&out, "last_ns", region->last_ns > start_ns ? region->last_ns - start_ns : 0);
     buffer_json_u64(&out, "total_ns", region->span_ns + region->visit_ns);
+    buffer_json_u64(&out, "self_ns", region->self_ns);
     buffer_json_u64(&out, "parallel_ns", region->parallel_ns);
     put_times("times", &region->times);
     put_times("fewer", &region->fewer);

@@ -26,10 +26,10 @@ void regions_end_change(void)
     __atomic_store_n(&version, version + 1, __ATOMIC_RELEASE);
 }
 
-struct region *regions_find(uint64_t hash, uint32_t period, bool is_explicit)
+struct region *regions_find(uint64_t hash, uint32_t length, bool is_explicit)
 {
     for (size_t i = 0; i < region_count; i++)
-        if (regions[i].hash == hash && regions[i].period == period && regions[i].is_explicit == is_explicit)
+        if (regions[i].hash == hash && regions[i].length == length && regions[i].is_explicit == is_explicit)
             return &regions[i];
     if (region_count == MOST_REGIONS) {
         lost++;
@@ -37,7 +37,7 @@ struct region *regions_find(uint64_t hash, uint32_t period, bool is_explicit)
     }
     struct region *region = &regions[region_count++];
     region->hash = hash;
-    region->period = period;
+    region->length = length;
     region->is_explicit = is_explicit;
     return region;
 }
@@ -45,6 +45,11 @@ struct region *regions_find(uint64_t hash, uint32_t period, bool is_explicit)
 size_t regions_index(const struct region *region)
 {
     return (size_t)(region - regions);
+}
+
+struct region *regions_at(size_t index)
+{
+    return &regions[index];
 }
 
 uint64_t regions_lost(void)

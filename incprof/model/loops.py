@@ -29,10 +29,11 @@ class RegionCode:
 class Loop:
     """An iterative region: its identity, and what is known of its iterations at `at_s`.
 
-    kind: "detected" or "explicit". period: parallel regions in an iteration. functions: indices of those of an
-    iteration, in order (the first 64). iterations: whole ones. times: with the program's threads, fewer: with fewer.
-    first_s, last_s: begin of the first iteration and end of the last parallel region; total_s: between begin and end of
-    all visits; parallel_s: in parallel regions. All since the start of the run.
+    kind: "detected" or "explicit". period, longest_period: parallel regions in an iteration, the fewest and the most.
+    functions: indices of those of an iteration, in order (the first 64), those of a loop within it once. iterations:
+    whole ones. times: with the program's threads, fewer: with fewer. first_s, last_s: begin of the first iteration and
+    end of the last parallel region, since the start of the run. total_s: between begin and end of all visits; self_s:
+    of that, in no loop that was found within this one (0 for explicit ones); parallel_s: in parallel regions.
     """
 
     id: int
@@ -42,6 +43,7 @@ class Loop:
     depth: int
     hash: str
     functions: tuple[int, ...]
+    longest_period: int = 0
     at_s: float = 0.0
     visits: int = 0
     iterations: int = 0
@@ -51,6 +53,7 @@ class Loop:
     first_s: float = 0.0
     last_s: float = 0.0
     total_s: float = 0.0
+    self_s: float = 0.0
     parallel_s: float = 0.0
     times: Times = Times()
     fewer: Times = Times()
@@ -58,7 +61,7 @@ class Loop:
     @property
     def identity(self) -> tuple[str, str, int]:
         """The same for the same loop of the same program in another run."""
-        return self.kind, self.hash, self.period
+        return self.kind, self.hash, self.period if self.kind == "explicit" else 0
 
 
 @dataclass(frozen=True, slots=True)

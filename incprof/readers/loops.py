@@ -146,6 +146,8 @@ def _state(loop: Loop, record: dict[str, Any]) -> Loop:
     return replace(
         loop,
         at_s=seconds("at"),
+        period=_number(record.get("period", loop.period)),
+        longest_period=_number(record.get("longest_period", loop.period)),
         depth=_number(record.get("depth", loop.depth)),
         visits=_number(record.get("visits")),
         iterations=_number(record.get("iterations")),
@@ -155,6 +157,7 @@ def _state(loop: Loop, record: dict[str, Any]) -> Loop:
         first_s=seconds("first"),
         last_s=seconds("last"),
         total_s=seconds("total"),
+        self_s=seconds("self"),
         parallel_s=seconds("parallel"),
         times=_times(record.get("times")),
         fewer=_times(record.get("fewer")),

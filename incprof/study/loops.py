@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from incprof.analysis.omp.speedup import Estimate, Speedup, estimate, speedup
@@ -26,6 +27,7 @@ class Analyst:
 
     def answer(self, run: LoopRun, directory: str, status: int | None, *, final: bool = True) -> Answer:
         """What can be said about the run now; `final`: it has ended."""
+        run = replace(run, loops=_rows(run.loops))
         main = run.main_loop()
         names = self._names.setdefault(len(run.functions), region_names(run))
         ordered = sorted(run.loops, key=lambda loop: (loop is not main, loop.depth, -loop.total_s, loop.id))
@@ -76,6 +78,23 @@ class Analyst:
         if loops and run.fewer_threads and all(loop.loop.fewer.count == 0 for loop in loops):
             notes.append("no loop went on for long enough, or with enough threads, to measure it with fewer")
         return notes
+
+
+def _rows(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    """The loops without those that only look like one: never more than twice around, with another loop's functions.
+
+    Equal calls in a row do that, and iterations of a loop in which one within it had nothing to do. Their time is the
+    other loop's.
+    """
+    rows = {loop.id: loop for loop in loops if loop.iterations or loop.kind == "explicit"}
+    for loop in sorted(rows.values(), key=lambda loop: (-loop.depth, loop.id)):
+        others = [row for row in rows.values() if row.id != loop.id and set(loop.functions) <= set(row.functions)]
+        around = [row for row in others if row.kind == loop.kind == "detected"]
+        if around and loop.iterations <= 2 * loop.visits:
+            other = max(around, key=lambda row: (row.depth < loop.depth, row.depth, row.total_s, -row.id))
+            rows[other.id] = replace(other, self_s=other.self_s + (loop.self_s if other.depth < loop.depth else 0))
+            del rows[loop.id]
+    return tuple(rows.values())
 
 
 class Progress:

@@ -16,8 +16,8 @@ struct times {
 };
 
 struct region {
-    uint64_t hash;   /* of the period's functions, whichever comes first; of the name in an explicit one */
-    uint32_t period; /* parallel regions in an iteration; 0 in an explicit one without a length */
+    uint64_t hash;   /* of the set of functions in it; of the name in an explicit one */
+    uint32_t length; /* of an explicit one, where the program gives it; else 0 */
     bool is_explicit;
     uint32_t depth; /* loops that were seen around it, the most at a time */
     uint32_t member_count;
@@ -27,9 +27,11 @@ struct region {
     int32_t threads, fewest_threads; /* the most and the fewest that its parallel regions asked for */
     uint32_t tries;                  /* measurements with fewer threads that were begun */
     uint64_t visits, iterations, expected;
+    uint64_t period, longest_period; /* parallel regions in an iteration, the fewest and the most; 0: not known */
     uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC: begin of the first iteration, end of the last parallel region */
     uint64_t span_ns;           /* from begin to end of all visits that have ended */
     uint64_t visit_ns;          /* of the one that has not */
+    uint64_t self_ns;           /* in visits, but in no loop that was found within them */
     uint64_t parallel_ns;       /* inside of its parallel regions */
     struct times times;         /* with the threads that the program wants */
     struct times fewer;         /* with fewer, when asked to measure that */
@@ -41,8 +43,9 @@ void regions_end_change(void);
 
 /* The region with this identity, made if there is none; NULL if there is no room (which is counted). Within a change.
  */
-struct region *regions_find(uint64_t hash, uint32_t period, bool is_explicit);
+struct region *regions_find(uint64_t hash, uint32_t length, bool is_explicit);
 size_t regions_index(const struct region *region);
+struct region *regions_at(size_t index);
 uint64_t regions_lost(void);
 
 /* Within a change; the region may be NULL. A parallel region of it asks for so many threads. */

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from incprof.model.loops import Loop, LoopRun
+from incprof.study.loops import Analyst
 from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Analysed, Programs, analyse
 from tests.integration.selfanalyze_programs import programs as programs
 
@@ -134,6 +136,38 @@ def test_a_program_without_regions_leaves_nothing(programs: Programs, tmp_path: 
     done = analyse([programs.compile("ways.c"), "none", "25"], tmp_path)
     unnoticed(done)
     assert done.runs == []
+
+
+def in_order(run: LoopRun) -> list[Loop]:
+    """The rows of the answer, the outermost loop first."""
+    answer = Analyst(None, None).answer(run, "", None)
+    return sorted((row.loop for row in answer.loops), key=lambda loop: loop.depth)
+
+
+@both
+@pytest.mark.parametrize("lengths", [("2", "9", "2", "2"), ("20", "40", "3", "0"), ("4", "0", "3", "0")])
+def test_a_solver_has_a_row_for_each_of_its_loops(
+    programs: Programs, tmp_path: Path, compiler: str, lengths: tuple[str, ...]
+) -> None:
+    done = analyse([programs.compile("solver.c", compiler=compiler), "9", *lengths], tmp_path)
+    unnoticed(done)
+    (run,) = done.runs
+    steps, newton, solver = rows = in_order(run)
+    assert [row.depth for row in rows] == [0, 1, 2]
+    assert [row.iterations for row in rows] == [done.printed(name) for name in ("steps", "newton", "solver")]
+    assert [row.visits for row in rows] == [1, 9, newton.iterations]
+    assert (solver.period, solver.longest_period) == (5, 5)
+    assert (newton.period < newton.longest_period) == (lengths[1] != "0")
+    assert solver.total_s <= newton.total_s <= steps.total_s <= run.end_s
+    assert sum(row.self_s for row in rows) <= run.end_s
+
+
+def test_a_fortran_solver_has_a_row_for_each_of_its_loops(programs: Programs, tmp_path: Path) -> None:
+    done = analyse([programs.compile("solver.f90", compiler="gfortran"), "6"], tmp_path)
+    unnoticed(done)
+    around, within = in_order(done.runs[0])
+    assert (around.iterations, around.visits, around.depth) == (6, 1, 0)
+    assert (within.iterations, within.visits, within.depth) == (done.printed("solver"), 6, 1)
 
 
 def test_regions_that_never_repeat_are_no_loop(programs: Programs, tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def _region(answer: LoopAnswer) -> dict[str, object]:
     loop = answer.loop
     return {
         "id": {"first": answer.members[0] if answer.members else None, "period": loop.period, "hash": loop.hash},
+        "longest_period": loop.longest_period,
         "kind": loop.kind,
         "name": answer.name,
         "functions": list(answer.members),
@@ -55,6 +56,7 @@ def _region(answer: LoopAnswer) -> dict[str, object]:
         "iterations": loop.iterations,
         **_times(loop.times),
         "total_s": round(loop.total_s, 9),
+        "self_s": round(loop.self_s, 9) if loop.kind == "detected" else None,
         "parallel_s": round(loop.parallel_s, 9),
         "threads": loop.threads,
         "fewest_threads": loop.fewest_threads,

@@ -16,7 +16,9 @@ def write_text(answer: Answer, out: TextIO) -> None:
     if answer.loops:
         out.write("\n")
         rows = [_row(loop) for loop in answer.loops]
-        _table([("Region", "Period", "Threads", "Iterations", "Mean", "Min", "Max", "Std", "Total"), *rows], out)
+        _table(
+            [("Region", "Period", "Threads", "Iterations", "Mean", "Min", "Max", "Std", "Total", "Self"), *rows], out
+        )
     said = [line for loop in answer.loops for line in _lines(loop)]
     if said:
         out.write("\n" + "".join(f"{line}\n" for line in said))
@@ -29,8 +31,12 @@ def _row(answer: LoopAnswer) -> tuple[str, ...]:
     if 0 < loop.fewest_threads < loop.threads:
         threads = f"{loop.fewest_threads}-{loop.threads}"
     period = str(loop.period) if loop.period else "-"
+    if loop.longest_period > loop.period:
+        period += f"-{loop.longest_period}"
     shown = timed if times.count else ["-"] * 4
-    return (printable(answer.name), period, threads, str(loop.iterations), *shown, seconds(loop.total_s))
+    own = seconds(loop.self_s) if loop.kind == "detected" else "-"
+    name = "  " * loop.depth + printable(answer.name)
+    return (name, period, threads, str(loop.iterations), *shown, seconds(loop.total_s), own)
 
 
 def _lines(answer: LoopAnswer) -> list[str]:
