@@ -84,8 +84,13 @@ def stacks(study: Study, phase: int | None = None) -> StackSeries:
 def gprof(study: Study) -> Callable[[BinaryIO], None]:
     """Return what writes the sum of all intervals as the gmon.out that the program itself would have left."""
     from incprof.readers.stream.as_gmon import stream_totals, write_gmon
+    from incprof.readers.stream.gmon_clones import at_originals
+    from incprof.readers.symbols.source import find_symbols
 
-    return partial(write_gmon, stream_totals(study.process, libs=study.libs))
+    totals = stream_totals(study.process, libs=study.libs)
+    for module in study.profile.metadata.modules[:1]:
+        totals = at_originals(totals, find_symbols(module, study.run.directory, study.exe).table)
+    return partial(write_gmon, totals)
 
 
 def _intervals_of(study: Study, phase: int) -> BoolArray:

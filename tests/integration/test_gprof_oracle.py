@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from incprof.cli import main
 from incprof.readers import open_run, read_profile
 from incprof.readers.gmon.credit import filled_bins
 from incprof.readers.gmon.file import read_gmon
@@ -125,6 +126,29 @@ def program(request, build):
 def test_file_written_by_glibc(program, tmp_path):
     subprocess.run([str(program)], cwd=tmp_path, check=True, capture_output=True)
     compare(program, tmp_path / "gmon.out")
+
+
+def test_time_in_parallel_regions_is_their_functions(build, record, tmp_path):
+    """Where gprof alone would say `frame_dummy`, or whatever lies before the regions."""
+    exe = build("mesh.c", flags="-O2 -fopenmp")
+    recording = record(exe)
+    target = tmp_path / "gmon.out"
+    assert main(["export", str(recording.directory), "--format", "gprof", "-o", str(target)]) == 0
+    theirs = Gprof(exe, target)
+    by_name = {name: (theirs.seconds.get(at, 0), theirs.calls.get(at, 0)) for at, name in theirs.names.items()}
+    own = np.asarray(recording.profile.self_s.sum(axis=0))
+    ours: Counter[str] = Counter()
+    for function, self_s in zip(recording.profile.functions, own, strict=True):
+        ours[function.mangled.partition(".")[0]] += self_s
+    assert by_name["relax"] == (pytest.approx(ours["relax"], abs=ROUNDING_S), 40)
+    assert by_name["advance"] == (pytest.approx(ours["advance"], abs=ROUNDING_S), 40)
+    assert ours["relax"] > 0.1
+    assert by_name["mesh_free"] == (0, 1)
+    assert by_name["weight"][1] == recording.calls()["weight"]
+    graph = subprocess.run(
+        ["gprof", "-b", "-q", str(exe), str(target)], capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(r"\d+/\d+ +relax \[\d+\]\n\[\d+\].* weight \[", graph)
 
 
 def test_exported_recording(program, record, tmp_path):

@@ -66,8 +66,8 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
     if not arcs:
         raise NoDataError(f"{process.path}: no complete interval: there is nothing to export")
     rate = min(max(round(found.metadata.rate_hz), 1), 2**31)
-    (from_pc, self_pc), count = _added_up(arcs)
-    (address,), ticks = _added_up(bins)
+    (from_pc, self_pc), count = added_up(arcs)
+    (address,), ticks = added_up(bins)
     return GmonTotals(address, ticks, from_pc, self_pc, count, rate)
 
 
@@ -86,8 +86,8 @@ def write_gmon(totals: GmonTotals, file: BinaryIO) -> None:
     file.write(_arcs(totals) or struct.pack("<BQQI", ARC_TAG, 0, 0, 0))
 
 
-def _added_up(parts: list[Totals]) -> Totals:
-    """One row per key, ascending."""
+def added_up(parts: list[Totals]) -> Totals:
+    """Values of several tables by their keys: one row per key, ascending."""
     keys = [np.concatenate(columns) for columns in zip(*(keys for keys, _ in parts), strict=True)]
     values = np.concatenate([values for _, values in parts])
     order = np.lexsort(keys[::-1])
@@ -102,7 +102,7 @@ def _added_up(parts: list[Totals]) -> Totals:
 
 def _arc_totals(images: list[ImageRecords]) -> Totals:
     """Calls by addresses in caller and callee."""
-    return _added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images])
+    return added_up([((i.records.from_pc, i.records.self_pc), i.records.count) for i in images])
 
 
 def _bin_totals(images: list[ImageRecords]) -> Totals:
@@ -116,7 +116,7 @@ def _bin_totals(images: list[ImageRecords]) -> Totals:
             address.append(low + (index * width).astype(np.uint64))
             ticks.append(histogram.counts[record, index].astype(np.int64))
     grid = np.concatenate(address) // np.uint64(BIN_BYTES) * np.uint64(BIN_BYTES)
-    return _added_up([((grid,), np.concatenate(ticks))])
+    return added_up([((grid,), np.concatenate(ticks))])
 
 
 def _histograms(totals: GmonTotals) -> Iterator[bytes]:
