@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "call_cost.h"
 #include "collection.h"
 #include "collector_lock.h"
 #include "interval_thread.h"
@@ -116,6 +117,7 @@ static bool prepare(void)
     if (!sampler_start())
         return false;
     rate_choose(&config);
+    config.call_ps = call_cost_ps();
     return true;
 }
 

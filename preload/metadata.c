@@ -32,6 +32,8 @@ void metadata_json(struct buffer *out, const struct config *config, const struct
     buffer_json_nano(out, "interval_s", config->interval_ns);
     buffer_json_u64(out, "rate_hz", config->rate_hz);
     buffer_json_text(out, "clock", config->clock == CLOCK_PERF ? "perf" : "cpu");
+    if (config->call_ps > 0)
+        buffer_json_u64(out, "call_ps", config->call_ps);
     process_json(out, launch, start_ns, forked);
     put_modules(out);
     buffer_u8(out, '}');

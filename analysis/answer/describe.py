@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.answer.counting import counting
 from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.phases.spent import mostly, off_cpu_s
@@ -112,6 +113,7 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> R
         off_cpu_s=float(profile.off_cpu_s.sum()),
         reached_hz=_reached_hz(profile),
         pooled=meta.pooled,
+        counting=counting(profile),
     )
 
 

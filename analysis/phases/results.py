@@ -255,11 +255,31 @@ class PhaseResult:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A function of which many calls were counted; share of all calls, 0..1."""
+
+    name: str
+    calls: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What counting calls has cost: call_s each, pct of the program's own CPU time; those that cause most of it."""
+
+    calls: int
+    call_s: float
+    pct: float
+    functions: tuple[Counted, ...]
+
+
+@dataclass(frozen=True)
 class RunSummary:
     """The run that an answer is about, for the head of a report. samples: of the analysed process.
 
-    reached_hz: samples per second of CPU time, None where the recording cannot tell.
     pooled: recorded intervals that are taken as one.
+    overhead_pct: by how much recording has raised the CPU time. reached_hz: samples per second of CPU time; counting:
+    what is known of the calls' part in the overhead; both None where the recording cannot tell.
     """
 
     app: str
@@ -274,3 +294,4 @@ class RunSummary:
     off_cpu_s: float
     reached_hz: float | None = None
     pooled: int = 1
+    counting: Counting | None = None

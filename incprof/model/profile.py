@@ -100,6 +100,7 @@ class Metadata:
     """How a process was recorded. `raw` holds the metadata object as written (docs/formats.md, kind 1).
 
     pooled: recorded intervals that are taken as one of `interval_s`.
+    call_s: what counting a call takes, seconds, as the recording measured it at its start; None where it did not.
     """
 
     app: str
@@ -111,6 +112,7 @@ class Metadata:
     modules: tuple[Module, ...] = ()
     raw: dict[str, object] = field(default_factory=dict)
     pooled: int = 1
+    call_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Counters:
-    """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/formats.md, kind 2)."""
+    """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/formats.md, kind 2).
+
+    profiler_s: in the profiler's hooks: calls times what one costs, or what samples say if that is more.
+    """
 
     cpu_s: FloatArray
     thread_s: FloatArray
@@ -260,10 +265,10 @@ class IntervalProfile:
 
     @property
     def overhead_pct(self) -> float:
-        """The profiler's measured share of the process's CPU time, percent."""
-        total = float(self.counters.cpu_s.sum())
+        """By how much the profiler has raised the process's CPU time, percent of the program's own."""
         own = float((self.counters.profiler_s + self.counters.collector_s + self.counters.handler_s).sum())
-        return 100.0 * own / total if total > 0 else 0.0
+        program = float(self.counters.cpu_s.sum()) - own
+        return 100.0 * own / program if program > 0 else 0.0
 
     def interval_of_samples(self) -> IntArray:
         """Interval index of each sample, shape (s,)."""

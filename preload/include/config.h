@@ -15,6 +15,7 @@ struct config {
     uint64_t interval_ns;
     uint64_t rate_hz;
     uint64_t overhead; /* INCPROF_OVERHEAD: the part of the CPU time for making ticks, in billionths of a percent */
+    uint64_t call_ps;  /* what counting a call costs here, in picoseconds; 0: not known (measured at the start) */
     int rank;          /* INCPROF_RANK, or -1 */
     enum clock_source clock;
     bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (rate_choose) */

@@ -63,3 +63,11 @@ def test_three_billion_calls(build: Build, record: Record) -> None:
     assert recording.arcs()["first", "leaf"] == 2_000_000_000
     assert recording.arcs()["second", "leaf"] == 1_000_000_000
     assert recording.calls()["leaf"] == 3_000_000_000
+
+
+def test_what_a_call_costs_is_measured_and_is_no_call_of_the_programs(build: Build, record: Record) -> None:
+    recording = record(build("arcs.c"))
+    call_s = recording.profile.metadata.call_s
+    assert call_s is None or 0 < call_s < 1e-6  # None: on a machine so busy that no two trials compare
+    assert recording.outcome.stderr == ""
+    assert not any("call_cost" in function.mangled for function in recording.profile.functions)

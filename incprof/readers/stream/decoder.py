@@ -55,11 +55,14 @@ class StreamDecoder:
         samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit, suspect)
         self_time: list[SelfTime] = []
         calls = CallTable()
+        counted = np.zeros(found.n_intervals)
         for chunk in chunks(found):
             self_time.append(samples.take(chunk))
             images = parse_images(found, chunk)
             self_time += histogram_time(images, ~samples.exact, self._space, rate_hz, self._libs)
-            calls.add(call_arcs(images, self._space, callers=self._arcs, tail_calls=self._tail_calls))
+            arcs = call_arcs(images, self._space, callers=self._arcs, tail_calls=self._tail_calls)
+            calls.add(arcs)
+            counted += np.bincount(arcs.interval, weights=arcs.count, minlength=len(counted))
         paths, recorded = extended(paths, samples.nodes_used), samples.samples()
         lost_nodes = len(paths.parent) - int(np.count_nonzero(~nodes.lost))
         if lost:
@@ -71,7 +74,7 @@ class StreamDecoder:
             metadata=found.metadata,
             start_s=self._counters[:, 0] * NS,
             end_s=self._counters[:, 1] * NS,
-            counters=self._counters_of(samples.profiler_ticks),
+            counters=self._counters_of(samples.profiler_ticks, counted),
             self_time=self_time,
             calls=calls,
             keep_arcs=self._arcs,
@@ -81,16 +84,21 @@ class StreamDecoder:
             damaged=damaged,
         )
 
-    def _counters_of(self, profiler_ticks: FloatArray) -> Counters:
-        """Counters in seconds and counts; time inside the profiler from its samples (n,) where the counter lacks it."""
+    def _counters_of(self, profiler_ticks: FloatArray, calls: FloatArray) -> Counters:
+        """Counters in seconds and counts; time inside the profiler from its samples (n,) where the counter lacks it.
+
+        Samples see less of a call than it costs: what the function does to be counted is its own code. Calls (n,) times
+        the cost of one is all of it.
+        """
         c, tick = self._counters, 1.0 / self._found.metadata.rate_hz
+        hooks_s = np.maximum(np.maximum(c[:, 8], profiler_ticks) * tick, calls * (self._found.metadata.call_s or 0.0))
         whole = np.minimum(c[:, [6, 9, 10, 11, 12, 13]], MAX_COUNT).astype(np.int64)
         return Counters(
             cpu_s=c[:, 2] * NS,
             thread_s=c[:, 3] * NS,
             collector_s=c[:, 4] * NS,
             handler_s=c[:, 5] * NS,
-            profiler_s=np.maximum(c[:, 8], profiler_ticks) * tick,
+            profiler_s=np.minimum(hooks_s, np.maximum(c[:, 2] - c[:, 4] - c[:, 5], 0.0) * NS),
             samples=whole[:, 0],
             lost=whole[:, 1],
             broken=whole[:, 2],

@@ -13,6 +13,7 @@ from incprof.model import Metadata, Module
 
 DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
 MAX_MODULES = 65534
+MOST_CALL_PS = 10**6
 # With a line of JSON for each of so many modules.
 MOST_BYTES = 64 << 20
 # Of the formats: a later one may mean something else by the same bytes.
@@ -42,6 +43,7 @@ def parse_metadata(text: bytes, where: str) -> Metadata:
         rate_hz=_positive(raw, "rate_hz", DEFAULT_RATE_HZ, where),
         modules=_modules(raw.get("modules"), exe, raw.get("build_id")),
         raw=raw,
+        call_s=_call_s(raw.get("call_ps")),
     )
 
 
@@ -69,6 +71,12 @@ def _modules(items: object, exe: object = None, build_id: object = None) -> tupl
     if not found and exe:
         found[0] = Module(0, str(exe), str(build_id) if build_id else None, 0, 0, True)
     return tuple(found[key] for key in sorted(found))
+
+
+def _call_s(picoseconds: object) -> float | None:
+    """Seconds that counting a call takes; None for what no processor takes."""
+    known = _integer(picoseconds)
+    return known * 1e-12 if known is not None and 0 < known <= MOST_CALL_PS else None
 
 
 def _module(item: dict[str, Any]) -> Module | None:

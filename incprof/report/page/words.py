@@ -10,6 +10,7 @@ from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.views.quality import Quality
 from incprof.model import Metadata
+from incprof.report.words.counting import counting_advice
 from incprof.report.words.explanation import phase_lines, run_lines
 from incprof.report.words.figures import duration
 from incprof.report.words.names import clean
@@ -110,8 +111,10 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
         add("Samples", samples)
     add("Dropped", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
     if found.cpu_s > 0:
-        own = f"{run.overhead_pct:.2g} % of the CPU time ({duration(found.own_s)})"
+        own = f"{run.overhead_pct:.2g} % of the program's CPU time ({duration(found.own_s)})"
         add("Recording itself", own, graded(run.overhead_pct, 2, 10))
+        if advice := counting_advice(run.counting):
+            add("Counting calls", advice)
         add("CPU time", duration(found.cpu_s))
     add("Off the CPU", f"{duration(found.off_cpu_s)} of thread time")
     if found.threads:

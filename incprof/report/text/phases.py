@@ -18,6 +18,7 @@ from incprof.report.text.console import console_for
 from incprof.report.text.folding import folded
 from incprof.report.text.steps import step_lines
 from incprof.report.words.colours import style
+from incprof.report.words.counting import counting_advice
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
@@ -67,6 +68,8 @@ def _write(
     """Write the answer as it is laid out."""
     console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
     console.print(_head(run), soft_wrap=not colour)
+    if advice := counting_advice(run.counting):
+        _told(console, "", [advice])
     _told(console, "", [_verdict(result)])
     if one := _one_phase(result):
         console.print(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incprof.analysis.phases.results import RunSummary
+from incprof.analysis.phases.results import Counting, RunSummary
 
 DIGITS = 6
 
@@ -27,4 +27,16 @@ def run_json(run: RunSummary) -> dict[str, object]:
         "overhead_pct": rounded(run.overhead_pct),
         "duration_s": rounded(run.duration_s),
         "off_cpu_s": rounded(run.off_cpu_s),
+        "counting": None if run.counting is None else _counting(run.counting),
+    }
+
+
+def _counting(found: Counting) -> dict[str, object]:
+    """Return what counting calls has cost."""
+    functions = [{"function": one.name, "calls": one.calls, "share": rounded(one.share)} for one in found.functions]
+    return {
+        "calls": found.calls,
+        "call_ns": rounded(found.call_s * 1e9),
+        "pct": rounded(found.pct),
+        "functions": functions,
     }

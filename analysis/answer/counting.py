@@ -1,0 +1,27 @@
+"""What counting calls has cost a run, and which functions caused it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.phases.results import Counted, Counting
+from incprof.model import IntervalProfile
+
+# Functions that are named: together they have SHARE of the calls, or they are the first MOST.
+SHARE, MOST = 0.8, 3
+
+
+def counting(profile: IntervalProfile) -> Counting | None:
+    """Return the cost of all calls; None where the recording did not measure that of one, or there are none."""
+    call_s = profile.metadata.call_s
+    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    total = float(calls.sum())
+    counters = profile.counters
+    program_s = float((counters.cpu_s - counters.collector_s - counters.handler_s - counters.profiler_s).sum())
+    if call_s is None or total <= 0 or program_s <= 0:
+        return None
+    order = np.argsort(-calls, kind="stable")[:MOST]
+    before = np.concatenate([[0.0], np.cumsum(calls[order])[:-1]])
+    named = order[(before < SHARE * total) & (calls[order] > 0)]
+    functions = tuple(Counted(profile.functions[i].name, int(calls[i]), float(calls[i]) / total) for i in named)
+    return Counting(int(total), call_s, 100.0 * total * call_s / program_s, functions)
