@@ -1,0 +1,111 @@
+/* Who may touch what: the watched thread alone (calls.c). */
+#include "stage.h"
+
+#include <string.h>
+
+#include "baseline.h"
+
+static uint64_t until[MOST_REGIONS]; /* the call up to which a region's iterations were counted */
+static uint64_t last_end_ns;         /* of the latest call that has ended */
+
+uint64_t visit_inner_ns(const struct stage *stage)
+{
+    uint64_t sum = 0;
+    for (const struct stage *below = stages; below < stage; below++)
+        sum += below->self_ns;
+    return sum;
+}
+
+void visit_settle(struct stage *stage)
+{
+    struct visit *visit = &stage->visit;
+    if (visit->region == NULL || last_end_ns < visit->begin.at.start_ns)
+        return;
+    uint64_t span = last_end_ns - visit->begin.at.start_ns;
+    uint64_t inner = visit_inner_ns(stage) - visit->begin.inner_ns;
+    uint64_t self = span > inner ? span - inner : 0;
+    visit->region->self_ns += self - visit->self_ns;
+    stage->self_ns += self - visit->self_ns;
+    visit->self_ns = self;
+}
+
+/* An iteration that lay in several epochs has no time of its own. */
+void visit_account(struct region *region, const struct token *from, const struct token *to)
+{
+    uint64_t calls = to->at.call - from->at.call;
+    if (region->period == 0 || calls < region->period)
+        region->period = calls;
+    if (calls > region->longest_period)
+        region->longest_period = calls;
+    if (from->at.epoch == to->at.epoch_before)
+        baseline_account(region, from->at.epoch, to->at.start_ns - from->at.start_ns);
+}
+
+uint32_t visit_depth(const struct stage *stage)
+{
+    uint32_t depth = 0;
+    for (const struct stage *above = stage + 1; above < stages + MOST_STAGES; above++)
+        depth += above->visit.region != NULL;
+    return depth;
+}
+
+void visit_close(struct stage *stage, const void *caller)
+{
+    struct region *region = stage->visit.region;
+    if (region == NULL)
+        return;
+    visit_settle(stage);
+    region->span_ns += region->visit_ns;
+    region->visit_ns = 0;
+    stage->until_ns = last_end_ns;
+    /* What was counted when its last call ended lies before the latest token. */
+    bool whole = stage->visit.counted == stage->visit.next;
+    until[regions_index(region)] = whole ? token_at(stage, stage->count - 1)->at.call : stage->visit.under_way.at.call;
+    baseline_end(region, caller);
+    stage->visit = (struct visit){0};
+}
+
+/* The time of a visit begins where that of the one before has ended: loops that follow each other may share calls. */
+static struct token beginning(struct stage *stage, uint64_t first)
+{
+    struct token begin = *token_at(stage, first);
+    if (begin.at.start_ns < stage->until_ns)
+        begin.at.start_ns = stage->until_ns;
+    return begin;
+}
+
+void visit_open(struct stage *stage, struct region *region, const struct dpd_loop *loop, uint64_t first)
+{
+    uint64_t now = stage->count - 1, period = (uint64_t)loop->period;
+    uint64_t counted = until[regions_index(region)];
+    region->visits += region->visits == 0 || token_at(stage, first)->at.call > counted;
+    while (region->iterations > 0 && first < now && token_at(stage, first)->at.call < counted)
+        first += period;
+    uint64_t done = first < now ? (now - first) / period : 0;
+    struct visit *visit = &stage->visit;
+    *visit = (struct visit){.region = region, .id = loop->id, .first = loop->first, .period = period};
+    visit->next = first <= now ? first + (done + 1) * period : first;
+    visit->begin = beginning(stage, first <= now ? first : now);
+    visit->under_way = *token_at(stage, first <= now ? first + done * period : now);
+    if (region->iterations == 0)
+        region->first_ns = visit->begin.at.start_ns;
+    region->iterations += done;
+    for (uint64_t at = first; at + period <= now; at += period)
+        visit_account(region, token_at(stage, at), token_at(stage, at + period));
+    region->parallel_ns += token_at(stage, now)->at.parallel_ns - visit->begin.at.parallel_ns;
+    visit_settle(stage);
+}
+
+void visit_call_ended(uint64_t end_ns)
+{
+    last_end_ns = end_ns;
+}
+
+void visits_forget(void)
+{
+    memset(until, 0, sizeof until);
+    for (struct stage *stage = stages; stage < stages + MOST_STAGES; stage++) {
+        stage->visit = (struct visit){0};
+        stage->self_ns = stage->until_ns = 0;
+    }
+}
