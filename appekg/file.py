@@ -128,7 +128,9 @@ class File:
         known = beats.get(beat.id)
         if known is not None and known.rate_factor != beat.rate_factor:
             change = f"from {known.rate_factor} to {beat.rate_factor}"
-            self._notice(f"the rate factor of id {beat.id} changed {change}: the last one is used for the whole run")
+            known_of_each = "executions" in self.header.columns
+            used = "" if known_of_each else ": the last one is used for the whole run"
+            self._notice(f"the rate factor of id {beat.id} changed {change}{used}")
         beats[beat.id] = beat
 
 

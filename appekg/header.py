@@ -52,5 +52,5 @@ class Header:
 
     @property
     def missing(self) -> list[str]:
-        """Columns that the file does not have."""
-        return sorted(KNOWN - set(self.columns))
+        """Columns that the file does not have, and that nothing else says."""
+        return sorted(KNOWN - {"executions"} - set(self.columns))

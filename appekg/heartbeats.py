@@ -42,12 +42,12 @@ class Heartbeats:
         return f"<Heartbeats: {about}, in {str(self.directory)!r}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a table, shape (n, 18), in the same order.
+        """The rows as a table, shape (n, 19), in the same order.
 
         Columns: `rank`, `process` (position in `processes`), `interval` (its number in the file), `start_s` and `end_s`
         of the interval (since the earliest start of a process), `thread`, `id`, `name` (missing without one), `count`,
         `pulses`, `sum_s`, `mean_s`, `min_s`, `max_s`, `std_s` (those four NaN where `count` is 0), `open`, `open_s`,
-        `busy_s`.
+        `executions`, `busy_s`.
 
         Raises:
             ModuleNotFoundError: pandas is not installed.

@@ -14,7 +14,8 @@ from appekg._cost import Cost
 
 # One row per (process, interval, thread, id). Times in ns, as in docs/formats.md. `process` and `interval` are
 # positions: in Heartbeats.processes, and in that process's `intervals`. `busy_ns` is not in the file: the time that
-# passed in beats within the interval (appekg/busy.py).
+# passed in beats within the interval (appekg/busy.py). `executions` of a file that does not have them: as many as its
+# rate factors say.
 ROW = np.dtype(
     [
         ("process", np.int32),
@@ -30,6 +31,7 @@ ROW = np.dtype(
         ("nested_ns", np.int64),
         ("open", np.int64),
         ("open_ns", np.int64),
+        ("executions", np.int64),
         ("busy_ns", np.int64),
     ],
     align=True,

@@ -55,11 +55,13 @@ def read(
         reading.open(file, alone=file == found)
     reading.check(found)
     rows = reading.read_all(-np.inf if since_s is None else since_s, np.inf if until_s is None else until_s)
+    beats = reading.known_beats(rows)
+    _estimate_executions(rows, beats)
     return Heartbeats(
         directory=found,
         processes=tuple(reading.processes),
         rows=rows,
-        beats=reading.known_beats(rows),
+        beats=beats,
         damaged=reading.damaged,
         warnings=tuple(reading.warnings),
     )
@@ -147,6 +149,15 @@ class _Reading:
         there = (Beat(number, None, 1) for number in np.unique(rows["id"]).tolist())
         every = {beat.id: beat for beat in there} | self.beats
         return dict(sorted(every.items()))
+
+
+def _estimate_executions(rows: NDArray[np.void], beats: dict[int, Beat]) -> None:
+    """Fill in the executions of rows whose file does not have them; there are never fewer than what was recorded."""
+    recorded = np.minimum(rows["count"].astype(np.float64) + rows["pulses"], 2.0**62)
+    unknown = np.flatnonzero(rows["executions"] < recorded)
+    ids, place = np.unique(rows["id"][unknown], return_inverse=True)
+    factors = np.array([beats[number].rate_factor for number in ids.tolist()], dtype=np.float64)
+    rows["executions"][unknown] = np.minimum(recorded[unknown] * factors[place], 2.0**62).astype(np.int64)
 
 
 def _files(path: Path) -> list[Path]:

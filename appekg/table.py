@@ -47,6 +47,7 @@ def columns(rows: NDArray[np.void], processes: Sequence[Process], beats: Mapping
         "std_s": _deviation(rows, mean) / 1e9,
         "open": rows["open"].copy(),
         "open_s": rows["open_ns"] / 1e9,
+        "executions": rows["executions"].copy(),
         "busy_s": rows["busy_ns"] / 1e9,
     }
 

@@ -24,17 +24,21 @@ def summarise(
     known: Mapping[int, tuple[str | None, int]],
     *,
     interval_s: float = 1.0,
+    costs: Sequence[tuple[float, float] | None] = (),
 ) -> list[BeatSummary]:
     """Sum up the heartbeats of each id.
 
     Args:
         rows: Structured array, shape (n,), with the integer fields `process` (position in `spans`), `interval`
             (position in that span's intervals), `thread`, `id`, `count`, `pulses`, `sum_ns`, `min_ns`, `max_ns`,
-            `open`, `open_ns`, `busy_ns` (time that passed in beats within the interval), and the float `sumsq_ns2`.
+            `open`, `open_ns`, `executions` (beats and pulses, with those that were skipped; where there are fewer than
+            were recorded, the rate factor says how many), `busy_ns` (time that passed in beats within the
+            interval), and the float `sumsq_ns2`.
         spans: The processes.
         known: Name (or None) and rate factor of ids. An id without rows has a summary too; one that is not here has
             neither a name nor a rate factor above 1.
         interval_s: Length that an interval was meant to have: the step of the time grid of several processes.
+        costs: What a beat costs in each process, in ns: one that is recorded, and one that is skipped.
 
     Returns:
         The summaries, by id.
@@ -45,18 +49,32 @@ def summarise(
     own = dict(zip(ids.tolist(), np.split(order, begins[1:]), strict=True)) if len(ids) else {}
     nothing = order[:0]
     return [
-        _summary(number, *known.get(number, (None, 1)), rows[own.get(number, nothing)], grid)
+        _summary(number, *known.get(number, (None, 1)), rows[own.get(number, nothing)], grid, costs)
         for number in sorted(own.keys() | known.keys())
     ]
 
 
-def _summary(number: int, name: str | None, factor: int, rows: NDArray[np.void], grid: Grid) -> BeatSummary:
+def _summary(
+    number: int,
+    name: str | None,
+    factor: int,
+    rows: NDArray[np.void],
+    grid: Grid,
+    costs: Sequence[tuple[float, float] | None],
+) -> BeatSummary:
     """Sum up the rows of one id, shape (n,)."""
     count, pulses = float(rows["count"].sum(dtype=np.float64)), float(rows["pulses"].sum(dtype=np.float64))
-    ended = rows[rows["count"] > 0]
-    low, high = p_range(ended)
+    factors = row_factors(rows, factor)
+    executions = float(((rows["count"].astype(np.float64) + rows["pulses"]) * factors).sum())
+    thinned = bool((factors > factor * (1 + 1e-9)).any())
+    some = rows["count"] > 0
+    ended, weights = rows[some], factors[some]
+    if len(weights) and (weights == weights[0]).all():  # then the figures do not depend on them, to the last digit
+        weights = np.ones(len(weights))
+    n = ended["count"].astype(np.float64) * weights
+    low, high = p_range(ended, n)
     last = rows[grid.is_last(rows)]
-    busy = rows["busy_ns"] / 1e9
+    busy, bounded = busy_s(rows, factors, grid)
     rank = grid.rank_index[rows["process"]]
     thread = _places(_places(rows["thread"]) + rows["process"].astype(np.int64) * (len(rows) + 1))
     wall = grid.wall_s
@@ -65,22 +83,26 @@ def _summary(number: int, name: str | None, factor: int, rows: NDArray[np.void],
         name=name,
         count=int(count),
         pulses=int(pulses),
-        mean_s=float(ended["sum_ns"].sum(dtype=np.float64)) / count / 1e9 if count else None,
+        executions=int(executions),
+        mean_s=float((ended["sum_ns"] * weights).sum() / n.sum()) / 1e9 if count else None,
         min_s=float(ended["min_ns"].min()) / 1e9 if count else None,
         max_s=float(ended["max_ns"].max()) / 1e9 if count else None,
-        std_s=deviation(ended),
+        std_s=deviation(ended, weights),
         p5_s=low,
         p95_s=high,
         rate_hz=(count or pulses) / wall if wall else 0.0,
-        busy_pct=100 * factor * float(busy.sum()) / wall if wall else 0.0,
-        rate_factor=factor,
+        busy_pct=100 * float(busy.sum()) / wall if wall else 0.0,
+        bounded=bounded,
+        rate_factor=executions / (count + pulses) if thinned else factor,
+        thinned=thinned,
+        cost_pct=cost_pct(rows, factors, grid, costs),
         open=int(last["open"].sum(dtype=np.float64)),
         open_s=float(last["open_ns"].max(initial=0)) / 1e9,
         ranks=len(np.unique(rank)),
         threads=int(thread.max(initial=-1)) + 1,
         imbalance_ranks=imbalance(sums(rank, busy, grid.ranks)),
         imbalance_threads=imbalance(sums(thread, busy)),
-        series=_series(rows, factor, grid),
+        series=_series(rows, factors, busy, grid),
     )
 
 
@@ -100,8 +122,49 @@ def whole(values: FloatArray) -> NDArray[np.int64]:
     return np.minimum(values, 2.0**63 - 1024).astype(np.int64)
 
 
-def deviation(ended: NDArray[np.void]) -> float | None:
+def row_factors(rows: NDArray[np.void], factor: int) -> FloatArray:
+    """Return how many beats there were for each one that a row has recorded, shape (n,).
+
+    Args:
+        rows: Of one id, shape (n,).
+        factor: Its rate factor: where a row does not say how many there were.
+    """
+    recorded = rows["count"].astype(np.float64) + rows["pulses"]
+    known = (recorded > 0) & (rows["executions"] >= recorded)
+    found: FloatArray = np.divide(rows["executions"], recorded, out=np.full(len(rows), float(factor)), where=known)
+    return found
+
+
+def busy_s(rows: NDArray[np.void], factors: FloatArray, grid: Grid) -> tuple[FloatArray, int]:
+    """Return the time that passed in the beats of each row, in those that were skipped as well, shape (n,).
+
+    No thread has more time than the interval is long: where the recorded beats stand for more (one has waited for a
+    processor, and counts for a hundred), that is what they get. Also returns in how many rows.
+    """
+    length = grid.length_s(rows)
+    estimated = rows["busy_ns"] / 1e9 * factors
+    beyond = (factors > 1) & (estimated > length)
+    return np.where(beyond, length, estimated), int(beyond.sum())
+
+
+def cost_pct(
+    rows: NDArray[np.void], factors: FloatArray, grid: Grid, costs: Sequence[tuple[float, float] | None]
+) -> float | None:
+    """Return what the beats of an id cost, in percent of their threads' time; None where that is not known."""
+    priced = [cost if cost is not None else (np.nan, np.nan) for cost in costs]
+    length = float(grid.length_s(rows).sum())
+    if not priced or length <= 0:
+        return None
+    pair, skipped = np.array(priced)[rows["process"]].T
+    recorded = rows["count"].astype(np.float64) + rows["pulses"]
+    found = 100 * float((recorded * (pair + (factors - 1) * skipped)).sum()) / 1e9 / length
+    return None if np.isnan(found) else found
+
+
+def deviation(ended: NDArray[np.void], weights: FloatArray | float = 1.0) -> float | None:
     """Return the standard deviation of all beats in rows that have some: of the population, not of a sample.
+
+    Each beat of a row counts as often as the row's weight says.
 
     The variance within a row comes from its sums, where nearly equal numbers are subtracted; it is kept within what
     minimum and maximum allow. The variance between the rows is added from their means, which loses nothing.
@@ -111,19 +174,23 @@ def deviation(ended: NDArray[np.void]) -> float | None:
     n, total = ended["count"].astype(np.float64), ended["sum_ns"].astype(np.longdouble)
     within = (ended["sumsq_ns2"] - total * total / n).astype(np.float64)
     width = ended["max_ns"].astype(np.float64) - ended["min_ns"]
-    within = np.clip(within, 0, n * width**2 / 4)
+    within = np.clip(within, 0, n * width**2 / 4) * weights
     mean = (total / n).astype(np.float64)
+    n = n * weights
     overall = float(np.average(mean, weights=n))
     return float(np.sqrt((within.sum() + (n * (mean - overall) ** 2).sum()) / n.sum())) / 1e9
 
 
-def p_range(ended: NDArray[np.void]) -> tuple[float | None, float | None]:
-    """Return the means of rows below which 5 % and 95 % of the beats lie, when each beat counts as its row's mean."""
+def p_range(ended: NDArray[np.void], beats: FloatArray) -> tuple[float | None, float | None]:
+    """Return the means of rows below which 5 % and 95 % of the beats lie, when each beat counts as its row's mean.
+
+    beats: how many there were for each row, shape (n,).
+    """
     if not len(ended):
         return None, None
     mean = ended["sum_ns"] / ended["count"]
     order = np.argsort(mean, kind="stable")
-    share = np.cumsum(ended["count"][order].astype(np.float64))
+    share = np.cumsum(beats[order])
     at = np.searchsorted(share, np.array(P_RANGE) * share[-1] * (1 - 1e-12))
     low, high = mean[order][np.minimum(at, len(mean) - 1)] / 1e9
     return float(low), float(high)
@@ -134,22 +201,27 @@ def imbalance(busy: FloatArray) -> float | None:
     return float(busy.max() / busy.mean() - 1) if busy.sum() > 0 else None
 
 
-def _series(rows: NDArray[np.void], factor: int, grid: Grid) -> BeatSeries:
+def _series(rows: NDArray[np.void], factors: FloatArray, busy: FloatArray, grid: Grid) -> BeatSeries:
     """Return what happened in each cell of the grid."""
     cell = grid.cell(rows)
     at, place = np.unique(cell, return_inverse=True)
 
-    def total(name: str) -> FloatArray:
-        return sums(place, rows[name].astype(np.float64), at.size)
+    def total(name: str, weights: FloatArray | float = 1.0) -> FloatArray:
+        return sums(place, rows[name].astype(np.float64) * weights, at.size)
 
     wall = grid.cell_wall_s[at]
-    busy = total("busy_ns") / 1e9
+    count, pulses = total("count"), total("pulses")
+    made, recorded = total("count", factors) + total("pulses", factors), count + pulses
+    factor = np.divide(made, recorded, out=np.ones(at.size), where=recorded > 0)
+    made = total("count", factors)
+    even = np.divide(count, made, out=np.ones(at.size), where=count > 0)
     return BeatSeries(
         end_s=grid.end_s,
         at=at,
-        counts=whole(total("count")),
-        pulse_counts=whole(total("pulses")),
-        sums_s=total("sum_ns") / 1e9,
-        busy_pcts=100 * factor * np.divide(busy, wall, out=np.zeros(at.size), where=wall > 0),
+        counts=whole(count),
+        pulse_counts=whole(pulses),
+        sums_s=total("sum_ns", factors) * even / 1e9,
+        busy_pcts=100 * np.divide(sums(place, busy, at.size), wall, out=np.zeros(at.size), where=wall > 0),
         opens=whole(total("open")),
+        factors=factor,
     )

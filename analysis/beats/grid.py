@@ -48,6 +48,7 @@ class Grid:
         ranks, self.rank_index = np.unique(np.array([s.rank for s in spans], dtype=np.int64), return_inverse=True)
         self.ranks = len(ranks)
         self._first = np.cumsum([0] + [len(s.end_s) for s in spans])
+        self._length_s = np.concatenate([np.zeros(0), *(s.end_s - s.begin_s for s in spans)])
         self._last = np.diff(self._first) - 1
         if len(spans) == 1:
             numbers = np.arange(len(spans[0].end_s))
@@ -69,6 +70,11 @@ class Grid:
         """Return the cell of each row, from its `process` and `interval`, shape (n,)."""
         cells: IntArray = self._cells[self._first[rows["process"]] + rows["interval"]]
         return cells
+
+    def length_s(self, rows: NDArray[np.void]) -> FloatArray:
+        """Return the length of the interval of each row, shape (n,)."""
+        length: FloatArray = self._length_s[self._first[rows["process"]] + rows["interval"]]
+        return length
 
     def is_last(self, rows: NDArray[np.void]) -> NDArray[np.bool_]:
         """Say which rows are of the last interval of their process, shape (n,)."""

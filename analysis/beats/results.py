@@ -23,9 +23,11 @@ class BeatSeries:
         at: The cells that are kept, ascending, shape (k,).
         counts: Beats that ended in each of these, shape (k,).
         pulse_counts: Pulses, shape (k,).
-        sums_s: Sum of the durations of the beats that ended, shape (k,).
+        sums_s: Sum of the durations of the beats that ended, shape (k,). With different rate factors in a cell, that of
+            as many beats as long as those that there were.
         busy_pcts: As BeatSummary.busy_pct, within the cell, shape (k,).
         opens: Beats in progress at the end, shape (k,).
+        factors: How many beats there were for each that was recorded, shape (k,).
     """
 
     end_s: FloatArray
@@ -35,6 +37,7 @@ class BeatSeries:
     sums_s: FloatArray = field(repr=False)
     busy_pcts: FloatArray = field(repr=False)
     opens: IntArray = field(repr=False)
+    factors: FloatArray = field(repr=False)
 
     @property
     def count(self) -> IntArray:
@@ -45,6 +48,13 @@ class BeatSeries:
     def pulses(self) -> IntArray:
         """Pulses, shape (m,)."""
         return self._spread(self.pulse_counts)
+
+    @property
+    def factor(self) -> FloatArray:
+        """How many beats there were for each that was recorded; 1 where none was, shape (m,)."""
+        factor = np.ones(len(self.end_s))
+        factor[self.at] = self.factors
+        return factor
 
     @property
     def mean_s(self) -> FloatArray:
@@ -82,6 +92,7 @@ class BeatSummary:
         name: None without one.
         count: Beats recorded that ended.
         pulses: Pulses recorded: beats without a duration.
+        executions: Beats and pulses that there were, with those that were skipped; an estimate.
         mean_s: Mean duration; this and the next five are None where no beat ended.
         min_s: Shortest.
         max_s: Longest.
@@ -90,8 +101,14 @@ class BeatSummary:
         p95_s: 95 % of them.
         rate_hz: Recorded beats (pulses, where there is no beat) per second of wall time, average of the ranks.
         busy_pct: Time that passed in beats, in percent of wall time, average of the ranks; times the rate factor,
-            because as much passed in the beats that were not recorded. Threads add up: it may be above 100.
-        rate_factor: 1 beat in so many was recorded.
+            because as much passed in the beats that were not recorded. Threads add up: it may be above 100, but no
+            thread has more than its wall time.
+        bounded: In how many intervals of a thread the recorded beats stood for more than its wall time, and that was
+            taken instead: one of them had waited for a processor.
+        rate_factor: 1 beat in so many was recorded; of a thinned one on average, and not whole then.
+        thinned: Whether the library recorded fewer than it was told to, because the beats cost too much.
+        cost_pct: What recording and skipping the beats cost, in percent of the wall time of their threads in the
+            intervals that have some; None where what a beat costs is not known.
         open: Beats in progress at the end of the run.
         open_s: For how long the oldest of them had been running; 0 where there is none.
         ranks: Ranks that have this heartbeat.
@@ -105,6 +122,7 @@ class BeatSummary:
     name: str | None
     count: int
     pulses: int
+    executions: int
     mean_s: float | None
     min_s: float | None
     max_s: float | None
@@ -113,7 +131,10 @@ class BeatSummary:
     p95_s: float | None
     rate_hz: float
     busy_pct: float
-    rate_factor: int
+    bounded: int
+    rate_factor: float
+    thinned: bool
+    cost_pct: float | None
     open: int
     open_s: float
     ranks: int

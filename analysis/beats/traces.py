@@ -49,7 +49,7 @@ def busiest(beats: Sequence[BeatSummary], most: int = MOST) -> tuple[list[BeatSu
     return order[:most], max(len(some) - most, 0)
 
 
-def trace(beat: BeatSummary, interval_s: float, bins: int = BINS) -> BeatTrace:
+def trace(beat: BeatSummary, interval_s: float, bins: int = BINS, *, executions: bool = False) -> BeatTrace:
     """Return a heartbeat over time.
 
     Beats in progress are drawn with their number, and at the duration that they come to: the mean of the interval in
@@ -59,12 +59,15 @@ def trace(beat: BeatSummary, interval_s: float, bins: int = BINS) -> BeatTrace:
         beat: The heartbeat.
         interval_s: Length that an interval was meant to have.
         bins: Bins at most.
+        executions: Count those that were skipped, too.
     """
     series = beat.series
     end = series.end_s
     begin = begins(end, interval_s)
     ended, running = series.count > 0, series.open > 0
-    number = series.count if beat.count or beat.open else series.pulses
+    number = (series.count if beat.count or beat.open else series.pulses).astype(np.float64)
+    if executions:
+        number *= series.factor
     waiting = running & ~ended
     edges = np.arange(min(bins, len(end)) + 1) * len(end) // max(min(bins, len(end)), 1)
     count = _trace(np.where(number > 0, number, np.nan), np.where(waiting, series.open, np.nan), edges)

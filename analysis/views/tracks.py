@@ -88,9 +88,10 @@ def beat_curves(beat: BeatSummary, interval_s: float, offset_s: float, most: int
     end = series.end_s[np.append(edges[1:], m) - 1]
     sums = np.zeros(m)
     sums[series.at] = series.sums_s
-    number, pulses, seconds = (np.add.reduceat(column, edges) for column in (series.count, series.pulses, sums))
+    made = (series.count + series.pulses) * series.factor
+    number, made, seconds = (np.add.reduceat(column, edges) for column in (series.count, made, sums))
     name = f"heartbeat {beat.id} {beat.name or ''}".rstrip()
-    rate = (number + pulses) * beat.rate_factor / np.maximum(end - begin, 1e-9)
+    rate = made / np.maximum(end - begin, 1e-9)
     last = float(end[-1]) + offset_s
     curves = [Curve(f"{name} rate", "per s", begin + offset_s, rate, last)]
     if number.any():

@@ -3,6 +3,7 @@
 #include "cross_thread.h"
 #include "quiescence.h"
 #include "slots.h"
+#include "thinning.h"
 
 #define MOST_VAIN_ENTRIES 1000u
 
@@ -69,9 +70,17 @@ static inline void write_depth(struct slot *slot, uint32_t depth)
     __atomic_store_n(&slot->depth, depth, __ATOMIC_RELEASE);
 }
 
-static inline void skip(struct slot *slot, uint32_t count)
+/* An outermost beat has been recorded, or a pulse by itself: what comes next may be skipped. `number`: of such in this
+ * bank. The owner is inside. */
+static inline void end_turn(struct slot *slot, uint32_t mode, uint64_t number, uint64_t now)
 {
-    ekg_skip_((struct ekg_slot_ *)slot, count);
+    if (__builtin_expect(__atomic_load_n(&slot->skip, __ATOMIC_RELAXED) != 0 || number % THINNING_TURNS == 0, 0))
+        thinning_turn(mine(), slot, mode, now);
+}
+
+static inline void count_inner(struct slot *slot, uint32_t mode)
+{
+    record_tally(mine(), slot)->inner[(mode & MODE_BANK) != 0]++;
 }
 
 static inline uint32_t read_mode(void)
@@ -161,17 +170,19 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
         return;
     }
     uint64_t start = slot->starts[depth % INLINE_STARTS];
+    uint32_t mode = read_mode();
     if (depth < INLINE_STARTS || pop_deep(mine(), slot, &start)) {
         duration = duration_since(start, now);
-        uint32_t mode = read_mode();
         add(slot, mode, duration, slot->starts[0]);
-        if (depth > 0)
+        if (depth > 0) {
             record_bank(slot, mode)->nested += duration;
+            count_inner(slot, mode);
+        }
     } else {
         record_count(&mine()->dropped);
     }
     if (depth == 0)
-        skip(slot, __atomic_load_n(&slot->skip, __ATOMIC_RELAXED));
+        end_turn(slot, mode, record_bank(slot, mode)->count, now);
     write_depth(slot, depth);
 }
 
@@ -197,9 +208,7 @@ void ekg_end_timed_(struct ekg_slot_ *public)
         return;
     }
     add(slot, mode, duration, start);
-    uint32_t factor_less_one = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
-    if (factor_less_one != 0)
-        skip(slot, factor_less_one);
+    end_turn(slot, mode, record_bank(slot, mode)->count, now);
     write_depth(slot, 0);
 }
 
@@ -214,8 +223,11 @@ void ekg_pulse_counted_(struct ekg_slot_ *public)
         record_count(&mine()->dropped);
     if (entry != ENTERED)
         return;
-    record_bank(slot, read_mode())->pulses++;
+    uint32_t mode = read_mode();
+    uint64_t number = ++record_bank(slot, mode)->pulses;
     if (depth == 0)
-        skip(slot, __atomic_load_n(&slot->skip, __ATOMIC_RELAXED));
+        end_turn(slot, mode, number, 0);
+    else
+        count_inner(slot, mode);
     write_depth(slot, depth);
 }

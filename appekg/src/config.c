@@ -10,6 +10,7 @@
 #define NANO 1000000000u
 #define SHORTEST_INTERVAL (NANO / 1000)
 #define LONGEST_INTERVAL (86400ull * NANO)
+#define HIGHEST_OVERHEAD (100ull * NANO)
 #define LARGEST_FACTOR 1000000000u
 
 static void take_text(char *into, size_t size, const char *variable, const char *option)
@@ -57,6 +58,7 @@ void config_read(struct config *config, const struct ekg_options *options)
         strcpy(config->sinks, "file");
     config->interval_ns = interval(options);
     config->factor = factor(options);
+    config->overhead = environment_nano("EKG_OVERHEAD", 0, HIGHEST_OVERHEAD, NANO, "1");
     config->start_off = options != NULL && options->start_off != 0;
     if (environment_text("EKG_START") != NULL)
         config->start_off = environment_choice("EKG_START", starts) == 1;

@@ -12,7 +12,8 @@ struct config {
     char directory[PATH_MAX]; /* or empty for the default name */
     char sinks[256];          /* names, with commas */
     uint64_t interval_ns;
-    uint32_t factor; /* of ids without one of their own */
+    uint32_t factor;   /* of ids without one of their own */
+    uint64_t overhead; /* EKG_OVERHEAD, in billionths of a percent: what a beat may cost; 0 as much as it does */
     bool start_off;
     bool monotonic; /* EKG_CLOCK=monotonic: no counter */
     bool disabled;

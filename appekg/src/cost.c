@@ -1,5 +1,5 @@
 /* Who may touch what: `measured` is written by the interval thread, or with the first beat kept waiting
- * (lifecycle_while_idle), and read by any: skipped_ps first and then pair_ps (release), which says that both are there.
+ * (lifecycle_while_idle), and read by any: pair_ps comes last (release), and says that the others are there.
  */
 #define _GNU_SOURCE
 #include "cost.h"
@@ -8,30 +8,36 @@
 #include "clock.h"
 #include "record.h"
 #include "quiescence.h"
+#include "thinning.h"
 
-#define PAIRS 512u
+#define PAIRS (THINNING_TURNS - 1) /* then nobody asks for the account of a slot that is in no record */
 #define SKIPPED_PAIRS 2048u
-#define BATCHES 5 /* the first one warms up, and one that was interrupted is not the shortest */
+#define BATCHES 8 /* the first one warms up, and one that was interrupted is not the shortest */
 
-static struct cost measured; /* both or none */
+static struct cost measured; /* all or nothing */
 
 struct cost cost_measured(void)
 {
-    return (struct cost){__atomic_load_n(&measured.pair_ps, __ATOMIC_ACQUIRE),
-                         __atomic_load_n(&measured.skipped_ps, __ATOMIC_RELAXED)};
+    const uint64_t pair_ps = __atomic_load_n(&measured.pair_ps, __ATOMIC_ACQUIRE);
+    if (pair_ps == 0)
+        return (struct cost){.pair_ps = 0};
+    return (struct cost){pair_ps, measured.skipped_ps, measured.ticks_per_ns}; /* they change no more */
 }
 
 static void keep(struct cost cost)
 {
-    __atomic_store_n(&measured.skipped_ps, cost.skipped_ps, __ATOMIC_RELAXED);
+    measured.skipped_ps = cost.skipped_ps;
+    measured.ticks_per_ns = cost.ticks_per_ns;
     __atomic_store_n(&measured.pair_ps, cost.pair_ps, __ATOMIC_RELEASE);
 }
 
 #ifdef EKG_FAKE_CLOCK /* tests of the library: time does not pass by itself */
 
+uint64_t ekg_fake_pair_ps, ekg_fake_skipped_ps;
+
 struct cost cost_try(void)
 {
-    return (struct cost){0, 0};
+    return (struct cost){ekg_fake_pair_ps, ekg_fake_skipped_ps, 1};
 }
 
 #else
@@ -80,13 +86,17 @@ struct cost cost_try(void)
 {
     _Alignas(64) struct slot slot = {.key = ekg_key_(1, 0), .generation = 1};
     const struct probe probe = {1, (struct ekg_slot_ *)&slot};
-    struct cost best = {UINT64_MAX, UINT64_MAX};
+    struct cost best = {UINT64_MAX, UINT64_MAX, 0};
+    const struct moment first = clock_moment();
     for (int batch = 0; batch < BATCHES; batch++) {
-        slot.skipping = 0;
+        slot.skipping = slot.banks[0].count = slot.banks[1].count = 0;
         best.pair_ps = shorter(best.pair_ps, &probe, PAIRS);
         slot.skipping = SKIPPED_PAIRS;
         best.skipped_ps = shorter(best.skipped_ps, &probe, SKIPPED_PAIRS);
     }
+    const struct moment last = clock_moment();
+    if (last.ns > first.ns)
+        best.ticks_per_ns = (double)(last.ticks - first.ticks) / (double)(last.ns - first.ns);
     return best;
 }
 

@@ -7,6 +7,7 @@
 /* In picoseconds: a begin and an end that are recorded, and that are skipped. 0 where nothing was measured. */
 struct cost {
     uint64_t pair_ps, skipped_ps;
+    double ticks_per_ns; /* of the processor's counter, as far as that can be seen in the time that it takes */
 };
 
 /* Measures, once in a process and its forked children: 0.1 ms of the calling thread, which is the interval thread at

@@ -69,6 +69,7 @@ static void add_row(struct id_sum *sum, const struct row *row)
         sum->max_ns = row->max_ns;
     sum->count += row->count;
     sum->pulses += row->pulses;
+    sum->executions += row->executions;
     sum->sum_ns += row->sum_ns;
     sum->sumsq_ns2 += row->sumsq_ns2;
     sum->nested_ns += row->nested_ns;
@@ -87,6 +88,7 @@ static void end_interval(struct id_sum *sum)
     sum->mean_ns = sum->count > 0 ? (sum->sum_ns + sum->count / 2) / sum->count : 0;
     sum->all_count += sum->count;
     sum->all_pulses += sum->pulses;
+    sum->all_executions += sum->executions;
     sum->all_sum_ns += sum->sum_ns;
     sum->all_busy_ns += more > less ? more - less : 0;
 }
@@ -97,6 +99,7 @@ static void start_interval(struct id_sum *sum)
                            .open_before_ns = sum->open_total_ns,
                            .all_count = sum->all_count,
                            .all_pulses = sum->all_pulses,
+                           .all_executions = sum->all_executions,
                            .all_sum_ns = sum->all_sum_ns,
                            .all_busy_ns = sum->all_busy_ns};
 }

@@ -21,9 +21,11 @@ struct id_sum {
     uint64_t open;
     uint64_t open_ns;        /* of the oldest open beat */
     uint64_t open_total_ns;  /* of the oldest of each thread, together */
+    uint64_t executions;     /* of beats and pulses, with those that were skipped */
     uint64_t open_before_ns; /* open_total_ns of the interval before */
     /* Since the start. */
     uint64_t all_count, all_pulses;
+    uint64_t all_executions;
     uint64_t all_sum_ns;
     uint64_t all_busy_ns; /* that passed in beats, ended or not; threads add up */
 };

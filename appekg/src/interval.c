@@ -11,12 +11,14 @@
 #include "slots.h"
 #include "switch.h"
 #include "sys.h"
+#include "thinning.h"
 #include "worker.h"
 
 static struct buffer rows;
 static struct snapshot snapshot;
 static uint64_t session_start_ns, own_ns_before, taken_before;
-static uint64_t await_until_ns; /* owners that are inside are waited for until then, all together */
+static uint64_t end_ticks, interval_ticks; /* of the last interval, by its clock */
+static uint64_t await_until_ns;            /* owners that are inside are waited for until then, all together */
 static bool first_of_thread;
 static pid_t asking_tid;
 static int left_behind; /* so many more intervals until all that ended has been taken */
@@ -25,7 +27,7 @@ void interval_start(uint64_t start_ns)
 {
     session_start_ns = start_ns;
     snapshot = (struct snapshot){.number = 0};
-    own_ns_before = taken_before = 0;
+    own_ns_before = taken_before = end_ticks = 0;
     asking_tid = 0;
     left_behind = 0;
 }
@@ -87,8 +89,19 @@ static uint64_t open_since(const struct slot *slot, uint32_t bank, uint64_t now,
     return start;
 }
 
+/* Beats and pulses that there were: those recorded, and as many more as turns were skipped before each recorded one. */
+static uint64_t executions(const struct bank *bank, uint64_t skipped, uint64_t inner)
+{
+    const uint64_t recorded = bank->count + bank->pulses;
+    if (skipped == 0 || recorded <= inner)
+        return recorded;
+    if (inner == 0)
+        return recorded + skipped;
+    return recorded + (uint64_t)((double)recorded * ((double)skipped / (double)(recorded - inner)) + 0.5);
+}
+
 static void put_row(const struct record *record, const struct slot *slot, const struct bank *bank, uint64_t open,
-                    uint64_t open_ticks)
+                    uint64_t open_ticks, uint64_t executed)
 {
     double ns_per_tick = clock_ns_per_tick();
     const struct row row = {
@@ -105,6 +118,7 @@ static void put_row(const struct record *record, const struct slot *slot, const 
         .nested_ns = to_ns(bank->nested),
         .open = open,
         .open_ns = to_ns(open_ticks),
+        .executions = executed,
     };
     buffer_bytes(&rows, &row, sizeof row);
     first_of_thread = false;
@@ -118,12 +132,22 @@ static bool is_still(struct record *record, const struct slot *slot)
            quiescence_await(record, slot, await_until_ns);
 }
 
+static void move_tally(struct tally *tally, uint32_t from, uint32_t to)
+{
+    if ((tally->skipped[from] | tally->inner[from]) == 0) /* most are zero pages that nobody has touched */
+        return;
+    tally->skipped[to] += tally->skipped[from];
+    tally->inner[to] += tally->inner[from];
+    tally->skipped[from] = tally->inner[from] = 0;
+}
+
 /* `both`: nobody writes to the slot any more, or all that is in it was measured by the old clock. What cannot be taken
  * is taken when the bank is closed again. */
 static void take_slot(struct record *record, struct slot *slot, uint32_t closed, bool both, uint64_t now)
 {
     struct bank *bank = &slot->banks[closed];
     struct bank *next = &slot->banks[closed ^ 1];
+    struct tally *tally = record_tally(record, slot);
     uint64_t open;
     if (!is_still(record, slot) || !buffer_reserve(&rows, sizeof(struct row))) {
         left_behind = 2; /* the other bank is closed next */
@@ -133,11 +157,17 @@ static void take_slot(struct record *record, struct slot *slot, uint32_t closed,
     if (both) {
         merge(bank, next);
         *next = (struct bank){.count = 0};
+        move_tally(tally, closed ^ 1, closed);
         open = 0;
     }
+    const uint64_t executed = executions(bank, tally->skipped[closed], tally->inner[closed]);
     if (bank->count > 0 || bank->pulses > 0 || open > 0)
-        put_row(record, slot, bank, open, open > 0 ? now - since : 0);
+        put_row(record, slot, bank, open, open > 0 ? now - since : 0, executed);
     *bank = (struct bank){.count = 0};
+    if ((tally->skipped[closed] | tally->inner[closed]) != 0)
+        tally->skipped[closed] = tally->inner[closed] = 0;
+    if (!both)
+        thinning_relax(record, slot, executed, interval_ticks);
     __atomic_store_n(&slot->was_open[closed], 0, __ATOMIC_RELAXED);
 }
 
@@ -199,6 +229,8 @@ const struct snapshot *interval_take(void)
 
     uint32_t closed = quiescence_switch_banks();
     quiescence_barrier();
+    interval_ticks = now.ticks > end_ticks && end_ticks != 0 ? now.ticks - end_ticks : 0;
+    end_ticks = now.ticks;
     await_until_ns = monotonic_ns() + LONGEST_AWAIT_NS;
     if (!trusted)
         leave_the_counter();
@@ -213,6 +245,7 @@ const struct snapshot *interval_take(void)
         take_record(record, closed, !trusted, now.ticks);
     if (!trusted) {
         clock_fall_back();
+        thinning_price();
         quiescence_choose_path();
         switch_new_generation(); /* the program may have begun one in between */
         if (enabled)

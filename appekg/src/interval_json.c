@@ -51,6 +51,7 @@ static void put_sum(struct buffer *out, const struct id_sum *sum)
     buffer_json_u64(out, "threads", sum->threads);
     buffer_json_u64(out, "count", sum->count);
     buffer_json_u64(out, "pulses", sum->pulses);
+    buffer_json_u64(out, "executions", sum->executions);
     buffer_json_u64(out, "sum_ns", sum->sum_ns);
     buffer_json_u64(out, "min_ns", sum->min_ns);
     buffer_json_u64(out, "max_ns", sum->max_ns);

@@ -11,6 +11,7 @@
 #include "quiescence.h"
 #include "switch.h"
 #include "sys.h"
+#include "thinning.h"
 #include "worker.h"
 
 #define MOST_MORE 3 /* intervals at the end */
@@ -47,6 +48,8 @@ bool interval_thread_start(uint64_t start_ns)
 {
     (void)start_ns;
     quiescence_prepare();
+    cost_measure();
+    thinning_price();
     return true;
 }
 
@@ -66,6 +69,7 @@ static void run(void)
     uint64_t grid = session_start_ns + interval_ns;
     quiescence_prepare();
     cost_measure();
+    thinning_price();
     uint64_t look = monotonic_ns();
     uint32_t request;
     while ((request = worker_wait(look < grid ? look : grid)) == 0) {

@@ -24,6 +24,8 @@ struct metric {
 static const struct metric id_metrics[] = {
     {"appekg_beats_total", "counter", "Heartbeats that have ended.", OF_ID(all_count), false, false},
     {"appekg_pulses_total", "counter", "Heartbeats without a duration.", OF_ID(all_pulses), false, false},
+    {"appekg_executions_total", "counter", "Heartbeats and pulses, with those that a rate factor skipped.",
+     OF_ID(all_executions), false, false},
     {"appekg_beat_seconds_total", "counter", "Durations of the heartbeats that have ended.", OF_ID(all_sum_ns), true,
      false},
     {"appekg_busy_seconds_total", "counter", "Time that threads have spent in heartbeats, ended or not.",

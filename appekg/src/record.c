@@ -220,14 +220,18 @@ void record_forget_open(struct record *record, struct slot *slot)
         record_give_deep(record, number);
     }
     slot->untimed = 0;
+    record_tally(record, slot)->due -= (uint32_t)(slot->skipping % EKG_SKIPPED_);
     ekg_skip_((struct ekg_slot_ *)slot, 0);
     __atomic_store_n(&slot->depth, 0, __ATOMIC_RELEASE);
 }
 
 void record_recycle(struct record *record)
 {
-    for (uint32_t i = 0; i < record->touched_count; i++)
-        record_slots(record)[record->touched[i]] = (struct slot){.key = 0};
+    for (uint32_t i = 0; i < record->touched_count; i++) {
+        struct slot *slot = &record_slots(record)[record->touched[i]];
+        *record_tally(record, slot) = (struct tally){.due = 0};
+        *slot = (struct slot){.key = 0};
+    }
     SYS3(SYS_madvise, record_deep(record), RECORD_DEEP_BYTES + RECORD_INDEX_BYTES, MADV_DONTNEED);
     record->touched_count = record->dropped = record->unmatched = 0;
     record->dropped_taken = record->unmatched_taken = record->deep_used = record->deep_free = 0;

@@ -48,6 +48,20 @@ struct slot {
 _Static_assert(sizeof(struct bank) == 64, "a bank is a cache line");
 _Static_assert(sizeof(struct slot) == sizeof(struct ekg_slot_), "struct ekg_slot_ is the public face of struct slot");
 
+/* What is kept of a slot besides, for turns that are skipped (thinning.h). The owner's; what has two halves goes with
+ * the banks. */
+struct tally {
+    uint64_t skipped[2]; /* turns, by bank, each before one that was recorded */
+    uint64_t inner[2];   /* recorded beats and pulses within a turn */
+    uint64_t settled;    /* when the account was; 0 never */
+    int64_t account;
+    uint64_t missed; /* turns skipped since then */
+    uint32_t recorded;
+    uint32_t due;    /* turns skipped since the last recorded one, and to be skipped still */
+    uint32_t chosen; /* the slot's `skip`, when it is not the program's choice; the interval thread's as well */
+    uint32_t random;
+};
+
 struct deep_start {
     uint64_t ticks;
     uint32_t outer; /* the next one outwards, or 0 */
@@ -76,7 +90,9 @@ struct record {
 #define RECORD_SLOT_BYTES (EKG_SLOTS_ * sizeof(struct slot))
 #define RECORD_DEEP_BYTES (DEEP_STARTS * sizeof(struct deep_start))
 #define RECORD_INDEX_BYTES (INDEX_PLACES * sizeof(uint16_t))
-#define RECORD_BYTES (RECORD_HEADER_BYTES + RECORD_SLOT_BYTES + RECORD_DEEP_BYTES + RECORD_INDEX_BYTES)
+#define RECORD_TALLY_BYTES (EKG_SLOTS_ * sizeof(struct tally))
+#define RECORD_BYTES                                                                                                   \
+    (RECORD_HEADER_BYTES + RECORD_SLOT_BYTES + RECORD_DEEP_BYTES + RECORD_INDEX_BYTES + RECORD_TALLY_BYTES)
 
 _Static_assert(sizeof(struct record) <= RECORD_HEADER_BYTES, "the header has its room");
 
@@ -100,6 +116,11 @@ static inline struct deep_start *record_deep(struct record *record)
 static inline uint16_t *record_index(struct record *record)
 {
     return (uint16_t *)((char *)record_deep(record) + RECORD_DEEP_BYTES);
+}
+
+static inline struct tally *record_tally(struct record *record, const struct slot *slot)
+{
+    return (struct tally *)((char *)record_index(record) + RECORD_INDEX_BYTES) + (slot - record_slots(record));
 }
 
 /* Adds one to a counter that only the caller writes. */

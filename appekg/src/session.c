@@ -12,6 +12,7 @@
 #include "environment.h"
 #include "log.h"
 #include "sys.h"
+#include "thinning.h"
 
 static const struct sink *const all_sinks[] = {&sink_file, &sink_prometheus, &sink_ldms};
 #define SINKS (sizeof all_sinks / sizeof *all_sinks)
@@ -82,6 +83,7 @@ bool session_configure(const struct ekg_options *options)
     if (!lists(config.sinks, "none") && !launch_claim_directory(&launch, directory, "ekg"))
         return false;
     clock_start(config.monotonic);
+    thinning_start(config.overhead);
     return true;
 }
 

@@ -22,6 +22,7 @@ struct row {
     double sumsq_ns2;
     uint64_t nested_ns;
     uint64_t open, open_ns;
+    uint64_t executions;
 };
 
 /* One interval. Times since `start_ns` of the session. */

@@ -17,7 +17,7 @@
 #error "INCPROF_VERSION comes from the build"
 #endif
 
-#define COLUMNS "interval,thread,id,count,pulses,sum_ns,min_ns,max_ns,sumsq_ns2,nested_ns,open,open_ns\n"
+#define COLUMNS "interval,thread,id,count,pulses,sum_ns,min_ns,max_ns,sumsq_ns2,nested_ns,open,open_ns,executions\n"
 #define TOLD 16384u /* ids whose line need not be repeated; beyond, it is */
 
 static const struct session *session;
@@ -136,7 +136,7 @@ static void put_row(uint64_t interval, const struct row *row)
 {
     const uint64_t before[] = {interval,    row->thread, row->id,     row->count,
                                row->pulses, row->sum_ns, row->min_ns, row->max_ns};
-    const uint64_t after[] = {row->nested_ns, row->open, row->open_ns};
+    const uint64_t after[] = {row->nested_ns, row->open, row->open_ns, row->executions};
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         buffer_decimal(&block, before[i]);
         buffer_u8(&block, ',');

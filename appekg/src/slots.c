@@ -42,13 +42,16 @@ static void remove_outermost(struct record *record, struct slot *slot)
 
 /* Brings up to date what is skipped: a lower factor holds at once, and others have ended beats. `ended`: the last one
  * that was recorded, too. */
-static void update_skips(struct slot *slot, bool ended)
+static void update_skips(struct record *record, struct slot *slot, bool ended)
 {
     uint64_t skip = __atomic_load_n(&slot->skip, __ATOMIC_RELAXED);
     uint64_t left = slot->skipping % EKG_SKIPPED_;
     uint64_t open = slot_skips(slot);
+    uint64_t now_left = ended || left > skip ? skip : left;
     slot->taken_skips = 0;
-    ekg_skip_((struct ekg_slot_ *)slot, open * EKG_SKIPPED_ + (ended || left > skip ? skip : left));
+    if (now_left != left)
+        record_tally(record, slot)->due += (uint32_t)(now_left - left);
+    ekg_skip_((struct ekg_slot_ *)slot, open * EKG_SKIPPED_ + now_left);
 }
 
 static void forget(struct record *record, struct slot *slot)
@@ -73,7 +76,7 @@ bool slots_set_up(struct record *record, struct slot *slot, uint32_t on)
     uint32_t taken = __atomic_exchange_n(&slot->taken, 0, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < taken && slot->depth > 0; i++)
         remove_outermost(record, slot);
-    update_skips(slot, taken > 0 && slot->depth == 0);
+    update_skips(record, slot, taken > 0 && slot->depth == 0);
     __atomic_store_n(&slot->revoked, 0, __ATOMIC_RELEASE);
     lock_give(&slots_lock, mask);
     return true;
@@ -87,6 +90,16 @@ void slots_set_rate(uint32_t id, uint32_t skip)
         if (slot == NULL)
             continue;
         __atomic_store_n(&slot->skip, skip, __ATOMIC_RELAXED);
+        __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner comes by set_up */
+    }
+    lock_give(&slots_lock, mask);
+}
+
+void slots_lower(struct slot *slot, struct tally *tally, uint32_t from, uint32_t skip, bool chosen)
+{
+    uint64_t mask = lock_take(&slots_lock);
+    if (__atomic_compare_exchange_n(&slot->skip, &from, skip, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&tally->chosen, chosen ? skip : 0, __ATOMIC_RELAXED);
         __atomic_store_n(&slot->key, 0, __ATOMIC_RELAXED); /* the owner comes by set_up */
     }
     lock_give(&slots_lock, mask);

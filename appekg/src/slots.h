@@ -24,6 +24,9 @@ uint32_t slots_take_dropped(void);
 /* Sets how many beats of an id are skipped after a recorded one, in all threads. Thread-safe. */
 void slots_set_rate(uint32_t id, uint32_t skip);
 
+/* Lowers that in one thread, from what it was; `chosen`: by the library. Thread-safe. */
+void slots_lower(struct slot *slot, struct tally *tally, uint32_t from, uint32_t skip, bool chosen);
+
 /* record_recycle, while nobody looks at the record. */
 void slots_recycle(struct record *record);
 

@@ -29,7 +29,7 @@ def beat_lanes(study: Study, directory: str) -> tuple[BeatLanes, bool]:
     lanes = BeatLanes(
         directory=directory,
         beats=tuple(shown),
-        traces=tuple(trace(beat, process.interval_s) for beat in shown),
+        traces=tuple(trace(beat, process.interval_s, executions=True) for beat in shown),
         interval_s=process.interval_s,
         same=offset is not None,
         offset_s=offset or 0.0,

@@ -26,6 +26,7 @@ class Row:
     nested_ns: int = 0
     open: int = 0
     open_ns: int = 0
+    executions: int = 0
 
 
 @dataclass
@@ -35,10 +36,23 @@ class Slot:
     starts: list[int] = field(default_factory=list)  # of open beats that are recorded, the oldest first
     left: int = 0  # outermost beats to be skipped before the next one that is recorded
     skipped: int = 0  # open beats that are skipped
+    missed: int = 0  # outermost beats, and pulses by themselves, skipped since the last one that was recorded
+    before: int = 0  # such in this interval, each before one that was recorded
+    inner: int = 0  # recorded in this interval within a beat of the id
     emptied: bool = False  # another thread has ended the outermost one: the thread learns it by its next call
     durations: list[int] = field(default_factory=list)  # that ended in this interval
     nested: int = 0
     pulses: int = 0
+
+    def end_turn(self, skip: int) -> None:
+        """An outermost beat, or a pulse by itself, has been recorded: so many more are skipped."""
+        self.before, self.missed, self.left = self.before + self.missed, 0, skip
+
+    def executions(self) -> int:
+        """Beats and pulses of this interval, the skipped ones too: as many in each of those as in a recorded one."""
+        recorded = len(self.durations) + self.pulses
+        turns = recorded - self.inner
+        return recorded + (int(recorded * self.before / turns + 0.5) if turns > 0 else 0)
 
     def forget(self) -> None:
         """Recording is switched off, or on."""
@@ -113,6 +127,7 @@ class Model:
             slot.skipped += 1
         elif slot.left and not slot.starts:
             slot.left -= 1
+            slot.missed += 1
             slot.skipped = 1
         else:
             slot.starts.append(self.now)
@@ -129,8 +144,9 @@ class Model:
             slot.durations.append(duration)
             if slot.starts:
                 slot.nested += duration
+                slot.inner += 1
             else:
-                slot.left = self._skip(key)
+                slot.end_turn(self._skip(key))
         else:
             self._end_elsewhere(slot, key)
 
@@ -154,10 +170,13 @@ class Model:
             return
         if slot.left and not slot.starts:
             slot.left -= 1
+            slot.missed += 1
             return
         slot.pulses += 1
-        if not slot.starts:
-            slot.left = self._skip(key)
+        if slot.starts:
+            slot.inner += 1
+        else:
+            slot.end_turn(self._skip(key))
 
     def do_rate(self, key: int, factor: int) -> None:
         """A lower factor holds from the thread's next call on, a higher one from its next recorded beat on."""
@@ -234,6 +253,7 @@ class Model:
                     nested_ns=slot.nested,
                     open=len(still),
                     open_ns=self.now - still[0] if still else 0,
+                    executions=slot.executions(),
                 )
             )
-        slot.durations, slot.nested, slot.pulses = [], 0, 0
+        slot.durations, slot.nested, slot.pulses, slot.before, slot.inner = [], 0, 0, 0, 0

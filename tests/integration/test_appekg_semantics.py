@@ -116,7 +116,7 @@ def test_a_nested_beat_counts_with_its_own_duration(script: Path) -> None:
     found = compare(script, [*lines, "end 0 1"])
     durations = (1, 4, 11)
     assert found.rows == [
-        Row(0, 0, 1, 3, 0, sum(durations), 1, 11, sum(d * d for d in durations), nested_ns=5, open=0, open_ns=0)
+        Row(0, 0, 1, 3, 0, sum(durations), 1, 11, sum(d * d for d in durations), nested_ns=5, executions=3)
     ]
 
 
@@ -129,7 +129,7 @@ def test_recursion_deeper_than_there_is_room_is_counted_and_leaves_nothing_behin
     assert found.rows[1].sum_ns == 2 * room
     assert found.rows[1].nested_ns == 2 * (room - 1)
     assert [interval["dropped"] for interval in found.intervals] == [0, depth - room, 0]
-    assert found.rows[2] == Row(2, 0, 1, 1, 0, 4, 4, 4, 16, 0, 0, 0)
+    assert found.rows[2] == Row(2, 0, 1, 1, 0, 4, 4, 4, 16, executions=1)
     assert found.total("unmatched") == 0
 
 
@@ -192,7 +192,7 @@ def test_the_oldest_beat_of_all_threads_is_ended_first(script: Path) -> None:
     lines = [f"begin {thread} 1" for thread in (2, 0, 1) for _ in range(2)]
     timed = [line for begin in lines for line in (begin, "advance 10")]
     found = compare(script, [*timed, "end 3 1 6"])
-    assert found.rows[0] == Row(0, 3, 1, 6, 0, 210, 10, 60, 9100, 0, 0, 0)
+    assert found.rows[0] == Row(0, 3, 1, 6, 0, 210, 10, 60, 9100, executions=6)
 
 
 def test_hundreds_of_beats_in_flight_from_one_thread_to_another(script: Path) -> None:

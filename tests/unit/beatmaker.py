@@ -5,7 +5,7 @@ import numpy as np
 from incprof.analysis.beats.results import BeatSeries, BeatSummary
 
 
-def series(counts, means_s, *, opens=None, pulses=None, interval_s=1.0):
+def series(counts, means_s, *, opens=None, pulses=None, interval_s=1.0, rate_factor=1):
     """A series with a cell for each entry; where the count is 0 the mean does not matter."""
     counts = np.asarray(counts, dtype=np.int64)
     n = len(counts)
@@ -15,6 +15,7 @@ def series(counts, means_s, *, opens=None, pulses=None, interval_s=1.0):
         at=np.arange(n),
         counts=counts,
         pulse_counts=np.asarray([0] * n if pulses is None else pulses, dtype=np.int64),
+        factors=np.full(n, float(rate_factor)),
         sums_s=sums,
         busy_pcts=100 * np.minimum(sums / interval_s, 1),
         opens=np.asarray([0] * n if opens is None else opens, dtype=np.int64),
@@ -23,7 +24,7 @@ def series(counts, means_s, *, opens=None, pulses=None, interval_s=1.0):
 
 def beat(number, name=None, counts=(), means_s=1e-3, *, opens=None, pulses=None, rate_factor=1, interval_s=1.0):
     """A heartbeat whose beats of an interval are all as long as the interval's mean."""
-    found = series(counts, means_s, opens=opens, pulses=pulses, interval_s=interval_s)
+    found = series(counts, means_s, opens=opens, pulses=pulses, interval_s=interval_s, rate_factor=rate_factor)
     count, total = int(found.counts.sum()), float(found.sums_s.sum())
     wall = len(found.counts) * interval_s or 1.0
     some = found.counts > 0
@@ -34,6 +35,7 @@ def beat(number, name=None, counts=(), means_s=1e-3, *, opens=None, pulses=None,
         name=name,
         count=count,
         pulses=many,
+        executions=(count + many) * rate_factor,
         mean_s=total / count if count else None,
         min_s=None if each is None else float(each.min()),
         max_s=None if each is None else float(each.max()),
@@ -42,7 +44,10 @@ def beat(number, name=None, counts=(), means_s=1e-3, *, opens=None, pulses=None,
         p95_s=None if each is None else float(np.quantile(each, 0.95, method="inverted_cdf")),
         rate_hz=(count or many) / wall,
         busy_pct=100 * rate_factor * total / wall,
+        bounded=0,
         rate_factor=rate_factor,
+        thinned=False,
+        cost_pct=None,
         open=int(found.opens[-1]) if len(found.opens) else 0,
         open_s=0.0,
         ranks=1,

@@ -6,7 +6,7 @@ from appekg.model import INTERVAL, ROW
 
 
 def read_plainly(data, process=0):
-    """Return rows and intervals as lists of tuples of the dtypes ROW (without busy_ns) and INTERVAL."""
+    """Return rows and intervals as lists of tuples of the dtypes ROW (without executions and busy_ns) and INTERVAL."""
     names, *lines = data.decode().splitlines()[1:]
     names = names.split(",")
     rows, intervals, pending = [], [], []
@@ -19,7 +19,7 @@ def read_plainly(data, process=0):
             pending = []
         elif not line.startswith("#"):
             found = dict(zip(names, line.split(","), strict=True))
-            pending.append(tuple(number(found.get(name, "0"), name) for name in ROW.names[2:-1]))
+            pending.append(tuple(number(found.get(name, "0"), name) for name in ROW.names[2:-2]))
     return rows, intervals
 
 

@@ -10,7 +10,7 @@ from tests.unit.ekgfiles import EkgFile, beats
 from tests.unit.ekgoracle import plain
 
 FIELDS = ("thread", "id", "count", "pulses", "sum_ns", "min_ns", "max_ns", "sumsq_ns2", "nested_ns", "open", "open_ns")
-assert set(FIELDS) | {"process", "interval", "busy_ns"} == set(ROW.names)
+assert set(FIELDS) | {"process", "interval", "executions", "busy_ns"} == set(ROW.names)
 
 
 @pytest.fixture(autouse=True)

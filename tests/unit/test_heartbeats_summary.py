@@ -13,7 +13,7 @@ from incprof.analysis.beats.grid import Grid, Span
 from tests.unit.ekgfiles import beats
 
 FIELDS = ("process", "interval", "thread", "id", "count", "pulses", "sum_ns", "min_ns", "max_ns", "open", "open_ns",
-          "busy_ns")  # fmt: skip
+          "executions", "busy_ns")  # fmt: skip
 ROW = np.dtype([*((name, np.int64) for name in FIELDS), ("sumsq_ns2", np.float64)])
 MS = 1_000_000
 
@@ -22,7 +22,7 @@ def table(*rows):
     """Rows as summarise takes them: (process, interval, row of `beats`); all time is busy unless the row says so."""
     found = np.zeros(len(rows), dtype=ROW)
     for at, (process, interval, row) in enumerate(rows):
-        full = {"process": process, "interval": interval, "busy_ns": row["sum_ns"]} | row
+        full = {"process": process, "interval": interval, "busy_ns": row["sum_ns"], "executions": 0} | row
         found[at] = tuple(full[name] for name in ROW.names)
     return found
 
@@ -180,3 +180,29 @@ def test_ids_and_threads_of_any_size():
     )
     found = summarise(rows, [span()], {})
     assert [(beat.id, beat.count, beat.threads) for beat in found] == [(0, 1, 1), (2**63 - 1, 2, 2)]
+
+
+def test_thinned_beats_count_for_those_that_were_skipped():
+    """Two intervals of a second: 100 beats of 1 ms, all recorded, then 1000 of 0.5 ms, of which 10 were."""
+    first, second = beats(0, 1, [MS] * 100), beats(0, 1, [MS // 2] * 10)
+    rows = table((0, 0, first | {"executions": 100}), (0, 1, second | {"executions": 1000}))
+    (found,) = summarise(rows, [span(0, 2)], {1: ("a", 1)}, costs=[(100.0, 1.0)])
+    assert (found.count, found.executions, found.thinned, found.bounded) == (110, 1100, True, 0)
+    assert found.rate_factor == pytest.approx(10)
+    assert found.mean_s == pytest.approx((100 * 1e-3 + 1000 * 0.5e-3) / 1100)
+    assert found.std_s == pytest.approx(statistics.pstdev([1e-3] * 100 + [0.5e-3] * 1000))
+    assert found.series.busy_pct.tolist() == pytest.approx([10, 50])
+    assert found.series.factor.tolist() == [1, 100]
+    assert found.series.mean_s.tolist() == pytest.approx([1e-3, 0.5e-3])
+    assert found.cost_pct == pytest.approx(100 * (110 * 100e-9 + 990 * 1e-9) / 2)
+
+
+def test_a_recorded_beat_that_waited_for_a_processor_does_not_make_more_time_than_there_is():
+    """1 in 100 is recorded, and takes 81 ms instead of 1 us: that would be 813 % of the thread."""
+    waited = beats(0, 1, [81_300_000, 1000]) | {"executions": 200}
+    rows = table((0, 0, beats(0, 1, [1000] * 2) | {"executions": 200}), (0, 1, waited), (0, 1, waited | {"thread": 1}))
+    (found,) = summarise(rows, [span(0, 2)], {1: ("a", 100)})
+    assert found.bounded == 2
+    assert found.series.busy_pct.tolist() == pytest.approx([0.02, 200])
+    assert not found.thinned
+    assert found.rate_factor == 100

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from incprof.cli import main
 from incprof.report.words import numbers as words
-from tests.unit.ekgfiles import EkgFile, beats, simple_run
+from tests.unit.ekgfiles import COLUMNS, EkgFile, beats, simple_run
 
 MS = 1_000_000
 
@@ -112,3 +112,17 @@ def test_sparkline_keeps_small_and_short_things_visible():
     line, top = words.sparkline(values, 100, blocks=True)
     assert (len(line), line[0], line[50], line[99], top) == (100, "█", "▁", " ", 0.1)
     assert words.sparkline(np.array([1.0, 2.0, 3.0]), 2, blocks=False) == ("=@", 2.5)
+
+
+def test_thinned_and_bounded_beats_are_told(tmp_path, capsys):
+    """A recorded beat of 10 ms stands for 500: 5 s of a second. Skipping as many costs 2.5 % of it."""
+    prices = {"pair_ns": 100.0, "skipped_ns": 5.0}
+    file = EkgFile(columns=(*COLUMNS, "executions"), metadata=prices).beat(1, "row").beat(2, "solve")
+    row, other = beats(0, 1, [10 * MS] * 10) | {"executions": 5_000_000}, beats(0, 2, [5]) | {"executions": 1}
+    out = text(capsys, file.interval(row, other).end().save(tmp_path / "rank-00000.ekg"))
+    (line,) = (line for line in out.splitlines() if line.startswith(" 1  row /500000"))
+    assert "100!" in line.split()
+    assert "thinned at run time" in out
+    assert "(EKG_OVERHEAD): id 1\n" in out
+    assert "id 1 costs 2.5 % of its threads' time even so: put it around the loop\n" in out
+    assert "which was taken instead: id 1\n" in out

@@ -48,6 +48,7 @@ def beat_as_dict(beat: BeatSummary) -> dict[str, object]:
         "name": beat.name,
         "count": beat.count,
         "pulses": beat.pulses,
+        "executions": beat.executions,
         "mean_s": _rounded(beat.mean_s, SECONDS),
         "min_s": _rounded(beat.min_s, SECONDS),
         "max_s": _rounded(beat.max_s, SECONDS),
@@ -56,7 +57,10 @@ def beat_as_dict(beat: BeatSummary) -> dict[str, object]:
         "p95_s": _rounded(beat.p95_s, SECONDS),
         "rate_hz": _rounded(beat.rate_hz, OTHERS),
         "busy_pct": _rounded(beat.busy_pct, OTHERS),
-        "rate_factor": beat.rate_factor,
+        "bounded": beat.bounded,
+        "rate_factor": beat.rate_factor if isinstance(beat.rate_factor, int) else round(beat.rate_factor, OTHERS),
+        "thinned": beat.thinned,
+        "cost_pct": _rounded(beat.cost_pct, OTHERS),
         "open": beat.open,
         "open_s": _rounded(beat.open_s, SECONDS),
         "ranks": beat.ranks,
@@ -76,6 +80,7 @@ def series_as_dict(series: BeatSeries) -> dict[str, object]:
         "mean_s": [_rounded(value, SECONDS) for value in series.mean_s.tolist()],
         "busy_pct": [_rounded(value, OTHERS) for value in series.busy_pct.tolist()],
         "open": series.open.tolist(),
+        "rate_factor": [_rounded(value, OTHERS) for value in series.factor.tolist()],
     }
 
 

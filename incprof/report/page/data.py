@@ -177,14 +177,14 @@ def _beats(found: BeatLanes) -> dict[str, Any]:
                 "phase": phase,
                 "pulses": not beat.count and beat.pulses > 0,
                 "count": beat.count or beat.pulses,
-                "factor": factor,
+                "factor": round(factor),
                 "rate_hz": rounded(beat.rate_hz * factor),
                 "mean_s": beat.mean_s,
                 "busy_pct": rounded(beat.busy_pct),
                 "start": _numbers(trace.begin_s + found.offset_s, 4),
                 "end": _numbers(trace.end_s + found.offset_s, 4),
                 # The trace has beats per interval of its own grid: the page shows them per second.
-                "beats": _numbers(trace.count.middle * factor / found.interval_s, 3),
+                "beats": _numbers(trace.count.middle / found.interval_s, 3),
                 "duration": _numbers(trace.duration_s.middle, 9),
                 "open": _numbers(trace.count.progress, 1),
             }

@@ -130,4 +130,6 @@ def _rate_note(diff: BeatDiff) -> list[str]:
     factors = [beat.rate_factor for beat in (diff.pair.a, diff.pair.b) if beat is not None]
     if max(factors) == 1:
         return []
-    return [f"1 beat in {' and '.join(map(str, dict.fromkeys(factors)))} was recorded; count and rate are estimates"]
+    return [
+        f"1 beat in {' and '.join(map(words.rate, dict.fromkeys(factors)))} was recorded; count and rate are estimates"
+    ]

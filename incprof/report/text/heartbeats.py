@@ -15,6 +15,7 @@ SHOWN = 40
 HEADS = ("ID", "Name", "Count", "Rate /s", "Mean", "5-95 %", "Min", "Max", "Std", "Wall %", "Imb. %", "In progress")
 NAME = 1
 WIDEST_NAME = 60
+DEAR_PCT = 2.0  # of the time of a beat's threads: twice its share
 GAP = 2
 COUNTERS = {
     "dropped": "beats dropped (tables full)",
@@ -40,14 +41,42 @@ def write_text(
         return
     for line in table(run, shown, width):
         out.write(line + "\n")
-    sampled = sorted({beat.rate_factor for beat in shown if beat.rate_factor > 1})
-    if sampled:
-        out.write("/N: one beat in N was recorded; count and rate are of those, wall % is an estimate for all\n")
+    for line in notes(shown):
+        out.write(line + "\n")
     out.write("\n")
     for line in timelines(run, shown, width, blocks=takes_blocks(out)):
         out.write(line + "\n")
     if len(shown) < len(beats):
         out.write(f"\n{len(beats) - len(shown)} more heartbeats, with less time each: --all, --id or --json\n")
+
+
+def notes(beats: Sequence[BeatSummary]) -> list[str]:
+    """Return what has to be known of beats of which not every one was recorded."""
+    found = []
+    if any(beat.rate_factor > 1 for beat in beats):
+        found.append("/N: one beat in N was recorded; count and rate are of those, wall % is an estimate for all")
+    if thinned := [beat for beat in beats if beat.thinned]:
+        found.append(
+            f"thinned at run time, all beats would have cost more than their share (EKG_OVERHEAD): {_ids(thinned)}"
+        )
+    dear = [beat for beat in thinned if (beat.cost_pct or 0.0) >= DEAR_PCT]
+    for beat in dear:
+        found.append(
+            f"id {beat.id} costs {words.rate(beat.cost_pct or 0.0)} % of its threads' time even so: "
+            "put it around the loop"
+        )
+    if bounded := [beat for beat in beats if beat.bounded]:
+        found.append(
+            "!: a recorded beat had to wait, and stands for more time than its thread had, which was taken instead: "
+            f"{_ids(bounded)}"
+        )
+    return found
+
+
+def _ids(beats: Sequence[BeatSummary]) -> str:
+    """Return "id 1", "ids 1, 2"."""
+    numbers = [str(beat.id) for beat in beats]
+    return f"id{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
 
 
 def busiest(beats: Sequence[BeatSummary]) -> list[BeatSummary]:
@@ -104,7 +133,7 @@ def _cells(run: BeatRun, beat: BeatSummary) -> tuple[str, ...]:
     alone = run.ranks == 1 and beat.threads <= 1
     return (
         str(beat.id),
-        _name(beat) + (f" /{beat.rate_factor}" if beat.rate_factor > 1 else ""),
+        _name(beat) + (f" /{words.rate(beat.rate_factor)}" if beat.rate_factor > 1 else ""),
         _count(beat.pulses, "pulse") if _only_pulses(beat) else str(beat.count),
         words.rate(beat.rate_hz),
         words.seconds(beat.mean_s),
@@ -112,7 +141,7 @@ def _cells(run: BeatRun, beat: BeatSummary) -> tuple[str, ...]:
         words.seconds(beat.min_s),
         words.seconds(beat.max_s),
         words.seconds(beat.std_s),
-        "-" if _only_pulses(beat) else words.rate(beat.busy_pct),
+        "-" if _only_pulses(beat) else words.rate(beat.busy_pct) + ("!" if beat.bounded else ""),
         "-" if alone or not uneven else words.percent(max(uneven)),
         f"{beat.open} for {words.elapsed(beat.open_s)}" if beat.open else "",
     )

@@ -127,14 +127,15 @@ def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
         return summed.astype(np.float64).reshape(shape)
 
     recorded, pulses, factors = table("count"), table("pulses"), np.array([beat.rate_factor for beat in kept], np.int64)
-    executed = (recorded + pulses) * factors[:, None]
+    executed = table("executions")
+    made = np.divide(executed, recorded + pulses, out=np.ones(shape), where=recorded + pulses > 0)
     return Beats(
         start_s=process.intervals["start_ns"] / 1e9,
         end_s=process.intervals["end_ns"] / 1e9,
         ids=tuple(beat.id for beat in kept),
         names=tuple(beat.name for beat in kept),
         factors=factors,
-        busy_s=table("busy_ns") / 1e9 * factors[:, None],
+        busy_s=table("busy_ns") / 1e9 * made,
         executed=executed,
         recorded=recorded,
         sum_s=table("sum_ns") / 1e9,
@@ -162,10 +163,11 @@ def overhead_of(
         return None
     rows = rows[rows["process"] == process_beats.place]
     ids, place = np.unique(rows["id"], return_inverse=True)
-    factors = np.array([process_beats.found.beats[number].rate_factor for number in ids.tolist()], dtype=np.float64)
-    recorded, pulses = (
-        np.bincount(place, rows[name].astype(np.float64), len(ids)).astype(np.float64) for name in ("count", "pulses")
+    recorded, pulses, executed = (
+        np.bincount(place, rows[name].astype(np.float64), len(ids)).astype(np.float64)
+        for name in ("count", "pulses", "executions")
     )
+    factors = np.maximum(executed / np.maximum(recorded + pulses, 1), 1)
     number, skipped = pairs(recorded, pulses, factors)
     intervals = process.intervals
     cpu_s = float((profile.counters.cpu_s - profile.counters.collector_s).sum())

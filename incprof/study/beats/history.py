@@ -121,7 +121,7 @@ def facts(rows: Sequence[BeatRow]) -> dict[Key, tuple[int, Mapping[str, float]]]
     sane = [row for row in rows if isinstance(row.id, int) and isinstance(row.name, str | None)]
     found: dict[Key, tuple[int, Mapping[str, float]]] = {}
     for key, row in zip(keys([(row.id, row.name) for row in sane]), sane, strict=True):
-        factor = row.rate_factor if isinstance(row.rate_factor, int) else 1
+        factor = row.rate_factor if isinstance(row.rate_factor, int | float) else 1
         values = {"mean": positive(row.mean_s), "rate": (positive(row.rate_hz) or 0.0) * factor}
         if own := {metric: value for metric, value in values.items() if value}:
             found[key] = (row.id, own)

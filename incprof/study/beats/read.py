@@ -90,7 +90,9 @@ def summaries(found: Heartbeats) -> list[BeatSummary]:
         for p in found.processes
     ]
     known = {beat.id: (beat.name, beat.rate_factor) for beat in found.beats.values()}
-    return summarise(found.rows, spans, known, interval_s=min((p.interval_s for p in found.processes), default=1.0))
+    interval_s = min((p.interval_s for p in found.processes), default=1.0)
+    costs = [(p.cost.pair_ns, p.cost.skipped_ns) if p.cost is not None else None for p in found.processes]
+    return summarise(found.rows, spans, known, interval_s=interval_s, costs=costs)
 
 
 def run_of(found: Heartbeats) -> BeatRun:

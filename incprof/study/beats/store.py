@@ -30,7 +30,7 @@ class BeatRow:
 
     id: int
     name: str | None
-    rate_factor: int
+    rate_factor: float
     count: int
     pulses: int
     mean_s: float | None

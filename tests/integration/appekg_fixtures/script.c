@@ -3,12 +3,15 @@
  *
  *   begin T ID [TIMES]    end T ID [TIMES]    pulse T ID [TIMES]    leave T
  *   advance NS    back NS    interval    rate ID FACTOR    name ID HEX    disable    enable    init    finalize
+ *   cost PAIR SKIPPED     what a beat costs, in ps; before the first one
+ *   beat T ID NS TIMES    begins and ends with so much time between, each
  *   control TEXT          what the file says in $EKG_DIR
  *   fork                  the child does the lines up to `joined`, then exits; its parent waits, and goes on after them
  *   leap                  _exit
  *
  * What the calls return is printed: "init 0", "enabled 1" after each switch. */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -21,7 +24,7 @@
 
 #define MOST_THREADS 64
 
-extern uint64_t ekg_fake_ns;
+extern uint64_t ekg_fake_ns, ekg_fake_pair_ps, ekg_fake_skipped_ps;
 void ekg_fake_interval(void);
 
 struct job {
@@ -157,7 +160,7 @@ static int do_edge(const char *line)
 static int do_setting(const char *line)
 {
     unsigned long long number = 0;
-    unsigned int id, factor;
+    unsigned int id, factor, times;
     char text[1024] = "";
     if (sscanf(line, "advance %llu", &number) == 1)
         ekg_fake_ns += number;
@@ -169,6 +172,14 @@ static int do_setting(const char *line)
         ekg_rate(id, factor);
     else if (sscanf(line, "name %u %1023s", &id, text) >= 1)
         name(id, text);
+    else if (sscanf(line, "cost %" SCNu64 " %" SCNu64, &ekg_fake_pair_ps, &ekg_fake_skipped_ps) == 2)
+        return 1;
+    else if (sscanf(line, "beat %u %u %llu %u", &factor, &id, &number, &times) == 4)
+        for (; times > 0; times--) {
+            hand_over(factor, (struct job){ekg_begin, id, 1});
+            ekg_fake_ns += number;
+            hand_over(factor, (struct job){ekg_end, id, 1});
+        }
     else if (sscanf(line, "control %1023s", text) == 1)
         write_control(text);
     else
