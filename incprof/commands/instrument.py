@@ -143,7 +143,7 @@ def cost_of(site: PlacedSite) -> str:
     """What the beats of a site are predicted to cost."""
     rate = site.rate
     if rate.beats_hz is None or rate.overhead_pct is None:
-        return "how often it beats is not known"
+        return "how often it beats is not known: thinned at run time if it costs too much"
     factor = f", 1 in {rate.factor} recorded" if rate.factor > 1 else ""
     return f"{rate.beats_hz:.3g} beats/s ({rate.basis}){factor}, predicted overhead {rate.overhead_pct:.2g} %"
 

@@ -7,13 +7,18 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from incprof.analysis.answer.find import find_phases
+from incprof.analysis.phases.features import build_features
+from incprof.analysis.sites.choice import SiteChooser
+from incprof.analysis.sites.rates import BeatCost
 from incprof.cli import main
 from incprof.readers import open_run, read_profile
+from incprof.study.sites.affordable import SitePlanner
 from incprof.study.sites.files import Sources
 from incprof.study.sites.place import Placer
 from tests.integration.collector import COMPILER_OF, run, variables
@@ -336,6 +341,53 @@ def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path,
     assert (loop.line, spot.runs.basis) == (program.line("for (int step"), "at most")
     assert spot.runs.count.sum() >= 300
     assert placer.place(region, "body", (0,), around=True).loop is None
+
+
+ROWS = """
+#include <math.h>
+#include <stdio.h>
+#define N 20000
+static double y[N];
+int main(int argc, char **argv)
+{
+    int step = 0;
+    (void)argv;
+    if (argc > 5)
+        goto inside;
+    for (; step < 400; step++) {
+        y[step] += 1;
+    inside:
+#pragma omp parallel for
+        for (int row = 0; row < N; row++) {
+            double sum = 0;
+            for (int k = 0; k < 9; k++)
+                sum += sqrt(row + k + y[row]);
+            y[row] = sum;
+        }
+    }
+    printf("%f\\n", y[7]);
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["body", "loop"])
+def test_a_loop_that_nobody_has_counted_gives_way_to_what_is_around_its_region(tmp_path, capsys, kind):
+    """The loop in the region goes once a row, and the one around it takes no beat: there is the function."""
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "rows.c").write_text(ROWS)
+    flags, env = "-O2 -g -pg -fopenmp -lm", {"OMP_NUM_THREADS": "2"}
+    program = Program(tmp_path, tmp_path / "text", "rows.c", flags=flags, env=env)
+    recorded = open_run(str(program.run))
+    profile = read_profile(recorded, inlined=True)
+    result = find_phases(profile, k=1)
+    region = next(i for i, f in enumerate(profile.functions) if f.name.startswith("main._omp_fn"))
+    (phase,) = result.phases
+    result = replace(result, phases=(replace(phase, sites=(replace(phase.sites[0], index=region, kind=kind),)),))
+    sources = Sources(program.tree, recorded.directory, None, allow_changed=True)
+    placer = Placer(recorded, recorded.processes[0], profile, result, sources)
+    chooser = SiteChooser(profile, build_features(profile, share=True), literal=False)
+    (site,) = SitePlanner(placer, chooser, result, BeatCost(30.0, 1.5)).chosen()
+    assert (site.name, site.rate.basis, site.refusal) == ("main:body", "at most", None)
 
 
 def test_a_region_whose_loop_beats_too_often_gives_way_to_the_function_around_it(tmp_path, capsys):

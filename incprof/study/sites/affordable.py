@@ -23,6 +23,7 @@ class SitePlanner:
 
     def __init__(self, placer: Placer, chooser: SiteChooser, result: PhaseResult, cost: BeatCost):
         self._placer, self._chooser, self._result, self._cost = placer, chooser, result, cost
+        self._uncounted: dict[tuple[int, int, str], PlacedSite] = {}
         self._time = phase_time(chooser.profile, result.labels)
 
     def by_hand(self, wanted: Sequence[Wanted]) -> list[PlacedSite]:
@@ -58,14 +59,21 @@ class SitePlanner:
         while new := [(p.id, s) for p in result.phases for s in p.sites if (p.id, s.index, s.kind) not in tried]:
             self._placer.look_up(site.index for _, site in new)
             for phase, site in new:
-                answer = self._try(site.heartbeat, site.index, site.kind, (phase,), site.phase_pct)
+                answer = self._counted(site.heartbeat, site.index, site.kind, (phase,), site.phase_pct)
                 tried[phase, site.index, site.kind] = answer
             excluded = {(index, kind) for (_, index, kind), site in tried.items() if site.refusal}
             result = choose_again(self._chooser, result, excluded) if excluded else result
         share = {(p.id, s.index, s.kind): s.phase_pct for p in result.phases for s in p.sites}
         placed = [replace(tried[key], phase_pct=pct) for key, pct in share.items()]
         refused = {key: site for key, site in tried.items() if site.refusal}
-        return [*placed, *self._callers(placed, refused), *refused.values()]
+        found = [*placed, *self._callers(placed, refused)]
+        served = {phase for site in found if not site.refusal for phase in site.phases}
+        for key, uncounted in self._uncounted.items():
+            if key[0] not in served and key in refused:
+                found.append(uncounted)
+                served.add(key[0])
+                del refused[key]
+        return [*found, *refused.values()]
 
     def _callers(
         self, placed: Sequence[PlacedSite], refused: Mapping[tuple[int, int, str], PlacedSite]
@@ -89,6 +97,24 @@ class SitePlanner:
                 note = f"calls {refused[phase, index, kind].recorded}, which cannot be had"
                 found[phase] = replace(caller, note=f"{note}; {caller.note}" if caller.note else note)
         return list(found.values())
+
+    def _counted(self, heartbeat: int, index: int, kind: str, phases: tuple[int, ...], phase_pct: float) -> PlacedSite:
+        """Place one site, but in no loop of which nobody knows how often it beats while there is something else.
+
+        The function, or what is around its parallel region, stands for the same where it is called in most intervals;
+        a function that lasts on says little, and a beat in its loop is thinned at run time if need be. Where there is
+        nothing around, the site is refused for now: it is taken where its phase has no other.
+        """
+        site = self._try(heartbeat, index, kind, phases, phase_pct)
+        counted = site.rate.basis in ("counted", "estimated", "at most")
+        if site.refusal or site.kind == "body" or counted or self._placer.lasts_on(index, phases):
+            return site
+        whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
+        if not whole.refusal:
+            return replace(whole, note="its body: how often its loop would beat is not known")
+        for phase in phases:
+            self._uncounted[phase, index, kind] = site
+        return replace(site, heartbeat=0, refusal=f"how often its loop would beat is not known, and {whole.refusal}")
 
     def _try(
         self,

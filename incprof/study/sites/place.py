@@ -92,15 +92,15 @@ class Placer:
         return self._loop(index, found, Level(code, begin.file, whole=whole), phases)
 
     def _around(self, index: int, found: Found, line: int, *, around: bool) -> Spot | None:
-        """The loop around a parallel region that begins at a line, else the function; None where neither can be had.
+        """The nearest loop around a parallel region that begins at a line, else the function; None without either.
 
         Each of its threads calls the region. Its own loops are run through far more often, nobody knows how often.
         """
         runs, loops = Executions(self._calls_of(index), "at most"), loop_lines(found)
         inside = [i for i, loop in enumerate(loops) if loop.first < line <= loop.last]
-        if inside and not around:
-            able = loops[inside[-1]].refusal is None
-            return Spot(found, inside[-1], runs, note="the loop around its parallel region") if able else None
+        able = [i for i in inside if loops[i].refusal is None]
+        if able and not around:
+            return Spot(found, able[-1], runs, note="the loop around its parallel region")
         if around or not found.file.functions[found.position].refusal:
             return _body(found, runs)
         return None
@@ -118,6 +118,10 @@ class Placer:
         """Tell whether a function has nearly all of its time, with that of its callees, in a phase."""
         time = self._code[index].whole.sum(axis=0)
         return bool(time[phase] >= self._options.loop * time.sum())
+
+    def lasts_on(self, index: int, phases: Sequence[int]) -> bool:
+        """Tell whether a function is called so rarely in some of the phases that its body says little about them."""
+        return any(self._rare(phase)(index) for phase in phases)
 
     def callers(self, index: int, phase: int) -> list[tuple[int, str]]:
         """Functions that call for a function in a phase, nearest first, with the kind of site that suits each."""
