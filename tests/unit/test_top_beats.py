@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incprof.readers.stream.metadata import parse_metadata
 from incprof.study.live.beats import BeatsWatch, found_beside
-from tests.unit.ekgfiles import SECOND, EkgFile, beats
+from tests.unit.ekgfiles import COLUMNS, SECOND, EkgFile, beats
 
 MS = 10**6
 
@@ -96,3 +96,13 @@ def test_the_heartbeats_of_the_process_are_found_beside_its_run(tmp_path):
     assert found_beside(str(run), metadata) == str(tmp_path / "ekg-app.3")
     saved("gmon-app")
     assert found_beside(str(run), metadata) == str(run)
+
+
+def test_what_was_skipped_counts_as_well(tmp_path):
+    """1 in 100 is recorded: 100 beats a second of 1 ms, and in one second one of them has waited for a processor."""
+    file = EkgFile(columns=(*COLUMNS, "executions"))
+    for length in (1, 80):
+        file.interval(beats(0, 1, [length * MS]) | {"executions": 100})
+    file.save(tmp_path / "rank-00000.ekg")
+    (line,) = BeatsWatch(str(tmp_path), None).look()
+    assert (line.rate_hz, line.busy_pct) == pytest.approx((100, (10 + 100) / 2))

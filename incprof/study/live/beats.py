@@ -131,9 +131,15 @@ def _line(number: int, name: str | None, tails: list[_Tail]) -> BeatLine:
     ended = sum_ns = still = 0
     for tail in tails:
         length = max(sum(length for _, length, _ in tail.recent), 1)
-        rows = np.concatenate([rows[rows["id"] == number] for _, _, rows in tail.recent])
-        rate += 1e9 * float(rows["count"].sum() + rows["pulses"].sum()) / length
-        busy += 100.0 * float(rows["busy_ns"].sum()) / length / len(tails)
+        parts = [rows[rows["id"] == number] for _, _, rows in tail.recent]
+        rows = np.concatenate(parts)
+        most = np.repeat([float(length) for _, length, _ in tail.recent], [len(part) for part in parts])
+        recorded = rows["count"].astype(np.float64) + rows["pulses"]
+        made = np.maximum(rows["executions"], recorded)  # a file that does not say has as many as were recorded
+        factor = np.divide(made, recorded, out=np.ones(len(rows)), where=recorded > 0)
+        rate += 1e9 * float(made.sum()) / length
+        passed = np.where(factor > 1, np.minimum(rows["busy_ns"] * factor, most), rows["busy_ns"])
+        busy += 100.0 * float(passed.sum()) / length / len(tails)
         ended += int(rows["count"].sum())
         sum_ns += int(rows["sum_ns"].sum())
         last = tail.recent[-1][2]
