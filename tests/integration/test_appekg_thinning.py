@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from incprof.cli import main
 from tests.integration.appekg_build import EkgBuilder
 from tests.integration.appekg_scripts import Recorded, only_file, run_program, run_script
 
@@ -111,8 +113,8 @@ def test_a_bad_value_costs_one_line(script: Path, tmp_path: Path) -> None:
     assert outcome.stderr.count("EKG_OVERHEAD") == 1
 
 
-def test_the_real_clock_says_the_same(ekg: EkgBuilder, tmp_path: Path) -> None:
-    """20 M beats of a few ns in two threads: all are accounted for, few are recorded."""
+def test_the_real_clock_says_the_same(ekg: EkgBuilder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 M beats of a few ns in two threads: all are accounted for, few are recorded, and the answer says so."""
     program = ekg.program("hot_beats.c")
     outcome = run_program(program, tmp_path, {"EKG_OVERHEAD": ""})
     assert outcome.status == 0, outcome
@@ -120,6 +122,10 @@ def test_the_real_clock_says_the_same(ekg: EkgBuilder, tmp_path: Path) -> None:
     assert found.total("executions") == pytest.approx(20_000_000, rel=1e-3)
     assert found.total("executions") <= 20_000_000
     assert found.total("count") < 10_000_000
+    assert main(["heartbeats", str(tmp_path / "run"), "--json"]) == 0
+    (said,) = json.loads(capsys.readouterr().out)["heartbeats"]
+    assert (said["thinned"], said["executions"]) == (True, found.total("executions"))
+    assert said["count"] * said["rate_factor"] == pytest.approx(said["executions"], rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["same", "other", "deep"])
