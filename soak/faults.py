@@ -95,7 +95,12 @@ def try_fault(bench: Bench, fault: Fault) -> Trial:
     folder = bench.fresh("recorded")
     with ExitStack() as stack:
         run, ekg = (stack.enter_context(run_place(folder, fault.place, name)) for name in ("run", "ekg"))
-        own = {"INCPROF_DIR": str(run), "EKG_DIR": str(ekg), "SOAK_DIR": str(run if fault.build.counted else ekg)}
+        own = {
+            "INCPROF_DIR": str(run),
+            "EKG_DIR": str(ekg),
+            "EKG_OVERHEAD": "0",
+            "SOAK_DIR": str(run if fault.build.counted else ekg),
+        }
         if fault.build.counted:
             own["LD_PRELOAD"] = str(find_library(os.environ))
         env = {**bench.environment(folder), **own, **dict(fault.settings)}

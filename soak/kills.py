@@ -41,6 +41,7 @@ def _start(bench: Bench, folder: Path, dice: Random) -> list[subprocess.Popen[by
         **bench.environment(folder),
         "INCPROF_DIR": str(folder / "run"),
         "EKG_DIR": str(folder / "ekg"),
+        "EKG_OVERHEAD": "0",  # every beat is to be seen
         "INCPROF_INTERVAL": interval,
         "EKG_INTERVAL": interval,
         "INCPROF_RATE": dice.choice(("100", "1000")),
