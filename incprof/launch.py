@@ -97,6 +97,10 @@ def become(program: str, words: list[str], environment: Mapping[str, str]) -> No
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
+# Nobody has said yet how the recording ended: whoever is recorded first, and is not started by one that is, does.
+CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
+
+
 def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, str]) -> dict[str, str]:
     """The environment variables, name to value, that make a program record itself."""
     library = find_library(environ)

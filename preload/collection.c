@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "collection.h"
 
+#include "closing_line.h"
 #include "interval.h"
 #include "module_scan.h"
 #include "recording.h"
@@ -136,6 +137,12 @@ void collection_close(void)
 {
     collection_close_interval();
     recording_end(&recording, monotonic_ns() - run_start_ns);
+}
+
+void collection_tell(void)
+{
+    if (recording.open && !recording.broken && !recording.forked)
+        closing_line_say(interval.number);
 }
 
 bool collection_is_blank_child(void)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "call_cost.h"
+#include "closing_line.h"
 #include "collection.h"
 #include "collector_lock.h"
 #include "interval_thread.h"
@@ -113,6 +114,7 @@ static bool prepare(void)
     if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted() ||
         !launch_claim_directory(&launch, config.directory, "gmon"))
         return false;
+    closing_line_prepare(&config, &launch);
     modules_scan();
     if (!sampler_start())
         return false;

@@ -27,6 +27,7 @@ static void serve(uint32_t request)
     case WORKER_END:
         thread_stop_all();
         collection_close();
+        collection_tell();
         break;
     case REQUEST_EXEC: /* which may fail: nothing is stopped. A child that only calls it leaves no file. */
         __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);

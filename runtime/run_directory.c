@@ -195,7 +195,8 @@ bool launch_claim_directory(struct launch *launch, const char *given, const char
         stem[length - 1] = '\0';
     strcpy(launch->directory, stem);
     enum owner owner = claim(launch->directory, false, &search);
-    if (owner == OTHERS)
+    launch->is_numbered = owner == OTHERS;
+    if (launch->is_numbered)
         owner = claim_numbered(launch, stem, &search);
     if (owner == OURS)
         log_debug("recording", launch->directory);

@@ -143,7 +143,8 @@ def _record(program: Program, binary: Path, folder: Path) -> None:
     if ranks > 1:
         command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", str(ranks), *command]
     interval = str(program.number("interval", 0.2))
-    record = [sys.executable, "-m", "incprof", "record", "-i", interval, "-o", str(folder / "run"), "--", *command]
+    record = [sys.executable, "-m", "incprof", "record", "--log", "quiet", "-i", interval, "-o", str(folder / "run")]
+    record += ["--", *command]
     work = folder / "work"
     work.mkdir()
     environment = {**os.environ, "TRUTH_LOG": str(folder / "log"), "OMP_NUM_THREADS": str(threads)}

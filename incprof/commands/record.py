@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
-    environment = {**os.environ, **launch.recording_variables(vars(args), os.environ)}
+    environment = {**os.environ, **launch.recording_variables(vars(args), os.environ), **launch.CLOSING_LINE}
     # A bare name is looked up in PATH alone: execve would also take a file of that name from here.
     program = command[0] if "/" in command[0] else shutil.which(command[0])
     if program is None:

@@ -35,6 +35,9 @@ void collection_close_interval(void);
 /* The same, and the end of the recording. */
 void collection_close(void);
 
+/* After that: the line with which a recording ends, if it is this process's to say. */
+void collection_tell(void);
+
 /* A forked child that has done nothing yet: it leaves no file. */
 bool collection_is_blank_child(void);
 

@@ -13,6 +13,7 @@ struct launch {
     char exe[PATH_MAX];       /* absolute path of the program */
     char cwd[PATH_MAX];       /* at the start, or empty */
     char directory[PATH_MAX]; /* absolute path of the run directory */
+    bool is_numbered;         /* it is DIR.N, as another launch has DIR */
 };
 
 /* Rank (the launcher's where `rank` is negative), number of ranks, identity and program, from the environment and

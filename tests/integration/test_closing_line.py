@@ -1,0 +1,101 @@
+"""The line with which `incprof record` ends: how many intervals are where, and what to type next."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from incprof.readers import open_run, read_profile
+from tests.integration.collector import run, variables
+from tests.integration.hosts import BuildHost, collector_lines, streams
+
+
+def lines(place: Path, *words: str | Path, status: int = 3, **env: str) -> list[str]:
+    """What the collector says while a command is recorded that the user has typed in `place`."""
+    env.setdefault("PYTHONPATH", os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])))
+    outcome = run([sys.executable, "-m", "incprof", "record", "-i", "0.05", *words], place, env)
+    assert outcome.status == status, outcome
+    return collector_lines(outcome)
+
+
+def quoted(word: str) -> str:
+    """As a shell takes it for one word, and as people write it."""
+    return shlex.quote(word).replace("'\"'\"'", "'\\''")
+
+
+def intervals(directory: Path) -> int:
+    return len(read_profile(open_run(directory)).end_s)
+
+
+@pytest.mark.parametrize("name", ["run", "my run", "it's", "a/b"])
+def test_the_second_run_says_that_it_is_not_the_first(host: BuildHost, tmp_path: Path, name: str) -> None:
+    for number in range(3):
+        (line,) = lines(tmp_path, "-o", name, "--", host("simple.c"))
+        made = name if number == 0 else f"{name}.{number}"
+        exists = f" ({quoted(name)} exists)" if number else ""
+        shown = quoted(made)
+        count = intervals(tmp_path / made)
+        assert line == f"incprof: {count} intervals in {shown}{exists}; next: incprof phases {shown}"
+        assert shlex.split(line.partition("next: ")[2]) == ["incprof", "phases", made]
+
+
+def test_where_it_is_told(host: BuildHost, tmp_path: Path) -> None:
+    """From where the program was started; whole if it is elsewhere; alone where a line has no room for more."""
+    program, work = host("simple.c"), tmp_path / "work"
+    work.mkdir()
+    (line,) = lines(work, "--", program)
+    assert line.endswith(" intervals in gmon-simple; next: incprof phases gmon-simple")
+    (line,) = lines(work, "-o", "../other", "--", program)
+    other = tmp_path / "work" / ".." / "other"
+    assert line.endswith((f"next: incprof phases {tmp_path / 'other'}", f"next: incprof phases {other}"))
+    (line,) = lines(work, "-o", "x" * 250, "--", program)
+    assert line.endswith(" intervals in " + "x" * 250)
+
+
+def test_one_interval_is_one(host: BuildHost, tmp_path: Path) -> None:
+    assert lines(tmp_path, "-i", "60", "-o", "run", "--", host("simple.c"), "0") == [
+        "incprof: 1 interval in run; next: incprof phases run"
+    ]
+
+
+@pytest.mark.parametrize("words", [["--log", "quiet"], ["--exe", "another"]])
+def test_quiet_and_not_recorded(host: BuildHost, tmp_path: Path, words: list[str]) -> None:
+    assert lines(tmp_path, *words, "-o", "run", "--", host("simple.c")) == []
+
+
+def test_the_preloaded_library_alone_says_nothing(host: BuildHost, tmp_path: Path) -> None:
+    outcome = run([host("simple.c")], tmp_path, variables(tmp_path / "run"))
+    assert (outcome.status, outcome.stderr, streams(tmp_path / "run")) == (3, "", ["rank-00000.gmon"])
+
+
+@pytest.mark.parametrize("mode", ["fork", "again", "vfork", "exec", "spawn", "system", "popen", "vfork-exit"])
+def test_children_do_not_say_it_too(host: BuildHost, tmp_path: Path, mode: str) -> None:
+    """Neither forked ones nor other programs, whose directories would be told where nobody has asked for them."""
+    (line,) = lines(tmp_path, "-o", "run", "--", host("forks.c"), mode, host("child.c"), status=4)
+    assert line.endswith(f"{intervals(tmp_path / 'run')} intervals in run; next: incprof phases run")
+
+
+def test_a_wrapper_that_is_not_recorded_takes_nothing_away(host: BuildHost, tmp_path: Path) -> None:
+    """Each program that a script starts is one that the user has asked for."""
+    program = shlex.quote(str(host("simple.c")))
+    said = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    assert [line.partition("next: ")[2] for line in said] == ["incprof phases run", "incprof phases run.1"]
+
+
+def test_a_program_that_becomes_itself_says_it_at_its_end(host: BuildHost, tmp_path: Path) -> None:
+    (line,) = lines(tmp_path, "-o", "run", "--", host("reexec.c"), "2", status=9, BRIEF="1")
+    assert line.endswith(" in run; next: incprof phases run")
+
+
+@pytest.mark.parametrize(("ranks", "speaker"), [("", "0"), ("1-2", "1"), ("2", "2")])
+def test_the_lowest_of_the_recorded_ranks_speaks(host: BuildHost, tmp_path: Path, ranks: str, speaker: str) -> None:
+    said = []
+    for rank in range(3):
+        launch = {"PMIX_NAMESPACE": "job", "PMIX_RANK": str(rank), "INCPROF_RANKS": ranks}
+        said += lines(tmp_path, "-o", "run", "--", host("simple.c"), **launch)
+    (line,) = said
+    assert line.endswith(f" of rank {speaker} in run; next: incprof phases run")
