@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from incprof.errors import GateError, IncprofError, UsageError
+from incprof.helping import START
 from incprof.printable import printable_output, say
-from incprof.verbs import build_parser
+from incprof.verbs import build_parser, check_verb
 
 INTERRUPTED = 128 + 2
 BROKEN_PIPE = 128 + 13
@@ -36,9 +37,13 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 def run(argv: Sequence[str]) -> int:
     """Parse `argv` and run its verb. Exceptions come through."""
+    if not argv:
+        sys.stderr.write(START)
+        return UsageError.exit_code
     verb = next((word for word in argv if not word.startswith("-")), None)
     asked = argv[: argv.index("--") if "--" in argv else len(argv)]
-    args = build_parser(verb, configured=not {"-h", "--help"} & set(asked)).parse_args(argv)
+    check_verb(verb)
+    args = build_parser(verb, configured=not {"-h", "--help", "--help-all"} & set(asked)).parse_args(argv)
     status: int = args.run(args)
     sys.stdout.flush()
     return status

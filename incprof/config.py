@@ -15,7 +15,9 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from incprof import units
 from incprof.errors import UsageError
+from incprof.helping import expert
 from incprof.inputs import read_input
 
 # Of a file that people write.
@@ -26,7 +28,7 @@ MOST_BYTES = 1 << 20
 class Setting:
     """One setting. `parse` returns the value as the collector reads it; its ValueError says what is expected.
 
-    default: what the collector does without a value.
+    default: what the collector does without a value. expert: whether --help leaves it out.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Setting:
     default: str
     help: str
     parse: Callable[[str], str]
+    expert: bool = False
 
     @property
     def variable(self) -> str:
@@ -54,6 +57,19 @@ def number(low: float, high: float, unit: str) -> Callable[[str], str]:
         if not math.isfinite(value) or not low <= value <= high:
             raise ValueError(expected)
         return f"{value:.9f}".rstrip("0").rstrip(".")
+
+    return parse
+
+
+def period(low: float, high: float) -> Callable[[str], str]:
+    """Parser of a time in [low, high] seconds, such as 0.5, 250ms or 2m. The collector takes plain seconds."""
+    plain = number(low, high, "seconds")
+
+    def parse(text: str) -> str:
+        try:
+            return plain(repr(units.seconds(text)))
+        except ValueError:
+            raise ValueError(f"{units.FORMS}, from {low:g} to {high:g} seconds") from None
 
     return parse
 
@@ -96,14 +112,14 @@ LIBS = ("caller", "separate", "drop", "named")
 # Where words can be chosen, the first is the default.
 SETTINGS = (
     Setting("dir", ("-o", "--output"), "DIR", "gmon-<program>", "run directory", not_empty),
-    Setting("interval", ("-i", "--interval"), "S", "1", "interval length", number(0.001, 86400, "seconds")),
+    Setting("interval", ("-i", "--interval"), "T", "1s", "interval length, such as 250ms or 2m", period(0.001, 86400)),
     Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time", number(1, 10000, "hertz")),
-    Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf")),
-    Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon")),
+    Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
+    Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),
     Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),
-    Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch),
-    Setting("libs", ("--libs",), "caller|separate|drop", "caller", "library time in the gmon format", choice(*LIBS)),
+    Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),
+    Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),
 )  # fmt: skip
 
@@ -115,7 +131,9 @@ def add_arguments(parser: argparse.ArgumentParser, leave_out: Container[str] = (
         if setting.name in leave_out:
             continue
         text = f"{setting.help} (default: {setting.default})"
-        group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)
+        action = group.add_argument(*setting.flags, dest=setting.name, metavar=setting.metavar, help=text)
+        if setting.expert:
+            expert(action)
 
 
 def config_files(environ: Mapping[str, str]) -> list[Path]:

@@ -14,8 +14,8 @@ from incprof.config import as_text, config_files, read_tables
 from incprof.errors import UsageError
 
 # Verbs whose options are not for files: settings have their own table, and the others say what to do, not how.
-NOT_FROM_FILES = frozenset({"record", "env", "config", "completion"})
-NEVER = frozenset({"help", "debug", "version"})
+NOT_FROM_FILES = frozenset({"record", "env", "config", "completion", "help"})
+NEVER = frozenset({"help", "help-all", "debug", "version"})
 
 
 class FromFile(list[object]):

@@ -72,7 +72,7 @@ void config_read(struct config *config)
     config->directory = getenv("INCPROF_DIR");
     config->ranks = rank_list();
     config->exe = getenv("INCPROF_EXE");
-    config->interval_ns = environment_nano("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
+    config->interval_ns = environment_time("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
     config->rate_hz =
         environment_nano("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, 100ull * NANO, "100") / NANO;
     config->overhead = environment_nano("INCPROF_OVERHEAD", NANO / 10, 100ull * NANO, 5ull * NANO, "5");

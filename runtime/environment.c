@@ -48,6 +48,30 @@ void environment_complain(const char *name, const char *value, const char *fallb
     log_warn(text, NULL);
 }
 
+bool environment_parse_time(const char *text, uint64_t limit, uint64_t *nano)
+{
+    static const struct {
+        const char *name;
+        uint64_t times, by;
+    } units[] = {{"", 1, 1},   {"s", 1, 1},    {"ms", 1, 1000}, {"us", 1, 1000000}, {"ns", 1, NANO},
+                 {"m", 60, 1}, {"min", 60, 1}, {"h", 3600, 1},  {"d", 86400, 1}};
+    char number[32] = "";
+    size_t length = 0;
+    uint64_t value;
+    while (length < sizeof number - 1 && ((text[length] >= '0' && text[length] <= '9') || text[length] == '.'))
+        length++;
+    memcpy(number, text, length);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(text + length, units[i].name) != 0)
+            continue;
+        if (!environment_parse_nano(number, UINT64_MAX / 2, &value) || value / units[i].by > limit / units[i].times)
+            return false;
+        *nano = value / units[i].by * units[i].times;
+        return true;
+    }
+    return false;
+}
+
 int environment_choice(const char *name, const char *const *choices)
 {
     const char *value = environment_text(name);
@@ -73,16 +97,29 @@ bool environment_flag(const char *name, bool fallback)
     return fallback;
 }
 
-uint64_t environment_nano(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
+typedef bool parser(const char *text, uint64_t limit, uint64_t *nano);
+
+static uint64_t parsed_or(parser *parse, const char *name, uint64_t low, uint64_t high, uint64_t fallback,
+                          const char *shown)
 {
     const char *value = environment_text(name);
     uint64_t parsed;
     if (value == NULL)
         return fallback;
-    if (environment_parse_nano(value, high, &parsed) && parsed >= low)
+    if (parse(value, high, &parsed) && parsed >= low)
         return parsed;
     environment_complain(name, value, shown);
     return fallback;
+}
+
+uint64_t environment_nano(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
+{
+    return parsed_or(environment_parse_nano, name, low, high, fallback, shown);
+}
+
+uint64_t environment_time(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
+{
+    return parsed_or(environment_parse_time, name, low, high, fallback, shown);
 }
 
 int environment_rank(const char *name)

@@ -68,7 +68,7 @@ static __attribute__((constructor)) void configure(void)
     log_start("incprof selfanalyze");
     environment_log_level("SELFANALYZE_LOG");
     settings.window = number("SELFANALYZE_WINDOW", 2, 2000, 1024, "1024");
-    settings.interval_ns = environment_nano("SELFANALYZE_INTERVAL", NANO / 100, 3600ull * NANO, NANO / 2, "0.5");
+    settings.interval_ns = environment_time("SELFANALYZE_INTERVAL", NANO / 100, 3600ull * NANO, NANO / 2, "0.5");
     settings.baseline_threads = number("SELFANALYZE_BASELINE", 0, 4096, 0, "0");
     settings.baseline_iterations = number("SELFANALYZE_BASELINE_ITERATIONS", 1, 1000, 5, "5");
     joins = environment_flag("SELFANALYZE_JOIN", false);

@@ -33,7 +33,7 @@ static uint64_t interval(const struct ekg_options *options)
         fallback = (uint64_t)(given * NANO + 0.5);
     else if (given != 0)
         log_warn("interval_s is not between 0.001 and 86400, using 1", NULL);
-    return environment_nano("EKG_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, fallback, "the default");
+    return environment_time("EKG_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, fallback, "the default");
 }
 
 static uint32_t factor(const struct ekg_options *options)

@@ -43,7 +43,7 @@ static struct ldms_target settings(void)
         .port = setting(2, "EKG_LDMS_PORT", "412"),
         .authentication = setting(3, "EKG_LDMS_AUTH", "munge"),
         .stream = setting(4, "EKG_LDMS_STREAM", "appekg"),
-        .timeout_ns = environment_nano("EKG_LDMS_TIMEOUT", SECOND_NS / 100, LONGEST_TIMEOUT_NS, 5ull * SECOND_NS, "5"),
+        .timeout_ns = environment_time("EKG_LDMS_TIMEOUT", SECOND_NS / 100, LONGEST_TIMEOUT_NS, 5ull * SECOND_NS, "5"),
     };
 }
 

@@ -8,37 +8,25 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 from incprof import __version__
-from incprof.verbs import VERBS, Parser, build_parser, verb_parser
+from incprof.helping import EXIT_STATUSES
+from incprof.verbs import RUN_PROGRAMS, VERBS, Parser, build_parser, verb_parser
 
 HERE = Path(__file__).parent
-EXIT_STATUS = """
-.SH EXIT STATUS
-.TP
-0
-done
-.TP
-1
-something failed; one line on standard error says what
-.TP
-2
-wrong command line or configuration file
-.TP
-3
-a gate such as \\-\\-fail\\-on failed
-.TP
-4
-there is no usable data
-.TP
-5
-answered, but a damaged part of the data was left out
-.PP
-.B incprof record
-passes on the exit status of the program.
-"""
+
+
+def exit_status(*verbs: str) -> str:
+    """The section on exit statuses; `verbs` run a program."""
+    lines = [".SH EXIT STATUS"]
+    for status, text in EXIT_STATUSES.items():
+        lines += [".TP", str(status), text.replace("-", "\\-")]
+    for verb in verbs:
+        lines += [".PP", f".B incprof {verb}", "passes on the exit status of the program."]
+    return "\n".join(lines) + "\n"
 
 
 def page(parser: Parser, name: str, line: str) -> str:
     """One page: what argparse knows of a parser, under the name that man has for it."""
+    parser.epilog = None
     manual = Manpage(parser)
     manual.prog, manual.description, manual.date = name, line, ""
     manual.source, manual.manual = f"incprof {__version__}", "incprof"
@@ -60,10 +48,12 @@ def pages() -> dict[str, str]:
     made = {}
     for verb, (_, line) in VERBS.items():
         text = page(verb_parser(verb), f"incprof-{verb}", line)
-        made[f"incprof-{verb}.1"] = text + EXIT_STATUS.strip() + "\n.SH SEE ALSO\n.BR incprof (1)\n"
+        made[f"incprof-{verb}.1"] = (
+            text + exit_status(*[verb] * (verb in RUN_PROGRAMS)) + ".SH SEE ALSO\n.BR incprof (1)\n"
+        )
     whole = Parser(prog="incprof", description=build_parser(None).description, usage="incprof VERB [ARGUMENTS]")
     text = page(whole, "incprof", "phases of a running program, from its interval profiles")
-    made["incprof.1"] = text + verbs() + EXIT_STATUS
+    made["incprof.1"] = text + verbs() + "\n" + exit_status(*sorted(RUN_PROGRAMS))
     return made
 
 

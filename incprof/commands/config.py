@@ -4,7 +4,7 @@
     incprof config show phases         # every option of a verb
 
 A flag wins over the environment, which wins over ./incprof.toml, which wins over $XDG_CONFIG_HOME/incprof/config.toml.
-docs/config.md describes the files.
+`incprof help config` describes the files.
 """
 
 from __future__ import annotations

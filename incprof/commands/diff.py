@@ -4,7 +4,8 @@
     incprof diff old1 old2 old3 --against new1 new2 new3      # runs of a side tell what differs from run to run
     incprof diff gmon-old gmon-new --fail-on 'phase>10%'      # exit 3 if a phase is slower by more than that
 
-Phases are matched by what they do, not by their number. docs/diff.md explains the output, and has a recipe for CI.
+Phases are matched by what they do, not by their number.
+`incprof help diff` explains the output, and has a recipe for CI.
 """
 
 from __future__ import annotations

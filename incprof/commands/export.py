@@ -8,7 +8,7 @@
     incprof export gmon-app --format trace --heartbeats ekg-app -o app.trace.json     # Perfetto, chrome://tracing
     incprof export gmon-app --format hatchet -o app.hatchet.json
 
-docs/export.md describes the formats.
+`incprof help export` describes the formats.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     incprof instrument gmon-app --source . --write         # edits the files
     incprof instrument --source . --remove                 # takes every heartbeat out again
 
-Sites are those of `incprof sites`, or the ones named with --site. docs/instrument.md explains the rest.
+Sites are those of `incprof sites`, or the ones named with --site. `incprof help instrument` explains the rest.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from incprof.commands.options import (
 from incprof.commands.output import check_target, write_bytes
 from incprof.commands.terminal import STDERR, warn
 from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.helping import expert
 from incprof.printable import say
 
 if TYPE_CHECKING:
@@ -40,15 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", required=True, metavar="SRC", help="directory that holds the program's source")
     add_site_arguments(parser)
     parser.add_argument("--style", choices=("scope", "calls"), default="scope", help="in C: guards, or calls (scope)")
-    parser.add_argument(
+    macros = parser.add_argument(
         "--macro-blank", action="append", default=[], metavar="NAMES", help="macros that the parser shall not see: A,B"
     )
     parser.add_argument("--check", metavar="CMD", help="shell command that must succeed in a changed copy of SRC")
-    parser.add_argument(
+    commands = parser.add_argument(
         "--compile-commands",
         metavar="FILE",
         help=f"check the syntax with these commands (default: SRC/{COMMANDS} or SRC/build/{COMMANDS})",
     )
+    expert(macros, commands)
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--patch", metavar="FILE", help="write the unified diff there, not to stdout")
     action.add_argument("--write", action="store_true", help="edit the files")

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, cast
 
 from incprof.errors import PartialDataError, UsageError
+from incprof.helping import expert
 
 if TYPE_CHECKING:
     from incprof.model import IntervalProfile
@@ -19,28 +20,30 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False
     """Declare the arguments that say which profile is meant. optional: there may be none, and DIR is None then."""
     parser.add_argument("directory", nargs="?" if optional else None, metavar=metavar, help="run directory")
     parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
-    parser.add_argument("--pid", type=int, metavar="P", help="a process that the rank forked, not the rank's own")
+    pid = parser.add_argument("--pid", type=int, metavar="P", help="a process that the rank forked, not its own")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
-    parser.add_argument(
+    libs = parser.add_argument(
         "--libs",
         choices=LIBS,
         help="time in libraries: of their functions (named), the caller's, the libraries', or none",
     )
+    expert(pid, libs)
 
 
 def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that say how phases are found."""
-    parser.add_argument("--method", choices=("robust", "paper"), default="robust", help="how (default: robust)")
+    method = parser.add_argument("--method", choices=("robust", "paper"), default="robust", help="how (robust)")
     parser.add_argument("--k", type=int, metavar="N", help="number of phases (default: chosen by the method)")
     parser.add_argument("--level", type=int, metavar="N", help="join the most alike phases until N are left")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of k-means (default: 0)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; the answer is the same (1)")
+    seed = parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of k-means (default: 0)")
+    jobs = parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; the answer is the same (1)")
     parser.add_argument(
         "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a threshold (docs/thresholds.md)"
+    thresholds = parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a threshold: incprof help thresholds"
     )
+    expert(method, seed, jobs, thresholds)
 
 
 def add_site_arguments(parser: argparse.ArgumentParser) -> None:

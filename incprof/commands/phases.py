@@ -2,7 +2,8 @@
 
     incprof phases gmon-app
 
-Several ranks are answered for one of them, the lowest unless --rank is given. docs/phases.md explains the output.
+Several ranks are answered for one of them, the lowest unless --rank is given.
+`incprof help phases` explains the output.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     incprof record -i 0.5 -o run -- ./app input.txt
 
-incprof replaces itself by the program: its exit status, output and signals are the program's own. A program that is
-not found gives exit status 127, one that cannot be run 126.
+incprof replaces itself by the program: its exit status, output and signals are the program's own.
+At its end, a line says where the recording is. `incprof help record` has the settings, as variables and in files too.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
     incprof report gmon-app --source . --heartbeats ekg-app -o app.html
 
 Phases over time, self time, call tree and flame graph of any stretch of the run or any phase, sites with their source,
-why there are so many phases, all ranks, heartbeats, and how good the recording is. docs/report.md explains the page.
+why there are so many phases, all ranks, heartbeats, and how good the recording is.
+`incprof help report` explains the page.
 """
 
 from __future__ import annotations

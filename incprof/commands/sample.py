@@ -15,27 +15,26 @@ import re
 import shutil
 from pathlib import Path
 
-from incprof import launch
+from incprof import launch, units
 from incprof.errors import IncprofError, UsageError
 from incprof.printable import say
 
 NAME = "sample"
 NOT_FOUND = 127
 USAGE = "incprof sample [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --system"
-SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "": 1.0}
 SHORTEST_S, LONGEST_S, LONGEST_RUN_S = 1e-4, 3600.0, 1e9
 MOST_FILES = 10000
 
 
 def duration(text: str) -> float:
-    """Seconds of a text such as 5ms, 0.5s, 200us, 2min or 0.005.
+    """How long to sample, in seconds.
 
-    Raises: ArgumentTypeError for anything else.
+    Raises: ArgumentTypeError where it is no time, or none at all.
     """
-    match = re.fullmatch(r"(\d{1,12}(?:\.\d{0,9})?|\.\d{1,9})(us|ms|s|min|)", text)
-    if not match or not 0 < float(match[1]) * SECONDS[match[2]] <= LONGEST_RUN_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 5ms, 0.5s or 0.005")
-    return float(match[1]) * SECONDS[match[2]]
+    seconds = units.time(text)
+    if not 0 < seconds <= LONGEST_RUN_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a time above 0, up to {LONGEST_RUN_S:g} seconds")
+    return seconds
 
 
 def interval(text: str) -> float:
@@ -43,7 +42,7 @@ def interval(text: str) -> float:
 
     Raises: ArgumentTypeError where it is too short or too long.
     """
-    seconds = duration(text)
+    seconds = units.time(text)
     if not SHORTEST_S <= seconds <= LONGEST_S:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a time from 100us to 3600s")
     return seconds
@@ -65,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", "--interval", type=interval, default=0.005, metavar="T", help="time between rows (5ms)")
     parser.add_argument("-o", "--output", metavar="FILE.csv", help="where to (sample-<app>.csv); - is stdout")
     parser.add_argument("-e", "--events", default="default", metavar="LIST", help="names with commas, rNNN, or all")
-    parser.add_argument("--for", type=duration, dest="duration", metavar="SECONDS", help="end sampling after so long")
+    parser.add_argument(
+        "--for", type=duration, dest="duration", metavar="T", help="end sampling after so long, such as 2m"
+    )
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--list", action="store_true", help="show what can be sampled here, and why not")
     what = parser.add_mutually_exclusive_group()

@@ -3,7 +3,8 @@
     incprof sites gmon-app --source .
 
 Each site comes with the beats per second that a heartbeat there would make, a rate factor, and what it would cost.
-Without --source, files and lines are those of the program's debug information. docs/sites.md explains the output.
+Without --source, files and lines are those of the program's debug information.
+`incprof help sites` explains the output.
 """
 
 from __future__ import annotations

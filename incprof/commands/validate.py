@@ -5,7 +5,7 @@
 
 The phases of GMON-DIR are found as `incprof phases` finds them. Each moment of the heartbeats in EKG-DIR is given to
 the phase whose sites beat then, and the two timelines are compared. The heartbeats may be those of the recorded
-process, or of another run of the program, such as its production build. docs/validate.md explains the figures.
+process, or of another run of the program, such as its production build. `incprof help validate` explains the figures.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from incprof.commands.options import add_phase_arguments, add_run_arguments, check_phase_arguments, study_of
 from incprof.commands.terminal import text_width, wants_colour, warn
 from incprof.errors import GateError, NoDataError, PartialDataError, UsageError
+from incprof.helping import expert
 from incprof.study.beats.agreement import load_beats
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser, metavar="GMON-DIR")
     parser.add_argument("beats", metavar="EKG-DIR", help="heartbeats: a run directory, or one .ekg file")
     add_phase_arguments(parser)
-    parser.add_argument(
+    align = parser.add_argument(
         "--align", choices=ALIGNMENTS, default="auto",
         help="lay the runs over each other by the clock, evenly, or by a warp (auto: clock for one process, else warp)",
     )  # fmt: skip
+    expert(align)
     parser.add_argument("--min-agreement", type=share, metavar="X", help="exit 3 if the agreement is below X, 0 to 1")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.validate/1")
 

@@ -19,6 +19,9 @@ bool environment_flag(const char *name, bool fallback);
 /* A decimal number in billionths, between `low` and `high`. `shown` is the fallback as the user would write it. */
 uint64_t environment_nano(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown);
 
+/* A time in nanoseconds: seconds as a decimal number, or one with a unit such as 250ms or 2m. Otherwise the same. */
+uint64_t environment_time(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown);
+
 /* A rank, or -1. */
 int environment_rank(const char *name);
 
@@ -30,5 +33,8 @@ void environment_complain(const char *name, const char *value, const char *fallb
 
 /* A decimal number such as 0.25 in billionths. False if it is none or above `limit`. Pure. */
 bool environment_parse_nano(const char *text, uint64_t limit, uint64_t *nano);
+
+/* A time such as 0.25, 250ms, 100us, 2m or 1h in nanoseconds. False if it is none or above `limit`. Pure. */
+bool environment_parse_time(const char *text, uint64_t limit, uint64_t *nano);
 
 #endif

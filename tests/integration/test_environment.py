@@ -42,6 +42,10 @@ def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
         ("INCPROF_INTERVAL", "0", "interval_s", 1),
         ("INCPROF_INTERVAL", "-1", "interval_s", 1),
         ("INCPROF_INTERVAL", "1e3", "interval_s", 1),
+        ("INCPROF_INTERVAL", "5x", "interval_s", 1),
+        ("INCPROF_INTERVAL", "ms", "interval_s", 1),
+        ("INCPROF_INTERVAL", "10us", "interval_s", 1),
+        ("INCPROF_INTERVAL", "999999999999d", "interval_s", 1),
         ("INCPROF_INTERVAL", "99999999999999999999", "interval_s", 1),
         ("INCPROF_RATE", "fast", "rate_hz", 100),
         ("INCPROF_RATE", "0", "rate_hz", 100),
@@ -69,6 +73,15 @@ def test_bad_value(host: BuildHost, tmp_path: Path, name: str, value: str, key: 
     assert line.startswith(f"incprof: {name}={value} ")
     assert "using" in line
     assert metadata(tmp_path / "run")[key] == default
+
+
+@pytest.mark.parametrize(
+    ("value", "interval"), [("250ms", 0.25), ("100000us", 0.1), ("2m", 120), ("1d", 86400), ("3s", 3)]
+)
+def test_an_interval_with_a_unit(host: BuildHost, tmp_path: Path, value: str, interval: float) -> None:
+    outcome = record_only([host("simple.c"), "50"], tmp_path, INCPROF_DIR="run", INCPROF_INTERVAL=value)
+    assert (outcome.status, outcome.stderr) == (3, "")
+    assert metadata(tmp_path / "run")["interval_s"] == interval
 
 
 @pytest.mark.parametrize(

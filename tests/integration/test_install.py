@@ -99,6 +99,8 @@ def test_an_installed_wheel_records(wheel: Path, tmp_path: Path) -> None:
     incprof = [sys.executable, "-S", "-m", "incprof"]
     library = run(*incprof, "env", "--libpath", cwd=tmp_path, env=environment).strip()
     assert library == str(site / "incprof/_lib/libincprof.so")
+    page = run(*incprof, "help", "phases", cwd=tmp_path, env=environment)
+    assert page == (ROOT / "docs/phases.md").read_text()
     program = tmp_path / "phases"
     run("gcc", "-O1", "-pg", ROOT / "examples/phases.c", "-o", program)
     run(*incprof, "record", "-i", "0.1", "-o", "run", "--", program, "0.01", cwd=tmp_path, env=environment)

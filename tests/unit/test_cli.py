@@ -88,7 +88,7 @@ def test_version() -> None:
     assert (done.stdout, done.returncode) == (f"incprof {__version__}\n", 0)
 
 
-@pytest.mark.parametrize("words", [[], ["nonsense"], ["env", "--nonsense"], ["check"], ["record"], ["env", "--lib"]])
+@pytest.mark.parametrize("words", [["nonsense"], ["env", "--nonsense"], ["check"], ["record"], ["env", "--lib"]])
 def test_usage_errors_take_one_line_and_exit_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(words) == 2
     captured = capsys.readouterr()

@@ -107,7 +107,7 @@ def test_files_are_opened_for_reading_only(tmp_path, capsys, monkeypatch):
         (["--once"], 4, "none: no such directory"),
         (["--plain", "--wait", "0"], 4, "none: no such directory"),
         (["--every", "0"], 2, "--every 0"),
-        (["--wait", "-1"], 2, "--wait -1"),
+        (["--wait", "-1"], 2, "argument --wait: '-1': expected a time"),
         (["--rank", "-1"], 2, "--rank -1"),
     ],
 )

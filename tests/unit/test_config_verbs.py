@@ -122,7 +122,7 @@ def test_numbers_of_a_recording_are_no_switches(project, capsys):
     assert "incprof.toml: record.follow" in capsys.readouterr().out
     project("[record]\ninterval = true\n")
     assert main(["config", "show", "record"]) == 2
-    assert "record.interval: 'true' is wrong, expected a number of seconds" in capsys.readouterr().err
+    assert "record.interval: 'true' is wrong, expected a time such as" in capsys.readouterr().err
 
 
 def test_show_says_where_each_value_comes_from(project, monkeypatch, capsys):
@@ -140,7 +140,7 @@ def test_show_says_where_each_value_comes_from(project, monkeypatch, capsys):
     assert [file["exists"] for file in answer["files"]] == [True, True]
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"env", "config", "completion"}))
+@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"env", "config", "completion", "help"}))
 def test_show_knows_the_options_of_every_verb(project, verb, capsys):
     project()
     assert main(["config", "show", verb]) == 0

@@ -6,6 +6,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
+from incprof import units
+
 if TYPE_CHECKING:
     from incprof.study.beats.read import Filters
 
@@ -24,7 +26,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rank", type=numbers, metavar="LIST", help="only these ranks: 0 or 0,4-7")
     parser.add_argument("--thread", type=numbers, metavar="LIST", help="only these threads, by number")
     parser.add_argument("--id", type=words, metavar="LIST", help="only these ids or names: 1,3-5 or 'solve:*'")
-    parser.add_argument("--time", type=seconds, metavar="A:B", help="only from second A to B: 10:20, :5, 60:")
+    parser.add_argument("--time", type=seconds, metavar="A:B", help="only from A to B: 10:20 (seconds), :500ms, 1m:")
 
 
 def numbers(text: str) -> frozenset[int]:
@@ -49,11 +51,11 @@ def words(text: str) -> tuple[frozenset[int] | str, ...]:
 
 def seconds(text: str) -> tuple[float | None, float | None]:
     """Return the ends of A:B, None for one that is left out."""
-    match = re.fullmatch(r"([0-9.]*):([0-9.]*)", text)
+    match = re.fullmatch(r"([^:]*):([^:]*)", text)
     try:
-        low, high = (float(end) if end else None for end in match.groups()) if match else (None, None)
+        low, high = (units.seconds(end) if end else None for end in match.groups()) if match else (None, None)
     except ValueError:
         low = high = None
     if (low is None and high is None) or (low is not None and high is not None and not low < high):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds A:B with A before B, as in 10:20, :5 or 60:")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected times A:B with A before B, as in 10:20, :500ms or 1m:")
     return low, high

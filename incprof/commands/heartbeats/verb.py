@@ -7,7 +7,7 @@
     incprof heartbeats ekg-app --history ~/app.history --fail-on poor
 
 All ranks and threads together, unless --rank and --thread pick some. A run that is still going on can be read.
-docs/heartbeats.md explains the output.
+`incprof help heartbeats` explains the output.
 """
 
 from __future__ import annotations

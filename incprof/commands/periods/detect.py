@@ -21,7 +21,7 @@ OF_NUMBERS = OF_BOTH | {"time", "interval", "rank", "exe", "most"}
 
 def add_detect_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the detector."""
-    group = parser.add_argument_group("periodicity detector", "docs/dpd.md says how it works")
+    group = parser.add_argument_group("periodicity detector", "`incprof help dpd` says how it works")
     group.add_argument("--events", action="store_true", help="lines are events, such as names: find the loops in them")
     group.add_argument("--method", choices=("patterns", "dpd"), help="dpd: only the period, and since when (patterns)")
     group.add_argument(

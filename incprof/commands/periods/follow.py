@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from incprof.errors import UsageError
+from incprof.units import time
 
 if TYPE_CHECKING:
     from incprof.study.periods import PatternOptions
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def add_follow_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of following."""
     parser.add_argument("--follow", action="store_true", help="read on as the text grows; a line for each change")
-    parser.add_argument("--idle", type=float, default=10.0, metavar="S", help="a file ends so long after a line (10)")
+    parser.add_argument("--idle", type=time, default=10.0, metavar="T", help="a file ends so long after a line (10s)")
 
 
 def check_follow(args: argparse.Namespace) -> None:

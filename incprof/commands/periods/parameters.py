@@ -8,13 +8,15 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from incprof.helping import expert
+
 if TYPE_CHECKING:
     from incprof.study.periods import PatternOptions
 
 
 def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the parameters; those not given have the paper's values."""
-    group = parser.add_argument_group("parameters", "docs/periods-algorithm.md says what they do")
+    group = parser.add_argument_group("parameters", "`incprof help periods-algorithm` says what they do")
     share = fraction
     group.add_argument("--window", type=whole(2), metavar="L", help="half the sliding window, in samples (tuned)")
     group.add_argument("--longest-window", type=whole(2), metavar="L", help="where tuning ends (10000)")
@@ -41,6 +43,7 @@ def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=whole(0, 2**31), metavar="N", help="of the random orders and of the picture (0)")
     group.add_argument("--exact", action="store_const", const=True, help="the textbook's way: slow, no kernels")
     group.add_argument("--threads", type=whole(most=1024), metavar="N", help="do not change a byte (one per core)")
+    expert(*group._group_actions)
 
 
 def options_of(args: argparse.Namespace) -> PatternOptions:

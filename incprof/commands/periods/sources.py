@@ -9,6 +9,8 @@ from incprof.commands.options import chosen_libs
 from incprof.commands.periods.parameters import sample_range, whole
 from incprof.commands.terminal import STDERR
 from incprof.errors import UsageError
+from incprof.helping import expert
+from incprof.units import time
 
 if TYPE_CHECKING:
     from incprof.study.series import Series, Wanted
@@ -21,9 +23,11 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     of = f"of a run {OF_A_RUN}, of heartbeats ID:count or ID:mean"
     parser.add_argument("--column", metavar="NAME", help=f"a name, a number, or A/B for a ratio; {of}")
     parser.add_argument("--time", metavar="NAME", help="column with the time (found by its name), or none")
-    parser.add_argument("--interval", type=float, metavar="S", help="seconds between samples, if the file does not say")
+    parser.add_argument("--interval", type=time, metavar="T", help="between samples, if the file does not say: 5ms")
     parser.add_argument("--range", type=sample_range, metavar="A:B", default=(0, None), help="only samples A to B")
-    parser.add_argument("--most", type=whole(), metavar="N", help="refuse series of more samples (20000000)")
+    expert(
+        parser.add_argument("--most", type=whole(), metavar="N", help="refuse series of more samples (20000000)"),
+    )
     parser.add_argument("--rank", type=int, metavar="R", help="rank of a run or of heartbeats (the lowest; all)")
     parser.add_argument("--exe", metavar="FILE", help="the program of a run, if it is not where it was recorded")
 

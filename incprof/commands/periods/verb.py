@@ -9,7 +9,7 @@
     strace ./app 2>&1 >/dev/null | sed 's/(.*//' | incprof periods --events --follow -
 
 SERIES is a table of text, .npy, .parquet, the output of perf stat -I, a run directory or a directory of heartbeats.
-docs/periods.md explains input and output.
+`incprof help periods` explains input and output.
 """
 
 from __future__ import annotations

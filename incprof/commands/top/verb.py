@@ -4,7 +4,7 @@
     incprof top gmon-app --plain            # a line for each look, for logs
     incprof top gmon-app --once             # one frame
 
-The run directory is only read. docs/top.md explains the screen.
+The run directory is only read. `incprof help top` explains the screen.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from incprof.commands.options import LIBS, chosen_libs
 from incprof.errors import UsageError
+from incprof.helping import expert
+from incprof.units import time
 
 if TYPE_CHECKING:
     from incprof.study.live.watch import Watch
@@ -33,17 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", help="run directory; it need not exist yet")
     parser.add_argument("--rank", type=int, metavar="R", help="only this rank (default: all, a row each)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
-    parser.add_argument(
+    libs = parser.add_argument(
         "--libs",
         choices=LIBS,
         help="time in libraries: of their functions (named), the caller's, the libraries', or none",
     )
+    expert(libs)
     parser.add_argument(
         "--heartbeats", metavar="EKG-DIR", help="heartbeats to show (default: the job's, if beside DIR)"
     )
-    parser.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds between looks (1)")
+    parser.add_argument("--every", type=time, default=1.0, metavar="T", help="time between looks (1s)")
     parser.add_argument(
-        "--wait", type=float, metavar="S", help="for a job that has not begun (for ever; 60 without a terminal)"
+        "--wait", type=time, metavar="T", help="for a job that has not begun (for ever; 1m without a terminal)"
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--once", action="store_true", help="print one frame and end")

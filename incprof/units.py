@@ -1,0 +1,35 @@
+"""Times as people write them: 250ms, 2m, 0.5."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+# A number alone is seconds.
+SECONDS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+NUMBER = r"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}|[0-9](?:\.[0-9]{1,9})?[eE][+-]?[0-9]{1,2}"
+FORMS = "a time such as 0.5, 250ms or 2m"
+
+
+def seconds(text: str) -> float:
+    """Return a time in seconds, 0 or more.
+
+    Raises:
+        ValueError: it is none; the message says what is expected.
+    """
+    match = re.fullmatch(rf"({NUMBER}) ?([a-z]*)", text)
+    if match is None or match[2] not in SECONDS:
+        raise ValueError(FORMS)
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def time(text: str) -> float:
+    """Return the value in seconds of an option that is a time.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None

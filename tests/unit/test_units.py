@@ -1,0 +1,52 @@
+"""Times with units: options, settings, configuration files and variables take them alike."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from incprof import units
+from incprof.commands.heartbeats.filters import seconds
+from incprof.config import resolve
+from incprof.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.5", 0.5), ("2", 2), (".25", 0.25), ("1e-2", 0.01), ("250ms", 0.25), ("100us", 1e-4), ("5ns", 5e-9),
+        ("2m", 120), ("2min", 120), ("1.5h", 5400), ("1d", 86400), ("3s", 3), ("3 s", 3), ("0", 0),
+    ],
+)  # fmt: skip
+def test_times(text: str, value: float) -> None:
+    assert units.seconds(text) == pytest.approx(value, rel=1e-12)
+    assert units.time(text) == units.seconds(text)
+
+
+@pytest.mark.parametrize("text", ["", "ms", "one", "-1", "nan", "inf", "1x", "1.2.3", "2M", "1h30m", "9" * 20])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ValueError, match="250ms or 2m"):
+        units.seconds(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="250ms"):
+        units.time(text)
+
+
+def test_the_collector_gets_plain_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    assert resolve({"interval": "250ms"}, environ) == {"INCPROF_INTERVAL": "0.25"}
+    assert resolve({}, {**environ, "INCPROF_INTERVAL": "2m"}) == {"INCPROF_INTERVAL": "120"}
+    (tmp_path / "incprof.toml").write_text('[record]\ninterval = "1.5h"\n')
+    assert resolve({}, environ) == {"INCPROF_INTERVAL": "5400"}
+    for wrong in ("2d", "10us", "5 minutes"):
+        with pytest.raises(UsageError, match=r"--interval: .* from 0.001 to 86400 seconds"):
+            resolve({"interval": wrong}, environ)
+
+
+def test_stretches_of_heartbeats() -> None:
+    assert seconds("10:20") == (10, 20)
+    assert seconds(":500ms") == (None, 0.5)
+    assert seconds("1m:") == (60, None)
+    for wrong in (":", "2m:1m", "a:b", "1:2:3"):
+        with pytest.raises(argparse.ArgumentTypeError, match="A before B"):
+            seconds(wrong)
