@@ -18,7 +18,7 @@ BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
 .PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man clean tools format
-all: $(VENV)/.installed
+all: $(VENV)/.deps $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
 tools:
@@ -29,21 +29,28 @@ tools:
 	$(or $(PYTHON),python3) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
 	test -z "$$missing" || { echo "missing:$$missing; run: sudo apt-get install $(PACKAGES)" >&2; exit 1; }
 
-# cmake comes from PyPI where the system has none.
-$(VENV)/.deps: pyproject.toml | tools
+# What incprof runs with, and is built with. cmake comes from PyPI where the system has none.
+$(VENV)/.packages: pyproject.toml | tools
 	@echo "setting up $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	print(*p["build-system"]["requires"], *p["project"]["dependencies"], \
-	*p["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements.txt
+	print(*p["build-system"]["requires"], *p["project"]["dependencies"], sep="\n")' > $(VENV)/requirements.txt
 	@command -v cmake >/dev/null || echo cmake >> $(VENV)/requirements.txt
-	@$(PIP) install -r $(VENV)/requirements.txt
+	@$(PIP) install --no-compile -r $(VENV)/requirements.txt
+	@touch $@
+
+# And what developers need: tools, test frameworks, other implementations to compare with.
+$(VENV)/.deps: $(VENV)/.packages
+	@echo "adding developer tools to $(VENV)"
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*p["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements-dev.txt
+	@$(PIP) install -r $(VENV)/requirements-dev.txt
 	@touch $@
 
 # Editable: Python is used where it lies, the C library is built again when its sources change.
-$(VENV)/.installed: $(VENV)/.deps $(BUILT_FROM)
+$(VENV)/.installed: $(VENV)/.packages $(BUILT_FROM)
 	@echo "building the C libraries"
-	@$(PIP) install --no-build-isolation --no-deps -e .
+	@CMAKE_BUILD_PARALLEL_LEVEL=$$(nproc) $(PIP) install --no-build-isolation --no-deps -e .
 	@touch $@
 
 check: $(VENV)/.deps
@@ -60,35 +67,40 @@ format: $(VENV)/.deps
 
 PYTEST = $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile
 
-test: $(VENV)/.installed
+test: all
 	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 # What builds, records or clusters for longer.
-test-slow: $(VENV)/.installed
+test-slow: all
 	$(PYTEST) -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow
 
 # Tries to break what docs/reliability.md promises: TIME seconds long, SOAK_ARGS="--only inputs --seed 7" for a part.
-soak: $(VENV)/.installed
+soak: all
 	$(BIN)/python -m soak --seconds $(or $(TIME),600) $(SOAK_ARGS)
 
-# Builds an example with -pg, records it, shows its phases, and writes a page on the run.
+# Builds an example with -pg, records it, shows its phases, and writes a page on the run. No developer tools are needed.
 demo: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -C examples build/phases
 	@rm -rf build/demo && mkdir -p build/demo
-	$(BIN)/incprof record -i 0.25 -o build/demo/gmon -- examples/build/phases
+	$(BIN)/incprof record -i 200ms -o build/demo/gmon -- examples/build/phases 0.5
 	$(BIN)/incprof phases build/demo/gmon
 	$(BIN)/incprof report build/demo/gmon --source examples -o build/demo/report.html
+	@echo
+	@echo "The page on this run: file://$(abspath build/demo/report.html)"
+	@echo 'Next, with a program of yours that is built with -pg:'
+	@echo '  export PATH="$(abspath $(BIN)):$$PATH"'
+	@echo '  incprof record -- ./app'
 
-bench: $(VENV)/.installed
+bench: all
 	$(BIN)/python benchmarks/run.py
 
-realworld: $(VENV)/.installed
+realworld: all
 	PATH="$(abspath $(BIN)):$$PATH" sh benchmarks/realworld/run.sh
 
 # How often the methods are right on runs whose phases are known: writes docs/truth.md. QUICK=1: a few of them, printed.
-truth: $(VENV)/.installed
+truth: all
 	@$(BIN)/python -c 'import ruptures' 2>/dev/null || $(PIP) install 'ruptures>=1.1'
 	$(BIN)/python -m truth $(if $(QUICK),--quick)
 
@@ -98,7 +110,7 @@ fuzz: $(VENV)/.deps
 	$(BIN)/python -m fuzz --seconds $(TIME) $(HARNESS)
 
 # The manual pages, from the command line's own definitions.
-man: $(VENV)/.installed
+man: all
 	$(BIN)/python docs/man/generate.py
 
 clean:
