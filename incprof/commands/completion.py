@@ -70,12 +70,12 @@ def whole_parser() -> Parser:
     for verb, (_, line) in VERBS.items():
         filled = verb_parser(verb)
         for action in filled._actions:
-            expect(action)
+            expect(action, verb)
         verbs.add_parser(verb, help=line, parents=[filled], add_help=False)
     return parser
 
 
-def expect(action: argparse.Action) -> None:
+def expect(action: argparse.Action, verb: str) -> None:
     """Tell what an argument is completed to, by the name that its help gives it."""
     import shtab
 
@@ -83,7 +83,8 @@ def expect(action: argparse.Action) -> None:
     if "|" in name and name.replace("|", "").isalnum():
         action.choices = name.split("|")
     elif name == "VERB":
-        action.choices = [verb for verb in VERBS if verb not in NOT_FROM_FILES - {"record"}]
+        without = NOT_FROM_FILES - {"record"} if verb == "config" else ()
+        action.choices = [name for name in VERBS if name not in without]
     elif name.endswith(("DIR", "DIR2", "SRC")):
         action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     elif name.startswith(("FILE", "PROGRAM", "SERIES", "COMMAND")) or action.dest == "program":

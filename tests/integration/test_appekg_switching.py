@@ -184,6 +184,7 @@ SETTINGS = [
     ("EKG_INTERVAL", "zero", "EKG_INTERVAL=zero is not valid, using the default"),
     ("EKG_INTERVAL", "0", "EKG_INTERVAL=0 is not valid, using the default"),
     ("EKG_INTERVAL", "86401", "EKG_INTERVAL=86401 is not valid, using the default"),
+    ("EKG_INTERVAL", "2d", "EKG_INTERVAL=2d is not valid, using the default"),
     ("EKG_RATE", "-1", "EKG_RATE=-1 is not valid, using the default"),
     ("EKG_RATE", "1.5", "EKG_RATE=1.5 is not valid, using the default"),
     ("EKG_RATE", "99999999999999999999", "EKG_RATE=99999999999999999999 is not valid, using the default"),
@@ -218,7 +219,7 @@ def test_options_of_the_program(host: Path, tmp_path: Path) -> None:
 
 
 def test_the_environment_comes_before_the_programs_options(host: Path, tmp_path: Path) -> None:
-    env = {"EKG_INTERVAL": "0.5", "EKG_RATE": "2", "EKG_START": "on"}
+    env = {"EKG_INTERVAL": "500ms", "EKG_RATE": "2", "EKG_START": "on"}
     run_program([host, "options", "given", "0.25", "10", "1"], tmp_path, env)
     assert not (tmp_path / "given").exists()
     found = only_file(tmp_path / "run")

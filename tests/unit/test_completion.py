@@ -34,6 +34,7 @@ CASES = [
     (["record", "-o", "run", "./a"], {"./app"}),
     (["--debug", "phases", "gm"], {"gmon-app"}),
     (["config", "show", "phases", "ex"], {"export"}),
+    (["help", "com"], {"completion"}),
     (["diff", "gmon-app", "gm"], {"gmon-app"}),
 ]
 # bash hands on the sign as a word.

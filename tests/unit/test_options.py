@@ -66,7 +66,7 @@ def test_any_number_is_taken_or_refused_in_one_line(known, value):
     [
         ("phases.beyond", "expected NAME=VALUE"),
         ("phases.beyon=3", "did you mean phases.beyond?"),
-        ("colour=3", "docs/thresholds.md"),
+        ("colour=3", "incprof help thresholds"),
         ("phases.beyond=wide", "expected a number"),
         ("phases.beyond=nan", "expected 0 to 100"),
         ("phases.several=1.5", "expected a whole number"),
