@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from incprof.analysis.views.stack_tree import StackTree
     from incprof.analysis.views.stacks import StackSeries
     from incprof.analysis.views.timebins import TimeBins
-    from incprof.model import BoolArray
+    from incprof.model import BoolArray, Function
     from incprof.study.study import Study
 
 
-def over_time(study: Study, bins: int, functions: int) -> tuple[TimeBins, SelfSeries, list[str]]:
-    """Return at most so many bins of time, who has the time in them, and what those functions are called."""
+def over_time(study: Study, bins: int, functions: int) -> tuple[TimeBins, SelfSeries, list[Function]]:
+    """Return at most so many bins of time, who has the time in them, and those functions."""
     from incprof.analysis.views.self_time import self_series
     from incprof.analysis.views.timebins import time_bins
 
     profile, labels = study.profile, study.result.labels
     time = time_bins(profile, labels, bins)
     series = self_series(profile, labels, time, functions)
-    return time, series, [profile.functions[int(i)].name for i in series.functions]
+    return time, series, [profile.functions[int(i)] for i in series.functions]
 
 
 def table(study: Study, name: str) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from incprof.commands.report import default_target
 from incprof.report.page.data import _by_cell, _cells, _series, _tree, embedded
 from incprof.report.page.html import SCRIPTS, asset
 from incprof.report.page.words import why_site
-from incprof.report.words.names import short
+from incprof.report.words.names import SHORT
 from incprof.study.page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
@@ -171,11 +171,11 @@ def test_a_site_of_several_phases_says_why_in_each():
     )
     result = SimpleNamespace(phases=[SimpleNamespace(id=0), SimpleNamespace(id=1)], options=OPTIONS)
     why = SimpleNamespace(sites=((site,), (site,)))
-    both = why_site(result, why, "solve", (0, 1))
+    both = why_site(result, why, SHORT, "solve", (0, 1))
     assert [line.split(": ")[0] for line in both] == ["Phase 0", "Phase 1"]
-    assert why_site(result, why, "solve", (1,))[0].startswith("Runs in 90\u00a0%")
-    assert why_site(result, why, "other", (0, 1)) == []
-    assert why_site(result, None, "solve", (0,)) == []
+    assert why_site(result, why, SHORT, "solve", (1,))[0].startswith("Runs in 90\u00a0%")
+    assert why_site(result, why, SHORT, "other", (0, 1)) == []
+    assert why_site(result, None, SHORT, "solve", (0,)) == []
 
 
 def test_libraries_can_be_left_out(run, capsys):
@@ -336,7 +336,7 @@ def test_a_page_stays_small_whatever_the_program():
     labels = np.arange(3000) // 500
     timed = over_time(profile, SimpleNamespace(labels=labels), libraries=True, whole=False)
     parts = SimpleNamespace(timed=timed, functions=profile.functions, metadata=profile.metadata, inlined=frozenset())
-    written = [_tree(parts, short), _series(parts, short), _cells(timed.cells, timed.ticks), timed.called.tolist()]
+    written = [_tree(parts, SHORT), _series(parts, SHORT), _cells(timed.cells, timed.ticks), timed.called.tolist()]
     assert len(embedded([*written, _by_cell(timed.calls, len(timed.cells.bin))])) < 4_500_000
     assert timed.ticks.value.sum() == np.rint(own.data * 100).sum()
     assert timed.cells.step > 1

@@ -6,7 +6,8 @@ import pytest
 
 from incprof.analysis.diff.phase_names import name_groups
 from incprof.analysis.diff.results import Figure, Row
-from incprof.report.words.diff import named, short_name
+from incprof.report.words.diff import named
+from incprof.report.words.names import SHORT
 
 PROJECT = "double ns::project<L1, Mesh<Quadratic> >(Mesh<Quadratic> const&)"
 
@@ -36,6 +37,5 @@ def test_no_two_phases_have_one_name():
 def test_what_tells_phases_apart_stays_behind_short_names(name, behind, short):
     nothing = Figure(0.0, 0.0, None, ())
     row = Row("phase", name + behind, 0, nothing, nothing, behind=behind)
-    assert short_name(row) == short
-    assert named(row) == name + behind
-    assert named(row, 20) == short
+    assert named(row) == short
+    assert named(row, SHORT, 20) == short

@@ -95,7 +95,7 @@ def test_a_line_for_a_log(views):
 
 
 def test_a_line_for_a_log_has_no_endless_names(tmp_path):
-    writer = StreamWriter(["main", f"f<{'a' * 5000}>(int)"])
+    writer = StreamWriter(["main", f"{'a' * 5000}(int)"])
     for _ in range(10):
         writer.interval([Sample("main;" + writer.functions[1], weight=90)])
     watch = Watch(str(writer.save(tmp_path)), rank=None, libs="caller", exe=None)

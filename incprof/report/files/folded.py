@@ -6,13 +6,15 @@ from collections import Counter
 from typing import TextIO
 
 from incprof.analysis.views.stacks import StackSeries
+from incprof.report.words.names import Names
 
 
 def write_folded(series: StackSeries, out: TextIO) -> None:
     """Write the stacks in alphabetical order."""
+    names = Names(frame for stack in series.stacks for frame in stack)
     total: Counter[str] = Counter()
     for index, weight in zip(series.stack.tolist(), series.weight.tolist(), strict=True):
-        total[";".join(clean(frame.name) for frame in series.stacks[index])] += weight
+        total[";".join(clean(names(frame)) for frame in series.stacks[index])] += weight
     for line in sorted(total):
         if (ticks := round(total[line])) > 0:
             out.write(f"{line} {ticks}\n")

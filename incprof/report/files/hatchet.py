@@ -6,6 +6,7 @@ import json
 from typing import TextIO
 
 from incprof.analysis.views.stack_tree import StackTree
+from incprof.report.words.names import Names
 
 
 def write_hatchet(tree: StackTree, out: TextIO) -> None:
@@ -14,6 +15,7 @@ def write_hatchet(tree: StackTree, out: TextIO) -> None:
     The metrics: `time` and `time (inc)` in seconds, and the same of each phase: `phase 0`, `phase 0 (inc)`, ..
     """
     names = ["time", *(f"phase {phase}" for phase in range(tree.own_s.shape[1] - 1))]
+    called = Names(tree.frames)
     own, inclusive = tree.own_s.tolist(), tree.inclusive_s.tolist()
     nodes: list[dict[str, object]] = []
     children: list[list[object]] = []
@@ -24,7 +26,7 @@ def write_hatchet(tree: StackTree, out: TextIO) -> None:
             metrics |= {name: round(exclusive, 9), f"{name} (inc)": round(whole, 9)}
         below: list[object] = []
         kind = "library" if frame.name.startswith("[") else "function"
-        nodes.append({"frame": {"name": frame.name, "type": kind}, "metrics": metrics, "children": below})
+        nodes.append({"frame": {"name": called(frame), "type": kind}, "metrics": metrics, "children": below})
         children.append(below)
         (roots if parent < 0 else children[parent]).append(nodes[place])
     json.dump(roots, out, separators=(",", ":"), allow_nan=False)

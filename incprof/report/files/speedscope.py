@@ -9,6 +9,7 @@ import numpy as np
 
 from incprof.analysis.views.stacks import Frame, StackSeries
 from incprof.model import BoolArray, FloatArray, IntArray, distinct
+from incprof.report.words.names import Names
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
@@ -16,12 +17,13 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 def write_speedscope(series: StackSeries, out: TextIO, *, name: str, rate_hz: float) -> None:
     """Write one JSON object; samples of a thread that follow each other in the same stack become one."""
     number = _number_frames(series)
+    names = Names(number)
     stacks = [[number[frame] for frame in stack] for stack in series.stacks]
     threads = distinct(series.thread)
     profiles = [_profile(series, int(t), series.thread == t, stacks, rate_hz) for t in threads]
     document = {
         "$schema": SCHEMA,
-        "shared": {"frames": [_frame(frame) for frame in number]},
+        "shared": {"frames": [_frame(frame, names(frame)) for frame in number]},
         "profiles": profiles,
         "name": name,
         "activeProfileIndex": 0,
@@ -40,9 +42,9 @@ def _number_frames(series: StackSeries) -> dict[Frame, int]:
     return number
 
 
-def _frame(frame: Frame) -> dict[str, object]:
+def _frame(frame: Frame, name: str) -> dict[str, object]:
     """Return a frame in the schema's terms, without what is not known."""
-    fields = {"name": frame.name, "file": frame.file, "line": frame.line}
+    fields = {"name": name, "file": frame.file, "line": frame.line}
     return {key: value for key, value in fields.items() if value is not None}
 
 

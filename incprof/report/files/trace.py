@@ -14,7 +14,8 @@ from typing import TextIO
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.views.stack_slices import ThreadSlices
 from incprof.analysis.views.tracks import Curve
-from incprof.report.words.names import clean, phase_names, unique_names, where
+from incprof.report.words.names import Names, clean, where
+from incprof.report.words.phase_names import names_of, phase_names
 
 # Thread numbers of the tracks. 0 would be taken for an idle processor's.
 PHASES, FIRST_THREAD = 1, 2
@@ -44,8 +45,10 @@ def write_trace(ranks: Iterable[RankTracks], result: PhaseResult, out: TextIO, *
     out.write('{"otherData":')
     out.write(_json(about))
     out.write(',"traceEvents":[')
-    names = unique_names(site.function.name for phase in result.phases for site in phase.sites[:1])
-    described = [_phase_fields(result, place, name) for place, name in enumerate(phase_names(result.phases, names))]
+    names = names_of(result)
+    described = [
+        _phase_fields(result, place, name, names) for place, name in enumerate(phase_names(result.phases, names))
+    ]
     mark = "\n"
     for rank in ranks:
         for event in _events(rank, described):
@@ -65,11 +68,12 @@ def _events(rank: RankTracks, described: Sequence[Event]) -> Iterator[Event]:
     at = {"pid": rank.number, "tid": PHASES}
     for start, end, phase in rank.phases:
         yield {**described[phase], "ph": "X", "ts": _us(start), "dur": _us(end) - _us(start), **at}
+    names = Names(one.frame for thread in rank.threads for one in thread.slices)
     for thread in rank.threads:
         at = {"pid": rank.number, "tid": FIRST_THREAD + thread.thread}
         for one in sorted(thread.slices, key=lambda s: (s.begin_us, s.depth)):
             times = {"ts": one.begin_us, "dur": one.end_us - one.begin_us, "tts": one.cpu_begin_us, "tdur": one.cpu_us}
-            yield {"name": clean(one.frame.name), "cat": "samples", "ph": "X", **times, **at}
+            yield {"name": names(one.frame), "cat": "samples", "ph": "X", **times, **at}
     for curve in rank.curves:
         yield from _counts(curve, rank.number)
 
@@ -91,11 +95,11 @@ def _named(what: str, rank: RankTracks, thread: int, **fields: object) -> Event:
     return {"name": what, "ph": "M", **at, "args": fields}
 
 
-def _phase_fields(result: PhaseResult, place: int, name: str) -> Event:
+def _phase_fields(result: PhaseResult, place: int, name: str, names: Names) -> Event:
     """Return what each slice of a phase says."""
     phase = result.phases[place]
-    sites = [f"{site.function.name}:{site.kind} {where(site.file, site.line)}".strip() for site in phase.sites]
-    steps = [f"{step.function.name} {100 * step.share:.1f} %, {step.calls} calls" for step in phase.steps]
+    sites = [f"{names(site.function)}:{site.kind} {where(site.file, site.line)}".strip() for site in phase.sites]
+    steps = [f"{names(step.function)} {100 * step.share:.1f} %, {step.calls} calls" for step in phase.steps]
     args: dict[str, object] = {"phase": phase.id, "share of the run": f"{phase.app_pct:.1f} %"}
     args |= {"sites": [clean(text) for text in sites]} if sites else {}
     args |= {"steps": [clean(text) for text in steps]} if steps else {}

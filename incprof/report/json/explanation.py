@@ -6,18 +6,20 @@ from dataclasses import asdict
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult
-from incprof.report.words.explanation import phase_lines, run_lines
+from incprof.report.words.explanation import phase_lines, run_lines, told_of
+from incprof.report.words.phase_names import names_of
 from incprof.report.words.run import rounded
 from incprof.report.words.site_evidence import site_lines
 
 
 def explain_dict(result: PhaseResult, why: Explanation) -> dict[str, object]:
     """Return the numbers, and under `text` the sentences that the text output has."""
+    names = names_of(result, told_of(why))
     phases = []
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
-        known = [{**_plain(asdict(site)), "text": site_lines(site, result.options.sites)} for site in sites]
-        phases.append({**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence), "sites": known})
-    run = {**_plain(asdict(why.run)), "text": run_lines(result, why.run)}
+        known = [{**_plain(asdict(site)), "text": site_lines(site, result.options.sites, names)} for site in sites]
+        phases.append({**_plain(asdict(evidence)), "text": phase_lines(result, phase, evidence, names), "sites": known})
+    run = {**_plain(asdict(why.run)), "text": run_lines(result, why.run, names)}
     thresholds = {f"{room}.{one.name}": one.value for room, one in result.options.listed()}
     return {"run": run, "phases": phases, "thresholds": thresholds}
 

@@ -42,7 +42,7 @@ def as_dict(view: LiveView, beats: Sequence[BeatLine], *, ended: bool, killed: b
 def _phase(phase: LivePhase) -> dict[str, Any]:
     """Return a phase."""
     function, kind = main_site(phase)
-    return {"id": phase.id, "intervals": phase.intervals, "function": function, "kind": kind}
+    return {"id": phase.id, "intervals": phase.intervals, "function": function.name if function else None, "kind": kind}
 
 
 def _process(process: LiveProcess) -> dict[str, Any]:

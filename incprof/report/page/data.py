@@ -15,7 +15,8 @@ from incprof.model import FloatArray, IntArray
 from incprof.model.spent import SPENT
 from incprof.report.page.parts import BeatLanes, PageParts, RankMap
 from incprof.report.page.words import count
-from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, phase_names, where
+from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, where
+from incprof.report.words.phase_names import phase_names
 from incprof.report.words.run import rounded
 from incprof.report.words.short import name_of, times_of
 from incprof.report.words.spent import WORDS
@@ -60,7 +61,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         ],
         "short": [
             {
-                "name": name_of(stretch),
+                "name": name_of(stretch, names),
                 "times": [[rounded(t) for t in time] for time in times_of(parts.result, stretch)],
             }
             for stretch in parts.result.short
@@ -94,7 +95,7 @@ def _series(parts: PageParts, names: Names) -> dict[str, Any]:
     rest = len(parts.functions) - len(functions)
     others = [count(rest, "other function")] if rest else []
     return {
-        "names": [names(f.name) for f in functions] + others,
+        "names": [names(f) for f in functions] + others,
         "full": [clean(f.name) for f in functions] + [""] * len(others),
         "functions": series.functions.tolist(),
         "values": [_numbers(column / wall, 4) for column in series.self_s.T[: len(functions) + len(others)]],

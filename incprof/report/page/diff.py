@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
@@ -15,7 +15,7 @@ from incprof.analysis.views.ribbon import cells, runs
 from incprof.report.page.html import asset, style_policy
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
-from incprof.report.words.names import clean
+from incprof.report.words.names import Names, clean
 
 STYLES = ("page.css", "print.css", "diff.css")
 WIDTH = 1000
@@ -31,6 +31,8 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     longest = max(side.summary.duration_s for side in (found.a[0], found.b[0]))
+    called = say.row_names(found)
+    phases = {row.group: say.named(row, called) for row in found.phases if row.group is not None}
     shown = say.shown_functions(found, every=False)
     return environment.get_template("diff.html.j2").render(
         style=style,
@@ -41,14 +43,14 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         runs=[(letter, f"{clean(s.path)}: {say.run_line(s)}") for letter, ss in _sides(found) for s in ss],
         notes=[clean(line, 400) for line in (*found.notes, *warnings)],
         failed=[say.broken_line(condition, row) for condition, row in broken],
-        lanes=[_lane(letter, sides[0], longest, found) for letter, sides in _sides(found)],
+        lanes=[_lane(letter, sides[0], longest, phases) for letter, sides in _sides(found)],
         width=WIDTH,
         end=words.elapsed(longest),
         noise=say.noise_line(found),
-        phases=[_row(row) for phase in found.phases for row in (phase, *say.steps(phase, every=False))],
+        phases=[_row(row, called) for phase in found.phases for row in (phase, *say.steps(phase, every=False))],
         between=[say.seconds(Figure(s, 0, None, ())) for s in found.between] if max(found.between) > 0 else [],
-        whole=_row(found.run),
-        functions=[_row(row) for row in shown],
+        whole=_row(found.run, called),
+        functions=[_row(row, called) for row in shown],
         more=len(found.functions) + found.left_out - len(shown),
     )
 
@@ -63,12 +65,11 @@ def _colour(group: int | None) -> str:
     return "" if group is None or group < 0 else PHASE[group % len(PHASE)]
 
 
-def _lane(letter: str, side: Side, longest: float, found: Comparison) -> dict[str, Any]:
+def _lane(letter: str, side: Side, longest: float, names: Mapping[int, str]) -> dict[str, Any]:
     """Return the ribbon of a run: rectangles on the scale of the longest."""
     whole = WIDTH * side.summary.duration_s / longest if longest > 0 else float(WIDTH)
     part = cells(side.labels, round(whole))
     step, at, out = whole / max(len(part), 1), 0, []
-    names = {row.group: say.short_name(row) for row in found.phases}
     for label, length in runs(part):
         title = f"{label} {names[label]}" if label >= 0 else "between phases"
         out.append(
@@ -84,12 +85,12 @@ def _lane(letter: str, side: Side, longest: float, found: Comparison) -> dict[st
     return {"letter": letter, "cells": out}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row, called: Names) -> dict[str, Any]:
     """Return a row of a table as texts."""
     return {
         "id": row.group,
         "step": row.kind == "step",
-        "name": say.short_name(row),
+        "name": say.named(row, called),
         "full": clean(row.name),
         "colour": _colour(row.group),
         "striped": row.group is not None and row.group >= len(PHASE),

@@ -14,13 +14,15 @@ from markupsafe import Markup
 
 from incprof import __version__
 from incprof.analysis.phases.results import Phase, all_steps
+from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
 from incprof.report.page.parts import PageParts
 from incprof.report.page.rows import phase_row, site_row, step_rows
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
-from incprof.report.words.names import Names, clean, phase_names, unique_names
+from incprof.report.words.names import Names, clean
+from incprof.report.words.phase_names import names_of, phase_names
 from incprof.report.words.short import short_lines
 from incprof.report.words.spent import spent_seen
 
@@ -53,7 +55,7 @@ def page(parts: PageParts, *, damaged: bool = False) -> str:
     style = Markup("\n".join(asset(name) for name in STYLES))
     # uPlot's licence asks to go where it goes.
     script = Markup(f"/* {asset('uplot/LICENSE')} */\n(() => {{\n" + "\n".join(map(asset, SCRIPTS)) + "\n})();")
-    names = unique_names(_shown(parts))
+    names = names_of(parts.result, _shown(parts))
     data = Markup(embedded(page_data(parts, names)))
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
@@ -87,13 +89,10 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _shown(parts: PageParts) -> list[str]:
-    """Return the names of the functions that are on the page."""
+def _shown(parts: PageParts) -> list[Function | str]:
+    """Return the functions that are on the page besides those of its phases."""
     frames = parts.timed.tree.frame.tolist() + parts.timed.series.functions.tolist()
-    out = [parts.functions[frame].name for frame in set(frames) if frame >= 0]
-    for phase in parts.result.phases:
-        out += [total.function.name for total in phase.functions[:3]]
-        out += [site.function.name for site in phase.sites] + [step.function.name for step in all_steps(phase.steps)]
+    out: list[Function | str] = [parts.functions[frame] for frame in set(frames) if frame >= 0]
     out += [row.function for row in parts.sites]
     return out + [row.function for row in parts.refused]
 
@@ -103,7 +102,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     result = parts.result
     phases = list(zip(result.phases, phase_names(result.phases, names), strict=True))
     rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
-    reasons = [why_site(result, parts.why, row.function, row.phases) for row in rows]
+    reasons = [why_site(result, parts.why, names, row.function, row.phases) for row in rows]
     return {
         "app": clean(parts.run.app, 80),
         "run": parts.run,
@@ -119,8 +118,8 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
         "source": parts.source,
-        "why": why_k(result, parts.why),
-        "why_phases": why_phases(result, parts.why),
+        "why": why_k(result, parts.why, names),
+        "why_phases": why_phases(result, parts.why, names),
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),

@@ -12,6 +12,7 @@ from incprof.report.sites_answer import SiteRow
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
+from incprof.report.words.phase_names import TOP_FUNCTIONS
 from incprof.report.words.recurrence import how_often
 from incprof.report.words.site_evidence import no_site
 from incprof.report.words.spent import spent_words
@@ -28,9 +29,11 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
         "confidence": percent(phase.confidence),
         "spent": ", ".join(spent_words(phase)),
         "no_site": "" if phase.sites else no_site(phase),
-        "functions": [(names(t.function.name), clean(t.function.name), percent(t.share)) for t in phase.functions[:3]],
+        "functions": [
+            (names(t.function), clean(t.function.name), percent(t.share)) for t in phase.functions[:TOP_FUNCTIONS]
+        ],
         "sites": [
-            f"{names(s.function.name)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
+            f"{names(s.function)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
             for s in phase.sites
         ],
     }
@@ -51,7 +54,7 @@ def _step_row(step: Step, names: Names, deep: int) -> dict[str, Any]:
         period = f"{period}{often}" if period else often.removeprefix(", ")
     return {
         "deep": min(deep, 4),
-        "name": names(step.function.name),
+        "name": names(step.function),
         "full": clean(step.function.name),
         "kind": step.kind,
         "order": step.order,

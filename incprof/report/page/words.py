@@ -13,7 +13,7 @@ from incprof.model import Metadata
 from incprof.report.words.counting import counting_advice
 from incprof.report.words.explanation import phase_lines, run_lines
 from incprof.report.words.figures import duration
-from incprof.report.words.names import clean
+from incprof.report.words.names import Names, clean
 from incprof.report.words.site_evidence import site_lines
 
 VERDICTS = {
@@ -58,11 +58,11 @@ def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str
     return out
 
 
-def why_k(result: PhaseResult, why: Explanation | None) -> list[str]:
+def why_k(result: PhaseResult, why: Explanation | None, names: Names) -> list[str]:
     """Return why there are as many phases, a sentence each, in the words of `incprof phases --explain`."""
     if why is None:
         return []
-    out = run_lines(result, why.run)
+    out = run_lines(result, why.run, names)
     if (said := VERDICTS.get(verdict(result))) is not None:
         out.insert(0, said)
     if any(phase.off_cpu for phase in result.phases):
@@ -70,21 +70,25 @@ def why_k(result: PhaseResult, why: Explanation | None) -> list[str]:
     return [_sentence(line) for line in out]
 
 
-def why_phases(result: PhaseResult, why: Explanation | None) -> list[tuple[int, list[str]]]:
+def why_phases(result: PhaseResult, why: Explanation | None, names: Names) -> list[tuple[int, list[str]]]:
     """Return for each phase what it is like, a sentence each."""
     if why is None:
         return []
     return [
-        (phase.id, [_sentence(line) for line in phase_lines(result, phase, known)])
+        (phase.id, [_sentence(line) for line in phase_lines(result, phase, known, names)])
         for phase, known in zip(result.phases, why.phases, strict=True)
     ]
 
 
-def why_site(result: PhaseResult, why: Explanation | None, function: str, phases: Sequence[int]) -> list[str]:
+def why_site(
+    result: PhaseResult, why: Explanation | None, names: Names, function: str, phases: Sequence[int]
+) -> list[str]:
     """Return why a function stands for phases, a sentence each; nothing where it was not chosen but took a place."""
     known = zip(result.phases, why.sites, strict=True) if why is not None else ()
     found = [(phase, site) for phase, sites in known for site in sites if phase.id in phases]
-    chosen = [(phase.id, site_lines(site, result.options.sites)) for phase, site in found if site.function == function]
+    chosen = [
+        (phase.id, site_lines(site, result.options.sites, names)) for phase, site in found if site.function == function
+    ]
     if len(chosen) < 2:
         return [_sentence(line) for _, lines in chosen for line in lines]
     return [f"Phase {phase}: {_sentence('; '.join(lines))}" for phase, lines in chosen]

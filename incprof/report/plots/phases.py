@@ -10,9 +10,11 @@ import numpy as np
 from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary
 from incprof.analysis.views.self_time import SelfSeries
 from incprof.analysis.views.timebins import TimeBins
+from incprof.model import Function
 from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
 from incprof.report.words import numbers as words
-from incprof.report.words.names import phase_names, unique_names
+from incprof.report.words.names import Names
+from incprof.report.words.phase_names import phase_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,15 +31,15 @@ WIDE = 0.025
 
 
 def write_plot(
-    summary: RunSummary, result: PhaseResult, names: Sequence[str], bins: TimeBins, series: SelfSeries, out: BinaryIO,
-    form: str,
+    summary: RunSummary, result: PhaseResult, functions: Sequence[Function], bins: TimeBins, series: SelfSeries,
+    out: BinaryIO, form: str,
 ) -> None:  # fmt: skip
     """Write the picture.
 
     Args:
         summary: the run.
         result: its phases.
-        names: of the functions of `series`, (m,).
+        functions: those of `series`, (m,).
         bins: the run in bins.
         series: self time in them.
         out: where to.
@@ -46,18 +48,18 @@ def write_plot(
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    save(lambda: figure(summary, result, names, bins, series), out, form)
+    save(lambda: figure(summary, result, functions, bins, series), out, form)
 
 
 def figure(
-    summary: RunSummary, result: PhaseResult, names: Sequence[str], bins: TimeBins, series: SelfSeries
+    summary: RunSummary, result: PhaseResult, functions: Sequence[Function], bins: TimeBins, series: SelfSeries
 ) -> Figure:
     """Return the picture, not yet drawn."""
     from matplotlib.figure import Figure
 
-    called = unique_names([*names, *(site.function.name for phase in result.phases for site in phase.sites[:1])])
-    functions = [*(words.fitted(called(name), NAME_ROOM) for name in names), "all others"]
-    rows = 1 + max(len(functions), len(result.phases))
+    called = Names([*functions, *(site.function for phase in result.phases for site in phase.sites[:1])])
+    names = [*(called(function, NAME_ROOM) for function in functions), "all others"]
+    rows = 1 + max(len(names), len(result.phases))
     picture = Figure(figsize=(WIDTH_IN, PANELS_IN + rows * ROW_IN), layout="constrained")
     upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(1 - RIBBON, RIBBON))
     divisor, unit = time_unit(summary.duration_s)
@@ -71,7 +73,7 @@ def figure(
     parts.append(words.elapsed(summary.duration_s))
     picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
     named = zip(result.phases, phase_names(result.phases, called), strict=True)
-    _legend(picture, functions, [(phase.id, _named(phase, name)) for phase, name in named], rows)
+    _legend(picture, names, [(phase.id, _named(phase, name)) for phase, name in named], rows)
     return picture
 
 

@@ -16,6 +16,7 @@ from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
 from incprof.report.words.colours import style
 from incprof.report.words.figures import count
+from incprof.report.words.names import Names
 
 COLOURS = {
     "slower": "bold red",
@@ -56,7 +57,7 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
     shown = shown if every else shown[:SHOWN]
     if shown:
         console.print()
-        console.print(_functions(shown, console.width))
+        console.print(_functions(shown, say.row_names(found), console.width))
     more = len(found.functions) + found.left_out - len(shown)
     if more:
         console.print(count(more, "more function") + ("" if every else ": --all or --json"))
@@ -99,12 +100,13 @@ def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     )  # fmt: skip
     rows = [row for phase in found.phases for row in (phase, *say.steps(phase, every=every))]
     between = tuple(say.seconds(Figure(v, 0, None, ())) for v in found.between) if max(found.between) > 0 else ()
+    called = say.row_names(found)
     cells = [(_number(row).plain, *_cells_of(row, both=both), *_shares(row)) for row in rows]
     keep, room = _columns(width, names, [*cells, (" 0 ", *between), (" 0 ", *_cells_of(found.run, both=both))])
     table = _table(names[: len(names) - LAST + keep], ("", "Phase", "Verdict"))
     for row in rows:
         step = row.kind == "step"
-        name = ("  " if step else "") + say.named(row, room - 2 * step)
+        name = ("  " if step else "") + say.named(row, called, room - 2 * step)
         table.add_row(_number(row), name, *_cells_of(row, both=both)[:-1], _verdict(row), *_shares(row)[:keep])
     if between:
         table.add_row("", "between phases"[:room], *between)
@@ -119,7 +121,7 @@ def _number(row: Row) -> Text:
     )
 
 
-def _functions(rows: Sequence[Row], width: int) -> Table:
+def _functions(rows: Sequence[Row], called: Names, width: int) -> Table:
     """Return functions."""
     names: tuple[str, ...] = (
         "Function",
@@ -136,7 +138,7 @@ def _functions(rows: Sequence[Row], width: int) -> Table:
     keep, room = _columns(width, names, [(*_cells_of(row), *calls) for row, calls in zip(rows, last, strict=True)])
     table = _table(names[: len(names) - LAST + keep], ("Function", "Verdict"))
     for row, calls in zip(rows, last, strict=True):
-        table.add_row(say.named(row, room), *_cells_of(row)[:-1], _verdict(row), *calls[:keep])
+        table.add_row(say.named(row, called, room), *_cells_of(row)[:-1], _verdict(row), *calls[:keep])
     return table
 
 

@@ -11,6 +11,7 @@ from incprof.analysis.diff.results import Comparison, Row
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
 from incprof.report.words.figures import count
+from incprof.report.words.names import Names
 
 SHOWN = 15
 SPECIAL = re.compile(r"([\\`*_\[\]#|~<>&@])")
@@ -29,17 +30,18 @@ def write_markdown(
     out.write(
         "| Phase | A | B | Change | 95 % interval | Verdict | Share A | Share B |\n|---|--:|--:|--:|--:|---|--:|--:|\n"
     )
+    called = say.row_names(found)
     for phase in found.phases:
-        out.write(_line(phase, "", f"{say.share(phase.a)} %", f"{say.share(phase.b)} %"))
+        out.write(_line(phase, called, "", f"{say.share(phase.a)} %", f"{say.share(phase.b)} %"))
         for step in phase.steps:
             if step.verdict != "same":
-                out.write(_line(step, "&nbsp;&nbsp;", f"{say.share(step.a)} %", f"{say.share(step.b)} %"))
-    out.write(_line(found.run, "", "", ""))
+                out.write(_line(step, called, "&nbsp;&nbsp;", f"{say.share(step.a)} %", f"{say.share(step.b)} %"))
+    out.write(_line(found.run, called, "", "", ""))
     changed = [row for row in found.functions if row.verdict != "same"]
     if changed:
         out.write("\n| Function | Self A | Self B | Change | 95 % interval | Verdict | Calls A | Calls B |\n")
         out.write("|---|--:|--:|--:|--:|---|--:|--:|\n")
-        out.writelines(_line(row, "", say.calls(row.a), say.calls(row.b)) for row in changed[:SHOWN])
+        out.writelines(_line(row, called, "", say.calls(row.a), say.calls(row.b)) for row in changed[:SHOWN])
         if len(changed) > SHOWN:
             out.write(f"\n{count(len(changed) - SHOWN, 'more function')} changed.\n")
     out.write("\n")
@@ -56,9 +58,9 @@ def plain(text: str) -> str:
     return SPECIAL.sub(lambda found: f"&#{ord(found[1])};", text)
 
 
-def _line(row: Row, indent: str, *last: str) -> str:
+def _line(row: Row, called: Names, indent: str, *last: str) -> str:
     """Return a row of a table."""
-    name = plain(say.named(row, 80))
+    name = plain(say.named(row, called, 80))
     verdict = say.verdict(row)
     cells = [indent + name, say.seconds(row.a), say.seconds(row.b), say.change(row), say.interval(row)]
     return "| " + " | ".join([*cells, verdict if row.verdict == "same" else f"**{verdict}**", *last]) + " |\n"

@@ -9,22 +9,23 @@ from incprof.analysis.explain import Explanation
 from incprof.analysis.options import Options
 from incprof.analysis.phases.results import PhaseResult
 from incprof.report.text.folding import folded
-from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines
+from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines, told_of
 from incprof.report.words.figures import count
-from incprof.report.words.names import shorten
+from incprof.report.words.phase_names import names_of
 from incprof.report.words.site_evidence import no_site, site_lines
 
 
 def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, width: int = 100) -> None:
     """Write why the run has these phases, then the same for each phase and its sites."""
-    _write(out, f"Why {count(result.k, 'phase')}", run_lines(result, why.run), width)
+    names = names_of(result, told_of(why))
+    _write(out, f"Why {count(result.k, 'phase')}", run_lines(result, why.run, names), width)
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
-        _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence), width)
+        _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence, names), width)
         if not phase.sites and not phase.off_cpu:
             _write(out, "  No site", [no_site(phase)], width, indent="    ")
         for site, known in zip(phase.sites, sites, strict=True):
-            name = f"{shorten(site.function.name, NAME_ROOM)} ({site.kind})"
-            _write(out, f"  Site {name}", site_lines(known, result.options.sites), width, indent="    ")
+            name = f"{names(site.function, NAME_ROOM)} ({site.kind})"
+            _write(out, f"  Site {name}", site_lines(known, result.options.sites, names), width, indent="    ")
     _write(out, "Thresholds (--set NAME=VALUE changes one)", _thresholds(result.options), width)
 
 

@@ -22,7 +22,9 @@ from incprof.report.words.counting import counting_advice
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.explanation import border_lines, level_line
 from incprof.report.words.figures import count, duration
-from incprof.report.words.names import shorten
+from incprof.report.words.names import Names
+from incprof.report.words.numbers import cell_len, fitted
+from incprof.report.words.phase_names import TOP_FUNCTIONS, names_of
 from incprof.report.words.short import short_lines
 from incprof.report.words.site_evidence import no_site
 from incprof.report.words.spent import legend, sign_of, spent_words
@@ -33,9 +35,11 @@ RULES = {
     "user": "you",
     "level": "level",
 }
-TOP = 3
 MOST_BORDERS = 8
 MOST_SHORT = 6
+# What the table of sites has besides functions and their places; the most that a place may take.
+COLUMNS, MOST_OF_PLACE = 44, 40
+ENOUGH_OF_NAME = 24
 # The head says which rate was reached when it is off by this part, and there are samples enough to tell.
 RATE_OFF = 0.1
 ENOUGH = 100
@@ -78,12 +82,13 @@ def _write(
     console.print()
     _ribbon(console, run, result)
     console.print()
-    console.print(_site_table(result, console.width))
+    names = names_of(result)
+    console.print(_site_table(result, console.width, names))
     if budget_pct is not None and (beats := _beats(result, budget_pct)):
         console.print(beats)
     console.print()
     for phase in result.phases:
-        _functions(console, phase)
+        _functions(console, phase, names)
     console.print()
     _changes(console, result)
 
@@ -160,21 +165,32 @@ def _ribbon(console: Console, run: RunSummary, result: PhaseResult) -> None:
         console.print(f"most of an interval: {signs}", soft_wrap=True)
 
 
-def _site_table(result: PhaseResult, width: int) -> Table:
-    """Return the sites, a row each; a phase without a site has a row that says why."""
+def _site_table(result: PhaseResult, width: int, names: Names) -> Table:
+    """Return the sites, a row each; a phase without a site has a row that says why.
+
+    Where there is little room for names beside their places, a place stands below its function.
+    """
+    sites = [site for phase in result.phases for site in phase.sites]
+    beside = width - COLUMNS - max((len(_where(site)) for site in sites), default=0)
+    below = beside < min(max((cell_len(names(site.function)) for site in sites), default=0), ENOUGH_OF_NAME)
+    room = max(16, width - COLUMNS if below else beside)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name, right in (("Phase", True), ("Site function", False), ("Phase %", True), ("App %", True)):
         table.add_column(name, justify="right" if right else "left", no_wrap=True)
-    for name in ("Inst. type", "HB", "Where"):
+    for name in ("Inst. type", "HB") if below else ("Inst. type", "HB", "Where"):
         table.add_column(name, no_wrap=True)
-    room = max(16, width - 44 - max((len(_where(s, 40)) for p in result.phases for s in p.sites), default=0))
     for phase in result.phases:
         number = Text(f" {badge(phase.id)} ", style=style(phase.id))
         if not phase.sites:
             what = "(off the CPU)" if phase.off_cpu else "(none)"
-            table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "", "")
+            table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "")
         for site in phase.sites:
-            table.add_row(number, *_site_cells(site, room))
+            figures = (f"{site.phase_pct:.1f}", f"{site.app_pct:.1f}", site.kind, str(site.heartbeat))
+            name = names(site.function, room)
+            if below:
+                table.add_row(number, f"{name}\n  {fitted(_where(site), room - 2)}", *figures)
+            else:
+                table.add_row(number, name, *figures, _where(site))
             number = Text("")
     return table
 
@@ -196,27 +212,15 @@ def _beats(result: PhaseResult, budget_pct: float) -> str | None:
     return text + (f", recorded are {factors}" if factors else "")
 
 
-def _site_cells(site: Site, room: int) -> tuple[str, ...]:
-    """Return the cells of a site after the phase."""
-    return (
-        shorten(site.function.name, room),
-        f"{site.phase_pct:.1f}",
-        f"{site.app_pct:.1f}",
-        site.kind,
-        str(site.heartbeat),
-        _where(site, 40),
-    )
-
-
-def _where(site: Site, room: int) -> str:
+def _where(site: Site) -> str:
     """Return file:line of a site, or the module where there is no line information."""
     if site.file is None:
-        return f"[{shorten(site.function.module.rsplit('/', 1)[-1], room - 2)}]"
-    name = site.file.rsplit("/", 1)[-1]
-    return f"{shorten(name, room - 8)}:{site.line}" if site.line is not None else shorten(name, room)
+        return f"[{fitted(printable(site.function.module.rsplit('/', 1)[-1]), MOST_OF_PLACE - 2)}]"
+    name = fitted(printable(site.file.rsplit("/", 1)[-1]), MOST_OF_PLACE - 8)
+    return f"{name}:{site.line}" if site.line is not None else name
 
 
-def _functions(console: Console, phase: Phase) -> None:
+def _functions(console: Console, phase: Phase, names: Names) -> None:
     """Print the largest functions of a phase."""
     head = Text(f" {badge(phase.id)} ", style=style(phase.id))
     head.append(f" {count(phase.intervals, 'interval')}, {phase.app_pct:.1f} % of the run, ", style="default")
@@ -225,12 +229,12 @@ def _functions(console: Console, phase: Phase) -> None:
         head.append(f", confidence {phase.confidence:.2f}")
     head.append("".join(f", {words}" for words in spent_words(phase)))
     console.print(head)
-    for top in phase.functions[:TOP]:
+    for top in phase.functions[:TOP_FUNCTIONS]:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
-        console.print(numbers + shorten(top.function.name, console.width - len(numbers)), soft_wrap=True)
+        console.print(numbers + names(top.function, console.width - len(numbers)), soft_wrap=True)
     if not phase.sites:
         _told(console, "      no site: ", [no_site(phase)])
-    for line in step_lines(phase, console.width, shorten):
+    for line in step_lines(phase, console.width, names):
         console.print(line, soft_wrap=True)
 
 
@@ -241,7 +245,11 @@ def _changes(console: Console, result: PhaseResult) -> None:
     _told(console, "changes: ", border_lines(result, MOST_BORDERS))
     _told(console, "too short for a phase: ", short_lines(result, MOST_SHORT))
     if len(result.levels) > 1:
-        _told(console, "most alike: ", [f"{level_line(result.levels[0])}; --level {result.levels[0].k} joins them"])
+        _told(
+            console,
+            "most alike: ",
+            [f"{level_line(result.levels[0], names_of(result))}; --level {result.levels[0].k} joins them"],
+        )
 
 
 def _told(console: Console, head: str, lines: Sequence[str]) -> None:

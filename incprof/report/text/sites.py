@@ -6,7 +6,7 @@ from typing import TextIO
 
 from incprof.analysis.phases.results import RunSummary
 from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer
-from incprof.report.words.names import shorten
+from incprof.report.words.names import Names
 from incprof.report.words.numbers import printable
 
 BASES = {
@@ -24,18 +24,24 @@ def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int 
         f"{printable(run.app)}, rank {run.rank}: {_count(answer.k, 'phase')}, {_count(len(answer.sites), 'site')}"
     )
     out.write(f"; a beat costs {answer.pair_ns:.3g} ns, a skipped one {answer.skipped_ns:.2g} ns\n")
+    names = Names([*map(_called, answer.sites), *(row.function for row in answer.refused)])
     for row in answer.sites:
-        _site(row, out, width)
+        _site(row, names, out, width)
     for refused in answer.refused:
-        _refused(refused, out, width)
+        _refused(refused, names, out, width)
     for phase in answer.unserved:
         out.write(f"\nPhase {phase}: no site of it can be had\n")
 
 
-def _site(row: SiteRow, out: TextIO, width: int) -> None:
+def _called(row: SiteRow) -> str:
+    """Return what a site's heartbeat is called, without the kind."""
+    return row.name.removesuffix(f":{row.kind}")
+
+
+def _site(row: SiteRow, names: Names, out: TextIO, width: int) -> None:
     """Write one site: what it is, how often it beats, and where."""
     head = f"\nHB {row.heartbeat}  {_phases(row.phases)}  {row.kind:4}  "
-    out.write(head + shorten(row.name.removesuffix(f":{row.kind}"), max(width - len(head), 24)))
+    out.write(head + names(_called(row), max(width - len(head), 24)))
     out.write(f"  {_where(row.file, row.line)}\n")
     out.write(f"      {_figures(row)}\n")
     if row.note:
@@ -73,9 +79,9 @@ def _line(line: ExcerptLine, out: TextIO, digits: int, width: int) -> None:
     out.write("\n")
 
 
-def _refused(row: RefusedRow, out: TextIO, width: int) -> None:
+def _refused(row: RefusedRow, names: Names, out: TextIO, width: int) -> None:
     """Write a site that has no place, and why."""
-    name = shorten(row.function, max(width - 30, 24))
+    name = names(row.function, max(width - 30, 24))
     out.write(f"\nrefused  {_phases(row.phases)}  {row.kind:4}  {name}\n         {printable(row.reason)}\n")
 
 

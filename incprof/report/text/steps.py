@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from incprof.analysis.phases.results import Phase, Step
+from incprof.report.words.names import Names
 from incprof.report.words.numbers import seconds
 from incprof.report.words.recurrence import how_often
 
@@ -17,8 +18,6 @@ LINES = 8
 # A loop that has less of the CPU waits, or shares it with other programs.
 BUSY = 0.9
 
-Shorten = Callable[[str, int], str]
-
 
 @dataclass(frozen=True)
 class _Line:
@@ -29,10 +28,10 @@ class _Line:
     text: str
 
 
-def step_lines(phase: Phase, width: int, shorten: Shorten) -> list[str]:
+def step_lines(phase: Phase, width: int, names: Names) -> list[str]:
     """Return the lines below a phase, none where its functions say already what it does.
 
-    width: columns. shorten: makes a name fit into some of them.
+    width: columns. names: what functions are called.
     """
     steps = phase.steps
     if len(steps) < 2 and not any(s.steps for s in steps) and {s.function for s in steps} <= {
@@ -40,8 +39,8 @@ def step_lines(phase: Phase, width: int, shorten: Shorten) -> list[str]:
     }:  # fmt: skip
         return []
     if all(step.period_s is None and not step.steps for step in steps):
-        return _untimed(phase, width, shorten)
-    lines = list(_loops(steps, width, shorten))
+        return _untimed(phase, width, names)
+    lines = list(_loops(steps, width, names))
     if len(lines) <= LINES:
         return [line.text for line in lines]
     # A step has at least as much as what is below it, so that none stands there without the one that calls it.
@@ -55,15 +54,15 @@ def in_order(steps: Sequence[Step]) -> list[Step]:
     return sorted(steps, key=lambda step: (step.order or len(steps) + 1, -step.share))
 
 
-def _loops(steps: Sequence[Step], width: int, shorten: Shorten) -> Iterator[_Line]:
+def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
     """Go through the loops of a phase with their steps."""
     for driver in dict.fromkeys(step.driver for step in steps):
         mine = [step for step in steps if step.driver == driver]
         timed = [step for step in mine if step.period_s is not None]
         what = _repeats(timed) if timed else " calls"
-        name = shorten(driver.name, max(width - 6 - len(what), 12)) if driver else "the driver"
+        name = names(driver, max(width - 6 - len(what), 12)) if driver else "the driver"
         yield _Line(max(step.share for step in mine), -1, f"      {name}{what}")
-        yield from _below(mine, 0, width, shorten)
+        yield from _below(mine, 0, width, names)
 
 
 def _repeats(timed: Sequence[Step]) -> str:
@@ -76,25 +75,25 @@ def _repeats(timed: Sequence[Step]) -> str:
     return out if cpu is None or cpu >= BUSY else f"{out}, {100 * cpu:.0f} % of it on the CPU"
 
 
-def _below(steps: Sequence[Step], deep: int, width: int, shorten: Shorten) -> Iterator[_Line]:
+def _below(steps: Sequence[Step], deep: int, width: int, names: Names) -> Iterator[_Line]:
     """Go through steps in their order, each before those below it."""
     ordered = deep == 0 or any(step.order for step in steps)
     for step in in_order(steps):
         place = str(step.order) if step.order else "-" if ordered and step.period_s is not None else ""
-        yield _Line(step.share, deep, _line(step, place, deep, width, shorten))
-        yield from _below(step.steps, deep + 1, width, shorten)
+        yield _Line(step.share, deep, _line(step, place, deep, width, names))
+        yield from _below(step.steps, deep + 1, width, names)
 
 
-def _line(step: Step, place: str, deep: int, width: int, shorten: Shorten) -> str:
+def _line(step: Step, place: str, deep: int, width: int, names: Names) -> str:
     """Return one step: its place, share, duration, name, and how often it comes."""
     duration = seconds(step.mean_s) if step.calls else ""
     numbers = f"{'':{3 * deep}}{place:>8} {100 * step.share:5.1f} %  {duration:>8}  "
     often = how_often(step)
-    return (numbers + shorten(step.function.name, max(width - len(numbers) - len(often), 12)) + often).rstrip()
+    return (numbers + names(step.function, max(width - len(numbers) - len(often), 12)) + often).rstrip()
 
 
-def _untimed(phase: Phase, width: int, shorten: Shorten) -> list[str]:
+def _untimed(phase: Phase, width: int, names: Names) -> list[str]:
     """Return the largest steps in a line."""
     steps = [step for step in phase.steps[:TOP] if step.share >= LARGE]
-    parts = [f"{shorten(s.function.name, width // 4)} {100 * s.share:.1f} % ({s.kind})" for s in steps]
+    parts = [f"{names(s.function, width // 4)} {100 * s.share:.1f} % ({s.kind})" for s in steps]
     return ["      steps  " + ", ".join(parts)] if parts else []

@@ -11,11 +11,10 @@ from incprof.analysis.live.results import LiveView
 from incprof.analysis.views.ribbon import runs, stretched
 from incprof.model import IntArray
 from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import shorten
 from incprof.report.words.numbers import fitted, padded, printable
 from incprof.report.words.numbers import rate as three
 from incprof.report.words.numbers import seconds as precise
-from incprof.report.words.top import BeatLine, label_badge, label_sign, label_style, phase_words, site_words
+from incprof.report.words.top import BeatLine, label_badge, label_sign, label_style, live_names, phase_words, site_words
 
 # A section has its head and this many lines before another gets more.
 FEWEST = 3
@@ -56,14 +55,15 @@ def frame(view: LiveView, beats: Sequence[BeatLine], *, width: int, height: int 
 def log_line(view: LiveView, beats: Sequence[BeatLine]) -> str:
     """Return what is going on in one line."""
     front = view.front
+    names = live_names(view)
     parts = [
-        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {_named(phase_words(view, front))}"
+        f"{duration(front.elapsed_s)}: phase {label_badge(front.label)} {phase_words(view, front, names)}"
         f" for {duration(front.since_s)}"
     ]
     if front.step is not None:
-        parts.append(f"step {_named(front.step[0].name)} {percent(front.step[1])}")
+        parts.append(f"step {names(front.step[0])} {percent(front.step[1])}")
     parts.append(f"{front.cpus:.2f} CPUs")
-    hot = [f"{_named(f.function.name)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
+    hot = [f"{names(f.function)} {percent(f.share)}" for f in front.functions[:3] if f.share > 0]
     if hot:
         parts.append("hot: " + ", ".join(hot))
     if beats:
@@ -125,27 +125,27 @@ def _now(view: LiveView, width: int) -> Text:
     front = view.front
     line = Text("now ")
     line.append(f" {label_badge(front.label)} ", style=label_style(front.label))
-    words = printable(phase_words(view, front))
+    names = live_names(view)
     since = f", for {duration(front.since_s)}"
     room = width - line.cell_len - 1 - len(since)
     # The step where there is room for it beside the phase; else the phase alone.
     step = ""
     if front.step is not None:
-        step = f", step {shorten(front.step[0].name, width // 4)} {percent(front.step[1])}"
-        step = step if room - len(step) >= min(len(words), LEAST) else ""
-    line.append(" " + fitted(words, max(room - len(step), 1)) + since + step)
+        step = f", step {names(front.step[0], max(width // 4, 1))} {percent(front.step[1])}"
+        step = step if room - len(step) >= min(len(phase_words(view, front, names)), LEAST) else ""
+    line.append(" " + phase_words(view, front, names, max(room - len(step), 12)) + since + step)
     return line
 
 
 def _phases(view: LiveView, width: int) -> list[Text]:
     """Return the phases so far, largest first."""
-    total = max(view.front.intervals, 1)
+    total, names = max(view.front.intervals, 1), live_names(view)
     lines = [Text(f"Phase  {'Run':>5}  Main site", style="bold")]
     for phase in sorted(view.phases, key=lambda phase: (-phase.intervals, phase.id)):
         line = Text()
         line.append(f" {label_badge(phase.id)} ", style=label_style(phase.id))
         line.append(f"    {percent(phase.intervals / total):>5}  ")
-        line.append(shorten(site_words(phase), width - 15))
+        line.append(site_words(phase, names, width - 15))
         lines.append(line)
     return lines
 
@@ -154,10 +154,11 @@ def _functions(view: LiveView, width: int) -> list[Text]:
     """Return the functions with most self time lately."""
     front = view.front
     lines = [Text(f"{'Now':>6}  {'Run':>6}  Self time by function, last {duration(front.now_s)}", style="bold")]
+    names = live_names(view)
     for f in front.functions:
         if max(f.share, f.run_share) < SEEN:
             continue
-        name = shorten(f.function.name, width - 16)
+        name = names(f.function, width - 16)
         lines.append(Text(f"{100 * f.share:5.1f}%  {100 * f.run_share:5.1f}%  {name}"))
     return lines
 

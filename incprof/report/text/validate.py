@@ -14,7 +14,7 @@ from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.views.ribbon import badge, cells, runs, sign
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
-from incprof.report.words.names import shorten
+from incprof.report.words.names import Names
 from incprof.report.words.numbers import elapsed, percent, printable, rate, seconds
 
 ROOM = len("heartbeats  ")
@@ -111,8 +111,9 @@ def _phase_table(result: PhaseResult, beats: Beats, found: Agreement, room: int)
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("Heartbeats", overflow="ellipsis", no_wrap=True)
     names = {n: name if name is not None else f"id {n}" for n, name in zip(beats.ids, beats.names, strict=True)}
+    called = Names(names.values())
     for phase, recorded in zip(found.phases, result.phases, strict=True):
-        own = "\n".join(shorten(names[number], room) for number in phase.heartbeats) or "(none)"
+        own = "\n".join(called(names[number], room) for number in phase.heartbeats) or "(none)"
         table.add_row(
             Text(f" {badge(phase.id)} ", style=style(phase.id)), f"{recorded.app_pct:.1f}", *_cells(phase), own
         )

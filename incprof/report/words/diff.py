@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
-
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
 from incprof.report.words.figures import count
-from incprof.report.words.names import short
+from incprof.report.words.names import ROOM, SHORT, Names
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
 # A function with less than this part of the run on both sides is not worth a line, unless it changed.
@@ -20,7 +18,6 @@ WORTH = 0.01
 WORTH_STEP = 0.1
 # Percent say little from this factor on; and no number does from that one on.
 FAR, FARTHEST = 10.0, 1000.0
-LONGEST = 300
 # Rows of a condition that are said in a line.
 SAID = 4
 
@@ -86,15 +83,17 @@ def share(figure: Figure) -> str:
     return f"{100 * figure.share:.1f}"
 
 
-def short_name(row: Row) -> str:
-    """Return the name of a row with no more of the function's than is needed."""
-    return short(row.name.removesuffix(row.behind)) + row.behind
+def row_names(found: Comparison) -> Names:
+    """Return what the functions of all rows are called."""
+    rows = (*found.phases, *(step for phase in found.phases for step in phase.steps), *found.functions)
+    return Names(row.name.removesuffix(row.behind) for row in rows)
 
 
-def named(row: Row, room: int = LONGEST) -> str:
+def named(row: Row, names: Names = SHORT, room: int = ROOM) -> str:
     """Return the name of a row, printable, in so many columns."""
-    whole = words.printable(row.name[: 20 * LONGEST])
-    return whole if cell_len(whole) <= room else words.fitted(short_name(row), room)
+    if row.kind == "run":
+        return row.name
+    return names(row.name.removesuffix(row.behind), max(room - len(row.behind), 1)) + row.behind
 
 
 def alike(row: PhaseRow) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from incprof.analysis.explain import PhaseEvidence, RunEvidence
+from incprof.analysis.explain import Explanation, PhaseEvidence, RunEvidence
 from incprof.analysis.phases.results import Border, Joined, KScore, Level, Phase, PhaseResult
 from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import shorten
+from incprof.report.words.names import Names
+from incprof.report.words.phase_names import names_of
 from incprof.report.words.short import short_lines
 
 NAME_ROOM = 32
@@ -19,7 +20,7 @@ RULES = {
 MOST_BORDERS = 12
 
 
-def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
+def run_lines(result: PhaseResult, why: RunEvidence, names: Names) -> list[str]:
     """Say why the run has so many phases, a sentence each."""
     lines = [_choice(result, why)]
     lines += border_lines(result, MOST_BORDERS)
@@ -27,7 +28,7 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
         f"{_interval(result, first)} to {end - 1}: what changes is below one driver all the time, and are steps of it"
         for first, end in result.in_turn
     ]
-    lines += [f"level {level.k}: {level_line(level)}" for level in result.levels]
+    lines += [f"level {level.k}: {level_line(level, names)}" for level in result.levels]
     if why.less and (why.one is None or why.less.k != 1):
         lines.append(f"k = {why.less.k} would leave {_left(why.less, result)}")
     if why.one and result.k_clusters > 1:
@@ -53,8 +54,17 @@ def run_lines(result: PhaseResult, why: RunEvidence) -> list[str]:
     return lines
 
 
+def told_of(why: Explanation) -> list[str]:
+    """Return the functions that the evidence tells of besides the result's own."""
+    found = [difference.function for phase in why.phases for difference in phase.differences]
+    for site in (site for sites in why.sites for site in sites):
+        found += [one.function for one in (site.caller, site.callee, site.runner_up) if one is not None]
+    return found
+
+
 def border_lines(result: PhaseResult, most: int) -> list[str]:
     """Say what changes at each border, at most at so many: the first between two phases counts before the next."""
+    names = names_of(result)
     seen: dict[tuple[int, int], int] = {}
     for border in result.borders:
         pair = border.before, border.after
@@ -64,7 +74,7 @@ def border_lines(result: PhaseResult, most: int) -> list[str]:
         first.setdefault((border.before, border.after), border)
     lines = []
     for pair, border in list(first.items())[:most]:
-        name = "time outside of the program" if border.function is None else shorten(border.function.name, NAME_ROOM)
+        name = "time outside of the program" if border.function is None else names(border.function, NAME_ROOM)
         more = f", {seen[pair]} times" if seen[pair] > 1 else ""
         lines.append(
             f"phase {border.before} to {border.after} at {_interval(result, border.interval)}{more}: {name} from "
@@ -75,10 +85,10 @@ def border_lines(result: PhaseResult, most: int) -> list[str]:
     return lines
 
 
-def level_line(level: Level) -> str:
+def level_line(level: Level, names: Names) -> str:
     """Say which phases are one on a level, and how little tells the last two of them apart."""
     groups = ", ".join("+".join(map(str, group)) for group in level.phases)
-    name = "time outside of the program" if level.function is None else shorten(level.function.name, NAME_ROOM)
+    name = "time outside of the program" if level.function is None else names(level.function, NAME_ROOM)
     return f"{groups} ({name} differs by {percent(level.difference)})"
 
 
@@ -122,7 +132,7 @@ def _join(joined: Joined) -> str:
     )
 
 
-def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence) -> list[str]:
+def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Names) -> list[str]:
     """Say what a phase is like, a sentence each."""
     lines = []
     if phase.off_cpu:
@@ -134,7 +144,7 @@ def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence) -> list[s
     else:
         gap = "infinite" if why.gap is None else f"{why.gap:.1f}"
         apart = "; ".join(
-            f"{shorten(d.function, NAME_ROOM)} {percent(d.here)} here and {percent(d.there)} there"
+            f"{names(d.function, NAME_ROOM)} {percent(d.here)} here and {percent(d.there)} there"
             for d in why.differences
         )
         lines.append(f"nearest is phase {why.nearest}, gap {gap}: {apart or 'many small differences'}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Protocol
 
-from incprof.analysis.phases.results import Phase
 from incprof.analysis.views.calltree import (
     BROKEN_FRAME,
     ELIDED_FRAME,
@@ -21,14 +22,15 @@ from incprof.names import CONVERSION, parse
 from incprof.printable import printable
 from incprof.report.words.numbers import cell_len, fitted
 
-# A function's name as it stands on a page.
-Names = Callable[[str], str]
-
 LONGEST = 240
-# With fewer columns for the name itself, its mark is cut with it.
-LEAST_OF_NAME = 8
+# Columns of a name where nothing else says how many there are.
+ROOM = 80
 # Code that is not a copy of the function's.
 APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
+# Qualifiers of types: which namespace a template argument is from tells less than what it is.
+QUALIFIER = re.compile(r"\b(?:\w+::)+(?=[\w~])")
+# What stands beside a function's own name is left out where it would have fewer columns.
+LEAST_BESIDE = 9
 # As the function that has this time is called in the profile: one name for one thing.
 UNKNOWN = "[no application frame]"
 MARKERS = {
@@ -40,6 +42,15 @@ MARKERS = {
 }
 
 
+class Named(Protocol):
+    """A function, or a frame of a stack."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def file(self) -> str | None: ...  # noqa: D102
+
+
 def clean(text: str, longest: int = LONGEST) -> str:
     """Return text that can be printed and written as UTF-8, with dots for its middle if it is long."""
     if len(text) > longest:
@@ -47,59 +58,177 @@ def clean(text: str, longest: int = LONGEST) -> str:
     return printable(text)
 
 
-def shorten(name: str, room: int) -> str:
-    """Return a printable name that fits in `room` columns.
-
-    First its parameters are left out, then the mark of a copy that the compiler made, then its middle. A region or a
-    cold part keeps its mark.
-    """
-    name = printable(name)
-    if cell_len(name) <= room:
-        return name
-    found = parse(name)
-    marks = found.marks if APART.search(found.marks) else ""
-    if cell_len(found.bare + found.marks) <= room:
-        marks = found.marks
-    left = room - cell_len(marks)
-    return fitted(found.bare, left) + marks if left >= LEAST_OF_NAME else fitted(found.bare + marks, room)
-
-
 def short(name: str) -> str:
-    """Return a function's name without parameters and template arguments, and no more than its class before it.
+    """Return a function's name with no more than its class before it.
 
-    Copies that the compiler made of a function are called as it is; regions and cold parts are not.
+    What it returns, template arguments, parameters, and the marks of clones, cold parts and parallel regions are not
+    in it.
     """
     found = parse(name)
     parts = list(found.parts[-2:]) or [found.text]
     if parts[-1] == CONVERSION:
         parts[-1] = found.text[found.starts[-1] : found.end]
-    return clean("::".join(parts) + (found.marks if APART.search(found.marks) else ""), 80)
+    return clean("::".join(parts), ROOM)
 
 
-def unique_names(names: Iterable[str]) -> Names:
-    """Return how to call functions: by short names, with template arguments or parameters where those are equal."""
-    groups: dict[str, set[str]] = {}
-    for name in names:
-        groups.setdefault(short(name), set()).add(name)
-    longer: dict[str, str] = {}
-    for same in groups.values():
-        if len(same) > 1:
-            tried = (dict(zip(same, forms, strict=True)) for forms in zip(*map(_longer, same), strict=True))
-            longer |= next((found for found in tried if len(set(found.values())) == len(same)), {})
-    return lambda name: longer.get(name) or short(name)
+def shorten(name: str, room: int) -> str:
+    """Return a function's short name in `room` columns: the function's own name is cut where it alone is longer."""
+    return _fitted(short(name), name, room)
 
 
-def _longer(name: str) -> tuple[str, str, str]:
-    """Return the name with template arguments, with parameters as well, and with all that encloses it."""
-    found = parse(name)
-    own = clean(found.own.replace("> >", ">>"), 60)
-    return clean(own + found.marks, 80), clean(own + found.text[found.end :] + found.marks, 80), clean(name, 80)
+class Names:
+    """What functions are called in one answer: by short names, and by more of them where two would look the same.
+
+    Functions are told apart by template arguments or marks, then by parameters, by all that encloses them, by their
+    files, by their modules; then they are numbered.
+    """
+
+    def __init__(self, functions: Iterable[Named | str] = ()):
+        """Functions that may stand in one table; of those that are no more than a name, each name is one function."""
+        self._known: dict[_Key, Named | str] = {}
+        for function in functions:
+            key = _key(function)
+            if key not in self._known or _file(self._known[key]) is None:
+                self._known[key] = function
+        self._by_name = {key[0]: key for key in sorted(self._known)}
+        for key in [key for key in self._known if key[1:] == ("", 0) and self._by_name[key[0]] != key]:
+            del self._known[key]
+        self._texts: dict[int, dict[_Key, str]] = {}
+
+    def __call__(self, function: Named | str, room: int = ROOM) -> str:
+        """Return what a function is called, in at most `room` columns."""
+        key = _key(function)
+        key = key if key in self._known else self._by_name.get(key[0], key)
+        if key not in self._known:
+            return shorten(key[0], room)
+        if room not in self._texts:
+            self._texts[room] = self._told_apart(room)
+        return self._texts[room][key]
+
+    def _told_apart(self, room: int) -> dict[_Key, str]:
+        """Return all names in so many columns, no two of them the same."""
+        texts = {key: shorten(key[0], room) for key in sorted(self._known)}
+        for form in FORMS:
+            for key in _same(texts):
+                texts[key] = _fitted(form(self._known[key]), key[0], room)
+        taken = set(texts.values())
+        for key in _same(texts):
+            numbered = (_numbered(key[0], number, room) for number in count(1))
+            texts[key] = next(text for text in numbered if text not in taken)
+            taken.add(texts[key])
+        return texts
 
 
-def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata, names: Names = short) -> tuple[str, str]:
+# Name, module and address: what a function is known by.
+_Key = tuple[str, str, int]
+
+
+def _key(function: Named | str) -> _Key:
+    """Return what a function is known by; a file stands for the module of a frame."""
+    if isinstance(function, str):
+        return function, "", 0
+    return function.name, getattr(function, "module", function.file or ""), getattr(function, "address", 0)
+
+
+def _file(function: Named | str) -> str | None:
+    """Return the file of a function."""
+    return None if isinstance(function, str) else function.file
+
+
+def _same(texts: Mapping[_Key, str]) -> list[_Key]:
+    """Return what has a name that something else has as well."""
+    often = Counter(texts.values())
+    return [key for key, text in texts.items() if often[text] > 1]
+
+
+def _numbered(name: str, number: int, room: int) -> str:
+    """Return a name that differs by its number."""
+    mark = f" #{number}"
+    return _fitted(short(name), name, room - len(mark)) + mark
+
+
+def _of_class(function: Named | str) -> str:
+    """Return a name with the template arguments of its class, without the namespaces of these."""
+    found = parse(_key(function)[0])
+    if len(found.starts) < 2:
+        return short(_key(function)[0])
+    return _unqualified(found.text[found.starts[-2] : found.starts[-1]]) + found.last
+
+
+def _plain(function: Named | str) -> str:
+    """Return a name with all template arguments, and with the mark of a region or a cold part."""
+    found = parse(_key(function)[0])
+    return _unqualified(found.own) + (found.marks if APART.search(found.marks) else "")
+
+
+def _own(function: Named | str) -> str:
+    """Return a name with template arguments as they are, and with the marks of a clone."""
+    found = parse(_key(function)[0])
+    return found.own.replace("> >", ">>") + found.marks
+
+
+def _unqualified(text: str) -> str:
+    """Return a text without the namespaces of template arguments."""
+    at = text.find("<")
+    return (text if at < 0 else text[:at] + QUALIFIER.sub("", text[at:])).replace("> >", ">>")
+
+
+def _called_with(function: Named | str) -> str:
+    """Return a name with parameters as well."""
+    found = parse(_key(function)[0])
+    return found.own.replace("> >", ">>") + found.text[found.end :] + found.marks
+
+
+def _whole(function: Named | str) -> str:
+    """Return all of a name, the marks of a clone as a linker has them."""
+    found = parse(_key(function)[0])
+    return found.text + found.marks
+
+
+def _in_file(function: Named | str) -> str:
+    """Return a name with its file, where that is known."""
+    at = where(_file(function), None)
+    return f"{short(_key(function)[0])} ({at})" if at else _whole(function)
+
+
+def _in_module(function: Named | str) -> str:
+    """Return a name with its module."""
+    name, module, _ = _key(function)
+    return f"{short(name)} [{clean(os.path.basename(module), 40)}]" if module else _in_file(function)
+
+
+# What a function is called where its short name is another's as well: as little more as tells them apart.
+FORMS = (_of_class, _plain, _own, _called_with, _whole, _in_file, _in_module)
+
+
+def _fitted(text: str, name: str, room: int) -> str:
+    """Return a form of a name in so many columns: the function's own name is the last of it to be cut."""
+    text = clean(text, 4 * LONGEST)
+    if cell_len(text) <= room:
+        return text
+    own, found = clean(parse(name).last, 4 * LONGEST), parse(text)
+    at = found.starts[-1] if found.last == own and found.starts else text.rfind(own)
+    left = room - cell_len(own)
+    if at < 0 or left < 0:
+        return fitted(own if at >= 0 else text, room)
+    before, after = text[:at], text[at + len(own) :]
+    behind = min(cell_len(after), max(left // 2, left - cell_len(before)))
+    return _edge(before, left - behind) + own + _edge(after, behind)
+
+
+def _edge(text: str, room: int) -> str:
+    """Return what stands beside a function's own name in so many columns; nothing where it would be dots only."""
+    return text if cell_len(text) <= room else fitted(text, room) if room >= LEAST_BESIDE else ""
+
+
+# Where no two functions are beside each other.
+SHORT = Names()
+
+
+def frame_name(frame: int, functions: Sequence[Function], metadata: Metadata, names: Names = SHORT) -> tuple[str, str]:
     """Return the short and the whole name of a frame of a call tree."""
     if frame >= 0:
-        return names(functions[frame].name), clean(functions[frame].name)
+        return names(functions[frame]), clean(functions[frame].name)
     if frame > LIBRARY_FRAME:
         name = MARKERS[frame]
     else:
@@ -114,54 +243,3 @@ def where(file: str | None, line: int | None) -> str:
         return ""
     name = clean(os.path.basename(file), 80)
     return f"{name}:{line}" if line is not None else name
-
-
-# A function with less of a phase's time is no name for it.
-NOTED = 0.05
-
-
-def phase_names(phases: Sequence[Phase], names: Names = short) -> list[str]:
-    """Return a name for each phase: its main site, else its largest function; told apart where several are equal."""
-    mains = [_main(phase, names) for phase in phases]
-    kinds: dict[str, set[str]] = {}
-    for main, phase in zip(mains, phases, strict=True):
-        kinds.setdefault(main, set()).update(site.kind for site in phase.sites[:1])
-    said = [
-        f"{main} ({phase.sites[0].kind})" if len(kinds[main]) > 1 and phase.sites else main
-        for main, phase in zip(mains, phases, strict=True)
-    ]
-    for name, often in Counter(said).items():
-        if often > 1:
-            group = [place for place, other in enumerate(said) if other == name]
-            for place, second in _seconds([phases[place] for place in group], names).items():
-                said[group[place]] = f"{name} with {second}"
-    return said
-
-
-def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
-    """Return what tells phases of one name apart: a further site or else a function that only one of them has.
-
-    By place; one that is left over needs nothing.
-    """
-    sites = [[names(site.function.name) for site in phase.sites[1:]] for phase in phases]
-    totals = [[names(total.function.name) for total in phase.functions if total.share >= NOTED] for phase in phases]
-    mains = {_main(phase, names) for phase in phases}
-    found: dict[int, str] = {}
-    for lists in (sites, totals):
-        for place, own in enumerate(lists):
-            others = {name for other, theirs in enumerate(lists) if other != place for name in theirs} | mains
-            second = next((name for name in own if name not in others and not name.startswith("[")), None)
-            if second and place not in found and len(found) + 1 < len(phases):
-                found[place] = second
-    return found
-
-
-def _main(phase: Phase, names: Names) -> str:
-    """Return what a phase is known by."""
-    if phase.off_cpu:
-        return "waiting"
-    if phase.mostly == "mpi" and phase.functions[0].function.is_library:
-        return names(phase.functions[0].function.name)
-    if phase.sites:
-        return names(phase.sites[0].function.name)
-    return names(phase.functions[0].function.name) if phase.functions else "idle"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from incprof.analysis.phases.results import PhaseResult, ShortStretch
 from incprof.report.words.figures import count, duration, percent
-from incprof.report.words.names import shorten
+from incprof.report.words.names import Names
+from incprof.report.words.phase_names import names_of
 
 NAME_ROOM = 40
 
@@ -12,7 +13,8 @@ NAME_ROOM = 40
 def short_lines(result: PhaseResult, most: int) -> list[str]:
     """Say what is too short for a phase, a line each, at most so many: the longest, in order of time."""
     longest = sorted(result.short, key=lambda one: -one.intervals)[:most]
-    lines = [_line(result, one) for one in result.short if one in longest]
+    names = names_of(result)
+    lines = [_line(result, one, names) for one in result.short if one in longest]
     if len(result.short) > most:
         lines.append(f"and {len(result.short) - most} more")
     return lines
@@ -25,16 +27,16 @@ def times_of(result: PhaseResult, short: ShortStretch) -> list[tuple[float, floa
     ]
 
 
-def name_of(short: ShortStretch, room: int = NAME_ROOM) -> str:
+def name_of(short: ShortStretch, names: Names, room: int = NAME_ROOM) -> str:
     """Return the name of what it does, shortened to `room` columns."""
-    return "time outside of the program" if short.function is None else shorten(short.function.name, room)
+    return "time outside of the program" if short.function is None else names(short.function, room)
 
 
-def _line(result: PhaseResult, short: ShortStretch) -> str:
+def _line(result: PhaseResult, short: ShortStretch, names: Names) -> str:
     """Say what, when, and how much of the run."""
     begin, end = times_of(result, short)[0]
     again = f", {count(len(short.spans), 'time')}" if len(short.spans) > 1 else ""
     return (
-        f"{name_of(short)} ({percent(short.share)} of it) from {duration(begin)} to {duration(end)}{again}, "
+        f"{name_of(short, names)} ({percent(short.share)} of it) from {duration(begin)} to {duration(end)}{again}, "
         f"{percent(short.intervals / len(result.labels))} of the run"
     )

@@ -6,7 +6,7 @@ from incprof.analysis.options.sites import SiteOptions
 from incprof.analysis.phases.results import Phase
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
 from incprof.report.words.figures import count, percent
-from incprof.report.words.names import shorten
+from incprof.report.words.names import Names
 
 NAME_ROOM = 32
 ORIGINS = {
@@ -19,10 +19,10 @@ ORIGINS = {
 }
 
 
-def site_lines(why: SiteEvidence, options: SiteOptions) -> list[str]:
+def site_lines(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
     """Say why a site was chosen, a sentence each. options: the thresholds by which it was."""
-    told = [_holds(why), *ORIGINS[why.origin], *_caller(why), *_callee(why, options)]
-    return [*told, _kind(why), _runner_up(why)]
+    told = [_holds(why), *ORIGINS[why.origin], *_caller(why, names), *_callee(why, options, names)]
+    return [*told, _kind(why), _runner_up(why, names)]
 
 
 def no_site(phase: Phase) -> str:
@@ -47,13 +47,13 @@ def _holds(why: SiteEvidence) -> str:
     return f"holds {percent(why.share)} of the phase{sure}, and {here}"
 
 
-def _caller(why: SiteEvidence) -> list[str]:
+def _caller(why: SiteEvidence, names: Names) -> list[str]:
     """Say why not its caller."""
     if not why.from_paths:
         return ["not its caller: self time alone does not tell who that is"]
     if why.caller is None:
         return ["not its caller: nothing in the program calls it"]
-    return [f"not its caller {shorten(why.caller.function, NAME_ROOM)}: {_why_not_caller(why, why.caller)}"]
+    return [f"not its caller {names(why.caller.function, NAME_ROOM)}: {_why_not_caller(why, why.caller)}"]
 
 
 def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
@@ -70,13 +70,13 @@ def _why_not_caller(why: SiteEvidence, caller: CallerEvidence) -> str:
     return f"no heartbeat can go there, or it holds only {percent(caller.share)} of the phase"
 
 
-def _callee(why: SiteEvidence, options: SiteOptions) -> list[str]:
+def _callee(why: SiteEvidence, options: SiteOptions, names: Names) -> list[str]:
     """Say why not what it calls."""
     if not why.from_paths:
         return []
     if why.callee is None:
         return ["nothing below it: it calls no function of the program that takes time"]
-    name = shorten(why.callee.function, NAME_ROOM)
+    name = names(why.callee.function, NAME_ROOM)
     return [f"not {name}, which it calls: {_why_not_callee(why.callee, options)}"]
 
 
@@ -118,13 +118,13 @@ def _calls(why: SiteEvidence) -> str:
     return "one call" if calls <= 1 else f"{calls} calls"
 
 
-def _runner_up(why: SiteEvidence) -> str:
+def _runner_up(why: SiteEvidence, names: Names) -> str:
     """Say what would be next."""
     if why.runner_up is None:
         return "runner-up: none"
     of = "of the phase" if why.from_paths else "of its intervals"
     next_one = why.runner_up
-    return f"runner-up: {shorten(next_one.function, NAME_ROOM)} ({next_one.kind}), {percent(next_one.share)} {of}"
+    return f"runner-up: {names(next_one.function, NAME_ROOM)} ({next_one.kind}), {percent(next_one.share)} {of}"
 
 
 def _seconds(seconds: float) -> str:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from incprof.analysis.live.model import NEW
 from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
 from incprof.analysis.views.ribbon import badge, sign
+from incprof.model import Function
 from incprof.report.words.colours import style
+from incprof.report.words.names import ROOM, Names
+from incprof.report.words.numbers import cell_len
 
 NEW_SIGN = "?"
 NEW_STYLE = "reverse"
@@ -29,12 +32,20 @@ class BeatLine:
     open: int
 
 
-def main_site(phase: LivePhase) -> tuple[str | None, str | None]:
+def main_site(phase: LivePhase) -> tuple[Function | None, str | None]:
     """Return the function that stands for a phase, and the kind of its site; None where there is none."""
     found = phase.found
     if found.sites:
-        return found.sites[0].function.name, found.sites[0].kind
-    return (found.functions[0].function.name, None) if found.functions and not found.off_cpu else (None, None)
+        return found.sites[0].function, found.sites[0].kind
+    return (found.functions[0].function, None) if found.functions and not found.off_cpu else (None, None)
+
+
+def live_names(view: LiveView) -> Names:
+    """Return what the functions are called in all that is shown of a job."""
+    mains = [main_site(phase)[0] for phase in view.phases]
+    steps = [view.front.step[0]] if view.front.step else []
+    largest = [phase.found.functions[0].function for phase in view.phases if phase.found.functions]
+    return Names([*filter(None, mains), *largest, *steps, *(f.function for f in view.front.functions)])
 
 
 def label_sign(label: int) -> str:
@@ -57,22 +68,24 @@ def phase_of(view: LiveView, label: int) -> LivePhase | None:
     return next((phase for phase in view.phases if phase.id == label), None)
 
 
-def phase_words(view: LiveView, process: LiveProcess) -> str:
+def phase_words(view: LiveView, process: LiveProcess, names: Names, room: int = ROOM) -> str:
     """Return what a process is in, in words: `solve (loop)`."""
     phase = phase_of(view, process.label)
     if phase is None:
         if not view.front.samples:
             return "no samples"
         return "finding phases" if not view.fitted else "new" if process.label == NEW else "between phases"
-    return site_words(phase)
+    return site_words(phase, names, room)
 
 
-def site_words(phase: LivePhase) -> str:
-    """Return what a phase is, in words."""
+def site_words(phase: LivePhase, names: Names, room: int = ROOM) -> str:
+    """Return what a phase is, in words that take at most so many columns."""
     function, kind = main_site(phase)
     if function is None:
         return "off the CPU" if phase.found.off_cpu else "-"
-    said = f"{function} ({kind})" if kind else function
+    behind = f" ({kind})" if kind else ""
     largest = phase.found.functions[:1]
-    in_mpi = phase.found.mostly == "mpi" and largest and largest[0].function.is_library
-    return f"{largest[0].function.name}, in {said}" if in_mpi else said
+    if phase.found.mostly == "mpi" and largest and largest[0].function.is_library:
+        behind = f", in {names(function, room // 2)}{behind}"
+        function = largest[0].function
+    return names(function, max(room - cell_len(behind), 1)) + behind
