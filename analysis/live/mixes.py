@@ -9,7 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.phases.features import shares
-from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
+from incprof.analysis.phases.on_stack import inclusive_shares
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 
 
 class FunctionNumbers:
@@ -59,7 +60,7 @@ def mixes(profile: IntervalProfile, numbers: FunctionNumbers) -> list[Mix]:
     """Return the mix of each interval of a profile, (n,)."""
     number = numbers.of(profile.functions)
     own = csr_array(shares(profile.self_s))
-    below = _inclusive_shares(profile)
+    below = inclusive_shares(profile)
     seconds = np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
     out = []
     for i in range(profile.n_intervals):
@@ -72,28 +73,3 @@ def mixes(profile: IntervalProfile, numbers: FunctionNumbers) -> list[Mix]:
         ticks = float(seconds[i]) * profile.metadata.rate_hz
         out.append(Mix(float(profile.start_s[i]), float(profile.end_s[i]), ticks, float(seconds[i]), columns, parts))
     return out
-
-
-def _inclusive_shares(profile: IntervalProfile) -> csr_array:
-    """Part of each interval's samples that have a function on their stack: sparse (n, f)."""
-    n, f, tree = profile.n_intervals, len(profile.functions), profile.paths
-    use = profile.samples.kind != PROFILER
-    p = len(tree.parent)
-    key = profile.interval_of_samples()[use] * p + profile.samples.node[use]
-    distinct, place = np.unique(key, return_inverse=True)
-    ticks = np.bincount(place, weights=profile.samples.weight[use], minlength=len(distinct))
-    total = np.bincount(distinct // p, weights=ticks, minlength=n)
-    node, pair = distinct % p, np.arange(len(distinct))
-    found = [np.empty(0, dtype=np.int64)]
-    while len(node):
-        function = tree.function[node].astype(np.int64)
-        found.append((pair * f + function)[function >= 0])
-        up = node > 0
-        pair, node = pair[up], tree.parent[node[up]]
-    # A function that calls itself is on a stack once.
-    once = np.unique(np.concatenate(found))
-    pair, function = (once // f, once % f) if f else (once, once)
-    interval = distinct[pair] // p
-    matrix = csr_array((ticks[pair] / total[interval], (interval, function)), shape=(n, f))
-    matrix.sum_duplicates()
-    return matrix

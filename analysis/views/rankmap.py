@@ -1,7 +1,8 @@
-"""Which phase every rank was in, when: phases are found in one rank, and the others' time is given to them.
+"""Which phase every rank was in, when: each rank has its own phases, and they are called as those of one rank are.
 
-A bin of a rank belongs to the phase whose mix of self time is most like its own. Functions are told apart by module
-and mangled name, because ranks may have them in different order. b bins, k phases.
+A rank's phase is the one of that rank which is most like it by the functions that it has on its stacks and in its own
+code. Functions are told apart by module and mangled name, because ranks may have them in different order. b bins, k
+phases, m functions of the rank that phases are called after.
 """
 
 from __future__ import annotations
@@ -12,33 +13,52 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.phases.features import shares
+from incprof.analysis.phases.on_stack import inclusive_shares
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.views.timebins import TimeBins
 from incprof.model import FloatArray, IntArray, IntervalProfile
 
 MOST_BINS = 240
 MOST_ROWS = 512
-# Below this likeness (1 is the same mix, 0 nothing in common) a bin belongs to no phase.
+# Below this likeness (1 is the same mix, 0 nothing in common) a phase is none of the other rank's.
 ALIKE = 0.5
-# A bin with less CPU time than this part of its length is waiting, where a phase is that.
-BUSY = 0.05
 
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class PhaseMixes:
-    """What phases are made of. share: (k, m) root of the share of each function in the phase's self time.
+    """What phases are made of. own, stack: (k, m) shares of functions by their own code, and with what they call.
 
     columns: the place of each function. off_cpu: the phase of waiting, if there is one.
     start_s, end_s: (b,) the bins in which ranks are compared.
     """
 
-    share: FloatArray
+    own: FloatArray
+    stack: FloatArray
     columns: dict[Key, int]
     off_cpu: int | None
     start_s: FloatArray
     end_s: FloatArray
+
+    def called(self, profile: IntervalProfile, result: PhaseResult) -> IntArray:
+        """Return which phase each of another rank's phases is, (k of that rank,); -1 for none of these."""
+        column = np.array([self.columns.get((f.module, f.mangled), -1) for f in profile.functions], dtype=np.int64)
+        own, stack = _shares(profile, result)
+        known = column >= 0
+        move = csr_array(
+            (np.ones(int(known.sum())), (np.flatnonzero(known), column[known])), shape=(len(column), self.own.shape[1])
+        )
+        alike = np.sqrt(own @ move) @ np.sqrt(self.own).T
+        # Without call paths, what runs is all that is known.
+        if self.stack.any() and stack.any():
+            alike = (alike + _overlap(stack, stack @ move, self.stack)) / 2
+        if self.off_cpu is not None:
+            alike[:, self.off_cpu] = 0.0
+        found = np.where(alike.max(axis=1, initial=0.0) >= ALIKE, alike.argmax(axis=1), -1)
+        waits = np.array([phase.off_cpu for phase in result.phases], dtype=np.bool_)
+        return np.where(waits, -1 if self.off_cpu is None else self.off_cpu, found).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -60,47 +80,68 @@ class RankRow:
 
 
 def phase_mixes(profile: IntervalProfile, result: PhaseResult, bins: TimeBins) -> PhaseMixes:
-    """Describe the phases of the analysed rank, and the bins."""
-    table = csr_array(profile.self_s)
-    share = np.zeros((max(result.k, 1), len(profile.functions)))
-    for phase in range(result.k):
-        own = np.asarray(table[np.flatnonzero(result.labels == phase)].sum(axis=0)).ravel()
-        share[phase] = np.sqrt(own / max(float(own.sum()), 1e-12))
+    """Describe the phases of the rank that all are called after, and the bins."""
     columns = {(f.module, f.mangled): i for i, f in enumerate(profile.functions)}
     waiting = next((phase.id for phase in result.phases if phase.off_cpu), None)
-    return PhaseMixes(share, columns, waiting, bins.start_s, bins.end_s)
+    return PhaseMixes(*_shares(profile, result), columns, waiting, bins.start_s, bins.end_s)
 
 
-def rank_row(profile: IntervalProfile, mixes: PhaseMixes) -> RankRow:
-    """Give each bin of a rank to a phase."""
-    number, width = len(mixes.end_s), mixes.share.shape[1]
-    middle = (profile.start_s + profile.end_s) / 2
-    place = np.searchsorted(mixes.end_s, middle, side="left")
+def _shares(profile: IntervalProfile, result: PhaseResult) -> tuple[FloatArray, FloatArray]:
+    """Return the mean shares of functions in each phase, by their own code and with what they call, (k, f) each."""
+    own, below = shares(profile.self_s), inclusive_shares(profile)
+    members = [np.flatnonzero(result.labels == phase) for phase in range(result.k)]
+    shape = result.k, len(profile.functions)
+    return _means(own, members, shape), _means(below, members, shape)
+
+
+def _means(table: csr_array, members: Sequence[IntArray], shape: tuple[int, int]) -> FloatArray:
+    """Return the mean of some rows of a sparse table, for each list of rows."""
+    out = np.zeros(shape)
+    for place, rows in enumerate(members):
+        out[place] = np.asarray(table[rows].sum(axis=0)).ravel() / max(len(rows), 1)
+    return out
+
+
+def _overlap(whole: FloatArray, shared: FloatArray, theirs: FloatArray) -> FloatArray:
+    """Return what phases' stacks have in common of all that is on either, (k of one, k of the other).
+
+    whole: (k, f) of one rank, and `shared` the part of it in functions that the other has, (k, m).
+    """
+    least = np.array([np.minimum(row, theirs).sum(axis=1) for row in shared]).reshape(len(whole), len(theirs))
+    most = whole.sum(axis=1)[:, None] + theirs.sum(axis=1)[None, :] - least
+    return np.asarray(least / np.maximum(most, 1e-12), dtype=np.float64)
+
+
+def rank_row(profile: IntervalProfile, result: PhaseResult, mixes: PhaseMixes) -> RankRow:
+    """Return a rank's phases in each bin, under the names of the other rank's. result: as found in this rank alone."""
+    called = np.append(mixes.called(profile, result), -1)
+    label, busy = _binned(profile, called[result.labels], mixes)
+    return _row(profile, label, busy)
+
+
+def _binned(profile: IntervalProfile, labels: IntArray, mixes: PhaseMixes) -> tuple[IntArray, FloatArray]:
+    """Return the label that most intervals of each bin have, and the use of the CPU, (b,) each."""
+    number, n = len(mixes.end_s), profile.n_intervals
+    place = np.searchsorted(mixes.end_s, (profile.start_s + profile.end_s) / 2, side="left")
     inside = place < number
-    n = profile.n_intervals
     member = csr_array((np.ones(int(inside.sum())), (place[inside], np.flatnonzero(inside))), shape=(number, n))
-    column = np.array([mixes.columns.get((f.module, f.mangled), -1) for f in profile.functions], dtype=np.int64)
-    binned = csr_array(member @ csr_array(profile.self_s))
-    total = np.asarray(binned.sum(axis=1)).ravel()
-    known = column >= 0
-    move = csr_array((np.ones(int(known.sum())), (np.flatnonzero(known), column[known])), shape=(len(column), width))
-    mix = csr_array(binned @ move)
-    mix.data = np.sqrt(mix.data / np.repeat(np.maximum(total, 1e-12), np.diff(mix.indptr)))
-    likeness = np.asarray(mix @ mixes.share.T).reshape(number, -1)
-    best = likeness.argmax(axis=1)
-    label = np.where(likeness.max(axis=1) >= ALIKE, best, -1)
+    values = np.unique(np.append(labels, -1))[::-1]
+    votes = np.stack([np.asarray(member @ (labels == value).astype(np.float64)).ravel() for value in values])
     wall = np.asarray(member @ (profile.end_s - profile.start_s)).ravel()
-    busy = total / np.maximum(wall, 1e-9)
-    if mixes.off_cpu is not None:
-        label = np.where(busy < BUSY, mixes.off_cpu, label)
-    label = _filled(np.where(wall > 0, label, -2))
+    total = np.asarray((member @ csr_array(profile.self_s)).sum(axis=1)).ravel()
+    label = _filled(np.where(wall > 0, values[votes.argmax(axis=0)], -2))
+    return label.astype(np.int64), np.where(wall > 0, total / np.maximum(wall, 1e-9), 0.0)
+
+
+def _row(profile: IntervalProfile, label: IntArray, busy: FloatArray) -> RankRow:
+    """Return the row of a profile."""
     return RankRow(
         rank=profile.metadata.rank,
-        label=label.astype(np.int64),
-        busy=np.where(wall > 0, busy, 0.0),
+        label=label,
+        busy=busy,
         cpu_s=float(profile.self_s.sum()),
         off_cpu_s=float(profile.off_cpu_s.sum()),
-        wall_s=float(profile.end_s[-1]) if n else 0.0,
+        wall_s=float(profile.end_s[-1]) if profile.n_intervals else 0.0,
         damaged=profile.damaged,
     )
 
@@ -116,9 +157,9 @@ def _filled(label: IntArray) -> IntArray:
 
 
 def own_row(profile: IntervalProfile, mixes: PhaseMixes, bins: TimeBins) -> RankRow:
-    """Return the analysed rank's row, with the phases that were found in it."""
-    row = rank_row(profile, mixes)
-    return RankRow(row.rank, bins.label, row.busy, row.cpu_s, row.off_cpu_s, row.wall_s, row.damaged)
+    """Return the row of the rank that all are called after."""
+    _, busy = _binned(profile, np.full(profile.n_intervals, -1), mixes)
+    return _row(profile, bins.label, busy)
 
 
 def agreement(row: RankRow, reference: RankRow) -> float | None:

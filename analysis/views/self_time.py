@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.views.timebins import TimeBins
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import LIBRARY, OWN, FloatArray, IntArray, IntervalProfile
 
 MOST = 12
 # A function that is this much of a phase is shown, however short the phase is.
@@ -29,16 +29,39 @@ class SelfSeries:
     self_s: FloatArray
 
 
-def self_series(profile: IntervalProfile, labels: IntArray, bins: TimeBins, most: int = MOST) -> SelfSeries:
-    """Return the self time of the largest functions of the run and of each phase.
+def innermost_s(profile: IntervalProfile, *, libraries: bool) -> csr_array:
+    """Return self times in which an inlined function has what is its own, as a flame graph has it: sparse (n, f).
+
+    libraries: time in a library is its caller's.
+    """
+    if profile.inlined is None:
+        return csr_array(profile.self_s)
+    samples, first = profile.samples, profile.inlined.first
+    use = (samples.kind == OWN) | ((samples.kind == LIBRARY) & libraries)
+    use &= np.diff(first)[samples.node] > 0
+    node, row = samples.node[use], profile.interval_of_samples()[use]
+    outer, inner = profile.paths.function[node], profile.inlined.function[first[node + 1] - 1]
+    seconds = samples.weight[use] / profile.metadata.rate_hz
+    parts = np.concatenate([seconds, -seconds]), (np.concatenate([row, row]), np.concatenate([inner, outer]))
+    table = csr_array(csr_array(profile.self_s) + csr_array(parts, shape=profile.self_s.shape))
+    table.data[np.abs(table.data) < 1e-9] = 0.0
+    table.eliminate_zeros()
+    return table
+
+
+def self_series(
+    profile: IntervalProfile, labels: IntArray, bins: TimeBins, most: int = MOST, *, libraries: bool = True
+) -> SelfSeries:
+    """Return the self time of the largest functions of the run and of each phase; inlined functions have their own.
 
     Args:
         profile: n intervals.
         labels: (n,) phase ids from 0, -1 for none.
         bins: b bins.
         most: functions.
+        libraries: time in a library is its caller's.
     """
-    table = csr_array(profile.self_s)
+    table = innermost_s(profile, libraries=libraries)
     total = np.asarray(table.sum(axis=0)).ravel()
     wanted = dict.fromkeys(_largest(total, 1))
     for phase in range(int(labels.max(initial=-1)) + 1):

@@ -17,6 +17,7 @@ from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.readers.symbols.lines import locate
 from incprof.report.page.parts import BeatLanes, PageParts, Timed
 from incprof.report.words.doubts import doubt_lines
+from incprof.study.options import Libs
 from incprof.study.ranks import rank_map
 from incprof.study.sites.cost import TYPICAL
 from incprof.study.sites.described import described
@@ -49,7 +50,7 @@ def page_parts(
         whole: sum nothing up.
     """
     profile, result = study.profile, study.confident
-    timed = over_time(profile, result, libraries=study.libs != "drop", whole=whole)
+    timed = over_time(profile, result, libs=study.libs, whole=whole)
     # Nothing here depends on what a heartbeat costs: measuring it would make pages differ.
     sites = study.sites(source, TYPICAL, allow_changed=allow_changed)
     answer = described(result, sites, TYPICAL, source)
@@ -75,11 +76,11 @@ def page_parts(
     )
 
 
-def over_time(profile: IntervalProfile, result: PhaseResult, *, libraries: bool, whole: bool) -> Timed:
+def over_time(profile: IntervalProfile, result: PhaseResult, *, libs: Libs, whole: bool) -> Timed:
     """Sum a run up by time bins, the tables so coarsely that they stay small; not at all if it is to be `whole`."""
     labels = result.labels
     bins = time_bins(profile, labels, None if whole else MOST)
-    tree = drawn_tree(profile, labels, libraries=libraries, whole=whole)
+    tree = drawn_tree(profile, labels, libraries=libs != "drop", whole=whole)
     called = distinct(tree.frame[tree.frame >= 0])
     step = 1
     while True:
@@ -87,7 +88,8 @@ def over_time(profile: IntervalProfile, result: PhaseResult, *, libraries: bool,
         ticks, calls = tree.by_cell(cells), calls_by_cell(profile, cells, called)
         small = ticks.written_bytes + calls.written_bytes <= MOST_BYTES
         if whole or small or step >= len(bins.end_s):
-            return Timed(bins, self_series(profile, labels, bins), tree, cells, ticks, calls, called)
+            series = self_series(profile, labels, bins, libraries=libs == "caller")
+            return Timed(bins, series, tree, cells, ticks, calls, called)
         step *= 2
 
 

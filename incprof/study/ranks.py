@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 from incprof.analysis.views.rankmap import (
@@ -19,21 +20,20 @@ from incprof.analysis.views.rankmap import (
 from incprof.analysis.views.timebins import time_bins
 from incprof.errors import IncprofError
 from incprof.model import Run
-from incprof.readers import read_profile
 from incprof.report.page.parts import RankMap
-from incprof.study.options import Libs
+from incprof.study.options import Libs, StudyOptions
 from incprof.study.study import Study
 
 
 def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
-    """Read all ranks and give their time to the phases; None where there is one rank only. whole: a row for each."""
+    """Read all ranks and find each one's phases; None where there is one rank only. whole: a row for each."""
     if len(study.run.ranks) < 2:
         return None
     profile, result = study.profile, study.result
     bins = time_bins(profile, result.labels, MOST_BINS)
     mixes = phase_mixes(profile, result, bins)
     own = own_row(profile, mixes, bins)
-    work = partial(_row, study.run, mixes=mixes, libs=study.libs, exe=study.exe, inlined=study.inlined)
+    work = partial(_row, study.run, mixes=mixes, libs=study.libs, exe=study.exe, options=study.options)
     others = [rank for rank in study.run.ranks if rank != own.rank]
     rows, unread = {own.rank: own}, []
     for rank, row in zip(others, _read(study, work, others), strict=True):
@@ -72,10 +72,17 @@ def _read(study: Study, work: Callable[[int], RankRow | None], ranks: list[int])
     return rows
 
 
-def _row(run: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | None, inlined: bool) -> RankRow | None:
+def of_rank(run: Run, rank: int, *, libs: Libs, exe: str | None, options: StudyOptions) -> Study:
+    """Return the study of another rank, in which phases are found as in the first one."""
+    return Study(run, rank=rank, libs=libs, exe=exe, nameless=True, options=replace(options, jobs=1))
+
+
+def _row(
+    run: Run, rank: int, *, mixes: PhaseMixes, libs: Libs, exe: str | None, options: StudyOptions
+) -> RankRow | None:
     """Read one rank and keep no more of it than its row."""
     try:
-        profile = read_profile(run, rank=rank, libs=libs, exe=exe, inlined=inlined, nameless=True)
+        study = of_rank(run, rank, libs=libs, exe=exe, options=options)
+        return rank_row(study.profile, study.clustered, mixes)
     except IncprofError:
         return None
-    return rank_row(profile, mixes)

@@ -115,23 +115,30 @@ class Study:
         return site_chooser(self.profile, self.options.method, self.thresholds)
 
     @cached_property
+    def clustered(self) -> PhaseResult:
+        """The phases, before their sites are weighed by what a heartbeat costs, and looked up."""
+        from incprof.analysis.answer.find import find_phases
+
+        options = self.options
+        with self.listener.progress("clustering") as report:
+            report(0, 1)
+            return find_phases(
+                self.profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
+                jobs=options.jobs, options=self.thresholds, chooser=self.chooser,
+            )  # fmt: skip
+
+    @cached_property
     def result(self) -> PhaseResult:
         """The phases, with sites whose heartbeats cost no more than they may, and where these are in the source."""
         from incprof.analysis.answer.budget import within_budget
-        from incprof.analysis.answer.find import find_phases
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL
 
-        options, profile = self.options, self.profile
-        with self.listener.progress("clustering") as report:
-            report(0, 1)
-            found = find_phases(
-                profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
-                jobs=options.jobs, options=self.thresholds, chooser=self.chooser,
-            )  # fmt: skip
         # The paper's sites stay what they are. A measured cost would make the choice depend on the machine.
-        found = within_budget(self.chooser, found, TYPICAL, options.overhead_pct, move=options.method == "robust")
-        return located(self.run, profile, found, self.exe)
+        found = within_budget(
+            self.chooser, self.clustered, TYPICAL, self.options.overhead_pct, move=self.options.method == "robust"
+        )
+        return located(self.run, self.profile, found, self.exe)
 
     @cached_property
     def confident(self) -> PhaseResult:

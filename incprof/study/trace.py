@@ -12,10 +12,10 @@ from incprof.analysis.views.stacks import stack_series
 from incprof.analysis.views.timebins import time_bins
 from incprof.analysis.views.tracks import MOST, Curve, beat_curves, phase_stretches, profile_curves, stretches
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.readers import read_profile
 from incprof.report.files.trace import RankTracks
 from incprof.study.beats.agreement import load_beats, offset_s
 from incprof.study.beats.read import summaries
+from incprof.study.ranks import of_rank
 
 if TYPE_CHECKING:
     from incprof.model import IntervalProfile
@@ -68,13 +68,14 @@ class Trace:
         """Read another rank; None and a warning if it cannot be read."""
         study = self.study
         try:
-            profile = read_profile(study.run, rank=rank, libs=study.libs, exe=study.exe, arcs=False, inlined=True)
+            other = of_rank(study.run, rank, libs=study.libs, exe=study.exe, options=study.options)
+            profile, result = other.profile, other.clustered
         except IncprofError as error:
             self.damaged = True
             study.listener.warn([f"rank {rank} is left out: {error}"])
             return None
         self.damaged |= profile.damaged
-        row = rank_row(profile, self._mixes)
+        row = rank_row(profile, result, self._mixes)
         return self._tracks(profile, stretches(self._mixes.start_s, self._mixes.end_s, row.label))
 
     def _tracks(self, profile: IntervalProfile, phases: list[tuple[float, float, int]]) -> RankTracks:

@@ -19,10 +19,14 @@ def mixes_of(profile, most=240):
     return mixes, own_row(profile, mixes, bins)
 
 
+def row_of(profile, mixes):
+    return rank_row(profile, find_phases(profile), mixes)
+
+
 def test_another_rank_is_in_the_phase_that_it_looks_like():
     mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
     # The functions are in another order there, some are new, and it switches later.
-    other = rank_row(rows(*["Z=5 a=80 b=1"] * 14, *["Z=5 b=90"] * 6), mixes)
+    other = row_of(rows(*["Z=5 a=80 b=1"] * 14, *["Z=5 b=90"] * 6), mixes)
     assert other.label.tolist() == [0] * 14 + [1] * 6
     assert agreement(other, own) == 16 / 20
     assert agreement(own, own) == 1.0
@@ -30,7 +34,7 @@ def test_another_rank_is_in_the_phase_that_it_looks_like():
 
 def test_what_is_like_no_phase_has_none_and_a_shorter_rank_ends():
     mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
-    other = rank_row(rows(*["new=90"] * 5, *["b=90"] * 5), mixes)
+    other = row_of(rows(*["new=90"] * 5, *["b=90"] * 5), mixes)
     assert other.label.tolist() == [-1] * 5 + [1] * 5 + [-2] * 10
     assert agreement(other, own) == 0.0
     assert other.busy.tolist() == [0.9] * 10 + [0.0] * 10
@@ -38,14 +42,14 @@ def test_what_is_like_no_phase_has_none_and_a_shorter_rank_ends():
 
 def test_no_bin_in_common_is_no_agreement():
     mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
-    assert agreement(rank_row(rows(*["new=90"] * 20), mixes), own) is None
+    assert agreement(row_of(rows(*["new=90"] * 20), mixes), own) is None
 
 
 def test_ranks_that_tick_apart_leave_no_holes():
     mixes, _ = mixes_of(rows(*["a=90 c=10"] * 40, *["b=95 c=5"] * 40))
     profile = rows(*["a=90 c=10"] * 20, *["b=95 c=5"] * 20)
     slow = type(profile)(**{**vars(profile), "start_s": profile.start_s * 2, "end_s": profile.end_s * 2})
-    inside = rank_row(slow, mixes).label
+    inside = row_of(slow, mixes).label
     first, last = np.flatnonzero(inside >= 0)[[0, -1]]
     assert (inside[first : last + 1] >= 0).all()
     assert last - first > 70
@@ -53,7 +57,7 @@ def test_ranks_that_tick_apart_leave_no_holes():
 
 def test_many_ranks_share_rows():
     mixes, own = mixes_of(rows(*["a=90"] * 5, *["b=90"] * 5))
-    late = rank_row(rows(*["a=90"] * 7, *["b=90"] * 3), mixes)
+    late = row_of(rows(*["a=90"] * 7, *["b=90"] * 3), mixes)
     ranks = [replace(late if i in (4, 5, 9) else own, rank=i) for i in range(10)]
     assert grouped(ranks, 10) == ranks
     found = grouped(ranks, 4)
@@ -81,3 +85,17 @@ def test_quality_counts_what_was_lost_and_where_paths_begin(tmp_path):
 def test_quality_of_gmon_files_has_no_paths():
     found = quality(rows("a=90", "a=50 b=20"))
     assert (found.samples, found.reach_main, found.complete, found.paths) == (160, None, None, 0)
+
+
+def test_phases_that_differ_in_who_calls_are_told_apart_in_every_rank(tmp_path):
+    """All self time is one function's; each rank is in its phases when it says so itself."""
+    for rank, first in ((0, 12), (1, 28)):
+        writer = StreamWriter(["main", "assemble", "relax", "kernel"], rank=rank)
+        for interval in range(40):
+            caller = "assemble" if interval < first else "relax"
+            writer.interval([Sample(f"main;{caller};kernel", weight=100)])
+        writer.end()
+        writer.save(tmp_path, f"rank-{rank:05}.gmon")
+    run = open_run(tmp_path)
+    mixes, _ = mixes_of(read_profile(run, rank=0))
+    assert row_of(read_profile(run, rank=1), mixes).label.tolist() == [0] * 28 + [1] * 12

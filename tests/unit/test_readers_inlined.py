@@ -3,12 +3,14 @@
 import shutil
 import subprocess
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from incprof.analysis.views.self_time import innermost_s
 from incprof.analysis.views.stacks import stack_series
 from incprof.elf.file import open_elf
 from incprof.readers import open_run, read_profile
@@ -117,6 +119,13 @@ def test_what_loops_has_a_name_and_accessors_have_none(program, tmp_path, tool, 
     assert profile.functions[chains.function[chains.parent[chain]]].name == "main"
     assert not (chains.parent == chain).any()
     assert any(frame.name == new.name for stack in stack_series(profile).stacks for frame in stack)
+    # A flame graph and the plot of self time agree on what is its own.
+    series, own = stack_series(profile), innermost_s(profile, libraries=True).sum(axis=0)
+    ticks: Counter[str] = Counter()
+    for at, weight in zip(series.stack.tolist(), series.weight.tolist(), strict=True):
+        ticks[series.stacks[at][-1].name] += weight
+    assert ticks[new.name] > 0
+    assert {f.name: pytest.approx(float(own[i]) * 100) for i, f in enumerate(profile.functions) if own[i] > 0} == ticks
     # In the same loop as shift: called as often.
     shift = next(i for i, f in enumerate(profile.functions) if f.mangled == SHIFT)
     assert shift in profile.inlined.beside[index]
