@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -72,6 +73,7 @@ def page_parts(
         whole=whole,
         libs=study.libs,
         inlined=never_called(profile),
+        directory=os.fspath(study.run.directory),
         processes=sum(process.rank == study.summary.rank for process in study.run.processes),
     )
 

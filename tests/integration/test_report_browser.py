@@ -120,6 +120,29 @@ def test_brushing_and_choosing_with_the_keyboard(browser, plain):
         assert seen.texts("#selected") == ["0 s of CPU time in phase 0 solve, 15 to 20 s"]
 
 
+def test_what_is_chosen_stands_in_the_address(browser, plain):
+    with browser.open(plain) as seen:
+        seen.page.locator(".handle").first.focus()
+        seen.page.keyboard.press("Shift+ArrowRight")
+        seen.page.locator("#phase-choice button").nth(2).click()
+        seen.settle()
+        address = seen.page.url
+        assert address == f"{plain.as_uri()}#from=10&to=20&phase=1"
+        seen.page.goto("about:blank")
+        seen.page.goto(address)
+        seen.page.wait_for_selector("html[data-ready=yes]", state="attached")
+        seen.settle()
+        assert seen.page.locator("#range-from").input_value() == "10"
+        assert seen.texts("#selected")[0].endswith("in phase 1 write_out, 10 to 20 s")
+        seen.page.evaluate("location.hash = 'from=0&to=1e9&phase=77'")
+        seen.settle()
+        assert not seen.texts("#selected")[0].endswith(" s")
+        seen.page.click("#clear")
+        seen.settle()
+        assert seen.page.url in (plain.as_uri(), f"{plain.as_uri()}#")
+        assert seen.messages == []
+
+
 def test_flame_graph_and_tree_by_keyboard(browser, plain):
     with browser.open(plain) as seen:
         seen.page.locator("#flame canvas").focus()

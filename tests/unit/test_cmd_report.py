@@ -80,7 +80,16 @@ def test_the_page_lies_beside_the_directory(run, tmp_path, capsys):
     assert (status, out) == (0, "")
     assert re.fullmatch(r"incprof: .*/run\.html, 0\.\d+ MB\n", err)
     page = (tmp_path / "run.html").read_text()
-    wanted = ["Over time", "Phases", "Flame graph", "Step tree", "Steps of each phase", "Hottest functions", "Sites"]
+    wanted = [
+        "Over time",
+        "Phases",
+        "What next",
+        "Flame graph",
+        "Step tree",
+        "Steps of each phase",
+        "Hottest functions",
+        "Sites",
+    ]
     assert outline(page).heads == [*wanted, "Why 2 phases", "Recording"]
     status, _, err = report(capsys, run)
     assert (status, err) == (2, f"incprof: {run}.html exists: give --force to replace it, or another name\n")

@@ -15,6 +15,7 @@ from incprof.model import FloatArray, IntArray
 from incprof.model.spent import SPENT
 from incprof.report.page.parts import BeatLanes, PageParts, RankMap
 from incprof.report.page.words import count
+from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
 from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, where
 from incprof.report.words.phase_names import phase_names
 from incprof.report.words.run import rounded
@@ -70,6 +71,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         "tree": _tree(parts, names),
         "cells": _cells(timed.cells, timed.ticks),
         "calls": {"columns": timed.called.tolist(), "cells": _by_cell(timed.calls, len(timed.cells.bin))},
+        "colours": {"phases": PHASES, "functions": FUNCTIONS, "none": NO_PHASE, "rest": REST},
         "scores": [
             {"k": s.k, "inertia": rounded(s.inertia), "silhouette": rounded(s.silhouette)} for s in parts.result.scores
         ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,12 +16,14 @@ from incprof.analysis.views.ribbon import cells, runs
 from incprof.report.page.html import asset, style_policy
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
+from incprof.report.words.colours import ink_on, marked, phase_colour
 from incprof.report.words.names import Names, clean
 
 STYLES = ("page.css", "print.css", "diff.css")
+# In the units of a ribbon.
+LETTER, RIM = 7.5, 10.0
 WIDTH = 1000
 # Those of page/colours.js.
-PHASE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 
 
 def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: Sequence[str]) -> str:
@@ -30,7 +33,7 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         loader=jinja2.FunctionLoader(asset), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    longest = max(side.summary.duration_s for side in (found.a[0], found.b[0]))
+    longest = max(side.summary.duration_s for side in (*found.a, *found.b))
     called = say.row_names(found)
     phases = {row.group: say.named(row, called) for row in found.phases if row.group is not None}
     shown = say.shown_functions(found, every=False)
@@ -43,8 +46,11 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         runs=[(letter, f"{clean(s.path)}: {say.run_line(s)}") for letter, ss in _sides(found) for s in ss],
         notes=[clean(line, 400) for line in (*found.notes, *warnings)],
         failed=[say.broken_line(condition, row) for condition, row in broken],
-        lanes=[_lane(letter, sides[0], longest, phases) for letter, sides in _sides(found)],
-        width=WIDTH,
+        lanes=[
+            _lane(letter if len(sides) == 1 else f"{letter}{number}", side, longest, phases)
+            for letter, sides in _sides(found)
+            for number, side in enumerate(sides, start=1)
+        ],
         end=words.elapsed(longest),
         noise=say.noise_line(found),
         phases=[_row(row, called) for phase in found.phases for row in (phase, *say.steps(phase, every=False))],
@@ -62,7 +68,7 @@ def _sides(found: Comparison) -> tuple[tuple[str, tuple[Side, ...]], ...]:
 
 def _colour(group: int | None) -> str:
     """Return the colour of a phase; empty for none."""
-    return "" if group is None or group < 0 else PHASE[group % len(PHASE)]
+    return "" if group is None else phase_colour(group)
 
 
 def _lane(letter: str, side: Side, longest: float, names: Mapping[int, str]) -> dict[str, Any]:
@@ -74,15 +80,32 @@ def _lane(letter: str, side: Side, longest: float, names: Mapping[int, str]) -> 
         title = f"{label} {names[label]}" if label >= 0 else "between phases"
         out.append(
             {
-                "x": round(at * step, 2),
-                "width": round(length * step, 2),
+                "x": _part(at * step),
+                "width": _part(length * step),
                 "colour": _colour(label),
-                "striped": label >= len(PHASE),
+                "striped": marked(label),
                 "title": title,
+                # As wide as its text may be: letters are about this wide, and a box has a rim.
+                "text": _fitting(label, title, length * step),
+                "ink": ink_on(_colour(label)) if label >= 0 else "",
+                "middle": _part((at + length / 2) * step),
             }
         )
         at += length
-    return {"letter": letter, "cells": out}
+    said = f"{clean(os.path.basename(os.path.normpath(side.path)), 40)}, {words.elapsed(side.summary.duration_s)}"
+    return {"letter": letter, "said": said, "cells": out}
+
+
+def _part(length: float) -> float:
+    """Return a length in percent of the longest ribbon."""
+    return round(100 * length / WIDTH, 3)
+
+
+def _fitting(label: int, title: str, room: float) -> str:
+    """Return what a box of a ribbon says: the phase, its number, or nothing, as there is room."""
+    if label < 0:
+        return ""
+    return next((text for text in (title, str(label)) if len(text) * LETTER + RIM <= room), "")
 
 
 def _row(row: Row, called: Names) -> dict[str, Any]:
@@ -93,7 +116,7 @@ def _row(row: Row, called: Names) -> dict[str, Any]:
         "name": say.named(row, called),
         "full": clean(row.name),
         "colour": _colour(row.group),
-        "striped": row.group is not None and row.group >= len(PHASE),
+        "striped": row.group is not None and marked(row.group),
         "a": say.seconds(row.a),
         "b": say.seconds(row.b),
         "change": say.change(row),

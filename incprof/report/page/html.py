@@ -17,11 +17,12 @@ from incprof.analysis.phases.results import Phase, all_steps
 from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
 from incprof.report.page.parts import PageParts
-from incprof.report.page.rows import phase_row, site_row, step_rows
+from incprof.report.page.rows import phase_row, rest_lines, site_row, step_rows
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean
+from incprof.report.words.next_steps import next_steps
 from incprof.report.words.phase_names import names_of, phase_names
 from incprof.report.words.short import short_lines
 from incprof.report.words.spent import spent_seen
@@ -114,6 +115,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "gaps": bool((result.labels < 0).any()),
         "phases": [phase_row(phase, name, names) for phase, name in phases],
         "steps": [(phase.id, name, step_rows(phase.steps, names)) for phase, name in phases],
+        "rests": [(phase.id, rest_lines(phase.steps, names)) for phase, _ in phases],
         "period": any(step.period_s is not None for phase in result.phases for step in all_steps(phase.steps)),
         "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
@@ -127,6 +129,10 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "ranks": parts.ranks,
         "beats": parts.beats,
         "beyond": _beyond(parts),
+        "next": [
+            (said, clean(command, 400))
+            for said, command in next_steps(parts.run, result, parts.metadata, parts.directory, parts.source)
+        ],
         "joined": parts.timed.tree.joined,
         "paths": parts.timed.tree.paths,
         "whole": parts.whole,

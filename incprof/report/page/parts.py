@@ -77,6 +77,7 @@ class PageParts:
     why: the reasons for phases and sites, None where there are no phases. libs: how time in libraries is counted.
     whole: nothing was summed up. inlined: functions, by their columns, that were never called: they have no self time
     of their own in the profile. processes: of this rank that were recorded; the page is on the first.
+    directory: of the recording.
     """
 
     run: RunSummary
@@ -96,3 +97,4 @@ class PageParts:
     libs: str
     inlined: frozenset[int] = frozenset()
     processes: int = 1
+    directory: str = ""

@@ -14,6 +14,7 @@ from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
 from incprof.report.words.phase_names import TOP_FUNCTIONS
 from incprof.report.words.recurrence import how_often
+from incprof.report.words.remainder import remainder
 from incprof.report.words.site_evidence import no_site
 from incprof.report.words.spent import spent_words
 
@@ -28,7 +29,7 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
         "intervals": phase.intervals,
         "confidence": percent(phase.confidence),
         "spent": ", ".join(spent_words(phase)),
-        "no_site": "" if phase.sites else no_site(phase),
+        "no_site": "" if phase.sites else no_site(phase, names),
         "functions": [
             (names(t.function), clean(t.function.name), percent(t.share)) for t in phase.functions[:TOP_FUNCTIONS]
         ],
@@ -45,6 +46,19 @@ def step_rows(steps: Sequence[Step], names: Names, deep: int = 0) -> list[dict[s
     for step in steps:
         rows += [_step_row(step, names, deep), *step_rows(step.steps, names, deep + 1)]
     return rows
+
+
+def rest_lines(steps: Sequence[Step], names: Names) -> list[str]:
+    """Return where the rest of an iteration is, for each loop whose steps do not add up to it."""
+    lines = []
+    for driver in dict.fromkeys(step.driver for step in steps):
+        mine = [step for step in steps if step.driver == driver]
+        if rest := remainder(mine):
+            period = max(step.period_s or 0.0 for step in mine)
+            lines.append(
+                f"Of {_time(period)} in {names(driver) if driver else 'the loop'}: {rest}".replace(" us", " \u00b5s")
+            )
+    return lines
 
 
 def _step_row(step: Step, names: Names, deep: int) -> dict[str, Any]:

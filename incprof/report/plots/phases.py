@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary
 from incprof.analysis.views.self_time import SelfSeries
 from incprof.analysis.views.timebins import TimeBins
 from incprof.model import Function
-from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.report.plots.style import WIDTH_IN, save, time_unit
+from incprof.report.words import colours
 from incprof.report.words import numbers as words
 from incprof.report.words.names import Names
 from incprof.report.words.phase_names import phase_names
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS_IN, RIBBON, ROW_IN = 3.1, 0.17, 0.155
-# Paul Tol's muted colours: told apart by colour-blind eyes, and none of them a phase's.
-FUNCTIONS = ("#332288", "#88CCEE", "#CC6677", "#DDCC77", "#117733", "#AA4499", "#44AA99", "#999933", "#882255")
-OTHER = "#dddddd"
+# A picture is on white paper.
+FUNCTIONS, OTHER = colours.FUNCTIONS["light"], colours.REST["light"]
+HATCH = "////"
 # What fits a column of the legend; as many bins as can be told apart.
 NAME_ROOM, BINS = 50, 400
 # A stretch that is this much of the picture has room for its number.
@@ -86,9 +87,9 @@ def _stack(axes: Axes, bins: TimeBins, series: SelfSeries, divisor: float) -> No
     """Draw the self time of the foremost functions on top of each other, as CPUs in use."""
     top = np.cumsum(series.self_s / bins.wall_s[:, None], axis=1)
     edge = np.append(bins.start_s, bins.end_s[-1]) / divisor
-    colours = _function_colours(top.shape[1] - 1)
+    fills = _function_colours(top.shape[1] - 1)
     # From the top one down, each as far as the bottom: no seam shows between two, and each has one edge to store.
-    for height, colour in reversed(list(zip(top.T, colours, strict=True))):
+    for height, colour in reversed(list(zip(top.T, fills, strict=True))):
         axes.stairs(height, edge, fill=True, color=colour, linewidth=0)
     axes.set_ylim(0, 1.05 * max(float(top[:, -1].max(initial=0.0)), 1e-9))
     axes.set_ylabel("CPUs in use")
@@ -103,11 +104,25 @@ def _ribbon(axes: Axes, bins: TimeBins, divisor: float) -> None:
         phase, low, high = int(bins.label[first]), bins.start_s[first] / divisor, bins.end_s[last - 1] / divisor
         if phase < 0:
             continue
-        axes.axvspan(low, high, color=COLOURS[phase % len(COLOURS)], linewidth=0)
+        axes.axvspan(low, high, **_fill(phase))
         if high - low >= least:
-            axes.text((low + high) / 2, 0.5, str(phase), ha="center", va="center", color="white", fontweight="bold")
+            axes.text(
+                (low + high) / 2,
+                0.5,
+                str(phase),
+                ha="center",
+                va="center",
+                color=colours.ink_on(_fill(phase)["facecolor"]),
+                fontweight="bold",
+            )
     axes.set_yticks([])
     axes.set_ylabel("Phase")
+
+
+def _fill(phase: int) -> dict[str, Any]:
+    """Return how a phase is drawn."""
+    hatch = HATCH if colours.marked(phase) else None
+    return {"facecolor": colours.phase_colour(phase), "edgecolor": "white", "linewidth": 0, "hatch": hatch}
 
 
 def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[tuple[int, str]], rows: int) -> None:
@@ -117,7 +132,7 @@ def _legend(picture: Figure, functions: Sequence[str], phases: Sequence[tuple[in
     none = Patch(alpha=0)
     left: list[tuple[Patch, str]] = [(none, "Self time of")]
     left += [(Patch(color=c), f) for c, f in zip(_function_colours(len(functions) - 1), functions, strict=True)][::-1]
-    right = [(none, "Phase")] + [(Patch(color=COLOURS[number % len(COLOURS)]), label) for number, label in phases]
+    right = [(none, "Phase")] + [(Patch(**_fill(number)), label) for number, label in phases]
     entries = [pair for column in (left, right) for pair in [*column, *[(none, "")] * (rows - len(column))]]
     legend = picture.legend(
         [handle for handle, _ in entries], [label for _, label in entries], loc="outside lower left", ncols=2,

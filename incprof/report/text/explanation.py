@@ -22,7 +22,7 @@ def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, wid
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence, names), width)
         if not phase.sites and not phase.off_cpu:
-            _write(out, "  No site", [no_site(phase)], width, indent="    ")
+            _write(out, "  No site", [no_site(phase, names)], width, indent="    ")
         for site, known in zip(phase.sites, sites, strict=True):
             name = f"{names(site.function, NAME_ROOM)} ({site.kind})"
             _write(out, f"  Site {name}", site_lines(known, result.options.sites, names), width, indent="    ")

@@ -233,7 +233,7 @@ def _functions(console: Console, phase: Phase, names: Names) -> None:
         numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
         console.print(numbers + names(top.function, console.width - len(numbers)), soft_wrap=True)
     if not phase.sites:
-        _told(console, "      no site: ", [no_site(phase)])
+        _told(console, "      no site: ", [no_site(phase, names)])
     for line in step_lines(phase, console.width, names):
         console.print(line, soft_wrap=True)
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from incprof.analysis.phases.results import Phase, Step
+from incprof.report.text.folding import folded
 from incprof.report.words.names import Names
 from incprof.report.words.numbers import seconds
 from incprof.report.words.recurrence import how_often
+from incprof.report.words.remainder import remainder
 
 # Of steps that nothing is known of but their share, the largest.
 TOP = 3
@@ -63,12 +65,15 @@ def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
         name = names(driver, max(width - 6 - len(what), 12)) if driver else "the driver"
         yield _Line(max(step.share for step in mine), -1, f"      {name}{what}")
         yield from _below(mine, 0, width, names)
+        if rest := remainder(mine):
+            for line in folded(rest, width, f"{'':9}", f"{'':11}"):
+                yield _Line(max(step.share for step in mine), -1, line)
 
 
 def _repeats(timed: Sequence[Step]) -> str:
     """Return the period of a loop, how much of its order is known, and what it has of the CPU, if that is less."""
     placed = [step for step in timed if step.order]
-    out = f" repeats every {seconds(timed[0].period_s)}"
+    out = f" repeats every {seconds(timed[0].period_s)} of wall time"
     if len(placed) < len(timed):
         out += ", order known where there is a number" if placed else ", order unknown"
     cpu = timed[0].cpu

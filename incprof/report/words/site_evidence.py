@@ -6,7 +6,7 @@ from incprof.analysis.options.sites import SiteOptions
 from incprof.analysis.phases.results import Phase
 from incprof.analysis.sites.evidence import CalleeEvidence, CallerEvidence, SiteEvidence
 from incprof.report.words.figures import count, percent
-from incprof.report.words.names import Names
+from incprof.report.words.names import SHORT, Names
 
 NAME_ROOM = 32
 ORIGINS = {
@@ -25,7 +25,7 @@ def site_lines(why: SiteEvidence, options: SiteOptions, names: Names) -> list[st
     return [*told, _kind(why), _runner_up(why, names)]
 
 
-def no_site(phase: Phase) -> str:
+def no_site(phase: Phase, names: Names = SHORT) -> str:
     """Say why a phase has no site."""
     if phase.off_cpu:
         return "the program waits in it: next to no samples say where"
@@ -34,7 +34,7 @@ def no_site(phase: Phase) -> str:
     own = [top for top in phase.functions if top.function.is_code]
     if not own and all(top.function.name.startswith("[no ") for top in phase.functions):
         return "threads of libraries have its time, without a function of the program on their stacks"
-    largest = shorten(phase.functions[0].function.name, NAME_ROOM)
+    largest = names(phase.functions[0].function, NAME_ROOM)
     return f"no function of the program that holds enough of it can have a heartbeat; most of it is in {largest}"
 
 

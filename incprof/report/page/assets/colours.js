@@ -1,13 +1,5 @@
-// Colours that eyes of all kinds tell apart: phases in Okabe and Ito's, then the same with stripes; functions after Paul
-// Tol's "muted" and "light", moved apart until no pair is alike to any of them. Numbers and names stand beside every one.
-
-const PHASE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
-const NO_PHASE = { light: "#c9cdcb", dark: "#4a5157" };
-const FUNCTION = {
-  light: ["#211d87", "#9edcff", "#2eb4af", "#f3e28d", "#b6506c", "#00691d", "#942eaf", "#a2831d", "#720c48", "#ff727c", "#7c83e2", "#a5c91d"],
-  dark: ["#6560f0", "#9ee4f6", "#49c2b1", "#f5e48f", "#ca7a80", "#17863f", "#af68c8", "#939a2c", "#a73a7a", "#f7a06e", "#7ea5e4", "#b2e01b"],
-};
-const REST = { light: "#d6d9d8", dark: "#454c52" };
+// Colours come with the data: phases have bright ones, then the same with stripes; functions muted ones, none of a phase.
+// Numbers and names stand beside every one.
 
 const theme = { chosen: "system" };
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
@@ -31,20 +23,20 @@ function cssColour(name) {
 }
 
 function phaseColour(id) {
-  return id < 0 ? NO_PHASE[tone()] : PHASE[id % PHASE.length];
+  return id < 0 ? DATA.colours.none[tone()] : DATA.colours.phases[id % DATA.colours.phases.length];
 }
 
 function striped(id) {
-  return id >= PHASE.length;
+  return id >= DATA.colours.phases.length;
 }
 
 function functionColour(place) {
-  const colours = FUNCTION[tone()];
+  const colours = DATA.colours.functions[tone()];
   return colours[place % colours.length];
 }
 
 function restColour() {
-  return REST[tone()];
+  return DATA.colours.rest[tone()];
 }
 
 // Black or white, whichever is easier to read on a colour.

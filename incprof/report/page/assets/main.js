@@ -82,4 +82,6 @@ startTheme();
 repaint();
 sayFlame();
 new ResizeObserver(debounce(() => TIMED.forEach((draw) => draw()))).observe(byId("timeline"));
+readChoice();
+addEventListener("hashchange", readChoice);
 document.documentElement.dataset.ready = "yes";

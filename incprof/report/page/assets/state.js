@@ -15,7 +15,10 @@ function follow(work) {
   followers.push(work);
 }
 
-const tellAll = debounce(() => followers.forEach((work) => work()));
+const tellAll = debounce(() => {
+  followers.forEach((work) => work());
+  keepChoice();
+});
 
 function isWhole() {
   return state.from === 0 && state.to === BINS;
@@ -64,4 +67,32 @@ function chosenText() {
   const what = state.phase === null ? "" : `phase ${state.phase} ${phaseName(state.phase)}`;
   const when = isWhole() ? "" : `${moment(from, INTERVAL)} to ${moment(to, INTERVAL)} s`;
   return [what, when].filter(Boolean).join(", ") || "the whole run";
+}
+
+// What is chosen stands in the address, so that a link or a bookmark shows the same: #from=12&to=20&phase=1, in seconds.
+// Other fragments are places on the page, and are left alone while all is shown.
+function keepChoice() {
+  const said = new URLSearchParams();
+  const [from, to] = chosenTimes();
+  if (!isWhole()) {
+    said.set("from", moment(from, INTERVAL));
+    said.set("to", moment(to, INTERVAL));
+  }
+  if (state.phase !== null) said.set("phase", state.phase);
+  const text = said.toString();
+  if (!text && !location.hash.includes("=")) return;
+  if (location.hash.slice(1) !== text) history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+}
+
+function readChoice() {
+  const said = new URLSearchParams(location.hash.slice(1));
+  if (!["from", "to", "phase"].some((key) => said.has(key))) return;
+  const number = (key, other) => {
+    const value = said.has(key) ? Number(said.get(key)) : NaN;
+    return Number.isFinite(value) ? value : other;
+  };
+  const [low, high] = [Math.max(number("from", BEGIN), BEGIN), Math.min(number("to", END), END)];
+  const phase = number("phase", null);
+  Object.assign(state, { from: 0, to: BINS, phase: DATA.phases.some((p) => p.id === phase) ? phase : null });
+  choose(low < high ? { from: binAt(low + INTERVAL * 1e-3), to: binAt(high - INTERVAL * 1e-3) + 1 } : {});
 }
