@@ -90,7 +90,7 @@ def over_time(profile: IntervalProfile, result: PhaseResult, *, libs: Libs, whol
         ticks, calls = tree.by_cell(cells), calls_by_cell(profile, cells, called)
         small = ticks.written_bytes + calls.written_bytes <= MOST_BYTES
         if whole or small or step >= len(bins.end_s):
-            series = self_series(profile, labels, bins, libraries=libs == "caller")
+            series = self_series(profile, labels, bins, libraries=libs in ("named", "caller"))
             return Timed(bins, series, tree, cells, ticks, calls, called)
         step *= 2
 

@@ -26,7 +26,7 @@ def over_time(study: Study, bins: int, functions: int) -> tuple[TimeBins, SelfSe
 
     profile, labels = study.profile, study.result.labels
     time = time_bins(profile, labels, bins)
-    series = self_series(profile, labels, time, functions, libraries=study.libs == "caller")
+    series = self_series(profile, labels, time, functions, libraries=study.libs in ("named", "caller"))
     return time, series, [profile.functions[int(i)] for i in series.functions]
 
 
