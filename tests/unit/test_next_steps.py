@@ -4,12 +4,11 @@ import dataclasses
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from incprof.analysis.phases.interval import Proposal
 from incprof.analysis.phases.results import Step
 from incprof.model import Function
-from incprof.report.words.next_steps import fitting_interval_s, next_steps
+from incprof.report.words.next_steps import next_steps
 from incprof.report.words.remainder import remainder
 
 
@@ -18,29 +17,22 @@ def step(name="solve", mean_s=0.004, period_s=0.02, cpu=0.5, **more):
     return Step(0, function, "body", 0.5, 100, mean_s, period_s=period_s, cpu=cpu, **more)
 
 
-@given(st.floats(1e-6, 1e5), st.floats(1e-6, 1e5))
-def test_an_interval_holds_two_iterations(period, interval):
-    found = fitting_interval_s(period, interval)
-    if found is None:
-        assert interval >= 2 * period * 0.999999
-    else:
-        assert 2 * period * 0.999999 <= found <= 5.000001 * period
-        assert found > interval * 0.999999
+def commands(monkeypatch, found, sites=(), argv=("./my app", "-n", "3")):
+    monkeypatch.setattr("incprof.report.words.next_steps.proposed", lambda run, result: found)
+    phase, metadata = SimpleNamespace(steps=(), sites=sites), SimpleNamespace(raw={"argv": list(argv)})
+    result = SimpleNamespace(phases=[phase])
+    return [
+        command for _, command in next_steps(SimpleNamespace(interval_s=1.0), result, metadata, "gmon my-app", None)
+    ]
 
 
-def commands(*steps, interval_s=1.0, sites=(), argv=("./my app", "-n", "3")):
-    phase = SimpleNamespace(steps=steps, sites=sites)
-    run, metadata = SimpleNamespace(interval_s=interval_s), SimpleNamespace(raw={"argv": list(argv)})
-    found = next_steps(run, SimpleNamespace(phases=[phase]), metadata, "gmon my-app", None)
-    return [command for _, command in found]
-
-
-def test_commands_can_be_typed():
+def test_commands_can_be_typed(monkeypatch):
     sites = (SimpleNamespace(heartbeat=1), SimpleNamespace(heartbeat=2))
-    first, patch, *_ = commands(step(period_s=0.9), sites=sites)
-    assert first == "incprof record -i 2 -- './my app' -n 3"
+    first, patch, *_ = commands(monkeypatch, Proposal(2.0, 250.0, "main", 0.9), sites)
+    assert first == "incprof record -i 2 -r 250 -- './my app' -n 3"
     assert patch == "incprof instrument 'gmon my-app' --source . --patch beats.patch"
-    assert not any("instrument" in command or "record" in command for command in commands(step(period_s=0.3)))
+    said = commands(monkeypatch, None)
+    assert not any("instrument" in command or "record" in command for command in said)
 
 
 @pytest.mark.parametrize(
