@@ -66,7 +66,7 @@ def recording_of(run: RealRun, program: str | None = None, options: Sequence[str
     if has_recipe(program) and not (real_runs() / run.name).exists():
         _record(program, [*options, "-o", run.name])
     try:
-        return read_profile(open_run(real_runs() / run.name), inlined=True)
+        return read_profile(open_run(real_runs() / run.name), libs="named", inlined=True)
     except IncprofError as error:
         raise NotRecorded(f"no recording: run make realworld ({type(error).__name__})") from None
 

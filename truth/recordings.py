@@ -79,7 +79,7 @@ def recorded(program: Program) -> tuple[IntervalProfile, IntArray]:
         binary = _build(program, folder)
         _record(program, binary, folder)
         made_of.write_text(_fingerprint(program))
-    profile = read_profile(open_run(folder / "run"), inlined=True)
+    profile = read_profile(open_run(folder / "run"), libs="named", inlined=True)
     log = folder / ("log.0" if program.number("ranks", 1) > 1 else "log")
     return profile, label(profile, log.read_text(), [phase.name for phase in program.truth.phases])
 

@@ -76,10 +76,7 @@ def only_file(directory: Path) -> Recorded:
 def run_program(
     command: Path | Sequence[str | Path], place: Path, env: Mapping[str, str] | None = None, *, timeout_s: float = 60
 ) -> Outcome:
-    """Run a program with heartbeats in `place`/run. Its status is for the test to look at.
-
-    Nothing is thinned: loops of tests do nothing but beat, and every beat is to be seen. test_appekg_thinning.py does.
-    """
+    """Run a program with heartbeats in `place`/run. Its status is for the test to look at."""
     place.mkdir(parents=True, exist_ok=True)
     clean = {name: value for name, value in clean_environment().items() if not name.startswith("EKG_")}
     words = [command] if isinstance(command, Path) else list(command)

@@ -9,7 +9,7 @@ from incprof.analysis.phases.results import FunctionShare, Phase
 from incprof.analysis.phases.spent import mostly
 from incprof.model import Function
 from incprof.model.spent import SPENT, called_for
-from incprof.report.words.names import phase_names
+from incprof.report.words.phase_names import phase_names
 from incprof.report.words.site_evidence import no_site
 from incprof.report.words.spent import legend, spent_words
 
