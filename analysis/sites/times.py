@@ -104,7 +104,7 @@ def _part(group: IntArray, weight: FloatArray) -> FloatArray:
 def _with_uncounted(
     profile: IntervalProfile, chains: CallTree, used: FloatArray, calls: FloatArray, counted: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
-    """Add calls that nobody counted: as many as of what is called beside an inlined function, else as were seen.
+    """Add calls that nobody counted: as many as of what is called beside an inlined function, and as were seen.
 
     What was not inlined and is entered seldom was called once, before anybody could count it.
     """
@@ -118,7 +118,7 @@ def _with_uncounted(
     for chain, share in zip(here.tolist(), part.tolist(), strict=True):
         function = int(chains.function[chain])
         if others := beside.get(function):
-            calls[chain] = share * counted[list(others)].max()
+            calls[chain] = share * max(counted[list(others)].max(), seen[function])
             continue
         chance = used[chain] * (1.0 - used[chain] / max(float(used[chains.parent[chain]]), 1e-300))
         unsure[chain] = share * seen[function] >= SELDOM * chance

@@ -107,7 +107,8 @@ def test_closed_loop(example: Example, tmp_path: Path) -> None:
     # Recorded once more with its heartbeats: one process has one clock, however busy the machine is.
     ekg, again = tmp_path / "ekg", tmp_path / "again"
     settings = environment(EKG_DIR=ekg, EKG_INTERVAL="0.05")
-    words = [sys.executable, "-m", "incprof", "record", "-i", "0.1", "-o", again, "--", program, example.scale]
+    words = [sys.executable, "-m", "incprof", "record", "--log", "quiet", "-i", "0.1", "-o", again]
+    words += ["--", program, example.scale]
     output = must_run(*words, cwd=tmp_path, env=settings)
     assert output == must_run(tmp_path / "recorded", example.scale, cwd=tmp_path, env=environment())
     judged = incprof("validate", again, ekg, "--json", "--min-agreement", "0.9", cwd=tmp_path)

@@ -84,8 +84,9 @@ def built(example: Example, place: Path, *flags: str, heartbeats: bool) -> Path:
 
 
 def incprof(place: Path, *words: object) -> str:
-    """What a verb prints; it must succeed."""
-    return run(*INCPROF, *words, cwd=place, env=environment(PYTHONPATH=ROOT, XDG_CACHE_HOME=place / "cache"))
+    """What a verb prints; it must succeed. What it says on stderr is not asked for."""
+    env = environment(PYTHONPATH=ROOT, XDG_CACHE_HOME=place / "cache")
+    return run("sh", "-c", 'exec "$@" 2>/dev/null', "sh", *INCPROF, *words, cwd=place, env=env)
 
 
 def validated(place: Path, *words: object) -> dict[str, Any]:
