@@ -60,7 +60,8 @@ def loop_phase(answer: Answer) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [100, 1000])
 def test_a_time_step_loop(build: Build, tmp_path: Path, rate: int) -> None:
-    answer = ask(tmp_path, rate, build("timesteps.c"), "200", "100")
+    # The output has 4 % of the samples: half of that is no step, and of ten samples five may be missing.
+    answer = ask(tmp_path, rate, build("timesteps.c"), "200" if rate == 1000 else "600", "100")
     phase, program = loop_phase(answer), answer.program
     steps = {step["function"]: step for step in phase["steps"]}
     placed = sorted((name for name in ORDER if steps[name]["order"]), key=lambda name: steps[name]["order"])
