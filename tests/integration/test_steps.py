@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from incprof.readers import open_run, read_profile
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build
 
@@ -25,16 +26,13 @@ HZ = round(1 / time.clock_getres(6))
 
 @dataclass(frozen=True)
 class Answer:
-    """What a program printed, what the recording said, and what `incprof phases` found."""
+    """What a program printed, what the recording said, what `incprof phases` found, and by which clock samples came."""
 
     program: dict[str, float]
     stderr: str
     text: str
     found: dict[str, Any]
-
-    @property
-    def clock(self) -> str:
-        return "perf" if self.found["run"]["reached_hz"] > 1.3 * HZ else "cpu"
+    clock: str
 
 
 def incprof(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +47,8 @@ def ask(place: Path, rate: int, *command: str | Path, clock: str | None = None) 
     said = dict(line.split() for line in recorded.stdout.splitlines())
     text = incprof("phases", place / "run").stdout
     found = json.loads(incprof("phases", place / "run", "--json").stdout)
-    return Answer({name: float(number) for name, number in said.items()}, recorded.stderr, text, found)
+    clock = read_profile(open_run(place / "run")).metadata.raw["clock"]
+    return Answer({name: float(number) for name, number in said.items()}, recorded.stderr, text, found, str(clock))
 
 
 def loop_phase(answer: Answer) -> dict[str, Any]:
