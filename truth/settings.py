@@ -10,15 +10,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import numpy as np  # noqa: E402
-from scipy.sparse import csr_array  # noqa: E402
 
-from incprof.model import Arcs, Counters, IntervalProfile  # noqa: E402
+from incprof.model import IntervalProfile  # noqa: E402
+from incprof.model.pooling import pooled  # noqa: E402
 from incprof.names import parse  # noqa: E402
 from truth.answers import Answer, of_tool  # noqa: E402
 from truth.realworld import RealRun, all_real, has_recipe, recording_of  # noqa: E402
@@ -35,31 +35,6 @@ RECORDED = {
     "busy8": ("beside 8 busy processes", ("-l", "8")),
 }
 LONGER = (2, 5)
-
-
-def joined_intervals(profile: IntervalProfile, times: int) -> IntervalProfile:
-    """Return the same run with intervals that are so many times as long; a rest at the end is one of its own."""
-    n = profile.n_intervals
-    group = np.arange(n) // times
-    m = int(group[-1]) + 1
-    sums = csr_array((np.ones(n), (group, np.arange(n))), shape=(m, n))
-    arcs, counters = profile.arcs, profile.counters
-    key = np.stack([group[arcs.interval], arcs.caller, arcs.callee])
-    once, place = np.unique(key, axis=1, return_inverse=True)
-    count = np.bincount(place.ravel(), weights=arcs.count, minlength=once.shape[1]).astype(np.int64)
-    added = {one.name: sums @ getattr(counters, one.name) for one in fields(Counters)}
-    added["threads"] = np.maximum.reduceat(counters.threads, np.arange(0, n, times))
-    last = np.minimum(np.arange(1, m + 1) * times, n) - 1
-    return replace(
-        profile,
-        metadata=replace(profile.metadata, interval_s=profile.metadata.interval_s * times),
-        start_s=profile.start_s[::times],
-        end_s=profile.end_s[last],
-        self_s=csr_array(sums @ profile.self_s),
-        calls=csr_array(sums @ profile.calls).astype(np.int64),
-        arcs=Arcs(once[0], once[1], once[2], count),
-        counters=Counters(**added),
-    )
 
 
 def same_sites(one: set[str], other: set[str]) -> float:
@@ -82,7 +57,7 @@ def compared(runs: list[RealRun]) -> list[str]:
             alike.setdefault(name, []).append(_alike(base, _answer(profile)))
             for times in LONGER if tag == AGAIN else ():
                 longer = f"intervals of {profile.metadata.interval_s * times:g} s"
-                answer = _answer(joined_intervals(profile, times))
+                answer = _answer(pooled(profile, times))
                 alike.setdefault(longer, []).append(_alike(base, answer))
     lines = [
         "| recorded or compiled | programs | same sites, F1 | all the same | same number of phases |",
