@@ -66,7 +66,7 @@ void config_read(struct config *config)
 {
     static const char *const clocks[] = {"cpu", "perf", NULL};
     static const char *const formats[] = {"stream", "gmon", NULL};
-    static const char *const libraries[] = {"caller", "separate", "drop", "named", NULL};
+    static const char *const libraries[] = {"caller", "named", "separate", "drop", NULL};
 
     environment_log_level("INCPROF_LOG");
     config->directory = getenv("INCPROF_DIR");
@@ -81,7 +81,7 @@ void config_read(struct config *config)
     config->clock_given = environment_text("INCPROF_CLOCK") != NULL;
     config->format = environment_choice("INCPROF_FORMAT", formats) == 1 ? FORMAT_GMON : FORMAT_STREAM;
     // A histogram cannot name who was called: such time is the caller's as well.
-    config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) % 3 == 0;
+    config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) < 2;
     config->follow = environment_flag("INCPROF_FOLLOW", true);
     config->disabled = environment_flag("INCPROF_DISABLE", false);
 }

@@ -13,6 +13,7 @@ import numpy as np
 
 from incprof.analysis.diff.measure import Measured
 
+# Of a run that had its CPUs to itself: what diff has always assumed.
 ALONE = 0.01
 # More for a run that never got a CPU.
 SHARED = 0.05
