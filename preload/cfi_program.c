@@ -11,24 +11,25 @@ enum { OP_BREG0 = 0x70, OP_DEREF = 0x06, OP_LIT0 = 0x30 };
 struct rules {
     uint64_t cfa_register;
     int64_t cfa_offset;
-    int64_t rbp_offset;
+    int64_t fp_offset;
     enum cfa_rule cfa;
-    enum rbp_rule rbp;
+    enum fp_rule fp;
     bool no_caller;
-    bool odd_return; /* the return address is not at CFA-8 */
+    int64_t ra_offset; /* of the return address, as RETURN_OFFSET */
+    bool odd_return;   /* it is elsewhere */
 };
 
 static void set_cfa(struct rules *rules, uint64_t reg, int64_t offset)
 {
     rules->cfa_register = reg;
     rules->cfa_offset = offset;
-    rules->cfa = reg == DWARF_RSP ? CFA_RSP : reg == DWARF_RBP ? CFA_RBP : CFA_LEAF_REG;
+    rules->cfa = reg == DWARF_SP ? CFA_SP : reg == DWARF_FP ? CFA_FP : CFA_LEAF_REG;
 }
 
 /* Three expressions occur in compiled code: a dereferenced slot (realigned stacks and signal frames), and the PLT's. */
 static void cfa_expression(struct rules *rules, struct cfi_reader *reader, uint64_t length)
 {
-    static const uint8_t plt[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a};
+    static const uint8_t plt[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a}; /* x86-64 */
     uint64_t start = reader->at;
     rules->cfa = CFA_NONE;
     if (reader->failed || length > reader->end - start) {
@@ -42,10 +43,10 @@ static void cfa_expression(struct rules *rules, struct cfi_reader *reader, uint6
         uint64_t op = cfi_read_fixed(reader, 1);
         int64_t offset = cfi_read_sleb(reader);
         if (cfi_read_fixed(reader, 1) == OP_DEREF && reader->at == start + length) {
-            if (op == OP_BREG0 + DWARF_RBP)
-                rules->cfa = CFA_DEREF_RBP;
-            else if (op == OP_BREG0 + DWARF_RSP)
-                rules->cfa = CFA_DEREF_RSP;
+            if (op == OP_BREG0 + DWARF_FP)
+                rules->cfa = CFA_DEREF_FP;
+            else if (op == OP_BREG0 + DWARF_SP)
+                rules->cfa = CFA_DEREF_SP;
             rules->cfa_offset = offset;
         }
     }
@@ -59,12 +60,12 @@ static void register_expression(struct rules *rules, struct cfi_reader *reader, 
         reader->failed = true;
         return;
     }
-    if (reg == DWARF_RBP && length >= 2) {
+    if (reg == DWARF_FP && length >= 2) {
         uint64_t op = cfi_read_fixed(reader, 1);
         int64_t offset = cfi_read_sleb(reader);
-        if (op == OP_BREG0 + DWARF_RBP || op == OP_BREG0 + DWARF_RSP) {
-            rules->rbp = op == OP_BREG0 + DWARF_RBP ? RBP_AT_RBP : RBP_AT_RSP;
-            rules->rbp_offset = offset;
+        if (op == OP_BREG0 + DWARF_FP || op == OP_BREG0 + DWARF_SP) {
+            rules->fp = op == OP_BREG0 + DWARF_FP ? FP_AT_FP : FP_AT_SP;
+            rules->fp_offset = offset;
         }
     } else if (reg == DWARF_RA) {
         rules->odd_return = true;
@@ -80,39 +81,62 @@ static int64_t scaled(const struct cfi_function *function, uint64_t factored)
 
 static void set_saved(struct rules *rules, uint64_t reg, int64_t offset)
 {
-    if (reg == DWARF_RBP) {
-        rules->rbp = RBP_AT_CFA;
-        rules->rbp_offset = offset;
+    if (reg == DWARF_FP) {
+        rules->fp = FP_AT_CFA;
+        rules->fp_offset = offset;
     } else if (reg == DWARF_RA) {
-        rules->odd_return = offset != -8;
-        rules->no_caller = false;
+        rules->ra_offset = offset;
+        rules->odd_return = rules->no_caller = false;
     }
 }
 
 static void restore(struct rules *rules, const struct rules *initial, uint64_t reg)
 {
-    if (reg == DWARF_RBP) {
-        rules->rbp = initial->rbp;
-        rules->rbp_offset = initial->rbp_offset;
+    if (reg == DWARF_FP) {
+        rules->fp = initial->fp;
+        rules->fp_offset = initial->fp_offset;
     } else if (reg == DWARF_RA) {
         rules->no_caller = initial->no_caller;
+        rules->ra_offset = initial->ra_offset;
         rules->odd_return = initial->odd_return;
     }
 }
 
+static void set_same(struct rules *rules, uint64_t reg)
+{
+    if (reg == DWARF_FP) {
+        rules->fp = FP_SAME;
+    } else if (reg == DWARF_RA) {
+        rules->ra_offset = RETURN_OFFSET;
+        rules->odd_return = rules->no_caller = false;
+    }
+}
+
+/* False where a row cannot say it. */
+static bool put_return(struct cfi_row *row, const struct rules *rules)
+{
+#if MACHINE_HAS_LINK_REGISTER
+    row->ra_offset = (int16_t)(rules->ra_offset / 8);
+    return !rules->odd_return && row->ra_offset * 8 == rules->ra_offset;
+#else
+    (void)row;
+    return !rules->odd_return && rules->ra_offset == RETURN_OFFSET;
+#endif
+}
+
 static struct cfi_row make_row(const struct rules *rules, uint32_t pc, bool signal_frame)
 {
-    struct cfi_row row = {.pc = pc, .cfa = rules->cfa & 15, .rbp = rules->rbp & 15};
-    int64_t slots = rules->rbp_offset / 8;
+    struct cfi_row row = {.pc = pc, .cfa = rules->cfa & 15, .fp = rules->fp & 15};
+    int64_t slots = rules->fp_offset / 8;
     row.cfa_offset = (int32_t)rules->cfa_offset;
-    row.rbp_offset = (int16_t)slots;
+    row.fp_offset = (int16_t)slots;
     row.reg = rules->cfa == CFA_LEAF_REG ? (uint8_t)rules->cfa_register : 0;
     if (signal_frame)
         row = (struct cfi_row){.pc = pc, .cfa = CFA_SIGNAL};
     else if (rules->no_caller)
         row = (struct cfi_row){.pc = pc, .cfa = CFA_END};
-    else if (rules->odd_return || rules->cfa_offset != row.cfa_offset || row.rbp_offset * 8 != rules->rbp_offset ||
-             (rules->cfa == CFA_LEAF_REG && rules->cfa_register > 15))
+    else if (!put_return(&row, rules) || rules->cfa_offset != row.cfa_offset || row.fp_offset * 8 != rules->fp_offset ||
+             (rules->cfa == CFA_LEAF_REG && rules->cfa_register >= DWARF_REGISTERS))
         row = (struct cfi_row){.pc = pc, .cfa = CFA_NONE};
     return row;
 }
@@ -185,8 +209,7 @@ static bool extended(struct machine *machine, uint64_t operation)
             rules->no_caller = true;
         return true;
     case 0x08: /* same_value */
-        if (cfi_read_uleb(reader) == DWARF_RBP)
-            rules->rbp = RBP_SAME;
+        set_same(rules, cfi_read_uleb(reader));
         return true;
     case 0x09: /* register */
     case 0x14: /* val_offset */
@@ -237,6 +260,10 @@ static bool extended(struct machine *machine, uint64_t operation)
     case 0x2e: /* GNU_args_size */
         cfi_read_uleb(reader);
         return true;
+#if defined(__aarch64__)
+    case 0x2d: /* AARCH64_negate_ra_state: signed or not, the signature is taken off */
+        return true;
+#endif
     default:
         return reader->failed = true;
     }
@@ -269,6 +296,7 @@ static bool execute(struct machine *machine, uint64_t at, uint64_t end)
 bool cfi_run(struct cfi_table *table, struct cfi_reader *reader, const struct cfi_function *function)
 {
     struct machine machine = {.table = table, .reader = reader, .function = function, .pc = function->low};
+    machine.rules.ra_offset = RETURN_OFFSET;
     if (!execute(&machine, function->common_at, function->common_end))
         return false;
     machine.initial = machine.rules;

@@ -112,7 +112,7 @@ static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_f
             cfi_read_fixed(reader, 1);
         else if (*letter == 'P')
             cfi_read_pointer(reader, (uint8_t)cfi_read_fixed(reader, 1) & 0x0f);
-        else if (*letter != 'z')
+        else if (*letter != 'z' && *letter != 'B') /* B: which key return addresses are signed by */
             return false;
     }
     if (length > reader->end - start)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "build_id.h"
+#include "machine.h"
 #include "sys.h"
 
 bool elf_read(const struct elf_file *elf, void *into, size_t bytes, uint64_t offset)
@@ -52,7 +53,7 @@ static bool read_headers(struct elf_file *elf)
     Elf64_Ehdr *header = &elf->header;
     if (!elf_read(elf, header, sizeof *header, 0) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_machine != EM_X86_64 || header->e_phentsize != sizeof(Elf64_Phdr) ||
+        header->e_machine != MACHINE_ELF || header->e_phentsize != sizeof(Elf64_Phdr) ||
         header->e_phnum > ELF_MOST_SEGMENTS)
         return false;
     elf->segment_count = header->e_phnum;

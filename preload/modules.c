@@ -58,10 +58,10 @@ static bool parse_mapping(const char *line, size_t length, struct mapping *mappi
     return true;
 }
 
-static bool read_maps(struct buffer *text)
+static bool read_file(struct buffer *text, const char *path)
 {
-    /* Not /proc/self: that is empty once the main thread has called pthread_exit. */
-    int fd = sys_open("/proc/thread-self/maps", O_RDONLY, 0);
+    int fd = sys_open(path, O_RDONLY, 0);
+    text->length = 0;
     if (fd < 0)
         return false;
     long got;
@@ -74,6 +74,41 @@ static bool read_maps(struct buffer *text)
     sys_close(fd);
     buffer_u8(text, '\0');
     return !text->failed;
+}
+
+/* The line's length, with its end. `mapping` is true of it if `is_code`. */
+static size_t read_line(const char *line, struct mapping *mapping, bool *is_code)
+{
+    const char *end = strchr(line, '\n');
+    size_t length = end != NULL ? (size_t)(end - line) : strlen(line);
+    *is_code = parse_mapping(line, length, mapping);
+    return length + (end != NULL);
+}
+
+/* This library is the one whose code holds this function. */
+static bool holds_profiler(const struct mapping *mapping)
+{
+    uint64_t self = (uint64_t)(uintptr_t)&modules_scan;
+    return self >= mapping->start && self < mapping->end;
+}
+
+static bool shows_profiler(const struct buffer *text)
+{
+    struct mapping mapping;
+    bool is_code;
+    for (const char *line = (const char *)text->data; *line != '\0';) {
+        line += read_line(line, &mapping, &is_code);
+        if (is_code && holds_profiler(&mapping))
+            return true;
+    }
+    return false;
+}
+
+/* Not /proc/self at first: that is empty once the main thread has called pthread_exit. An emulator (qemu-user) shows
+ * the program's memory there alone, and its own elsewhere. */
+static bool read_maps(struct buffer *text)
+{
+    return (read_file(text, "/proc/thread-self/maps") && shows_profiler(text)) || read_file(text, "/proc/self/maps");
 }
 
 static bool open_object(struct elf_file *elf, const struct mapping *mapping)
@@ -89,7 +124,7 @@ static bool open_object(struct elf_file *elf, const struct mapping *mapping)
 /* The segment that the mapping shows: base is its address here minus its link-time address. */
 static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module, uint64_t *base)
 {
-    const uint64_t page = 4095;
+    const uint64_t page = getauxval(AT_PAGESZ) - 1;
     for (size_t i = 0; i < elf->segment_count; i++) {
         const Elf64_Phdr *segment = &elf->segments[i];
         if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
@@ -133,13 +168,6 @@ static struct module *find_moved(const struct module *fresh)
             modules[i]->low == fresh->low)
             return modules[i];
     return NULL;
-}
-
-/* This library is the one whose code holds this function. */
-static bool holds_profiler(const struct mapping *mapping)
-{
-    uint64_t self = (uint64_t)(uintptr_t)&modules_scan;
-    return self >= mapping->start && self < mapping->end;
 }
 
 static struct module *add_module(const struct mapping *mapping, uint64_t *base)
@@ -197,14 +225,13 @@ static void add_range(struct code_map *map, const struct mapping *mapping)
 static void fill_map(struct code_map *map, const struct buffer *text, bool executable_first)
 {
     uint64_t entry = getauxval(AT_ENTRY);
-    for (const char *line = (const char *)text->data; *line != '\0';) {
-        struct mapping mapping;
-        const char *end = strchr(line, '\n');
-        size_t length = end != NULL ? (size_t)(end - line) : strlen(line);
-        if (parse_mapping(line, length, &mapping) &&
-            (!executable_first || (entry >= mapping.start && entry < mapping.end)))
+    struct mapping mapping;
+    size_t length;
+    bool is_code;
+    for (const char *line = (const char *)text->data; *line != '\0'; line += length) {
+        length = read_line(line, &mapping, &is_code);
+        if (is_code && (!executable_first || (entry >= mapping.start && entry < mapping.end)))
             add_range(map, &mapping);
-        line += length + (end != NULL);
     }
     if (executable_first)
         map->count = 0;

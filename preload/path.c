@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "machine.h"
 #include "sys.h"
 
 #define ENTRY_BYTES 64
@@ -41,8 +42,12 @@ bool path_is_application(const struct cursor *cursor)
 
 static struct path_mark mark_here(const struct walk *walk)
 {
-    const struct cursor *cursor = walk->cursor;
-    return (struct path_mark){.pc = cursor->pc, .sp = cursor->sp, .bp = cursor->bp, .passed = walk->passed};
+    return (struct path_mark){.frame = unwind_frame(walk->cursor), .passed = walk->passed};
+}
+
+static uint64_t gap_without(const struct path *path, size_t i)
+{
+    return path->marks[i + 1].frame.sp - path->marks[i - 1].frame.sp;
 }
 
 /* When there is no room left, the mark goes that leaves the smallest gap: they stay spread over the whole stack. */
@@ -51,7 +56,7 @@ static void add_mark(struct path *path, const struct path_mark *mark)
     if (path->mark_count == PATH_MARKS) {
         size_t drop = 1;
         for (size_t i = 1; i + 1 < PATH_MARKS; i++)
-            if (path->marks[i + 1].sp - path->marks[i - 1].sp < path->marks[drop + 1].sp - path->marks[drop - 1].sp)
+            if (gap_without(path, i) < gap_without(path, drop))
                 drop = i;
         path->mark_count--;
         memmove(&path->marks[drop], &path->marks[drop + 1], (path->mark_count - drop) * sizeof *mark);
@@ -59,12 +64,12 @@ static void add_mark(struct path *path, const struct path_mark *mark)
     path->marks[path->mark_count++] = *mark;
 }
 
-/* The word below the frame is its return address still. Read directly: marks lie on the thread's own stack. */
+/* The return address is where it was. Read directly: marks lie on the thread's own stack. */
 static bool is_in_place(const struct path_mark *mark, const struct stack *stack)
 {
-    uint64_t address = mark->sp - 8;
+    uint64_t address = mark->frame.return_at;
     return (address & 7) == 0 && address >= stack->low && address < stack->high && stack->high - address >= 8 &&
-           *(const uint64_t *)address == mark->pc;
+           machine_address(*(const uint64_t *)address) == mark->frame.pc;
 }
 
 static bool is_unchanged(const struct path_memory *memory, size_t first, const struct stack *stack)
@@ -81,12 +86,12 @@ static bool is_known(struct walk *walk)
 {
     const struct path_memory *memory = walk->memory;
     const struct cursor *cursor = walk->cursor;
-    while (walk->next_mark < memory->count && memory->marks[walk->next_mark].sp < cursor->sp)
+    while (walk->next_mark < memory->count && memory->marks[walk->next_mark].frame.sp < cursor->sp)
         walk->next_mark++;
     if (walk->next_mark == memory->count || walk->path->frames < INNER_FRAMES)
         return false;
     const struct path_mark *mark = &memory->marks[walk->next_mark];
-    return mark->sp == cursor->sp && mark->pc == cursor->pc && mark->bp == cursor->bp &&
+    return mark->frame.sp == cursor->sp && mark->frame.pc == cursor->pc && mark->frame.fp == cursor->fp &&
            memory->edge.passed - mark->passed >= OUTER_FRAMES && is_unchanged(memory, walk->next_mark, &cursor->stack);
 }
 
@@ -150,7 +155,7 @@ static void go_on_from_memory(struct walk *walk)
     path->result = memory->result;
     walk->passed = memory->edge.passed;
     walk->outer = memory->outer;
-    unwind_go_to(cursor, memory->edge.pc, memory->edge.sp, memory->edge.bp);
+    unwind_go_to(cursor, &memory->edge.frame);
     if (path->result == UNWIND_CALLER)
         advance(walk, false);
     remember(walk);

@@ -16,7 +16,7 @@ void switch_pause(bool paused)
 
 bool switch_is_on(void)
 {
-    return __atomic_load_n(&state, __ATOMIC_RELAXED) == SWITCH_ON;
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == SWITCH_ON; /* with all that was set up before */
 }
 
 bool switch_is_sampling(void)

@@ -15,7 +15,7 @@ __thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec")))
 /* Records come in groups of one mapping, larger ones in programs with many threads: the kernel counts mappings. */
 #define MOST_IN_GROUP 16
 #define ARCS_BYTES (sizeof(struct arc_table) + ARCS_SLOTS(ARCS_FIRST_HOMES) * sizeof(struct arc))
-#define RECORD_BYTES ((sizeof(struct thread) + ARCS_BYTES + 4095) / 4096 * 4096)
+#define RECORD_BYTES ((sizeof(struct thread) + ARCS_BYTES + MACHINE_PAGE - 1) / MACHINE_PAGE * MACHINE_PAGE)
 
 static struct thread *threads; /* pushed by any thread, unlinked by the collector */
 static struct thread *spare;   /* guarded by spare_lock */

@@ -37,7 +37,7 @@ static bool is_gone(const struct thread *thread)
 static bool is_drained(const struct thread *thread)
 {
     bool reported = thread->state != THREAD_EXITING || thread->counted_ns >= thread->exit_ns;
-    return reported && thread->head == thread->tail;
+    return reported && __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE) == thread->tail;
 }
 
 void thread_reap(bool all, void (*take_calls)(struct thread *))

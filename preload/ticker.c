@@ -22,6 +22,11 @@ static uint32_t wanted; /* threads that wait for the interval thread to give the
  * of libc's that uses vector registers would spoil the arguments of the function that is being entered. */
 static const char *trouble, *trouble_said;
 
+static void note(const char *what)
+{
+    __atomic_store_n(&trouble, what, __ATOMIC_RELAXED);
+}
+
 /* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
 static uint64_t random_below(uint64_t bound)
 {
@@ -89,10 +94,9 @@ static void set_timer(struct thread *thread, int number)
 {
     thread->tick_signal = number;
     if (number == 0)
-        trouble =
-            "the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken";
+        note("the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken");
     else if (!start_timer(thread, number))
-        trouble = "no more timers (see ulimit -i): some threads are not sampled";
+        note("no more timers (see ulimit -i): some threads are not sampled");
 }
 
 /* A perf event is a descriptor: it is the interval thread's, so that the application's table stays its own. */
@@ -145,9 +149,9 @@ static void give_perf(struct thread *thread, int number)
     thread->tick_signal = number;
     if (error == 0 || error == -ESRCH)
         return;
-    trouble = error == -EMFILE || error == -ENFILE
-                  ? "no more descriptors for perf's clock (see ulimit -n), using cpu for some threads"
-                  : "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu";
+    note(error == -EMFILE || error == -ENFILE
+             ? "no more descriptors for perf's clock (see ulimit -n), using cpu for some threads"
+             : "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu");
     set_timer(thread, number);
 }
 
@@ -180,10 +184,11 @@ void ticker_give(void)
 
 void ticker_report_trouble(void)
 {
-    if (trouble == NULL || trouble == trouble_said)
+    const char *now = __atomic_load_n(&trouble, __ATOMIC_RELAXED);
+    if (now == NULL || now == trouble_said)
         return;
-    trouble_said = trouble;
-    log_warn(trouble, NULL);
+    trouble_said = now;
+    log_warn(now, NULL);
 }
 
 uint32_t ticker_weight(struct thread *thread, const siginfo_t *info)

@@ -5,10 +5,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#if defined(__aarch64__)
+#include "registers_aarch64.h"
+#else
+#include "registers_x86_64.h"
+#endif
 #include "sys.h"
-
-/* Offsets into the signal frame that the kernel pushed, from the rsp with which its restorer runs (struct ucontext). */
-enum { SIGNAL_RBP = 120, SIGNAL_RSP = 160, SIGNAL_RIP = 168 };
 
 /* Fills the window from `address` on, as far as memory is mapped. */
 static bool copy_window(struct stack *stack, uint64_t address)
@@ -57,17 +59,18 @@ static void look_up(struct cursor *cursor)
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
                   uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache)
 {
-    const greg_t *registers = context->uc_mcontext.gregs;
     if (cache->map != map)
         memset(cache, 0, sizeof *cache);
     cache->map = map;
     cursor->map = map;
     cursor->cache = cache;
     cursor->context = context;
-    cursor->pc = (uint64_t)registers[REG_RIP];
-    cursor->sp = (uint64_t)registers[REG_RSP];
-    cursor->bp = (uint64_t)registers[REG_RBP];
-    cursor->leaf = true;
+    cursor->pc = machine_pc(context);
+    cursor->sp = machine_register(context, DWARF_SP);
+    cursor->fp = machine_register(context, DWARF_FP);
+    cursor->link = machine_link(context);
+    cursor->return_at = 0;
+    cursor->leaf = cursor->is_exact = true;
     look_up(cursor);
     bool own_stack = cursor->sp >= stack_low && cursor->sp < stack_high;
     cursor->stack = (struct stack){.copy = copy};
@@ -77,44 +80,37 @@ void unwind_start(struct cursor *cursor, const struct code_map *map, const ucont
     }
 }
 
-/* Registers by their DWARF numbers, as they were when the thread was interrupted. */
-static uint64_t leaf_register(const struct cursor *cursor, unsigned int number)
+/* `return_at`: where the address was read, or 0. */
+static enum unwind_result arrive(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t fp, uint64_t return_at)
 {
-    static const uint8_t order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                                      REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    return (uint64_t)cursor->context->uc_mcontext.gregs[order[number & 15]];
-}
-
-static enum unwind_result arrive(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t bp, bool leaf)
-{
-    cursor->pc = pc;
+    cursor->pc = machine_address(pc);
     cursor->sp = sp;
-    cursor->bp = bp;
-    cursor->leaf = leaf;
+    cursor->fp = fp;
+    cursor->return_at = return_at;
+    cursor->leaf = false;
+    cursor->is_exact = true;
     cursor->context = NULL;
     look_up(cursor);
-    return pc == 0 ? UNWIND_END : UNWIND_CALLER;
+    return cursor->pc == 0 ? UNWIND_END : UNWIND_CALLER;
+}
+
+static bool is_code(const struct cursor *cursor, uint64_t pc)
+{
+    return modules_find(cursor->map, machine_address(pc) - 1) != NULL;
 }
 
 /* Code without call frame information (JIT, hand-written assembly): trust a frame pointer that makes sense. */
 static enum unwind_result step_by_frame_pointer(struct cursor *cursor)
 {
     uint64_t pc;
-    uint64_t bp;
-    if (cursor->bp < cursor->sp || cursor->bp - cursor->sp > ((uint64_t)1 << 20) ||
-        !read_word(&cursor->stack, cursor->bp, &bp) || !read_word(&cursor->stack, cursor->bp + 8, &pc) ||
-        modules_find(cursor->map, pc - 1) == NULL)
+    uint64_t fp;
+    if (cursor->fp < cursor->sp || cursor->fp - cursor->sp > ((uint64_t)1 << 20) ||
+        !read_word(&cursor->stack, cursor->fp, &fp) || !read_word(&cursor->stack, cursor->fp + 8, &pc) ||
+        !is_code(cursor, pc))
         return UNWIND_BROKEN;
-    return arrive(cursor, pc, cursor->bp + 16, bp, false);
-}
-
-/* A leaf routine of that kind has usually pushed nothing: its return address is on top. */
-static enum unwind_result step_without_rules(struct cursor *cursor)
-{
-    uint64_t pc;
-    if (cursor->leaf && read_word(&cursor->stack, cursor->sp, &pc) && modules_find(cursor->map, pc - 1) != NULL)
-        return arrive(cursor, pc, cursor->sp + 8, cursor->bp, false);
-    return step_by_frame_pointer(cursor);
+    enum unwind_result result = arrive(cursor, pc, cursor->fp + 16, fp, cursor->fp + 8);
+    cursor->is_exact = !MACHINE_HAS_LINK_REGISTER; /* the two words are anywhere in a frame there */
+    return result;
 }
 
 /* The interrupted code may run on another stack than its handler: whichever it is, it is read through the kernel
@@ -123,30 +119,83 @@ static enum unwind_result step_signal_frame(struct cursor *cursor)
 {
     uint64_t pc;
     uint64_t sp;
-    uint64_t bp;
+    uint64_t fp;
     struct stack *stack = &cursor->stack;
-    if (!read_word(stack, cursor->sp + SIGNAL_RIP, &pc) || !read_word(stack, cursor->sp + SIGNAL_RSP, &sp) ||
-        !read_word(stack, cursor->sp + SIGNAL_RBP, &bp))
+    uint64_t frame = cursor->sp;
+#if MACHINE_HAS_LINK_REGISTER
+    uint64_t link;
+    if (!read_word(stack, frame + SIGNAL_LINK, &link))
         return UNWIND_BROKEN;
-    return arrive(cursor, pc, sp, bp, true);
+    cursor->link = machine_address(link);
+#endif
+    if (!read_word(stack, frame + SIGNAL_PC, &pc) || !read_word(stack, frame + SIGNAL_SP, &sp) ||
+        !read_word(stack, frame + SIGNAL_FP, &fp))
+        return UNWIND_BROKEN;
+    enum unwind_result result = arrive(cursor, pc, sp, fp, 0);
+    cursor->leaf = true;
+    look_up(cursor);
+    return result;
 }
+
+#if MACHINE_HAS_LINK_REGISTER
+/* What a handler returns to has no rules here. The kernel puts a frame record before it, and points the handler's
+ * frame pointer there: the two registers that it holds are those in the signal frame. */
+static bool is_signal_frame(struct cursor *cursor)
+{
+    struct stack *stack = &cursor->stack;
+    uint64_t recorded[2];
+    uint64_t interrupted[2];
+    return !cursor->leaf && read_word(stack, cursor->fp, &recorded[0]) &&
+           read_word(stack, cursor->fp + 8, &recorded[1]) &&
+           read_word(stack, cursor->sp + SIGNAL_FP, &interrupted[0]) &&
+           read_word(stack, cursor->sp + SIGNAL_LINK, &interrupted[1]) && recorded[0] == interrupted[0] &&
+           recorded[1] == interrupted[1];
+}
+
+static bool has_rules(const struct cursor *cursor, uint64_t pc)
+{
+    const struct code_range *range = modules_find(cursor->map, pc);
+    const struct cfi_row *row = range != NULL ? cfi_find(&range->module->cfi, pc - range->base) : NULL;
+    return row != NULL && row->cfa != CFA_NONE;
+}
+
+/* A leaf routine of that kind (assembly, linkage stubs) has usually saved nothing, and its caller is compiled code.
+ * Where a compiler was told to write no rules, the link register may be left from a call that has returned. */
+static enum unwind_result step_without_rules(struct cursor *cursor)
+{
+    if (is_signal_frame(cursor))
+        return step_signal_frame(cursor);
+    if (cursor->leaf && has_rules(cursor, cursor->link - 1))
+        return arrive(cursor, cursor->link, cursor->sp, cursor->fp, 0);
+    return step_by_frame_pointer(cursor);
+}
+#else
+/* A leaf routine of that kind has usually pushed nothing: its return address is on top. */
+static enum unwind_result step_without_rules(struct cursor *cursor)
+{
+    uint64_t pc;
+    if (cursor->leaf && read_word(&cursor->stack, cursor->sp, &pc) && is_code(cursor, pc))
+        return arrive(cursor, pc, cursor->sp + 8, cursor->fp, cursor->sp);
+    return step_by_frame_pointer(cursor);
+}
+#endif
 
 static bool find_cfa(struct cursor *cursor, const struct cfi_row *row, uint64_t *cfa)
 {
     uint64_t offset = (uint64_t)(int64_t)row->cfa_offset;
     switch (row->cfa) {
-    case CFA_RSP:
+    case CFA_SP:
         *cfa = cursor->sp + offset;
         return true;
-    case CFA_RBP:
-        *cfa = cursor->bp + offset;
+    case CFA_FP:
+        *cfa = cursor->fp + offset;
         return true;
     case CFA_LEAF_REG:
-        *cfa = cursor->context != NULL ? leaf_register(cursor, row->reg) + offset : 0;
+        *cfa = cursor->context != NULL ? machine_register(cursor->context, row->reg) + offset : 0;
         return cursor->context != NULL;
-    case CFA_DEREF_RBP:
-        return read_word(&cursor->stack, cursor->bp + offset, cfa);
-    case CFA_DEREF_RSP:
+    case CFA_DEREF_FP:
+        return read_word(&cursor->stack, cursor->fp + offset, cfa);
+    case CFA_DEREF_SP:
         return read_word(&cursor->stack, cursor->sp + offset, cfa);
     case CFA_PLT:
         *cfa = cursor->sp + 8 + ((cursor->pc & 15) >= offset ? 8 : 0);
@@ -156,25 +205,52 @@ static bool find_cfa(struct cursor *cursor, const struct cfi_row *row, uint64_t 
     }
 }
 
-static bool find_bp(struct cursor *cursor, const struct cfi_row *row, uint64_t cfa, uint64_t *bp)
+static bool find_fp(struct cursor *cursor, const struct cfi_row *row, uint64_t cfa, uint64_t *fp)
 {
-    uint64_t offset = (uint64_t)((int64_t)row->rbp_offset * 8);
-    switch (row->rbp) {
-    case RBP_AT_CFA:
-        return read_word(&cursor->stack, cfa + offset, bp);
-    case RBP_AT_RBP:
-        return read_word(&cursor->stack, cursor->bp + offset, bp);
-    case RBP_AT_RSP:
-        return read_word(&cursor->stack, cursor->sp + offset, bp);
+    uint64_t offset = (uint64_t)((int64_t)row->fp_offset * 8);
+    switch (row->fp) {
+    case FP_AT_CFA:
+        return read_word(&cursor->stack, cfa + offset, fp);
+    case FP_AT_FP:
+        return read_word(&cursor->stack, cursor->fp + offset, fp);
+    case FP_AT_SP:
+        return read_word(&cursor->stack, cursor->sp + offset, fp);
     default:
-        *bp = cursor->bp;
+        *fp = cursor->fp;
         return true;
     }
 }
 
-void unwind_go_to(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t bp)
+static bool find_return(struct cursor *cursor, const struct cfi_row *row, uint64_t cfa, uint64_t *pc, uint64_t *at)
 {
-    arrive(cursor, pc, sp, bp, false);
+    int64_t offset = RETURN_OFFSET;
+#if MACHINE_HAS_LINK_REGISTER
+    offset = (int64_t)row->ra_offset * 8;
+    if (offset == 0) {
+        *pc = cursor->link;
+        *at = 0;
+        return cursor->leaf;
+    }
+#else
+    (void)row;
+#endif
+    *at = cfa + (uint64_t)offset;
+    return read_word(&cursor->stack, *at, pc);
+}
+
+void unwind_go_to(struct cursor *cursor, const struct frame *frame)
+{
+    arrive(cursor, frame->pc, frame->sp, frame->fp, frame->return_at);
+    cursor->is_exact = frame->is_exact;
+}
+
+struct frame unwind_frame(const struct cursor *cursor)
+{
+    return (struct frame){.pc = cursor->pc,
+                          .sp = cursor->sp,
+                          .fp = cursor->fp,
+                          .return_at = cursor->return_at,
+                          .is_exact = cursor->is_exact};
 }
 
 enum unwind_result unwind_step(struct cursor *cursor)
@@ -186,11 +262,15 @@ enum unwind_result unwind_step(struct cursor *cursor)
         return UNWIND_END;
     if (row->cfa == CFA_SIGNAL)
         return step_signal_frame(cursor);
+    if (row->cfa == CFA_SP && !cursor->is_exact)
+        return step_by_frame_pointer(cursor);
+    uint64_t least = cursor->leaf ? LEAST_FRAME : 8;
     uint64_t cfa;
     uint64_t pc;
-    uint64_t bp;
-    if (!find_cfa(cursor, row, &cfa) || cfa <= cursor->sp || !read_word(&cursor->stack, cfa - 8, &pc) ||
-        !find_bp(cursor, row, cfa, &bp))
+    uint64_t fp;
+    uint64_t at;
+    if (!find_cfa(cursor, row, &cfa) || cfa < cursor->sp || cfa - cursor->sp < least ||
+        !find_return(cursor, row, cfa, &pc, &at) || !find_fp(cursor, row, cfa, &fp))
         return UNWIND_BROKEN;
-    return arrive(cursor, pc, cfa, bp, false);
+    return arrive(cursor, pc, cfa, fp, at);
 }

@@ -32,10 +32,10 @@ static void draw_rules(struct drawn *drawn, struct module *module)
     *table = (struct cfi_table){.high = CODE_STEP};
     uint32_t pc = 0;
     for (uint64_t left = draw_below(drawn, 16); left > 0; left--) {
-        struct cfi_row row = {.pc = pc, .cfa_offset = (int16_t)draw(drawn, 2), .rbp_offset = (int8_t)draw(drawn, 1)};
+        struct cfi_row row = {.pc = pc, .cfa_offset = (int16_t)draw(drawn, 2), .fp_offset = (int8_t)draw(drawn, 1)};
         uint64_t rules = draw(drawn, 1);
         row.cfa = rules % (CFA_SIGNAL + 1);
-        row.rbp = rules / 16 % (RBP_AT_RSP + 1);
+        row.fp = rules / 16 % (FP_AT_SP + 1);
         row.reg = draw(drawn, 1) & 15;
         cfi_add_row(table, &row);
         pc += 1 + (uint32_t)draw(drawn, 1);

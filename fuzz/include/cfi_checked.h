@@ -23,7 +23,7 @@ static inline void check_table(const struct cfi_table *table)
     uint64_t size = table->high - table->low;
     for (size_t i = 0; i < table->count; i++) {
         const struct cfi_row *row = &table->rows[i];
-        DEMAND(row->pc <= size && row->cfa <= CFA_SIGNAL && row->rbp <= RBP_AT_RSP && row->reg < 16);
+        DEMAND(row->pc <= size && row->cfa <= CFA_SIGNAL && row->fp <= FP_AT_SP && row->reg < 16);
         DEMAND(i == 0 || table->rows[i - 1].pc < row->pc);
         check_found(table, i, row->pc);
         if (i > 0)

@@ -2,7 +2,7 @@
 #ifndef INCPROF_ARCS_H
 #define INCPROF_ARCS_H
 
-/* For the entry stubs (mcount_x86_64.S) too: the hash of an arc is ((self * ARC_HASH) >> ARC_HASH_SHIFT) + from. */
+/* For the entry stubs (mcount_*.S) too: the hash of an arc is ((self * ARC_HASH) >> ARC_HASH_SHIFT) + from. */
 #define ARC_HASH (-1640531535)
 #define ARC_HASH_SHIFT 32
 #define ARC_SHIFT 5 /* log2(sizeof(struct arc)) */

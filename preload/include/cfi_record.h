@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
+#include "machine.h"
 
 /* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is
  * how many bytes are read in all before everything fails. */

@@ -25,7 +25,8 @@ struct elf_file {
     size_t section_names_size;
 };
 
-/* Async-signal-safe (raw system calls only), not thread-safe per object. False if it is no x86-64 ELF object. */
+/* Async-signal-safe (raw system calls only), not thread-safe per object. False if it is no ELF object of this
+ * processor's. */
 bool elf_open(struct elf_file *elf, const char *path);
 bool elf_open_memory(struct elf_file *elf, const void *image, size_t size);
 void elf_close(struct elf_file *elf);

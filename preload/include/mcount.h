@@ -1,4 +1,4 @@
-/* What the entry stubs (mcount_x86_64.S) leave to C. */
+/* What the entry stubs (mcount_*.S) leave to C. */
 #ifndef INCPROF_MCOUNT_H
 #define INCPROF_MCOUNT_H
 

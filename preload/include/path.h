@@ -22,7 +22,7 @@
 
 /* A frame on the way out. `passed`: frames of the application's inside it. */
 struct path_mark {
-    uint64_t pc, sp, bp;
+    struct frame frame;
     int64_t passed;
 };
 

@@ -17,7 +17,7 @@
 
 /* Where stack words come from. */
 struct stack {
-    uint64_t low, high;           /* readable directly: the thread's own stack from the interrupted rsp up */
+    uint64_t low, high;           /* readable directly: the thread's own stack from the interrupted frame up */
     uint64_t copy_low, copy_high; /* held in `copy` */
     uint8_t *copy;                /* UNWIND_WINDOW bytes */
 };
@@ -40,8 +40,11 @@ struct cursor {
     const struct cfi_row *row;      /* or NULL */
     const ucontext_t *context;      /* the interrupted registers, while still in the leaf */
     struct stack stack;
-    uint64_t pc, sp, bp;
-    bool leaf; /* pc is an interrupted instruction, not a return address */
+    uint64_t pc, sp, fp;
+    uint64_t link;      /* while leaf: the link register, where there is one */
+    uint64_t return_at; /* where on the stack pc was read, or 0 */
+    bool leaf;          /* pc is an interrupted instruction, not a return address */
+    bool is_exact;      /* sp is the frame's own, and not only below it */
 };
 
 enum unwind_result {
@@ -55,8 +58,14 @@ enum unwind_result {
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
                   uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache);
 
-/* Goes to a caller's frame that was seen before. */
-void unwind_go_to(struct cursor *cursor, uint64_t pc, uint64_t sp, uint64_t bp);
+/* A caller's frame that the cursor has come to, to go to it again. */
+struct frame {
+    uint64_t pc, sp, fp;
+    uint64_t return_at;
+    bool is_exact;
+};
+struct frame unwind_frame(const struct cursor *cursor);
+void unwind_go_to(struct cursor *cursor, const struct frame *frame);
 
 enum unwind_result unwind_step(struct cursor *cursor);
 
