@@ -2,10 +2,10 @@
 #define _GNU_SOURCE
 #include "credentials.h"
 
-#include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "libc.h"
 #include "sys.h"
 #include "tasks.h"
 
@@ -78,12 +78,12 @@ static bool same_users(const char *one, const char *other)
 
 static void set_capabilities(struct capabilities set)
 {
-    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
-    struct __user_cap_data_struct data[CAPABILITY_WORDS];
+    struct capability_header head = {CAPABILITY_VERSION, 0};
+    struct capability_data data[CAPABILITY_WORDS];
     for (int i = 0; i < CAPABILITY_WORDS; i++)
-        data[i] = (struct __user_cap_data_struct){.effective = (uint32_t)(set.effective >> 32 * i),
-                                                  .permitted = (uint32_t)(set.permitted >> 32 * i),
-                                                  .inheritable = (uint32_t)(set.inheritable >> 32 * i)};
+        data[i] = (struct capability_data){.effective = (uint32_t)(set.effective >> 32 * i),
+                                           .permitted = (uint32_t)(set.permitted >> 32 * i),
+                                           .inheritable = (uint32_t)(set.inheritable >> 32 * i)};
     SYS2(SYS_capset, &head, data);
 }
 

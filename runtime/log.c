@@ -7,14 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "libc.h"
 #include "quiet.h"
 #include "reason.h"
 #include "sys.h"
 #include "utf8.h"
-
-/* Linux 5.3 and 5.6; the C library's headers may be older. */
-#define SYS_PIDFD_OPEN 434
-#define SYS_PIDFD_GETFD 438
 
 static enum log_level current_level = LOG_WARN;
 static const char *speaker = "";

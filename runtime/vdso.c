@@ -3,8 +3,8 @@
 
 #include <elf.h>
 #include <string.h>
-#include <sys/auxv.h>
 
+#include "libc.h"
 #include "sys.h"
 
 #if defined(__aarch64__)

@@ -9,13 +9,13 @@
 #include <sys/prctl.h>
 
 #include "futex.h"
+#include "libc.h"
 #include "log.h"
 #include "lookout.h"
 #include "spawn.h"
 #include "sys.h"
 
-#define SLOW_FACTOR 30u     /* of what is waited for, where everything is slow */
-#define SYS_CLOSE_RANGE 436 /* Linux 5.9; the C library's headers may be older */
+#define SLOW_FACTOR 30u /* of what is waited for, where everything is slow */
 #define REQUEST_FOLLOW (WORKER_END - 1)
 
 enum { STARTING, ALIVE, ENDED };

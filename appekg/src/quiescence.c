@@ -5,10 +5,10 @@
 #define _GNU_SOURCE
 #include "quiescence.h"
 
-#include <linux/membarrier.h>
 #include <sys/stat.h>
 
 #include "clock.h"
+#include "libc.h"
 #include "sys.h"
 
 #define STORES_BECOME_VISIBLE_NS 10000000
@@ -36,7 +36,7 @@ uint32_t quiescence_switch_banks(void)
 
 void quiescence_prepare(void)
 {
-    if (SYS3(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+    if (SYS3(SYS_membarrier, MEMBARRIER_REGISTER_EXPEDITED, 0, 0) == 0)
         __atomic_store_n(&quiescence_needs_fence, false, __ATOMIC_RELAXED);
     quiescence_choose_path();
 }
@@ -71,7 +71,7 @@ void quiescence_barrier(void)
     do {
         fenced = owners_must_fence();
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
-        if (SYS3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 || (fenced && owners_must_fence()))
+        if (SYS3(SYS_membarrier, MEMBARRIER_EXPEDITED, 0, 0) == 0 || (fenced && owners_must_fence()))
             return;
     } while (fenced); /* the interval thread has just asked for barriers */
     go_without();

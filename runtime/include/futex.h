@@ -2,24 +2,23 @@
 #ifndef RUNTIME_FUTEX_H
 #define RUNTIME_FUTEX_H
 
-#include <linux/futex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libc.h"
 #include "sys.h"
 
 static inline void futex_wake(const uint32_t *word)
 {
-    SYS3(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX);
+    SYS3(SYS_futex, word, FUTEX_WAKE_ONE_PROCESS, INT32_MAX);
 }
 
 /* Waits while the word holds `value`, until the deadline (CLOCK_MONOTONIC) at the latest. Whether it has changed. */
 static inline bool futex_wait(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
 {
     const struct timespec deadline = {(time_t)(deadline_ns / 1000000000u), (long)(deadline_ns % 1000000000u)};
-    const int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG; /* its deadline is absolute */
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
-        if (SYS6(SYS_futex, word, operation, value, &deadline, NULL, FUTEX_BITSET_MATCH_ANY) == -ETIMEDOUT)
+        if (SYS6(SYS_futex, word, FUTEX_WAIT_UNTIL, value, &deadline, NULL, FUTEX_ANY_BIT) == -ETIMEDOUT)
             return __atomic_load_n(word, __ATOMIC_ACQUIRE) != value;
     return true;
 }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -25,13 +26,24 @@ class Cross:
 
     place: Path
 
-    @property
+    @cached_property
     def collector(self) -> Path:
-        return self.place / "libraries/preload/libincprof.so"
+        """The collector, built when it is asked for."""
+        return self._made("incprof") / "preload/libincprof.so"
 
-    @property
+    @cached_property
     def heartbeats(self) -> Path:
-        return self.place / "libraries/appekg"
+        """The folder of the heartbeat library, both kinds, built when it is asked for."""
+        return self._made("appekg", "appekg_static") / "appekg"
+
+    def _made(self, *targets: str) -> Path:
+        cmake, libraries = find_cmake(), self.place / "libraries"
+        assert cmake is not None
+        toolchain = ROOT / f"cmake/{TRIPLET}.cmake"
+        if not libraries.exists():
+            _succeed([cmake, "-S", ROOT, "-B", libraries, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"])
+        _succeed([cmake, "--build", libraries, "-j2", "--target", *targets])
+        return libraries
 
     def build(self, *names: str | Path, flags: str = "-O2", output: str = "program") -> Path:
         """Compile sources of fixtures (or files) with -pg."""
@@ -60,6 +72,11 @@ class Cross:
         return Recording(outcome, directory)
 
 
+def find_cmake() -> str | None:
+    """The system's, or that of the virtual environment."""
+    return shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))
+
+
 def _succeed(words: Sequence[str | Path]) -> None:
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -68,12 +85,7 @@ def _succeed(words: Sequence[str | Path]) -> None:
 @pytest.fixture(scope="session")
 def cross(tmp_path_factory: pytest.TempPathFactory) -> Cross:
     """Skipped where there is no cross compiler, or nothing to run its programs."""
-    cmake = shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))
-    missing = [name for name in NEEDED if shutil.which(name) is None] + ["cmake"] * (cmake is None)
-    if missing or cmake is None:
+    missing = [name for name in NEEDED if shutil.which(name) is None] + ["cmake"] * (find_cmake() is None)
+    if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    place = tmp_path_factory.mktemp("aarch64")
-    toolchain = ROOT / f"cmake/{TRIPLET}.cmake"
-    _succeed([cmake, "-S", ROOT, "-B", place / "libraries", f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"])
-    _succeed([cmake, "--build", place / "libraries", "-j2", "--target", "incprof", "appekg", "appekg_static"])
-    return Cross(place)
+    return Cross(tmp_path_factory.mktemp("aarch64"))

@@ -1,0 +1,41 @@
+/* What is taken from the C library beyond C11 and POSIX.1-2008, and from which version on; and what the kernel's
+ * headers say, which a C library need not bring (musl-gcc finds none, old ones lack the newer calls).
+ *
+ *                            glibc    musl
+ *   getauxval                2.16     1.1.0    <sys/auxv.h>
+ *   RTLD_NOLOAD, _NODELETE   2.2      0.9.8    <dlfcn.h>: LDMS alone; a static musl program has no dlopen that loads
+ *   SYS_*                    2.2      0.5.0    <sys/syscall.h>
+ *   pthread_* without -pthread, dlopen without -ldl   2.34   always
+ *
+ * libappekg asks for nothing else. libincprof takes the place of glibc's gprof runtime, and is for glibc alone.
+ */
+#ifndef RUNTIME_LIBC_H
+#define RUNTIME_LIBC_H
+
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+/* Linux 5.3, 5.6 and 5.9. */
+#define SYS_PIDFD_OPEN 434
+#define SYS_PIDFD_GETFD 438
+#define SYS_CLOSE_RANGE 436
+
+/* <linux/futex.h>: Linux 2.6.28 */
+enum { FUTEX_PRIVATE = 128, FUTEX_WAKE_ONE_PROCESS = 1 | FUTEX_PRIVATE, FUTEX_WAIT_UNTIL = 9 | FUTEX_PRIVATE };
+#define FUTEX_ANY_BIT 0xffffffffu
+
+/* <linux/membarrier.h>: Linux 4.14 */
+enum { MEMBARRIER_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_EXPEDITED = 1 << 4 };
+
+/* <linux/capability.h>: Linux 2.6.26 */
+#define CAPABILITY_VERSION 0x20080522
+struct capability_header {
+    uint32_t version;
+    int pid;
+};
+struct capability_data {
+    uint32_t effective, permitted, inheritable;
+};
+
+#endif
