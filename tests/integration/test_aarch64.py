@@ -83,12 +83,12 @@ def test_code_without_tables_is_walked_by_frame_pointers(cross: Cross) -> None:
 
 
 def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixture[str]) -> None:
-    recording = cross.record(cross.build("turns.c"), "3", interval=1 / 6)
+    recording = cross.record(cross.build("turns.c"), "2")
     assert {name: recording.calls()[name] for name in ("work", "rest")} == recording.outcome.values()
     assert main(["phases", str(recording.directory), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     foremost = {phase["functions"][0]["name"] for phase in found["phases"]}
-    assert (found["k"], foremost) == (2, {"work", "rest"})
+    assert foremost == {"work", "rest"}
     assert {site["function"] for phase in found["phases"] for site in phase["sites"]} == {"work", "rest"}
 
 
