@@ -52,10 +52,16 @@ static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
     return life;
 }
 
+void collection_scan(void)
+{
+    module_scan_if_wanted();
+    recording_keep_symbols(&recording);
+}
+
 void collection_drain(void)
 {
     uint64_t now_ns = monotonic_ns();
-    module_scan_if_wanted();
+    collection_scan();
     ticker_give();
     ticker_report_trouble();
     interval.threads = 0;
@@ -89,15 +95,21 @@ void collection_reap(void)
 /* Code that dlopen has brought is known by its calls before a sample falls into it. */
 static void look_up_new_calls(void)
 {
-    for (size_t i = 0; i < interval.calls.count; i++) {
-        const struct call *call = table_record(&interval.calls, i);
-        uint64_t address;
-        if (interval_resolve(call->self, &address) == NULL) {
-            module_scan_request();
-            module_scan_if_wanted();
-            return;
-        }
-    }
+    if (!interval_has_new_calls(&interval))
+        return;
+    module_scan_request();
+    module_scan_if_wanted();
+    interval_look_up_calls(&interval);
+}
+
+/* What has happened so far is looked up by the map that it happened in. */
+void collection_remap(void)
+{
+    take_calls();
+    collection_drain();
+    module_scan_now();
+    interval_look_up_calls(&interval);
+    recording_keep_symbols(&recording);
 }
 
 void collection_close_interval(void)

@@ -159,6 +159,11 @@ void collector_after_exec(void)
         interval_thread_go_on();
 }
 
+void collector_remap(void)
+{
+    ask(REQUEST_REMAP);
+}
+
 void collector_pause(bool pause)
 {
     ask(pause ? REQUEST_PAUSE : REQUEST_RESUME);

@@ -184,10 +184,40 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
 static void add_call(void *context, uint64_t from, uint64_t self, uint64_t calls)
 {
     struct interval *interval = context;
-    struct call key = {.self = self, .from = from};
+    struct call key = {.self = self, .from = from, .module = NO_MODULE};
+    uint64_t address;
+    const struct module *module = interval_resolve(self, &address);
+    if (module != NULL) {
+        key.self = address;
+        key.module = module->id;
+        key.from = interval_resolve(from, &address) == module ? address : 0;
+    }
     struct call *call = table_add(&interval->calls, &key, NULL);
     if (call != NULL)
         call->count += calls;
+}
+
+bool interval_has_new_calls(const struct interval *interval)
+{
+    for (size_t i = 0; i < interval->calls.count; i++) {
+        const struct call *call = table_record(&interval->calls, i);
+        if (call->module == NO_MODULE && call->count > 0)
+            return true;
+    }
+    return false;
+}
+
+void interval_look_up_calls(struct interval *interval)
+{
+    for (size_t i = 0, count = interval->calls.count; i < count; i++) {
+        struct call *call = table_record(&interval->calls, i);
+        uint64_t address;
+        if (call->module != NO_MODULE || interval_resolve(call->self, &address) == NULL)
+            continue;
+        const struct call known = *call;
+        call->count = 0; /* and the record may move */
+        add_call(interval, known.from, known.self, known.count);
+    }
 }
 
 void interval_take_calls(struct interval *interval, struct thread *thread)

@@ -6,7 +6,6 @@
 
 #include "collection.h"
 #include "collector_lock.h"
-#include "module_scan.h"
 #include "requests.h"
 #include "switch.h"
 #include "sys.h"
@@ -40,10 +39,13 @@ static void serve(uint32_t request)
         collection_pause(request == REQUEST_PAUSE);
         break;
     case REQUEST_SCAN:
-        module_scan_if_wanted();
+        collection_scan();
         break;
     case REQUEST_DRAIN:
         collection_drain();
+        break;
+    case REQUEST_REMAP:
+        collection_remap();
         break;
     case REQUEST_TICKERS:
         ticker_give();

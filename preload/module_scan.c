@@ -39,6 +39,13 @@ void module_scan_begin(void)
     set_next(0);
 }
 
+void module_scan_now(void)
+{
+    modules_scan();
+    pause_ns = SHORTEST_PAUSE_NS;
+    set_next(monotonic_ns() + pause_ns);
+}
+
 void module_scan_if_wanted(void)
 {
     if (!__atomic_load_n(&wanted, __ATOMIC_RELAXED) || !is_time())

@@ -17,7 +17,7 @@ static struct code_map *all_maps; /* newest first */
 
 /* A line of /proc/thread-self/maps that is mapped executable. */
 struct mapping {
-    uint64_t start, end, offset;
+    uint64_t start, end, offset, inode;
     char path[sizeof((struct module *)0)->path];
 };
 
@@ -35,6 +35,17 @@ static uint64_t parse_hex(const char **text)
     }
 }
 
+/* " dev inode", in decimal; 0 without a file. */
+static uint64_t parse_inode(const char *line, const char *end)
+{
+    uint64_t inode = 0;
+    const char *device = line < end ? line + 1 : end;
+    const char *at = memchr(device, ' ', (size_t)(end - device));
+    while (at != NULL && ++at < end && *at >= '0' && *at <= '9')
+        inode = inode * 10 + (uint64_t)(*at - '0');
+    return inode;
+}
+
 /* "start-end perms offset dev inode   path"; false where it is not code from a file or the vDSO. */
 static bool parse_mapping(const char *line, size_t length, struct mapping *mapping)
 {
@@ -47,6 +58,7 @@ static bool parse_mapping(const char *line, size_t length, struct mapping *mappi
         return false;
     line += 6;
     mapping->offset = parse_hex(&line);
+    mapping->inode = parse_inode(line, end);
     const char *path = memchr(line, '/', (size_t)(end - line));
     if (path == NULL && end - line > 6 && memcmp(end - 6, "[vdso]", 6) == 0)
         path = end - 6;
@@ -155,17 +167,24 @@ static void find_plt(const struct elf_file *elf, struct module *module)
 static const struct code_range *find_known(const struct mapping *mapping)
 {
     const struct code_range *range = modules_find(current_map, mapping->start);
-    bool same = range != NULL && range->start == mapping->start && range->end == mapping->end &&
-                strncmp(range->module->path, mapping->path, sizeof range->module->path - 1) == 0;
+    bool same =
+        range != NULL && range->start == mapping->start && range->end == mapping->end && range->inode == mapping->inode;
     return same ? range : NULL;
 }
 
-/* The same object mapped again elsewhere (dlclose, dlopen) keeps its number: addresses are link-time ones. */
+/* The same object mapped again elsewhere (dlclose, dlopen) keeps its number: addresses are link-time ones. A copy of it
+ * (other names, other namespaces) is the same code. */
+static bool is_same(const struct module *one, const struct module *other)
+{
+    if (one->low != other->low || one->high != other->high || strcmp(one->build_id, other->build_id) != 0)
+        return false;
+    return one->build_id[0] != '\0' || (one->inode == other->inode && strcmp(one->path, other->path) == 0);
+}
+
 static struct module *find_moved(const struct module *fresh)
 {
     for (size_t i = 0; i < module_count; i++)
-        if (strcmp(modules[i]->path, fresh->path) == 0 && strcmp(modules[i]->build_id, fresh->build_id) == 0 &&
-            modules[i]->low == fresh->low)
+        if (is_same(modules[i], fresh))
             return modules[i];
     return NULL;
 }
@@ -177,6 +196,7 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
     if (module == NULL)
         return NULL;
     memcpy(module->path, mapping->path, sizeof module->path);
+    module->inode = mapping->inode;
     if (!open_object(&elf, mapping)) {
         sys_free(module, sizeof *module);
         return NULL;
@@ -213,7 +233,7 @@ static struct code_map *find_same(const struct code_map *map)
 static void add_range(struct code_map *map, const struct mapping *mapping)
 {
     const struct code_range *known = find_known(mapping);
-    struct code_range range = {.start = mapping->start, .end = mapping->end};
+    struct code_range range = {.start = mapping->start, .end = mapping->end, .inode = mapping->inode};
     range.module = known != NULL ? known->module : add_module(mapping, &range.base);
     if (known != NULL)
         range.base = known->base;

@@ -14,11 +14,11 @@ static void fail(struct recording *recording, long error)
     log_error("cannot write, recording stops here", recording->launch->directory, error);
 }
 
-static void write_snapshots(const struct recording *recording)
+void recording_keep_symbols(struct recording *recording)
 {
-    for (size_t id = 0; id < modules_count(); id++)
-        if (modules_get(id)->app)
-            snapshot_write(recording->launch->directory, modules_get(id));
+    for (; recording->open && recording->symbols_kept < modules_count(); recording->symbols_kept++)
+        if (modules_get(recording->symbols_kept)->app)
+            snapshot_write(recording->launch->directory, modules_get(recording->symbols_kept));
 }
 
 static void put_metadata(struct recording *recording)
@@ -32,7 +32,6 @@ static long open_stream(struct recording *recording)
     recording->data.length = 0;
     if (error != 0)
         return error;
-    write_snapshots(recording);
     recording->modules_written = modules_count();
     size_t start = stream_begin_image(&recording->data, IMAGE_METADATA, 0, 0);
     put_metadata(recording);
@@ -72,8 +71,6 @@ static long open_gmon(struct recording *recording)
         put_metadata(recording);
         error = output_write_file(path, &recording->data, true);
     }
-    if (error == 0)
-        write_snapshots(recording);
     return error;
 }
 
@@ -100,9 +97,7 @@ static long append_interval(struct recording *recording, struct interval *interv
     error = output_append(&recording->file, &recording->data);
     if (error != 0)
         return error;
-    for (size_t id = recording->modules_written; id < modules_count(); id++)
-        if (modules_get(id)->app)
-            snapshot_write(recording->launch->directory, modules_get(id));
+    recording_keep_symbols(recording);
     recording->modules_written = modules_count();
     interval->paths_written = interval->paths.count;
     return 0;
@@ -124,6 +119,8 @@ bool recording_open(struct recording *recording)
     recording->open = true;
     if (error != 0)
         fail(recording, error);
+    else
+        recording_keep_symbols(recording);
     return error == 0;
 }
 

@@ -119,6 +119,12 @@ void snapshot_write(const char *directory, const struct module *module)
         return;
     if (!elf_open(&elf, module->path) && (module->id != 0 || !elf_open(&elf, "/proc/self/exe")))
         return;
+    char build_id[sizeof module->build_id];
+    elf_build_id(&elf, build_id, sizeof build_id);
+    if (strcmp(build_id, module->build_id) != 0) { /* replaced by another build since */
+        elf_close(&elf);
+        return;
+    }
     struct buffer file = {0};
     put_file(&file, &elf);
     elf_close(&elf);

@@ -91,13 +91,9 @@ static size_t put_arcs(struct buffer *out, const struct interval *interval, cons
     size_t written = 0;
     for (size_t i = 0; i < interval->calls.count; i++) {
         const struct call *call = table_record(&interval->calls, i);
-        uint64_t self;
-        uint64_t from;
-        if (interval_resolve(call->self, &self) != module)
+        if (call->module != module->id)
             continue;
-        if (interval_resolve(call->from, &from) != module)
-            from = 0;
-        put_arc(out, from, self, call->count);
+        put_arc(out, call->from, call->self, call->count);
         written++;
     }
     return written;
@@ -127,8 +123,7 @@ static bool has_part(const struct interval *interval, const struct module *modul
     }
     for (size_t i = 0; !library && i < interval->calls.count; i++) {
         const struct call *call = table_record(&interval->calls, i);
-        uint64_t self;
-        if (interval_resolve(call->self, &self) == module)
+        if (call->module == module->id)
             return true;
     }
     return false;

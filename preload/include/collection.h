@@ -22,6 +22,9 @@ uint64_t collection_start_ns(void);
  * something to say. */
 void collection_open_early(void);
 
+/* Looks for code that the program has loaded, if somebody has asked, and copies its symbols. */
+void collection_scan(void);
+
 /* Empties the rings, and sees to what has come up meanwhile. */
 void collection_drain(void);
 
@@ -40,6 +43,9 @@ void collection_tell(void);
 
 /* A forked child that has done nothing yet: it leaves no file. */
 bool collection_is_blank_child(void);
+
+/* Code has been loaded or unloaded: another may be where it was. */
+void collection_remap(void);
 
 /* Samples and calls count from here on, or do not (moncontrol). */
 void collection_pause(bool paused);

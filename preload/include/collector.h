@@ -23,4 +23,8 @@ void collector_after_exec(void);
 /* moncontrol(3): sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);
 
+/* Libraries have come or gone: what was recorded so far is looked up before anything else can be in their place. Waits
+ * for the interval thread. Thread-safe. */
+void collector_remap(void);
+
 #endif

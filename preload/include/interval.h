@@ -31,8 +31,12 @@ struct block {
     uint32_t bins[BLOCK_BINS];
 };
 
+/* Addresses as in the module; `from` is 0 where the caller is in another one. In code that no scan has seen yet (module
+ * NO_MODULE) they are those in this process. */
+#define NO_MODULE UINT64_MAX
 struct call {
-    uint64_t self, from; /* addresses in this process */
+    uint64_t self, from;
+    uint64_t module;
     uint64_t count;
 };
 
@@ -63,6 +67,10 @@ struct interval {
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);
 void interval_take_thread(struct interval *interval, struct thread *thread);
 void interval_take_calls(struct interval *interval, struct thread *thread);
+
+/* Whether there are calls in code that no scan has seen; and after another scan, they are looked up again. */
+bool interval_has_new_calls(const struct interval *interval);
+void interval_look_up_calls(struct interval *interval);
 void interval_sort(struct interval *interval);
 void interval_free(struct interval *interval);
 

@@ -10,6 +10,9 @@ void module_scan_request(void);
 /* The next look may come at once. Before the interval thread is there. */
 void module_scan_begin(void);
 
+/* Looks, whenever the last look was. Interval thread, under the lock. */
+void module_scan_now(void);
+
 /* Looks, if somebody has asked and it is time to: some 50 us. Interval thread, under the lock. */
 void module_scan_if_wanted(void);
 

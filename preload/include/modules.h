@@ -18,6 +18,7 @@
 struct module {
     char path[512];
     char build_id[72];
+    uint64_t inode;             /* of the file that it was first mapped from */
     uint64_t low, high;         /* link-time bounds of the code */
     uint64_t base;              /* what was added to them when it was first seen */
     uint64_t plt_low, plt_high; /* link-time bounds of the PLT sections: stubs are no functions */
@@ -31,6 +32,7 @@ struct module {
 struct code_range {
     uint64_t start, end; /* in this process */
     uint64_t base;       /* what was added to the link-time addresses */
+    uint64_t inode;
     struct module *module;
 };
 

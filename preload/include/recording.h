@@ -21,7 +21,7 @@ struct recording {
     bool forked;
     char suffix[32]; /* of gmon files (output_append_process) */
     uint64_t start_ns;
-    size_t modules_written;
+    size_t modules_written, symbols_kept;
     uint64_t samples, lost;
     bool ended; /* the end image is written: taken back if there is more to say after all */
     uint64_t length_before_end;
@@ -33,6 +33,9 @@ void recording_begin(struct recording *recording, const struct config *config, c
 /* Creates the process's file; recording_interval does it where this has not been called. False after one line on
  * stderr: nothing can be written. */
 bool recording_open(struct recording *recording);
+
+/* Copies the symbols of modules that have come since, if there is a file yet: their own may be replaced. */
+void recording_keep_symbols(struct recording *recording);
 
 /* Appends the interval (stream), or writes its cumulative file (gmon). A forked child with nothing to say yet has no
  * file. False after one line on stderr. */

@@ -1,0 +1,101 @@
+"""Libraries that a program opens: copies of one, other ones at the same address, newer ones under the same path."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.integration.collector import Recording
+from tests.integration.conftest import Build, Record
+
+# Longer than the program runs: what is looked up at the end alone is looked up too late.
+LONG = 60.0
+
+Use = Callable[..., Recording]
+
+
+@pytest.fixture
+def use(build: Build, record: Record, tmp_path: Path) -> Use:
+    """Run copies.c with libraries work.so, other.so and newer.so; newer.so has its functions elsewhere."""
+
+    def used(*steps: str, interval: float = LONG) -> Recording:
+        for name, flags in (("work", ""), ("other", ""), ("newer", "-DMOVED")):
+            library = build("copies_lib.c", flags=f"-O2 -shared -fPIC -DNAME={name} {flags}", output=f"{name}.so")
+            shutil.copy(library, tmp_path)
+        shutil.copy(tmp_path / "work.so", tmp_path / "copy.so")
+        words = [str(tmp_path / step) if step.endswith(".so") else step for step in steps]
+        recording = record([build("copies.c"), *words], interval=interval)
+        assert recording.outcome.stderr == ""
+        return recording
+
+    return used
+
+
+def calls_of(recording: Recording) -> dict[str, int]:
+    """Calls of the libraries' functions."""
+    return {name: n for name, n in recording.calls().items() if name.endswith(("inner", "outer"))}
+
+
+def seconds_of(recording: Recording) -> dict[str, float]:
+    """Self time of functions that have any, by module and name."""
+    profile = recording.profile
+    seconds = np.ravel(profile.self_s.sum(axis=0)).tolist()
+    return {
+        f"{f.module}:{f.mangled}": s for f, s in zip(profile.functions, seconds, strict=True) if s > 0 and f.mangled
+    }
+
+
+def test_two_copies_are_one_function(use: Use) -> None:
+    """The build-id says that they are the same code."""
+    recording = use("open", "work.so", "call", "400", "open", "copy.so", "call", "300")
+    assert calls_of(recording) == {"work_inner": 700, "work_outer": 700}
+    assert not any("copy.so" in name for name in seconds_of(recording))
+    assert recording.arcs()["work_outer", "work_inner"] == 700
+
+
+def test_the_same_library_at_another_address(use: Use) -> None:
+    recording = use("open", "work.so", "call", "400", "close", "hold", "open", "work.so", "call", "300")
+    assert calls_of(recording) == {"work_inner": 700, "work_outer": 700}
+    assert {name for name in seconds_of(recording) if "work" in name} == {"work.so:work_inner"}
+
+
+def test_another_library_at_the_same_address(use: Use) -> None:
+    recording = use("open", "work.so", "call", "400", "close", "open", "other.so", "call", "300")
+    expected = {"work_inner": 400, "work_outer": 400, "other_inner": 300, "other_outer": 300}
+    assert calls_of(recording) == expected
+    assert {"work.so:work_inner", "other.so:other_inner"} <= seconds_of(recording).keys()
+
+
+def test_a_newer_file_under_the_same_path(use: Use) -> None:
+    steps = ["open", "work.so", "call", "400", "close", "move", "newer.so", "work.so", "open", "work.so", "call", "300"]
+    recording = use(*steps)
+    expected = {"work_inner": 400, "work_outer": 400, "newer_inner": 300, "newer_outer": 300}
+    assert calls_of(recording) == expected
+    assert {"work.so:work_inner", "work.so:newer_inner"} <= seconds_of(recording).keys()
+
+
+def test_a_file_that_is_replaced_while_it_is_in_use(use: Use) -> None:
+    """Its names are those of the file that was loaded, or unknown: never those of the newer one."""
+    steps = ["open", "work.so", "call", "500", "move", "newer.so", "work.so", "call", "300"]
+    recording = use(*steps, interval=0.1)
+    found = {name for name in recording.calls() if name != "main"}
+    assert found == {"entry", "work_inner", "work_outer"} or all(name.startswith("[unknown") for name in found)
+    assert sum(n for name, n in recording.calls().items() if name != "main") == 1602
+
+
+def test_libraries_that_come_and_go_lose_no_call(use: Use) -> None:
+    """Closed before anybody has looked: twice two libraries in turn, at the same place."""
+    turn = ["open", "work.so", "call", "3", "close", "open", "other.so", "call", "2", "close"]
+    expected = {"work_inner": 60, "work_outer": 60, "other_inner": 40, "other_outer": 40}
+    assert calls_of(use(*turn * 20)) == expected
+
+
+def test_namespaces_of_their_own(use: Use) -> None:
+    """Their time is at the right function; a namespace has a libc of its own, whose hook counts nothing."""
+    recording = use("new", "work.so", "call", "400", "new", "work.so", "call", "300")
+    assert "work.so:work_inner" in seconds_of(recording)
+    assert calls_of(recording) == {}
