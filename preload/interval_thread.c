@@ -43,6 +43,7 @@ static void serve(uint32_t request)
         break;
     case REQUEST_DRAIN:
         collection_drain();
+        collection_reap();
         break;
     case REQUEST_REMAP:
         collection_remap();

@@ -1,12 +1,20 @@
+/* Who may touch what: `ended` is atomic. thread.h says which field of a record is whose. */
 #define _GNU_SOURCE
 #include "thread_life.h"
 
 #include <signal.h>
 
+#include "requests.h"
 #include "sampler.h"
 #include "switch.h"
 #include "sys.h"
 #include "ticker.h"
+#include "worker.h"
+
+/* Records of threads that have ended are wanted back before there are many of them: each has touched some 40 KiB. */
+#define ENDED_AT_A_TIME 64
+
+static uint32_t ended;
 
 void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high, uint64_t start_pc)
 {
@@ -27,6 +35,8 @@ void thread_end(struct thread *thread)
     sampler_end_thread(thread);
     thread->exit_ns = monotonic_ns();
     __atomic_store_n(&thread->state, THREAD_EXITING, __ATOMIC_RELEASE);
+    if (__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED) % ENDED_AT_A_TIME == 0)
+        worker_nudge(REQUEST_DRAIN);
 }
 
 static bool is_gone(const struct thread *thread)

@@ -38,6 +38,17 @@ def test_thousand_short_threads(build: Build, record: Record) -> None:
     assert recording.arcs()["run", "leaf"] == 500_000
 
 
+def test_threads_that_come_and_go_all_the_time(build: Build, record: Record) -> None:
+    """No call is lost, and the memory of one is used again by the next: each takes some 40 KiB of it."""
+    recording = record([build("churn.c", flags="-O2 -pthread"), "40000"], interval=60)
+    said, calls = recording.outcome.values(), recording.calls()
+    assert said["threads"] == calls["run"] == calls["work"] == 40_000
+    assert calls["leaf"] == 4_000_000
+    assert said["memory"] < 40_000 * 40 / 10
+    samples = recording.profile.samples
+    assert int(samples.thread.max()) <= 40_000
+
+
 @pytest.mark.parametrize("clock", ["cpu", "perf"])
 def test_threads_that_pthread_create_did_not_make(build: Build, record: Record, clock: str) -> None:
     """They are counted, and the library's first look at them spoils no argument in a vector register."""
