@@ -154,6 +154,28 @@ def test_openmp_regions(check: Check, compiler: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("compiler", "names"),
+    [("gcc", ("coarse._omp_fn.0", "fine._omp_fn.0")), ("clang", (".omp_outlined..2", ".omp_outlined."))],
+)
+def test_teams_in_a_team(build: Build, record: Record, compiler: str, names: tuple[str, str]) -> None:
+    """Threads of inner teams, too, are below the regions that started them, and those below theirs."""
+    program = build("openmp_nested.c", flags="-O2 -fopenmp", compiler=compiler)
+    recording = record(program, env={"OMP_WAIT_POLICY": "passive"})
+    coarse, fine = map(re.escape, names)
+    outer = f"main>coarse>{coarse}"
+    within = f"{outer}>fine>{fine}"
+    # Run-time's own: waiting at the regions' ends, starting threads.
+    verdict = judge(
+        recording, (f"{within}>inner_work", f"{outer}>outer_work", f"({outer}(>fine(>{fine})?)?|main>coarse|)")
+    )
+    assert verdict.share >= RIGHT, verdict
+    assert verdict.each[f"{within}>inner_work"] > verdict.each[f"{outer}>outer_work"] > 0, verdict
+    calls = recording.calls()
+    assert (calls["outer_work"], calls["fine"], calls["inner_work"]) == (80, 80, 640)
+    assert (calls[names[0]], calls[names[1]]) == (80, 160)
+
+
 @pytest.mark.parametrize("linked", [True, False], ids=["linked", "dlopened"])
 def test_shared_library_with_pg(build: Build, record: Record, fast_clock: str, *, linked: bool) -> None:
     """Frames in the program and in the library, in one path; calls of both are counted."""
