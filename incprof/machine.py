@@ -30,6 +30,7 @@ signal.setitimer(signal.ITIMER_PROF, 0)
 print(count / (time.process_time() - start))
 """
 
+CLOCK_THREAD_CPUTIME_ID, SIGEV_NONE, SIGEVENT_SIZE = 3, 1, 64
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK = 1, 1
 PERF_DISABLED, PERF_EXCLUDE_KERNEL, PERF_EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
@@ -105,6 +106,22 @@ def kernel_hz() -> int | None:
         return None
     match = re.search(r"^CONFIG_HZ=(\d+)$", text, re.MULTILINE)
     return int(match[1]) if match else None
+
+
+def timer_error() -> str | None:
+    """Why the collector's timers, on a thread's own CPU clock, cannot be made; None if they can."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    event = (ctypes.c_char * SIGEVENT_SIZE)()
+    struct.pack_into("=Qii", event, 0, 0, 0, SIGEV_NONE)
+    timer = ctypes.c_void_p()
+    try:
+        refused = libc.timer_create(CLOCK_THREAD_CPUTIME_ID, event, ctypes.byref(timer)) != 0
+    except AttributeError:
+        return "no timer_create in the C library"
+    if refused:
+        return os.strerror(ctypes.get_errno())
+    libc.timer_delete(timer)
+    return None
 
 
 def highest_timer_rate() -> float | None:

@@ -1,8 +1,8 @@
 /* Who may touch what: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is
  * each record's wants_ticker. A thread's timer is its own, until it asks the interval thread for a ticker: that opens,
  * aims and closes its perf event, or makes a timer in its place. The interval thread also deletes the timers of threads
- * that are gone, and all at the end. `trouble` is a word that any thread may overwrite; trouble_said is the interval
- * thread's. No locks. */
+ * that are gone, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite;
+ * trouble_said is the interval thread's. No locks. */
 #define _GNU_SOURCE
 #include "ticker.h"
 
@@ -21,6 +21,8 @@ static uint32_t wanted; /* threads that wait for the interval thread to give the
 /* What some thread could not have: said once, by the interval thread. A thread may start in the entry stub, where code
  * of libc's that uses vector registers would spoil the arguments of the function that is being entered. */
 static const char *trouble, *trouble_said;
+
+static bool perf_is_refused;
 
 static void note(const char *what)
 {
@@ -71,32 +73,26 @@ static int start_perf(struct thread *thread, int number)
     return -EINVAL;
 }
 
-static bool start_timer(struct thread *thread, int number)
+/* 0 or negative errno. */
+static long start_timer(struct thread *thread, int number)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
     event.sigev_value.sival_ptr = &cookie;
     event._sigev_un._tid = thread->tid;
     int timer;
-    if (SYS3(SYS_timer_create, sys_thread_clock(thread->tid), &event, &timer) != 0)
-        return false;
+    long error = SYS3(SYS_timer_create, sys_thread_clock(thread->tid), &event, &timer);
+    if (error != 0)
+        return error;
     uint64_t first = thread->first_due_ns + thread->delivered * thread->period_ns;
     struct itimerspec when = {{(time_t)(thread->period_ns / 1000000000u), (long)(thread->period_ns % 1000000000u)},
                               {(time_t)(first / 1000000000u), (long)(first % 1000000000u)}};
     thread->timer = timer;
-    if (SYS4(SYS_timer_settime, timer, TIMER_ABSTIME, &when, NULL) == 0)
-        return true;
+    error = SYS4(SYS_timer_settime, timer, TIMER_ABSTIME, &when, NULL);
+    if (error == 0)
+        return 0;
     thread->timer = -1;
     SYS1(SYS_timer_delete, timer);
-    return false;
-}
-
-static void set_timer(struct thread *thread, int number)
-{
-    thread->tick_signal = number;
-    if (number == 0)
-        note("the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken");
-    else if (!start_timer(thread, number))
-        note("no more timers (see ulimit -i): some threads are not sampled");
+    return error;
 }
 
 /* A perf event is a descriptor: it is the interval thread's, so that the application's table stays its own. */
@@ -108,6 +104,30 @@ static void want(struct thread *thread, bool wait)
         worker_ask(REQUEST_TICKERS, LONGEST_WAIT_NS);
     else
         worker_nudge(REQUEST_TICKERS);
+}
+
+/* What a container's filter of system calls says no to; where memory is short, the kernel says something else. */
+static bool is_refusal(long error)
+{
+    return error == -EPERM || error == -EACCES || error == -ENOSYS;
+}
+
+/* The other clock takes the place of one that is not permitted. */
+static void set_timer(struct thread *thread, int number)
+{
+    thread->tick_signal = number;
+    long error = number != 0 ? start_timer(thread, number) : 0;
+    if (number == 0) {
+        note("the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken");
+    } else if (is_refusal(error) && !__atomic_load_n(&perf_is_refused, __ATOMIC_RELAXED)) {
+        note("timers are not permitted here (a container's seccomp profile?), using perf's clock");
+        want(thread, false);
+    } else if (is_refusal(error)) {
+        note("neither timers nor perf's clock are permitted here (see incprof doctor): calls are counted, and no "
+             "samples taken");
+    } else if (error != 0) {
+        note("no more timers (see ulimit -i): some threads are not sampled");
+    }
 }
 
 void ticker_start_thread(struct thread *thread)
@@ -149,6 +169,8 @@ static void give_perf(struct thread *thread, int number)
     thread->tick_signal = number;
     if (error == 0 || error == -ESRCH)
         return;
+    if (is_refusal(error))
+        __atomic_store_n(&perf_is_refused, true, __ATOMIC_RELAXED);
     note(error == -EMFILE || error == -ENFILE
              ? "no more descriptors for perf's clock (see ulimit -n), using cpu for some threads"
              : "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu");

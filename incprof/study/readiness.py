@@ -16,7 +16,7 @@ COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
 PACKAGES = ("numpy", "scipy", "pandas", "pyelftools", "cffi", "rich")
 DEFAULT_RATE_HZ = 100
-ARCHITECTURES = ("x86_64",)
+ARCHITECTURES = ("x86_64", "aarch64")
 # Since then CPU-time timers send their signals when the thread is about to leave the kernel.
 QUIET_TIMERS = (5, 9)
 
@@ -81,6 +81,13 @@ def _c_library() -> Iterator[Finding]:
 
 def _timer() -> Finding:
     """The highest sampling rate of the cpu clock."""
+    problem = machine.timer_error()
+    if problem:
+        other = machine.perf_error()
+        instead = "perf's clock is used" if other is None else "calls are counted, and no samples taken"
+        return Finding(
+            "cpu clock", "lacking" if other is None else "fail", f"timers are refused ({problem}): {instead}"
+        )
     rate, hz = machine.highest_timer_rate(), machine.kernel_hz()
     if rate is None:
         return Finding("cpu clock", "fail", "a CPU-time timer delivered no signal")

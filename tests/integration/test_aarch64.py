@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from incprof.cli import main
+from incprof.elf.file import ElfFile
+from incprof.readers import open_run
+from incprof.readers.symbols.jumps import jumps_of
+from incprof.readers.symbols.machine_code import MachineCode
 from tests.integration.collector import judge
 from tests.integration.cross import TRIPLET, Cross
 from tests.integration.cross import cross as cross
@@ -90,6 +96,25 @@ def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixtur
     foremost = {phase["functions"][0]["name"] for phase in found["phases"]}
     assert foremost == {"work", "rest"}
     assert {site["function"] for phase in found["phases"] for site in phase["sites"]} == {"work", "rest"}
+
+
+def test_its_machine_code_is_not_read_as_that_of_another_processor(
+    cross: Cross, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is said of what follows from jumps and calls: tail calls, loops, who calls the hook."""
+    program = cross.build("jumps.c", output="jumps")
+    recording = cross.record(program)
+    code, elf = MachineCode(ElfFile(str(program))), ElfFile(str(program))
+    section = next(section for section in elf.sections if section.name == ".text")
+    addresses = np.arange(section.address, section.address + section.size, dtype=np.uint64)
+    assert not code.call_targets(addresses).any()
+    assert not any(code.imported(address) for address in addresses.tolist())
+    assert code.jumps([(section.address, section.size)]) == {}
+    module = recording.profile.metadata.modules[0].path
+    assert jumps_of(open_run(recording.directory), recording.profile, Path(module).name, [section.address]) == [[]]
+    assert "main>tail" in {">".join(path) for path in recording.paths()}
+    assert main(["check", str(program)]) == 1  # this machine's library cannot be loaded into it
+    assert "aarch64" in capsys.readouterr().out
 
 
 def test_processors_may_check_branches_and_returns(cross: Cross) -> None:
