@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from incprof.errors import NoDataError, UsageError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from incprof.analysis.views.stack_tree import StackTree
     from incprof.analysis.views.stacks import StackSeries
     from incprof.analysis.views.timebins import TimeBins
-    from incprof.model import BoolArray, Function
+    from incprof.model import BoolArray, Function, IntervalProfile
     from incprof.study.study import Study
 
 
@@ -89,8 +90,28 @@ def gprof(study: Study) -> Callable[[BinaryIO], None]:
 
     totals = stream_totals(study.process, libs=study.libs)
     for module in study.profile.metadata.modules[:1]:
-        totals = at_originals(totals, find_symbols(module, study.run.directory, study.exe).table)
+        table = find_symbols(module, study.run.directory, study.exe).table
+        totals = at_originals(totals, table, _callers(study.profile, Path(module.path).name))
     return partial(write_gmon, totals)
+
+
+def _callers(profile: IntervalProfile, module: str) -> Callable[[int], list[int]]:
+    """Return what tells who calls what begins at an address of a module: their addresses, nearest first."""
+    import numpy as np
+
+    from incprof.analysis.sites.callers import heaviest_callers
+
+    functions, samples = profile.functions, profile.samples
+    weight = samples.weight.astype(np.float64)
+    own = np.bincount(samples.node, weights=weight, minlength=len(profile.paths.parent)).astype(np.float64)
+    at = {f.address: i for i, f in enumerate(functions) if f.module == module and f.address}
+
+    def above(address: int) -> list[int]:
+        # A thread begins in its region, without a caller: those that have one tell, however few.
+        found = heaviest_callers(profile.paths, own, at[address], part=0.0) if address in at else []
+        return [functions[i].address for i in found if functions[i].module == module]
+
+    return above
 
 
 def _intervals_of(study: Study, phase: int) -> BoolArray:

@@ -151,6 +151,24 @@ def test_time_in_parallel_regions_is_their_functions(build, record, tmp_path):
     assert re.search(r"\d+/\d+ +relax \[\d+\]\n\[\d+\].* weight \[", graph)
 
 
+def test_time_in_regions_of_what_was_inlined_is_the_callers(build, record, tmp_path):
+    """No symbol is left of `relax`: gprof alone would say `mesh_free`, or whatever lies before its region."""
+    exe = build("mesh.c", flags="-O2 -fopenmp -DRELAX=static -DSTEPS=200")
+    recording = record(exe, env={"OMP_WAIT_POLICY": "passive"})
+    target = tmp_path / "gmon.out"
+    assert main(["export", str(recording.directory), "--format", "gprof", "-o", str(target)]) == 0
+    theirs = Gprof(exe, target)
+    assert "relax" not in theirs.names.values()
+    seconds = {name: theirs.seconds.get(at, 0) for at, name in theirs.names.items()}
+    own = np.asarray(recording.profile.self_s.sum(axis=0))
+    ours: Counter[str] = Counter()
+    for function, self_s in zip(recording.profile.functions, own, strict=True):
+        ours[function.mangled.partition(".")[0]] += self_s
+    assert seconds["weight"] <= ours["weight"] + 0.02 + ROUNDING_S
+    assert seconds["main"] >= ours["relax"] + ours["main"] - 0.02 - ROUNDING_S
+    assert ours["relax"] > 0.1
+
+
 def test_exported_recording(program, record, tmp_path):
     directory = record(program).directory
     with (tmp_path / "exported").open("wb") as file:

@@ -25,8 +25,8 @@ def totals(bins: dict[int, int], arcs: dict[tuple[int, int], int]) -> GmonTotals
     )
 
 
-def moved(names: tuple[str, ...], bins: dict[int, int], arcs: dict[tuple[int, int], int]) -> tuple[dict, dict]:
-    found = at_originals(totals(bins, arcs), of(*names))
+def moved(names: tuple[str, ...], bins: dict[int, int], arcs: dict[tuple[int, int], int], *given) -> tuple[dict, dict]:
+    found = at_originals(totals(bins, arcs), of(*names), *given)
     ends = zip(found.from_pc.tolist(), found.self_pc.tolist(), strict=True)
     time = dict(zip(found.bin_address.tolist(), found.ticks.tolist(), strict=True))
     return time, dict(zip(ends, found.count.tolist(), strict=True))
@@ -55,3 +55,18 @@ def test_what_has_no_original_stays(names):
 def test_of_functions_of_one_name_it_is_the_nearest():
     time, _ = moved(("sum", "a", "b", "c", "sum.cold", "sum"), {0x1410: 5}, {(0, 0x1108): 7})
     assert time == {0x1504: 5}
+
+
+def test_what_was_inlined_everywhere_is_its_caller():
+    """The callers of a part are asked, nearest first: one that gprof does not know either is passed over."""
+    names = ("sort", "relax._omp_fn.0", "driver.isra.0", "main")
+    callers = {0x1102: [0x1202, 0x1302], 0x1202: [0x1302]}
+    arcs = {(0, 0x1108): 7, (0x1120, 0x1008): 9, (0x1310, 0x1208): 1}
+    time, calls = moved(names, {0x1110: 5, 0x1210: 2, 0x1010: 1}, arcs, lambda address: callers.get(address, []))
+    assert time == {0x1304: 7, 0x1010: 1}
+    assert calls == {(0x1304, 0x1008): 9}
+
+
+def test_without_callers_it_stays():
+    given = {0x1010: 1, 0x1110: 5}, {(0x1008, 0x1108): 7}
+    assert moved(("start", "sum.isra.0", "leaf"), *given, lambda _: []) == given

@@ -2,12 +2,13 @@
 
 Compilers make functions of their own of parallel regions, of cold code and for constant arguments: `relax._omp_fn.0`.
 Stock gprof drops their symbols, and charges what lies there to the function before, which has nothing to do with it.
+n symbols.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,11 +21,18 @@ from incprof.readers.symbols.table import SymbolTable
 KEPT = re.compile(r"(\.clone\.\d+|\.\d+)*")
 
 
-def at_originals(totals: GmonTotals, table: SymbolTable) -> GmonTotals:
+def at_originals(
+    totals: GmonTotals, table: SymbolTable, callers: Callable[[int], Iterable[int]] | None = None
+) -> GmonTotals:
     """The same run, with what is in a part or a copy of a function at that function itself, where gprof knows it.
 
     Time and calls from there are the function's. So are calls of a copy; a part is called by its own function, which is
-    no call in the source.
+    no call in the source. Where the function was inlined everywhere, both are parts of what it was inlined into.
+
+    Args:
+        totals: of the run.
+        table: symbols of the program.
+        callers: addresses of the functions that call what begins at an address, nearest first.
     """
     names = [table.name(i) for i in range(len(table))]
     places: dict[str, list[int]] = {}
@@ -38,6 +46,10 @@ def at_originals(totals: GmonTotals, table: SymbolTable) -> GmonTotals:
         if same:
             original[i] = min(same, key=lambda other: abs(other - i))
             part[i] = begins_inside(name)
+        elif callers is not None and not _is_known(name):
+            above = table.find(np.array(list(callers(int(table.address[i]))), dtype=np.uint64))
+            holder = next((int(other) for other in above if other >= 0 and _is_known(names[other])), None)
+            original[i], part[i] = (i, False) if holder is None else (holder, True)
     if not np.any(original[:-1] != np.arange(len(names))):
         return totals
 
