@@ -306,6 +306,45 @@ int main(void)
 """
 
 
+SORTED_ONCE = """
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char word[1000000][16];
+static __attribute__((noinline)) double step(int n)
+{
+    double sum = 0;
+    for (int i = 1; i < 200000; i++)
+        sum += sqrt(i + n);
+    return sum;
+}
+int main(void)
+{
+    double sum = 0;
+    for (int i = 0; i < 3000; i++)
+        sum += step(i);
+    for (int i = 0; i < 1000000; i++)
+        snprintf(word[i], 16, "%08x", (unsigned)i * 2654435761u);
+    qsort(word, 1000000, 16, (int (*)(const void *, const void *))strcmp);
+    qsort(word, 1000000, 16, (int (*)(const void *, const void *))strcasecmp);
+    printf("%g %s\\n", sum, word[77]);
+    return 0;
+}
+"""
+
+
+def test_a_function_that_lasts_through_other_phases_is_no_site_by_its_body(tmp_path, capsys):
+    """The sort is called by main itself, in no loop: a beat as long as the run would say nothing of it."""
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "sorted.c").write_text(SORTED_ONCE)
+    answer = Program(tmp_path, tmp_path / "text", "sorted.c").ask(capsys)
+    assert "main:body" not in [site["name"] for site in answer["sites"]]
+    assert "step:body" in [site["name"] for site in answer["sites"]]
+    reasons = [each["reason"] for each in answer["refused"] if each["function"] == "main"]
+    assert any("last on through other phases" in reason for reason in reasons), answer
+
+
 TIME_LOOP = """
 #include <math.h>
 #include <stdio.h>

@@ -140,6 +140,10 @@ class SitePlanner:
             )  # fmt: skip
         rate = choose_rate(spot.runs, self._time, phases, self._cost, self._result.options.sites)
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
+        if site.kind == "body" and not forced and self._placer.lasts_through(index, phases):
+            why = spot.note.removeprefix("its body: ") + "; " if spot.note else ""
+            reason = f"{why}its calls last on through other phases: a beat around its body tells none of them"
+            return replace(site, heartbeat=0, refusal=reason)
         if not rate.too_often:
             return site
         often = f"{'up to ' if rate.basis == 'at most' else ''}{rate.beats_hz:.3g} times a second"

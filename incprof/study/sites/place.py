@@ -119,6 +119,12 @@ class Placer:
         time = self._code[index].whole.sum(axis=0)
         return bool(time[phase] >= self._options.loop * time.sum())
 
+    def lasts_through(self, index: int, phases: Sequence[int]) -> tuple[int, ...]:
+        """The other phases of a function whose calls last on: a beat around its body would not tell them from these."""
+        if not self.lasts_on(index, phases):
+            return ()
+        return tuple(phase for phase in self.phases_of(index) if phase not in phases)
+
     def lasts_on(self, index: int, phases: Sequence[int]) -> bool:
         """Tell whether a function is called so rarely in some of the phases that its body says little about them."""
         return any(self._rare(phase)(index) for phase in phases)
