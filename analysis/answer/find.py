@@ -18,6 +18,7 @@ from incprof.analysis.phases.by_stretches import cluster_by_stretches
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.kmeans import MAX_K
 from incprof.analysis.phases.results import Phase, PhaseResult
+from incprof.analysis.phases.short import named_by_samples
 from incprof.analysis.phases.spent import mostly
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.errors import UsageError
@@ -95,7 +96,7 @@ def find_phases(
         borders=found.borders,
         levels=found.levels,
         in_turn=found.in_turn,
-        short=found.short,
+        short=named_by_samples(profile, found.short),
         spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
         k_again=None if found.sure is None else found.sure[1],
     )

@@ -7,13 +7,15 @@ m intervals, c functions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from incprof.analysis.phases.inclusive import Inclusive
 from incprof.analysis.phases.results import ShortStretch
-from incprof.analysis.phases.visits import visits_of
-from incprof.model import BoolArray, Function, IntArray
+from incprof.model import BoolArray, Function, IntArray, IntervalProfile
+from incprof.model.ticks import tree_ticks, working
 
 
 def too_short(labels: IntArray, least: float) -> BoolArray:
@@ -58,14 +60,45 @@ def short_stretches(
     Returns:
         In order of time; what comes several times is one.
     """
-    visits, out = visits_of(groups), []
-    for group in visits.group[np.sort(np.unique(visits.group, return_index=True)[1])].tolist():
+    found, out = groups[groups >= 0], []
+    for group in found[np.sort(np.unique(found, return_index=True)[1])].tolist():
         mine = groups == group
         share = ticks.counts[mine].sum(axis=0) / ticks.total[mine].sum()
         rest = ticks.counts[~mine].sum(axis=0) / max(float(ticks.total[~mine].sum()), 1.0)
         most = int(np.argmax(share - rest))
         function = int(ticks.function[most])
-        here = visits.group == group
-        spans = zip(intervals[visits.first[here]].tolist(), (intervals[visits.end[here] - 1] + 1).tolist(), strict=True)
+        here = intervals[mine]
+        spans = [(int(run[0]), int(run[-1]) + 1) for run in np.split(here, np.flatnonzero(np.diff(here) > 1) + 1)]
         out.append(ShortStretch(functions[function] if function >= 0 else None, float(share[most]), tuple(spans)))
+    return tuple(out)
+
+
+def named_by_samples(profile: IntervalProfile, stretches: Sequence[ShortStretch]) -> tuple[ShortStretch, ...]:
+    """Name stretches by what was sampled in them, where anything was: the highest function.
+
+    What intervals of few ticks were filled up with says which are alike, not what they do; and a function that hardly
+    matters in the run may have all of a moment. Where the samples have no function of the program, that is said.
+    """
+    samples, tree = profile.samples, profile.tree
+    if not stretches or not len(samples.time_s):
+        return tuple(stretches)
+    inside = np.zeros((len(stretches), profile.n_intervals), dtype=np.float64)
+    for row, stretch in zip(inside, stretches, strict=True):
+        for first, end in stretch.spans:
+            row[first:end] = 1.0
+    counted = np.bincount(profile.interval_of_samples(), weights=working(profile), minlength=profile.n_intervals)
+    ticks = tree_ticks(profile, tree)
+    whole = np.asarray(ticks.sum(axis=0)).reshape(1, -1)
+    below = tree.inclusive(np.vstack([(csr_array(inside) @ ticks).toarray(), whole]))
+    out = []
+    for stretch, mine, seen in zip(stretches, below[:-1], (inside @ counted).tolist(), strict=True):
+        rest = below[-1] - mine
+        more = mine / max(mine[0], 1.0) - rest / max(rest[0], 1.0)
+        most = int(np.argmax(np.where(tree.function >= 0, more, -1.0)))
+        if mine[0] > 0:
+            function = profile.functions[int(tree.function[most])]
+            stretch = replace(stretch, function=function, share=float(mine[most] / mine[0]))
+        elif seen > 0:
+            stretch = replace(stretch, function=None, share=1.0)
+        out.append(stretch)
     return tuple(out)
