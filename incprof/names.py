@@ -21,6 +21,8 @@ SYMBOL = string.ascii_letters + string.digits + "_$."
 # first._omp_fn.0, first.omp_outlined, .omp_outlined..3, f(int) [clone ._omp_fn.0]
 REGION = re.compile(r"\.(?:_omp_fn|omp_outlined)")
 PART = re.compile(r"\.(?:part|cold|_omp_fn|omp_outlined)")
+# _ZGVbN2v_log: a copy for vectors, as all compilers name them; what stands before the name says for which.
+VECTOR = re.compile(r"_(ZGV[a-zA-Z][NM](?:\d+|x)(?:[vulRLU](?:n?\d+|s\d+)?(?:a\d+)?)+)_(?=[A-Za-z_]\w*$)(?!_Z)")
 OPEN, CLOSE = "<({[", ">)}]"
 WORD = re.compile(r"[\w~]+")
 OPERATOR = re.compile(
@@ -137,7 +139,9 @@ def _parts(text: str) -> tuple[dict[int, str], int]:
 
 
 def _split(symbol: str) -> tuple[str, str]:
-    """Return a name and the marks of a clone behind it."""
+    """Return a name and the marks of a clone behind it, or of a copy for vectors before it."""
+    if symbol.startswith("_ZGV") and (vector := VECTOR.match(symbol)):
+        return symbol[vector.end() :], f".{vector[1]}"
     at = symbol.find(" [clone ", 1)
     if at > 0:
         return symbol[:at], "".join(DEMANGLED_MARK.findall(symbol, at))

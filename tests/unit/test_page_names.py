@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from incprof.model import Function
 from incprof.names import parse
-from incprof.report.words.names import Names, clean, short, shorten
+from incprof.report.words.names import Names, clean, short, shorten, shorten_beat
 from incprof.report.words.numbers import cell_len
 from incprof.report.words.phase_names import phase_names
 
@@ -26,6 +26,7 @@ from incprof.report.words.phase_names import phase_names
         ("solve(int) [clone ._omp_fn.0]", "solve"),
         ("std::vector<int> sum<3>(int) const [clone .isra.0] [clone .cold]", "sum"),
         ("dot.avx2", "dot"),
+        ("_ZGVbN2v_log", "log"),
         ("ns::A<int>::str() const &", "A::str"),
         ("ns::main::{lambda(int)#1}::operator()(int) const", "main::lambda"),
         ("ns::Key::operator std::vector<int>() const", "Key::operator std::vector<int>"),
@@ -40,6 +41,21 @@ from incprof.report.words.phase_names import phase_names
 def test_short_names(name, wanted):
     found = short(name)
     assert found == wanted if wanted is not None else len(found) <= 81
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "wanted"),
+    [
+        ("mesh_mod::build_mesh:loop", 19, "build_mesh:loop"),
+        ("mesh_mod::build_mesh:loop /10", 20, "build_mesh:loop /10"),
+        ("ns::Grid<int>::at(int)@120:body", 16, "at@120:body"),
+        ("ns::Grid<int>::at(int):body", 40, "ns::Grid<int>::at(int):body"),
+        ("read (slow), then write", 40, "read (slow), then write"),
+        ("read (slow), then write", 12, "read...rite"),
+    ],
+)
+def test_names_of_heartbeats(name, room, wanted):
+    assert shorten_beat(name, room) == wanted
 
 
 def test_functions_with_one_short_name_are_told_apart():

@@ -52,6 +52,20 @@ def test_names_are_cut_to_the_width(width):
         assert len(line) <= width
 
 
+def test_the_name_of_the_driver_stands_whole_where_the_line_can_be_folded():
+    called = "evolve_a_whole_system_of_many_bodies"
+    profile = run(Loop(STEPS[:4], 200))
+    profile = dataclasses.replace(
+        profile, functions=[dataclasses.replace(f, name=called) if f.name == "evolve" else f for f in profile.functions]
+    )
+    out = io.StringIO()
+    write_text(summarise(profile, 1), find_phases(profile, k=1), out, width=60)
+    lines = out.getvalue().splitlines()
+    (first,) = [i for i, line in enumerate(lines) if line.startswith(f"      {called} repeats")]
+    assert lines[first + 1].startswith("        ")
+    assert all(len(line) <= 60 for line in lines[first : first + 2])
+
+
 def test_json_has_what_is_known_and_null_for_the_rest():
     (phase,) = as_dict(*answered(Loop(STEPS[:4], 200, inlined=[1], rate_hz=1000)))["phases"]
     steps = {step["function"]: step for step in phase["steps"]}

@@ -11,6 +11,7 @@ from incprof.analysis.beats.results import BeatRun, BeatSummary, FloatArray
 from incprof.analysis.beats.traces import BeatTrace, Trace, busiest, trace
 from incprof.report.plots.style import COLOURS, GRID, WIDTH_IN, save, time_unit
 from incprof.report.words import numbers as words
+from incprof.report.words.names import shorten_beat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,7 +166,7 @@ def _legend(picture: Figure, traces: Sequence[BeatTrace]) -> None:
     from matplotlib.lines import Line2D
 
     entries = sorted(zip(traces, COLOURS, strict=False), key=lambda entry: entry[0].id)
-    labels = [f"{beat.id}  {words.fitted(words.printable(beat.name or ''), NAME_ROOM)}".rstrip() for beat, _ in entries]
+    labels = [f"{beat.id}  {shorten_beat(beat.name or '', NAME_ROOM)}".rstrip() for beat, _ in entries]
     handles = [Line2D([], [], color=colour, linewidth=2.5) for _, colour in entries]
     if any(not np.isnan(beat.count.progress).all() for beat in traces):
         handles.append(Line2D([], [], color="#000000", alpha=PALE, linewidth=2.5))

@@ -9,6 +9,7 @@ from incprof.analysis.beats.compare import BeatDiff
 from incprof.analysis.beats.results import BeatRun
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import interval, label, percent
+from incprof.report.words.names import shorten_beat
 
 HEADS = (
     "ID", "Name", "Mean A", "Mean B", "Change", "95 % interval", "Verdict", "Count A", "Count B", "Rate", "Wall % A",
@@ -99,7 +100,9 @@ def table(diffs: Sequence[BeatDiff], width: int) -> list[str]:
     lines = []
     for row in rows:
         cells = [
-            words.padded(words.fitted(cell, room), room, right=at not in (NAME, VERDICT))
+            words.padded(
+                (shorten_beat if at == NAME else words.fitted)(cell, room), room, right=at not in (NAME, VERDICT)
+            )
             for at, (cell, room) in enumerate(zip(row, rooms, strict=True))
         ]
         lines.append((" " * GAP).join(cells).rstrip())

@@ -10,6 +10,7 @@ from incprof.analysis.beats.stretches import Slow
 from incprof.analysis.beats.verdict import History
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_history import change, figure, label, p_text, when
+from incprof.report.words.names import shorten_beat
 
 HEADS = (
     "ID",
@@ -95,7 +96,10 @@ def table(assessments: Sequence[Assessment], width: int) -> list[str]:
     lines = []
     for row in rows:
         cells = [
-            words.padded(words.fitted(row[at], rooms[at]), rooms[at], right=at not in NAMES) for at in range(len(row))
+            words.padded(
+                (shorten_beat if at == 1 else words.fitted)(row[at], rooms[at]), rooms[at], right=at not in NAMES
+            )
+            for at in range(len(row))
         ]
         lines.append((" " * GAP).join(cells).rstrip())
     return lines

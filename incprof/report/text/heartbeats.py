@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from incprof.analysis.beats.results import BeatRun, BeatSummary
 from incprof.report.words import numbers as words
+from incprof.report.words.names import shorten_beat
 
 SHOWN = 40
 HEADS = ("ID", "Name", "Count", "Rate /s", "Mean", "5-95 %", "Min", "Max", "Std", "Wall %", "Imb. %", "In progress")
@@ -121,7 +122,8 @@ def table(run: BeatRun, beats: Sequence[BeatSummary], width: int) -> list[str]:
     rooms[NAME] = min(rooms[NAME], WIDEST_NAME, max(width - others, 16))
     lines = []
     for row in cells:
-        columns = [words.padded(words.fitted(row[at], rooms[at]), rooms[at], right=at != NAME) for at in keep]
+        fits = [(shorten_beat if at == NAME else words.fitted)(row[at], rooms[at]) for at in keep]
+        columns = [words.padded(cell, rooms[at], right=at != NAME) for at, cell in zip(keep, fits, strict=True)]
         lines.append((" " * GAP).join(columns).rstrip())
     return lines
 
@@ -162,7 +164,7 @@ def timelines(run: BeatRun, beats: Sequence[BeatSummary], width: int, *, blocks:
     longest = max(len(signs) for _, signs, _ in drawn)
     lines = []
     for beat, signs, top in drawn:
-        name = words.padded(words.fitted(_name(beat), room), room, right=False)
+        name = words.padded(shorten_beat(_name(beat), room), room, right=False)
         most = f"max {words.rate(top)} {'pulses' if _only_pulses(beat) else '%'}"
         lines.append(f"{beat.id:>{numbers}}  {name}  {signs:<{longest}}  {most}")
     begin, end = words.elapsed(run.start_s), words.elapsed(run.start_s + run.duration_s)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from incprof.analysis.phases.results import Phase, Step
+from incprof.names import parse
 from incprof.report.text.folding import folded
 from incprof.report.words.names import Names
 from incprof.report.words.numbers import seconds
@@ -63,7 +64,10 @@ def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
         timed = [step for step in mine if step.period_s is not None]
         what = _repeats(timed) if timed else " calls"
         name = names(driver, max(width - 6 - len(what), 12)) if driver else "the driver"
-        yield _Line(max(step.share for step in mine), -1, f"      {name}{what}")
+        if driver and parse(driver.name).last not in name:
+            name = names(driver, width - 6)
+        for line in folded(f"{name}{what}", width, f"{'':6}", f"{'':8}"):
+            yield _Line(max(step.share for step in mine), -1, line)
         yield from _below(mine, 0, width, names)
         if rest := remainder(mine):
             for line in folded(rest, width, f"{'':9}", f"{'':11}"):

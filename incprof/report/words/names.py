@@ -29,6 +29,8 @@ ROOM = 80
 APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
 # Qualifiers of types: which namespace a template argument is from tells less than what it is.
 QUALIFIER = re.compile(r"\b(?:\w+::)+(?=[\w~])")
+# What a heartbeat of ours is called behind the function, and its rate factor behind that.
+BEAT_KIND = re.compile(r"(?:@\d+)?:(?:body|loop)(?: /[\d.]+)?$")
 # What stands beside a function's own name is left out where it would have fewer columns.
 LEAST_BESIDE = 9
 # As the function that has this time is called in the profile: one name for one thing.
@@ -74,6 +76,17 @@ def short(name: str) -> str:
 def shorten(name: str, room: int) -> str:
     """Return a function's short name in `room` columns: the function's own name is cut where it alone is longer."""
     return _fitted(short(name), name, room)
+
+
+def shorten_beat(name: str, room: int) -> str:
+    """Return a heartbeat's name in `room` columns: `function:kind` loses what encloses the function first.
+
+    A name that somebody thought of, and one that fits, stays as it is.
+    """
+    behind = BEAT_KIND.search(name)
+    if behind is None or cell_len(printable(name)) <= room:
+        return fitted(printable(name), room)
+    return shorten(name[: behind.start()], max(room - len(behind[0]), 1)) + behind[0]
 
 
 class Names:
