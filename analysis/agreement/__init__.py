@@ -34,6 +34,7 @@ from incprof.analysis.agreement.results import (
 from incprof.analysis.phases.results import PhaseResult
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.names import parse
 
 ALIGNMENTS = ("clock", "scale", "warp")
 
@@ -179,7 +180,7 @@ def _share(table: FloatArray, classes: _Classes) -> float:
 
 def _nothing(result: PhaseResult, beats: Beats) -> str:
     """Return the line that says why nothing can be compared."""
-    sites = [f"{site.function.name}:{site.kind}" for phase in result.phases for site in phase.sites]
+    sites = [f"{parse(site.function.name).written}:{site.kind}" for phase in result.phases for site in phase.sites]
     have = [*(name or f"id {number}" for number, name in zip(beats.ids, beats.names, strict=True)), *beats.others]
     wanted, got = (", ".join(words[:4]) + ", ..." * (len(words) > 4) or "none" for words in (sites, have))
     return f"no heartbeat belongs to a phase: the sites are {wanted}; the heartbeats are {got}"

@@ -27,6 +27,9 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.helping import expert
 from incprof.printable import say
 
+# Columns of a name in a message.
+ROOM = 60
+
 if TYPE_CHECKING:
     from incprof.study.sites.edits import Version
     from incprof.study.sites.placed import PlacedSite
@@ -121,21 +124,26 @@ def refuse(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
         IncprofError: a site that was named cannot be instrumented.
         NoDataError: no site can be.
     """
+    from incprof.report.words.names import shorten
+
     refused = next((site for site in sites if site.refusal), None)
     if refused is not None and by_hand:
         raise IncprofError(f"--site {refused.recorded}: {refused.refusal}; nothing was written")
     if all(site.refusal for site in sites):
-        reason = f": {refused.recorded}: {refused.refusal}" if refused else ": the run has no sites"
+        reason = f": {shorten(refused.recorded, ROOM)}: {refused.refusal}" if refused else ": the run has no sites"
         raise NoDataError(f"no heartbeat can be put in{reason}")
 
 
 def tell(sites: Sequence[PlacedSite], *, by_hand: bool) -> None:
     """Say what goes where, and what does not, a line for each on stderr."""
+    from incprof.report.words.names import Names
+
+    names = Names(site.recorded for site in sites)
     for site in sites:
         phases = "by hand" if by_hand else f"phase {', '.join(map(str, site.phases))}"
         where = f" at {site.file}:{site.line}" if site.file else ""
         if site.refusal:
-            say(f"{phases}: {site.recorded}{where} refused: {site.refusal}")
+            say(f"{phases}: {names(site.recorded, ROOM)}{where} refused: {site.refusal}")
         else:
             note = f" ({site.note})" if site.note else ""
             say(f"heartbeat {site.heartbeat}, {phases}: {site.name}{where}, {cost_of(site)}{note}")

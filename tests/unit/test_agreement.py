@@ -198,6 +198,12 @@ def test_intervals_that_no_clock_has_made(story, seed, align):
 def test_nothing_to_compare_is_said():
     with pytest.raises(NoDataError, match=r"the sites are f0:body, .*; the heartbeats are g:body$"):
         agree(*recorded(STORY, SITES), beaten(STORY, [("g:body", [0])]), align="clock")
+    profile, result = recorded(STORY, SITES)
+    (site, *_), *_ = (phase.sites for phase in result.phases)
+    named = replace(site, function=replace(site.function, name="double ns::A<std::vector<int> >::run<3>(long) const"))
+    other = replace(result, phases=(replace(result.phases[0], sites=(named,)), *result.phases[1:]))
+    with pytest.raises(NoDataError, match=r"the sites are ns::A::run:\w+, "):
+        agree(profile, other, beaten(STORY, [("g:body", [0])]), align="clock")
     profile, result = recorded([(0, 3.0), (-1, 3.0)], SITES)
     with pytest.raises(NoDataError, match="no time in which both runs can be compared"):
         agree(profile, result, beaten([(1, 6.0)], HEARTBEATS[1:2]), align="clock")
