@@ -58,9 +58,9 @@ def from_chains(
     counts = np.ascontiguousarray(inclusive.tocsc()[:, keep].toarray())
     inside = counts >= options.driver * np.maximum(total, 1e-9)[:, None]
     drives = inside & _may_drive(profile, chains)[keep]
-    own = _not_only_wrapped(counts, total, chains, keep)
+    own, named = _not_only_wrapped(counts, total, chains, keep, [function.is_library for function in profile.functions])
     own = own[np.sort(np.argsort(-_variance(counts[:, own], total), kind="stable")[:MAX_CHAINS])]
-    return Inclusive(counts[:, own], total, chains.function[keep][own], drives[:, drives.any(axis=0)])
+    return Inclusive(counts[:, own], total, named[own], drives[:, drives.any(axis=0)])
 
 
 def from_functions(ticks: csr_array, options: PhaseOptions = PHASES) -> Inclusive:
@@ -91,9 +91,15 @@ def _may_drive(profile: IntervalProfile, chains: CallTree) -> BoolArray:
     return out
 
 
-def _not_only_wrapped(counts: FloatArray, total: FloatArray, chains: CallTree, keep: IntArray) -> IntArray:
-    """Return the columns of `counts` that differ from their nearest kept caller, ascending."""
+def _not_only_wrapped(
+    counts: FloatArray, total: FloatArray, chains: CallTree, keep: IntArray, library: Sequence[bool]
+) -> tuple[IntArray, IntArray]:
+    """Return the columns of `counts` that differ from their nearest kept caller, ascending, and what names each.
+
+    A wrapper names what it wraps, but for one of a library, (f,): `std::thread` has the name of what it runs.
+    """
     place = {chain: column for column, chain in enumerate(keep.tolist())}
+    named = chains.function[keep].astype(np.int64)
     whole, stays, caller_of = np.maximum(total, 1e-9), [], list[int]()
     for column, chain in enumerate(keep.tolist()):
         above = _nearest(place, chains, chain)
@@ -104,7 +110,9 @@ def _not_only_wrapped(counts: FloatArray, total: FloatArray, chains: CallTree, k
         caller_of.append(caller_of[above] if same and above is not None else column)
         if not same or above is None:
             stays.append(column)
-    return np.array(stays, dtype=np.int64)
+        elif named[column] >= 0 and not library[named[column]] and library[named[caller_of[above]]]:
+            named[caller_of[above]] = named[column]
+    return np.array(stays, dtype=np.int64), named
 
 
 def _nearest(place: dict[int, int], chains: CallTree, chain: int) -> int | None:
