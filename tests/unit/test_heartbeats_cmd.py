@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import sqlite3
 
 import pytest
@@ -25,6 +26,21 @@ def found(capsys, *args):
 
 def ids(answer):
     return [beat["id"] for beat in answer["heartbeats"]]
+
+
+def test_a_later_launch_beside_it_is_named(tmp_path, capsys):
+    """The library goes to the next free name, and says nothing in somebody's program."""
+    runs = [simple_run(tmp_path / name) for name in ("ekg-app", "ekg-app.1", "ekg-app.10", "ekg-app.old", "ekg-app2")]
+    for age, run in enumerate(runs):
+        for file in run.glob("*.ekg"):
+            os.utime(file, (1000 + age, 1000 + age))
+    (tmp_path / "ekg-app.11").mkdir()
+    status, _, err = answer(capsys, runs[0])
+    assert (status, err) == (0, f"incprof: {runs[2]} is of a later launch\n")
+    assert answer(capsys, runs[2])[2] == answer(capsys, runs[4])[2] == ""
+    for file in runs[2].glob("*.ekg"):
+        os.utime(file, (5, 5))
+    assert answer(capsys, runs[0])[2] == ""
 
 
 def test_json_has_the_promised_keys(tmp_path, capsys):

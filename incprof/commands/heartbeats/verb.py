@@ -13,6 +13,7 @@ All ranks and threads together, unless --rank and --thread pick some. A run that
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from incprof.commands.heartbeats.filters import add_filters, filters_of
 from incprof.commands.plots import add_plot_argument, check_plot, write_plot
 from incprof.commands.terminal import text_width, warn
 from incprof.errors import PartialDataError
+from incprof.printable import say
 
 if TYPE_CHECKING:
     from incprof.study.beats.read import BeatSummary, Heartbeats
@@ -58,10 +60,12 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args)
     if args.history is not None:
         check_history(args, stdout_taken=stdout_taken)
-    from incprof.study.beats.read import load, run_of, summaries
+    from incprof.study.beats.read import later_run, load, run_of, summaries
 
     found = load(args.directory, filters_of(args))
     warn(found.warnings)
+    if later := later_run(args.directory):
+        say(f"{shlex.quote(later)} is of a later launch")
     write_files(found, args)
     if not stdout_taken or args.plot is not None:
         beats = summaries(found)

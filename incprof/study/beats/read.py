@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from glob import escape
+from pathlib import Path
 
 import numpy as np
 
@@ -56,6 +58,24 @@ def load(path: str, wanted: Filters) -> Heartbeats:
         when = " in that time" if wanted.time_s else " yet"
         raise NoDataError(f"{path}: no complete interval{when}")
     return found if wanted.ids is None else selected(found, wanted.ids)
+
+
+def later_run(path: str) -> str | None:
+    """Return the directory of the last launch that found `path` taken and went to `path.1`, `path.2`, ...; or None."""
+    here = Path(path)
+    if not here.is_dir():
+        return None
+    numbered = (
+        (other.name.removeprefix(f"{here.name}."), other) for other in here.parent.glob(f"{escape(here.name)}.*")
+    )
+    others = [(int(n), other) for n, other in numbered if n.isdecimal() and n.isascii() and _written_s(other)]
+    last = max(others, default=None)
+    return str(last[1]) if last and _written_s(last[1]) > _written_s(here) else None
+
+
+def _written_s(directory: Path) -> float:
+    """Return when heartbeats were last written to a directory, 0 where there are none."""
+    return max((file.stat().st_mtime for file in directory.glob("rank-*.ekg")), default=0.0)
 
 
 def selected(found: Heartbeats, wanted: Iterable[frozenset[int] | str]) -> Heartbeats:
