@@ -90,7 +90,7 @@ def find_phases(
         dispersion=found.dispersion,
         features=len(features.columns),
         scatter=found.scatter,
-        warnings=tuple(_warnings(profile, k, len(phases), found.labels, options)),
+        warnings=tuple(warnings_of(profile, k, len(phases), found.labels, options)),
         joined=found.joined,
         options=options,
         borders=found.borders,
@@ -138,8 +138,16 @@ def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[
     return replace(result, phases=tuple(replace(p, confidence=before.get(p.id)) for p in phases))
 
 
-def _warnings(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options) -> list[str]:
-    """Say what the reader of the answer should know."""
+def warnings_of(profile: IntervalProfile, asked: int | None, k: int, labels: IntArray, options: Options) -> list[str]:
+    """Say what the reader of the answer should know.
+
+    Args:
+        profile: that the answer is about.
+        asked: so many phases, None if nobody asked for a number.
+        k: so many were found.
+        labels: (n,) the phases, -1 for none.
+        options: thresholds.
+    """
     out = []
     if profile.n_intervals == 1:
         out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")

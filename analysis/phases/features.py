@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.inclusive import Inclusive, from_functions
-from incprof.analysis.phases.mixes import chain_mixes
+from incprof.analysis.phases.mixes import Mixes, chain_mixes
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 
 # Columns that hold the last bit of the variance only add cost.
@@ -27,7 +27,7 @@ class Features:
     columns: (d,) function index of each column; of a chain of calls, its innermost function (-1: outside the program).
     ticks: (n,) samples behind each row.
     idle: (n,) intervals with (nearly) no samples.
-    by_path: columns are chains of calls, not functions.
+    mixes: where columns are chains of calls, and not functions, what is known of them.
     inclusive: ticks from above; None for the paper's method.
     """
 
@@ -35,8 +35,13 @@ class Features:
     columns: IntArray
     ticks: FloatArray
     idle: BoolArray
-    by_path: bool = False
     inclusive: Inclusive | None = None
+    mixes: Mixes | None = None
+
+    @property
+    def by_path(self) -> bool:
+        """Columns are chains of calls, not functions."""
+        return self.mixes is not None
 
 
 def interval_seconds(profile: IntervalProfile) -> FloatArray:
@@ -101,4 +106,4 @@ def build_features(profile: IntervalProfile, *, share: bool, options: PhaseOptio
     columns = energetic_columns(matrix, options.kept_energy)
     x = np.ascontiguousarray(matrix[:, columns].toarray())
     idle = idle_intervals(ticks, profile.metadata.interval_s * rate, options.idle)
-    return Features(x, functions[columns], ticks, idle, by_path=mixes is not None, inclusive=above)
+    return Features(x, functions[columns], ticks, idle, above, mixes)

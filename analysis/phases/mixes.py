@@ -16,6 +16,7 @@ from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.inclusive import Inclusive, from_chains, matters, with_functions
 from incprof.analysis.phases.waiting import filled_by_calls
 from incprof.model import IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
 from incprof.model.ticks import tree_ticks
 
 
@@ -25,11 +26,16 @@ class Mixes:
 
     own: sparse (n, d), the ticks that each chain that matters has to itself. functions: (d,) the innermost of each.
     above: the same from above, with all that a chain calls.
+    chains: all of them, without recursion. ticks: sparse (n, q + u), of each chain, and of the functions `unseen` (u,)
+    that are only called.
     """
 
     own: csr_array
     functions: IntArray
     above: Inclusive
+    chains: CallTree
+    ticks: csr_array
+    unseen: IntArray
 
 
 def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mixes | None:
@@ -58,7 +64,8 @@ def chain_mixes(profile: IntervalProfile, options: PhaseOptions = PHASES) -> Mix
     above = from_chains(profile, chains, inclusive, in_interval, np.flatnonzero(keep), options)
     if len(unseen):
         above = with_functions(above, ticks[:, len(chains.parent) :].toarray(), unseen)
-    return Mixes(csr_array(ticks @ gather), np.concatenate([chains.function[keep], unseen]), above)
+    own_ticks = csr_array(ticks @ gather)
+    return Mixes(own_ticks, np.concatenate([chains.function[keep], unseen]), above, chains, ticks, unseen)
 
 
 def _nearest_kept(keep: np.ndarray, parent: IntArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ FINER = 8
 
 @dataclass(frozen=True)
 class Segmented:
-    """A run cut up: its ticks, stretches of its m intervals, those that are steps in turn, and which do the same.
+    """A run cut up: its ticks, stretches of its m intervals, and those that are steps in turn.
 
     finest: before steps in turn were joined.
     """
@@ -31,7 +32,12 @@ class Segmented:
     finest: Stretches
     stretches: Stretches
     in_turn: Stretches
-    groups: Groups
+    options: PhaseOptions
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Which stretches do the same."""
+        return alike_grouped(self.sums, self.stretches, self.options)
 
     def labels(self, k: int) -> IntArray:
         """Return the group of each interval where there are k, (m,); -1 on the way between two stretches."""
@@ -57,7 +63,7 @@ def segmented(ticks: Inclusive, options: PhaseOptions) -> Segmented:
     while True:
         found = without_drifts(sums, without_ways(sums, stretches, options), options)
         if len(found) == len(stretches):
-            return Segmented(sums, finest, stretches, in_turn, alike_grouped(sums, stretches, options))
+            return Segmented(sums, finest, stretches, in_turn, options)
         stretches = found
 
 

@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "trace" or args.phase is not None or args.format == "hatchet" or args.table in OF_PHASES:
         warn(study.result.warnings)
     damaged = write(study, args)
-    return PartialDataError.exit_code if damaged else exit_status(study.profile)
+    return PartialDataError.exit_code if damaged else exit_status(study)
 
 
 def write(study: Study, args: argparse.Namespace) -> bool:

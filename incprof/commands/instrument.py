@@ -81,7 +81,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
     from incprof.study.sites.cost import beat_cost
     from incprof.study.sites.edits import replace_all, with_sites
     from incprof.study.sites.plan import with_style
-    from incprof.study.sites.store import remember
+    from incprof.study.sites.store import STORE
 
     check_phase_arguments(args)
     blank = [name for names in args.macro_blank for name in names.split(",") if name]
@@ -98,13 +98,13 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
         replace_all(root, versions)
     else:
         write_patch(versions, target)
-    remember(study.run.directory, study.profile, study.result.labels, sites)
+    study.remember(sites, STORE)
     if versions:
         say(f"{files(versions)} {'changed' if args.write else 'in the patch'}")
         say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")
     else:
         say("nothing to change: these heartbeats are in the source")
-    return exit_status(study.profile)
+    return exit_status(study)
 
 
 def remove(root: Path) -> int:

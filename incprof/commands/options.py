@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from typing import TYPE_CHECKING, cast
 
 from incprof.errors import PartialDataError, UsageError
 from incprof.helping import expert
 
 if TYPE_CHECKING:
-    from incprof.model import IntervalProfile
     from incprof.study import Libs, Study, StudyOptions
 
+# A range of more is a slip.
+MOST_RANKS = 10_000_000
 LIBS = ("named", "caller", "separate", "drop")
 
 
@@ -36,7 +38,10 @@ def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--k", type=int, metavar="N", help="number of phases (default: chosen by the method)")
     parser.add_argument("--level", type=int, metavar="N", help="join the most alike phases until N are left")
     seed = parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of k-means (default: 0)")
-    jobs = parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; the answer is the same (1)")
+    parser.add_argument("--ranks", metavar="LIST", help="ranks whose phases are found, such as 0,8-15 (default: all)")
+    jobs = parser.add_argument(
+        "--jobs", type=int, metavar="N", help="processes; the answer is the same (one on each processor)"
+    )
     parser.add_argument(
         "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
     )
@@ -63,10 +68,29 @@ def check_phase_arguments(args: argparse.Namespace) -> None:
     """
     if not 0 < args.overhead <= 100:
         raise UsageError(f"--overhead {args.overhead:g}: expected a percentage above 0, up to 100")
-    if args.jobs < 1:
+    if args.jobs is not None and args.jobs < 1:
         raise UsageError(f"--jobs {args.jobs}: expected a number from 1")
+    ranks_of(args.ranks)
     if not 0 <= args.seed < 2**31:
         raise UsageError(f"--seed {args.seed}: expected a number from 0 to {2**31 - 1}")
+
+
+def ranks_of(text: str | None) -> tuple[int, ...] | None:
+    """Return the ranks of a list such as "0,8-15"; None for all of them.
+
+    Raises:
+        UsageError: it is no such list.
+    """
+    if text is None or text == "all":
+        return None
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last or last - first >= MOST_RANKS:
+            raise UsageError(f"--ranks {text}: expected ranks and ranges of them, such as 0,8-15, or all")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
 def chosen_libs(flag: str | None) -> Libs:
@@ -85,7 +109,8 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
     """Return how phases are to be found."""
     from incprof.study import StudyOptions
 
-    return StudyOptions(args.method, args.k, args.seed, args.jobs, args.overhead, tuple(args.set), args.level)
+    jobs = args.jobs or 0
+    return StudyOptions(args.method, args.k, args.seed, jobs, args.overhead, tuple(args.set), args.level)
 
 
 def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:
@@ -95,12 +120,12 @@ def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:
 
     study = Study(
         args.directory, rank=args.rank, pid=args.pid, exe=args.exe, libs=chosen_libs(args.libs), nameless=nameless,
-        options=phase_options(args), listener=STDERR,
+        options=phase_options(args), ranks=ranks_of(args.ranks), listener=STDERR,
     )  # fmt: skip
     STDERR.warn(study.profile.warnings)
     return study
 
 
-def exit_status(profile: IntervalProfile) -> int:
-    """Return 0, or the code for partial data when a part of the input was dropped."""
-    return PartialDataError.exit_code if profile.damaged else 0
+def exit_status(study: Study) -> int:
+    """Return 0, or the code for partial data when a part of the input is missing in the answer."""
+    return PartialDataError.exit_code if study.partial else 0

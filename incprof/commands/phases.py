@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         plot(study, args)
     write(study, args)
-    return exit_status(study.profile)
+    return exit_status(study)
 
 
 def plot(study: Study, args: argparse.Namespace) -> None:

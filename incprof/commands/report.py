@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{target}, {size / 1e6:.2g} MB")
         if size > LARGE:
             say("browsers may take long to open it: leave out --full")
-    return PartialDataError.exit_code if torn or unread else exit_status(study.profile)
+    return PartialDataError.exit_code if torn or unread else exit_status(study)
 
 
 def default_target(directory: str) -> str:

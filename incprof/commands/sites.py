@@ -54,4 +54,4 @@ def run(args: argparse.Namespace) -> int:
         from incprof.report.text.sites import write_text
 
         write_text(study.summary, answer, sys.stdout, width=text_width())
-    return exit_status(study.profile)
+    return exit_status(study)

@@ -16,15 +16,15 @@ class StudyOptions:
     """How phases and their sites are found.
 
     method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. level: at most so many
-    phases, the most alike joined. seed: of k-means, from 0 to 2**31 - 1. jobs: threads and processes; the answer is the
-    same. overhead_pct: what the heartbeats of all sites may cost, in percent of the CPU time. settings: thresholds to
-    change, "phases.beyond=4".
+    phases, the most alike joined. seed: of k-means, from 0 to 2**31 - 1. jobs: processes that read ranks, 0 for one on
+    each processor, and threads of k-means; the answer is the same. overhead_pct: what the heartbeats of all sites may
+    cost, in percent of the CPU time. settings: thresholds to change, "phases.beyond=4".
     """
 
     method: Method = "robust"
     k: int | None = None
     seed: int = 0
-    jobs: int = 1
+    jobs: int = 0
     overhead_pct: float = 1.0
     settings: tuple[str, ...] = ()
     level: int | None = None

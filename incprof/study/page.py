@@ -19,10 +19,10 @@ from incprof.readers.symbols.lines import locate
 from incprof.report.page.parts import BeatLanes, PageParts, Timed
 from incprof.report.words.doubts import doubt_lines
 from incprof.study.options import Libs
-from incprof.study.ranks import rank_map
+from incprof.study.rankmap import rank_map
 from incprof.study.sites.cost import TYPICAL
 from incprof.study.sites.described import described
-from incprof.study.sites.store import as_placed
+from incprof.study.sites.store import STORE
 from incprof.study.study import Study
 
 # What the tables by time and phase may take of a page.
@@ -68,7 +68,7 @@ def page_parts(
         source=source,
         ranks=rank_map(study, whole=whole) if all_ranks else None,
         # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
-        beats=beats and with_phases(beats, as_placed(result, profile, study.run.directory), timed.tree, result.labels),
+        beats=beats and with_phases(beats, study.as_placed(result, STORE), timed.tree, result.labels),
         warnings=(*profile.warnings, *result.warnings, *doubt_lines(study.summary, result)),
         whole=whole,
         libs=study.libs,

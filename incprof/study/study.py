@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incprof.errors import NoDataError, UsageError
 from incprof.study.listener import SILENT, Listener
 from incprof.study.options import StudyOptions
 
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
     from incprof.analysis.explain import Explanation
     from incprof.analysis.phases.results import PhaseResult, RunSummary
+    from incprof.analysis.ranks.results import RanksResult
     from incprof.analysis.sites.choice import SiteChooser
     from incprof.analysis.sites.rates import BeatCost
     from incprof.model import IntervalProfile, Process, Run
     from incprof.study.options import Libs
+    from incprof.study.ranks import Found
     from incprof.study.sites.placed import PlacedSite
 
 
@@ -41,6 +44,7 @@ class Study:
         nameless: bool = False,
         options: StudyOptions | None = None,
         profile: IntervalProfile | None = None,
+        ranks: Sequence[int] | None = None,
         listener: Listener = SILENT,
     ):
         """Choose what is studied. Nothing but the list of files is read.
@@ -54,7 +58,8 @@ class Study:
                 none), their callers', the libraries' ("separate"), or left out ("drop").
             nameless: a program without symbols is one nameless function, and no error.
             options: how phases are found.
-            profile: of that process, if it has been read before.
+            profile: of that process, if it has been read before: it is all that there is.
+            ranks: whose phases are found, all unless given. With one alone, its phases are its own.
             listener: hears warnings and how far it is.
         """
         from incprof.readers import open_run
@@ -64,13 +69,63 @@ class Study:
         self.options, self.listener = options or StudyOptions(), listener
         self.libs: Libs = "caller" if libs == "named" and self.options.method == "paper" else libs
         self.thresholds = self.options.thresholds
+        self._among = self._taking_part(ranks) if profile is None and pid is None else ()
         if profile is not None:
             self.recorded = self.profile = profile
+
+    def _taking_part(self, asked: Sequence[int] | None) -> tuple[int, ...]:
+        """Return the ranks whose phases are found together; none where there are not several."""
+        there = self.run.ranks
+        for rank in asked or ():
+            if rank not in there:
+                raise UsageError(f"{self.run.directory}: no rank {rank} for --ranks, only {listed(there)}")
+        among = tuple(sorted(set(there if asked is None else asked)))
+        if self.rank is not None and self.rank not in there:
+            return ()
+        if self.rank is not None and self.rank not in among:
+            raise UsageError(f"--rank {self.rank} is not among the ranks of --ranks: {listed(among)}")
+        if self.rank is None and asked is not None:
+            self.rank = among[0]
+        return among if len(among) > 1 else ()
 
     @property
     def inlined(self) -> bool:
         """Whether inlined functions are looked up: the paper's method knows none."""
         return self.options.method != "paper"
+
+    @cached_property
+    def shared(self) -> Found | None:
+        """The phases of all ranks; None where there is one rank, or one process is looked at by itself."""
+        from incprof.study.ranks import Shared
+
+        if not self._among:
+            return None
+        found = Shared(self, self._among).found()
+        self.listener.warn(found.problems)
+        if self.rank is None:
+            self.rank = found.ranks.ranks[0]
+        elif self.rank not in found.ranks.ranks and self.rank in self.run.ranks:
+            raise NoDataError(f"{self.run.directory}: rank {self.rank} is left out, see above")
+        return found
+
+    @property
+    def ranks(self) -> RanksResult | None:
+        """What all ranks together are like; None where there is one, or one is looked at by itself."""
+        return self.shared.ranks if self.shared is not None else None
+
+    def of_rank(self, rank: int) -> Study:
+        """Return the study of another rank in the same phases; its own ones where these are of one rank alone."""
+        other = Study(
+            self.run, rank=rank, exe=self.exe, libs=self.libs, nameless=True, options=self.options,
+            ranks=self._among or (rank,),
+        )  # fmt: skip
+        other.__dict__["shared"] = self.shared
+        return other
+
+    @property
+    def partial(self) -> bool:
+        """Whether a part of the input is missing in the answer."""
+        return self.shared.partial if self.shared is not None else self.profile.damaged
 
     @cached_property
     def recorded(self) -> IntervalProfile:
@@ -88,10 +143,18 @@ class Study:
 
     @cached_property
     def profile(self) -> IntervalProfile:
-        """The same in intervals that hold samples enough to say something of: several of those recorded, if need be."""
+        """The same in intervals that hold samples enough to say something of: several of those recorded, if need be.
+
+        Functions of all ranks' phases come first, also those that this one never ran.
+        """
+        from incprof.model.reindex import on_functions, union
         from incprof.study.pooling import with_samples
 
-        return with_samples(self.recorded, self.thresholds.phases, pool=self.options.method != "paper")
+        shared = self.shared
+        profile = with_samples(self.recorded, self.thresholds.phases, pool=self.options.method != "paper")
+        if shared is None:
+            return profile
+        return on_functions(profile, union([shared.profile.functions, profile.functions]))
 
     @cached_property
     def process(self) -> Process:
@@ -107,29 +170,38 @@ class Study:
 
         return summarise(self.profile, len(self.run.ranks), self.run.app)
 
+    @property
+    def found_in(self) -> IntervalProfile:
+        """What phases were found in: the profile, or parts of several ranks as one run."""
+        return self.shared.profile if self.shared is not None else self.profile
+
     @cached_property
     def chooser(self) -> SiteChooser:
         """What phases are found from, and what chooses their sites."""
         from incprof.analysis.answer.find import site_chooser
 
+        if self.shared is not None:
+            return self.shared.chooser
         return site_chooser(self.profile, self.options.method, self.thresholds)
 
     @cached_property
     def clustered(self) -> PhaseResult:
-        """The phases, before their sites are weighed by what a heartbeat costs, and looked up."""
+        """The phases of `found_in`, before their sites are weighed by what a heartbeat costs, and looked up."""
         from incprof.analysis.answer.find import find_phases
 
+        if self.shared is not None:
+            return self.shared.result
         options = self.options
         with self.listener.progress("clustering") as report:
             report(0, 1)
             return find_phases(
                 self.profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
-                jobs=options.jobs, options=self.thresholds, chooser=self.chooser,
+                jobs=options.jobs or 1, options=self.thresholds, chooser=self.chooser,
             )  # fmt: skip
 
     @cached_property
-    def result(self) -> PhaseResult:
-        """The phases, with sites whose heartbeats cost no more than they may, and where these are in the source."""
+    def model(self) -> PhaseResult:
+        """The phases of `found_in`, with sites whose heartbeats cost no more than they may, and where these are."""
         from incprof.analysis.answer.budget import within_budget
         from incprof.study.located import located
         from incprof.study.sites.cost import TYPICAL
@@ -138,27 +210,66 @@ class Study:
         found = within_budget(
             self.chooser, self.clustered, TYPICAL, self.options.overhead_pct, move=self.options.method == "robust"
         )
-        return located(self.run, self.profile, found, self.exe)
+        return located(self.run, self.found_in, found, self.exe)
+
+    @cached_property
+    def confident_model(self) -> PhaseResult:
+        """The same phases, each with the part of it that would be in it again."""
+        from incprof.analysis.phases.confidence import with_confidence
+
+        return with_confidence(self.chooser.features, self.model, random_state=self.options.seed)
+
+    @cached_property
+    def result(self) -> PhaseResult:
+        """The phases in the intervals of `profile`, with their sites."""
+        return self._here(self.model)
 
     @cached_property
     def confident(self) -> PhaseResult:
         """The same phases, each with the part of it that would be in it again."""
-        from incprof.analysis.phases.confidence import with_confidence
-
-        return with_confidence(self.chooser.features, self.result, random_state=self.options.seed)
+        return self._here(self.confident_model)
 
     @property
     def found(self) -> PhaseResult:
         """The same, with the sites where they are in the source, once `sites` has looked for them there."""
-        from incprof.study.sites.store import as_found
+        from incprof.study.sites.store import FOUND
 
-        return as_found(self.confident, self.profile, self.run.directory)
+        return self.as_placed(self.confident, FOUND)
+
+    def _here(self, model: PhaseResult) -> PhaseResult:
+        """Return phases of `found_in` in the intervals of `profile`."""
+        from incprof.analysis.ranks.told import told_of
+
+        shared = self.shared
+        if shared is None or (len(shared.ranks.parts) == 1 and shared.ranks.parts[0].rank == self.rank):
+            return model
+        own = shared.ranks.of_rank(self.profile.metadata.rank)
+        return told_of(self.profile, own, shared.modes, model, self.options.k)
+
+    def as_placed(self, result: PhaseResult, store: str) -> PhaseResult:
+        """Return a result with the sites as they were placed in the source, if they were: see sites/store.py."""
+        from incprof.study.sites.store import as_placed
+
+        return as_placed(result, self.profile, self.run.directory, store=store, phases=self._phases_key)
+
+    def remember(self, sites: Sequence[PlacedSite], store: str) -> None:
+        """Keep placed sites for later answers about the same phases."""
+        from incprof.study.sites.store import remember
+
+        remember(self.run.directory, sites, store=store, phases=self._phases_key)
+
+    @cached_property
+    def _phases_key(self) -> str:
+        """What says that phases are the same."""
+        from incprof.study.sites.store import digest
+
+        return digest(self.found_in, self.clustered.labels)
 
     def explain(self) -> Explanation:
-        """Say why these phases and sites, and what was next best."""
+        """Say why these phases and sites, and what was next best: in the run that they were found in."""
         from incprof.analysis.explain import explain
 
-        return explain(self.chooser, self.confident)
+        return explain(self.chooser, self.confident_model)
 
     def sites(
         self,
@@ -182,17 +293,19 @@ class Study:
             NoDataError: there is no such directory.
             UsageError: a site named by hand does not exist, or is not the only one of that name.
         """
+        from incprof.readers.run import choose_process
         from incprof.study.sites.find import located_sites, recorded_sites
-        from incprof.study.sites.store import FOUND, as_found, remember
+        from incprof.study.sites.store import FOUND
 
         if source is None:
-            return recorded_sites(self.profile, as_found(self.result, self.profile, self.run.directory), cost)
+            return recorded_sites(self.found_in, self.as_placed(self.model, FOUND), cost)
+        process = choose_process(self.run, self.found_in.metadata.rank, self.pid)
         found = located_sites(
-            self.run, self.process, self.chooser, self.result, Path(source), exe=self.exe, wanted=wanted,
+            self.run, process, self.chooser, self.model, Path(source), exe=self.exe, wanted=wanted,
             allow_changed=allow_changed, blank=blank, cost=cost,
         )  # fmt: skip
         if not wanted:
-            remember(self.run.directory, self.profile, self.result.labels, found, store=FOUND)
+            self.remember(found, FOUND)
         return found
 
 
@@ -200,3 +313,8 @@ def _forked(run: Run, rank: int) -> list[str]:
     """Say that a rank without samples has forked others, if so."""
     pids = [str(process.pid) for process in run.processes if process.rank == rank and not process.primary]
     return [f"rank {rank} itself has no samples; it forked others: --pid {' or '.join(pids[:8])}"] if pids else []
+
+
+def listed(ranks: Sequence[int], most: int = 16) -> str:
+    """Name ranks for a message, the first few of many."""
+    return ", ".join(map(str, ranks[:most])) + (f" and {len(ranks) - most} more" if len(ranks) > most else "")

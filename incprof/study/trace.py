@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from incprof import __version__
-from incprof.analysis.views.rankmap import phase_mixes, rank_row
 from incprof.analysis.views.stack_slices import ThreadSlices, thread_slices
 from incprof.analysis.views.stacks import stack_series
-from incprof.analysis.views.timebins import time_bins
-from incprof.analysis.views.tracks import MOST, Curve, beat_curves, phase_stretches, profile_curves, stretches
+from incprof.analysis.views.tracks import MOST, Curve, beat_curves, phase_stretches, profile_curves
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.report.files.trace import RankTracks
 from incprof.study.beats.agreement import load_beats, offset_s
 from incprof.study.beats.read import summaries
-from incprof.study.ranks import of_rank
 
 if TYPE_CHECKING:
     from incprof.model import IntervalProfile
@@ -42,7 +39,6 @@ class Trace:
         self._ranks = study.run.ranks if all_ranks else (self._own,)
         self._most = max(MOST_SLICES // len(self._ranks), 100), max(MOST // len(self._ranks), 100)
         profile, result = study.profile, study.result
-        self._mixes = phase_mixes(profile, result, time_bins(profile, result.labels, self._most[1]))
         self._first = self._tracks(profile, phase_stretches(profile, result.labels, self._most[1]))
 
     @property
@@ -68,15 +64,14 @@ class Trace:
         """Read another rank; None and a warning if it cannot be read."""
         study = self.study
         try:
-            other = of_rank(study.run, rank, libs=study.libs, exe=study.exe, options=study.options)
-            profile, result = other.profile, other.clustered
+            other = study.of_rank(rank)
+            profile, result = other.profile, other.result
         except IncprofError as error:
             self.damaged = True
             study.listener.warn([f"rank {rank} is left out: {error}"])
             return None
         self.damaged |= profile.damaged
-        row = rank_row(profile, result, self._mixes)
-        return self._tracks(profile, stretches(self._mixes.start_s, self._mixes.end_s, row.label))
+        return self._tracks(profile, phase_stretches(profile, result.labels, self._most[1]))
 
     def _tracks(self, profile: IntervalProfile, phases: list[tuple[float, float, int]]) -> RankTracks:
         """Return the tracks of a rank whose phases are known."""

@@ -4,60 +4,60 @@ import numpy as np
 import pytest
 
 from incprof.analysis.answer.find import find_phases
+from incprof.analysis.options import OPTIONS
+from incprof.analysis.phases.features import build_features
+from incprof.analysis.ranks.assign import assigned
+from incprof.analysis.ranks.found import said_of_ranks
+from incprof.analysis.ranks.modes import modes_of
+from incprof.analysis.ranks.results import Part
+from incprof.analysis.ranks.summary import summarised
 from incprof.analysis.views.quality import quality
-from incprof.analysis.views.rankmap import agreement, grouped, own_row, phase_mixes, rank_row
-from incprof.analysis.views.timebins import time_bins
+from incprof.analysis.views.rankmap import agreement, grouped, rank_rows
 from incprof.readers import open_run, read_profile
+from incprof.study import Study
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
 
-
-def mixes_of(profile, most=240):
-    result = find_phases(profile)
-    bins = time_bins(profile, result.labels, most)
-    mixes = phase_mixes(profile, result, bins)
-    return mixes, own_row(profile, mixes, bins)
+EDGES = np.arange(21.0)
 
 
-def row_of(profile, mixes):
-    return rank_row(profile, find_phases(profile), mixes)
+def rows_of(*profiles):
+    """Rows of ranks 0, 1, ..., all in the phases of the first."""
+    result = find_phases(profiles[0])
+    features = build_features(profiles[0], share=True)
+    modes = modes_of(profiles[0], features, result, OPTIONS)
+    told = [
+        replace(summarised(profile, None, OPTIONS), rank=rank, start_unix_ns=10**18)
+        for rank, profile in enumerate(profiles)
+    ]
+    labels, _ = assigned(told, modes, OPTIONS.phases, (0, result.labels))
+    found = said_of_ranks(told, labels, [Part(0)], result.k, rate_hz=100.0, interval_s=1.0)
+    return rank_rows(found, 0, EDGES)
 
 
 def test_another_rank_is_in_the_phase_that_it_looks_like():
-    mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
     # The functions are in another order there, some are new, and it switches later.
-    other = row_of(rows(*["Z=5 a=80 b=1"] * 14, *["Z=5 b=90"] * 6), mixes)
+    own, other = rows_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10), rows(*["Z=5 a=80 b=1"] * 14, *["Z=5 b=90"] * 6))
+    assert own.label.tolist() == [0] * 10 + [1] * 10
     assert other.label.tolist() == [0] * 14 + [1] * 6
     assert agreement(other, own) == 16 / 20
     assert agreement(own, own) == 1.0
 
 
 def test_what_is_like_no_phase_has_none_and_a_shorter_rank_ends():
-    mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
-    other = row_of(rows(*["new=90"] * 5, *["b=90"] * 5), mixes)
+    own, other = rows_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10), rows(*["new=90"] * 5, *["b=90"] * 5))
     assert other.label.tolist() == [-1] * 5 + [1] * 5 + [-2] * 10
     assert agreement(other, own) == 0.0
     assert other.busy.tolist() == [0.9] * 10 + [0.0] * 10
 
 
 def test_no_bin_in_common_is_no_agreement():
-    mixes, own = mixes_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10))
-    assert agreement(row_of(rows(*["new=90"] * 20), mixes), own) is None
-
-
-def test_ranks_that_tick_apart_leave_no_holes():
-    mixes, _ = mixes_of(rows(*["a=90 c=10"] * 40, *["b=95 c=5"] * 40))
-    profile = rows(*["a=90 c=10"] * 20, *["b=95 c=5"] * 20)
-    slow = type(profile)(**{**vars(profile), "start_s": profile.start_s * 2, "end_s": profile.end_s * 2})
-    inside = row_of(slow, mixes).label
-    first, last = np.flatnonzero(inside >= 0)[[0, -1]]
-    assert (inside[first : last + 1] >= 0).all()
-    assert last - first > 70
+    own, other = rows_of(rows(*["a=90 c=10"] * 10, *["b=95 c=5"] * 10), rows(*["new=90"] * 20))
+    assert agreement(other, own) is None
 
 
 def test_many_ranks_share_rows():
-    mixes, own = mixes_of(rows(*["a=90"] * 5, *["b=90"] * 5))
-    late = row_of(rows(*["a=90"] * 7, *["b=90"] * 3), mixes)
+    own, late = rows_of(rows(*["a=90"] * 5, *["b=90"] * 5), rows(*["a=90"] * 7, *["b=90"] * 3))
     ranks = [replace(late if i in (4, 5, 9) else own, rank=i) for i in range(10)]
     assert grouped(ranks, 10) == ranks
     found = grouped(ranks, 4)
@@ -88,7 +88,7 @@ def test_quality_of_gmon_files_has_no_paths():
 
 
 def test_phases_that_differ_in_who_calls_are_told_apart_in_every_rank(tmp_path):
-    """All self time is one function's; each rank is in its phases when it says so itself."""
+    """All self time is one function's."""
     for rank, first in ((0, 12), (1, 28)):
         writer = StreamWriter(["main", "assemble", "relax", "kernel"], rank=rank)
         for interval in range(40):
@@ -96,6 +96,5 @@ def test_phases_that_differ_in_who_calls_are_told_apart_in_every_rank(tmp_path):
             writer.interval([Sample(f"main;{caller};kernel", weight=100)])
         writer.end()
         writer.save(tmp_path, f"rank-{rank:05}.gmon")
-    run = open_run(tmp_path)
-    mixes, _ = mixes_of(read_profile(run, rank=0))
-    assert row_of(read_profile(run, rank=1), mixes).label.tolist() == [0] * 28 + [1] * 12
+    labels = {own.rank: own.of_intervals(own.label).tolist() for own in Study(tmp_path).ranks.labels}
+    assert labels == {0: [0] * 12 + [1] * 28, 1: [0] * 28 + [1] * 12}

@@ -8,8 +8,9 @@ import pytest
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.sites.rates import Rate
+from incprof.study.sites import store as stored_sites
 from incprof.study.sites.placed import PlacedSite, merged
-from incprof.study.sites.store import FOUND, STORE, as_found, as_placed, remember
+from incprof.study.sites.store import FOUND, STORE, digest
 from tests.unit.profiles import rows
 
 
@@ -24,6 +25,15 @@ def placed(heartbeat, name, phases, recorded, kind, *, function=0, loop=None, re
 def run():
     profile = rows(*["a=90/1 main=10"] * 8, *["tiny=100/9 main=0"] * 8)
     return profile, find_phases(profile)
+
+
+def remember(directory, profile, labels, sites, *, store=STORE):
+    stored_sites.remember(directory, sites, store=store, phases=digest(profile, labels))
+
+
+def as_placed(result, profile, directory, *, store=STORE):
+    phases = digest(profile, result.labels)
+    return stored_sites.as_placed(result, profile, directory, store=store, phases=phases)
 
 
 def names(result):
@@ -91,7 +101,7 @@ def test_sites_found_in_the_source_are_those_of_every_answer(run, tmp_path):
     ]
     remember(str(tmp_path), profile, result.labels, sites, store=FOUND)
     assert as_placed(result, profile, str(tmp_path)) is result  # no heartbeat has been put in
-    found = as_found(result, profile, str(tmp_path))
+    found = as_placed(result, profile, str(tmp_path), store=FOUND)
     # Functions are named as in the recording.
     assert names(found) == [[(chosen.function.name, other, 1)], [("main", "loop", 2)]]
     first = found.phases[0].sites[0]

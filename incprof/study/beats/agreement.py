@@ -88,10 +88,10 @@ def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Valida
         UsageError: by the clock, and they are two processes.
     """
     from incprof.analysis.agreement import agree
-    from incprof.study.sites.store import as_placed
+    from incprof.study.sites.store import STORE
 
     # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
-    result = as_placed(study.result, study.profile, study.run.directory)
+    result = study.as_placed(study.result, STORE)
     beats = beats_of(process_beats, result)
     offset = offset_s(study.profile, process_beats.process)
     kind = align if align != "auto" else "warp" if offset is None else "clock"

@@ -25,10 +25,11 @@ STORE, FOUND = "placed-sites.json", "found-sites.json"
 VERSION = 3
 
 
-def remember(
-    directory: str, profile: IntervalProfile, labels: IntArray, sites: Sequence[PlacedSite], *, store: str = STORE
-) -> None:
-    """Keep the placed sites of a run's phases, labels (n,); a directory that cannot be written to is left alone."""
+def remember(directory: str, sites: Sequence[PlacedSite], *, store: str, phases: str) -> None:
+    """Keep the placed sites of a run's phases; a directory that cannot be written to is left alone.
+
+    phases: what says which these are, see `digest`.
+    """
     kept = [
         {
             "name": s.name, "function": s.recorded, "kind": s.kind, "heartbeat": s.heartbeat, "phases": list(s.phases),
@@ -38,17 +39,21 @@ def remember(
         for s in sites
         if not s.refusal
     ]  # fmt: skip
-    JsonStore(directory, store, VERSION).save({"phases": _digest(profile, labels), "sites": kept})
+    JsonStore(directory, store, VERSION).save({"phases": phases, "sites": kept})
 
 
-def as_found(result: PhaseResult, profile: IntervalProfile, directory: str) -> PhaseResult:
-    """The result with its sites where they are in the source, if they were looked for there; else as it is."""
-    return as_placed(result, profile, directory, store=FOUND)
+def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, store: str, phases: str) -> PhaseResult:
+    """The result with the sites that were placed; as it is if none were, for these very phases.
 
+    Those that heartbeats were put in for (STORE) have the names of the heartbeats.
 
-def as_placed(result: PhaseResult, profile: IntervalProfile, directory: str, *, store: str = STORE) -> PhaseResult:
-    """The result with the sites that heartbeats were put in for; as it is if none were, for these very phases."""
-    phases = _digest(profile, result.labels)
+    Args:
+        result: phases.
+        profile: that its sites' functions are numbered in.
+        directory: of the run.
+        store: which were placed, STORE or FOUND.
+        phases: what says which phases these are, see `digest`.
+    """
 
     def understood(stored: dict[str, Any]) -> list[dict[str, Any]] | None:
         return [_entry(item) for item in stored["sites"]] if stored["phases"] == phases else None
@@ -122,7 +127,7 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _digest(profile: IntervalProfile, labels: IntArray) -> str:
-    """What says that phases are the same: of the same rank, and in the same intervals."""
+def digest(profile: IntervalProfile, labels: IntArray) -> str:
+    """Say which phases these are: of which rank, the first of several, and in which intervals, (n,) labels."""
     text = json.dumps([profile.metadata.rank, labels.tolist()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,143 @@
+"""Which phase each stretch of each rank is: that whose mix explains its ticks best, if it does explain them.
+
+Ranks that do the same thing do it to different parts: one has more of the atoms, another waits longer. So a stretch of
+another rank may differ from a phase by more than two phases of one rank do, and is still that phase, unless most of it
+is something else. g pieces, s stretches, m modes, c columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.analysis.options.phases import PhaseOptions
+from incprof.analysis.phases.difference import differences
+from incprof.analysis.ranks.columns import Columns, columns_of, likelihood
+from incprof.analysis.ranks.results import IDLE, Modes, RankLabels, RankSummary
+from incprof.model import BoolArray, FloatArray, IntArray
+
+# A function that surely has so much more or less of a stretch than of the phase: it is something else.
+OTHER = 0.35
+AT_ONCE = 4096
+
+
+def assigned(
+    summaries: Sequence[RankSummary],
+    modes: Modes,
+    options: PhaseOptions,
+    whole: tuple[int, IntArray] | None = None,
+) -> tuple[tuple[RankLabels, ...], tuple[BoolArray, ...]]:
+    """Say every rank in the phases.
+
+    Args:
+        summaries: of the ranks.
+        modes: what the phases are made of.
+        options: thresholds.
+        whole: the rank that phases were found in, and the phase of each of its intervals, (n,): it keeps them.
+
+    Returns:
+        The ranks, and which stretches of each, (s,), are like no phase.
+    """
+    columns = columns_of([modes.mix, *(summary.mix for summary in summaries)])
+    of_modes, total = columns.counts(modes.mix), modes.mix.total
+    labels, strange = [], []
+    for summary in summaries:
+        if whole is not None and summary.rank == whole[0]:
+            labels.append(_as_found(summary, modes, whole[1]))
+            strange.append(np.zeros(len(summary.mix.total), dtype=np.bool_))
+            continue
+        best, explained = nearest(summary, columns, of_modes, total, options)
+        labels.append(_by_stretch(summary, modes, np.where(explained, best, -1), options.short_visit))
+        strange.append(~explained)
+    return tuple(labels), tuple(strange)
+
+
+def nearest(
+    summary: RankSummary, columns: Columns, modes: FloatArray, total: FloatArray, options: PhaseOptions
+) -> tuple[IntArray, BoolArray]:
+    """Return for each stretch of a rank, (s,), the mode that explains it best, and whether that does.
+
+    modes: (m, c) ticks on the columns; total: (m,) all of them.
+    """
+    counts, scatter = columns.counts(summary.mix), columns.scatter(summary.mix, summary.scatter)
+    if not len(total) or not len(counts):
+        return np.zeros(len(counts), dtype=np.int64), np.zeros(len(counts), dtype=np.bool_)
+    best = likelihood(counts, summary.mix.total, modes, total, scatter).argmax(axis=1)
+    return best, explains(counts, summary.mix.total, modes[best], total[best], scatter, options)
+
+
+def explains(
+    counts: FloatArray,
+    total: FloatArray,
+    modes: FloatArray,
+    of_modes: FloatArray,
+    scatter: FloatArray,
+    options: PhaseOptions,
+) -> BoolArray:
+    """Tell whether modes explain stretches, pair by pair, (s,): no function surely differs by OTHER or more."""
+    score, apart = differences(counts, np.maximum(total, 1e-9), modes, np.maximum(of_modes, 1e-9), scatter)
+    surely = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), 0.0)
+    told: BoolArray = surely.max(axis=1, initial=0.0) < OTHER
+    return told
+
+
+def _by_stretch(summary: RankSummary, modes: Modes, mode: IntArray, short: int) -> RankLabels:
+    """Give the pieces of a rank the phases of their stretches. mode: (s,) of each stretch, -1 for none."""
+    pieces = summary.pieces
+    of_piece = np.where(pieces.stretch >= 0, np.append(mode, -1)[np.maximum(pieces.stretch, -1)], -1)
+    label = _filled(np.append(modes.label, -1)[of_piece], pieces.stretch, pieces.end - pieces.first, short)
+    if modes.off_cpu is not None:
+        label[pieces.stretch == IDLE] = modes.off_cpu
+    return _labels(summary, label, of_piece)
+
+
+def _as_found(summary: RankSummary, modes: Modes, labels: IntArray) -> RankLabels:
+    """Give the pieces of the rank that phases were found in those phases. labels: (n,) of its intervals."""
+    spans = list(zip(summary.pieces.first.tolist(), summary.pieces.end.tolist(), strict=True))
+    return _labels(
+        summary,
+        np.array([_most(labels[first:end]) for first, end in spans], dtype=np.int64),
+        np.array([_most(modes.of_interval[first:end]) for first, end in spans], dtype=np.int64),
+    )
+
+
+def _most(values: IntArray) -> int:
+    """Return the value that comes most often, from -1 on."""
+    return int(np.bincount(values + 1).argmax()) - 1
+
+
+def _labels(summary: RankSummary, label: IntArray, mode: IntArray) -> RankLabels:
+    """Put together what is known of a rank. label, mode: (g,) of its pieces."""
+    pieces = summary.pieces
+    length = pieces.end - pieces.first
+    strange = (pieces.stretch >= 0) & (mode < 0)
+    return RankLabels(
+        rank=summary.rank,
+        first=pieces.first,
+        end=pieces.end,
+        label=label,
+        mode=mode,
+        start_s=pieces.start_s,
+        end_s=pieces.end_s,
+        unexplained=float(length[strange].sum() / max(length.sum(), 1)),
+        host=summary.host,
+        busy=summary.busy,
+        busy_end_s=summary.busy_end_s,
+        off_cpu_s=summary.off_cpu_s,
+        damaged=summary.damaged,
+    )
+
+
+def _filled(label: IntArray, stretch: IntArray, length: IntArray, short: int) -> IntArray:
+    """Give what lies between for no longer than a moment to the phase around it: gaps, and steps that interrupt it."""
+    out = label.copy()
+    known = np.flatnonzero(label >= 0)
+    for left, right in zip(known[:-1].tolist(), known[1:].tolist(), strict=True):
+        between = slice(left + 1, right)
+        # Intervals without samples are not counted: the rank did not get its processor.
+        if right > left + 1 and label[left] == label[right]:
+            busy = stretch[between] != IDLE
+            if length[between][busy].sum() <= short:
+                out[between][busy] = label[left]
+    return out

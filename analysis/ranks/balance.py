@@ -1,0 +1,134 @@
+"""Each phase over ranks: who works how long in it, who waits, and who is beyond all others. r ranks, k phases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.analysis.ranks.results import TIMES, PhaseBalance, RankLabels, RankSummary, Spread, Straggler
+from incprof.model import BoolArray, FloatArray, IntArray
+from incprof.model.spent import IO, MPI, WORK
+
+# Work: on the CPU, and not waiting for anybody.
+WORKS = (WORK, IO)
+# A rank is a straggler where it is so many standard deviations of its peers beyond their median, by so much of it, and
+# by so many standard errors of counting samples; with more than this part of the ranks, it is one of a group.
+SIGMAS, LEAST, COUNTED, FEW = 6.0, 0.1, 6.0, 0.25
+# With fewer ranks nobody knows who is usual.
+PEERS = 3
+# Who is in a phase for less of what is usual does something else.
+HALF = 0.5
+# A median absolute deviation of a normal variable is so much of its standard deviation.
+NORMAL = 0.6745
+MOST_WHY = 3
+
+
+def times_of(summaries: Sequence[RankSummary], labels: Sequence[RankLabels], k: int) -> tuple[FloatArray, FloatArray]:
+    """Add up the seconds of every rank by phase, those of none last: (r, k + 1, len(TIMES)); wall time (r, k + 1)."""
+    spent, wall = np.zeros((len(summaries), k + 1, len(TIMES))), np.zeros((len(summaries), k + 1))
+    for place, (summary, own) in enumerate(zip(summaries, labels, strict=True)):
+        np.add.at(spent[place], own.label, summary.pieces.spent)
+        np.add.at(wall[place], own.label, own.end_s - own.start_s)
+    return spent, wall
+
+
+def worked_s(spent: FloatArray) -> FloatArray:
+    """Return the seconds of work, (r, k). spent: (r, k, len(TIMES))."""
+    result: FloatArray = spent[:, :, list(WORKS)].sum(axis=2)
+    return result
+
+
+def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray) -> tuple[PhaseBalance, ...]:
+    """Say how each phase is spread over ranks. spent, wall_s: as times_of returns them."""
+    work, mpi = worked_s(spent), spent[:, :, MPI]
+    return tuple(
+        PhaseBalance(
+            id=phase,
+            ranks=int((wall_s[:, phase] > 0).sum()),
+            wall=_spread(wall_s[:, phase]),
+            work=_spread(work[:, phase]),
+            mpi=_spread(mpi[:, phase]),
+            slowest=ranks[int(np.argmax(work[:, phase]))],
+        )
+        for phase in range(spent.shape[1] - 1)
+    )
+
+
+def _spread(values: FloatArray) -> Spread:
+    return Spread(float(values.min()), float(np.median(values)), float(values.max()), float(values.mean()))
+
+
+def stragglers(
+    summaries: Sequence[RankSummary],
+    labels: Sequence[RankLabels],
+    spent: FloatArray,
+    wall_s: FloatArray,
+    rate_hz: float,
+) -> tuple[Straggler, ...]:
+    """Return who works longer in a phase than its peers, the worst first.
+
+    Args:
+        summaries: of the ranks.
+        labels: the same ranks in the phases of all.
+        spent: as times_of returns it.
+        wall_s: the same.
+        rate_hz: samples per second.
+    """
+    found, work = [], worked_s(spent)
+    for phase in range(work.shape[1] - 1):
+        peers = _peers(wall_s[:, phase])
+        beyond, usual, sigma = _beyond(work[peers, phase], rate_hz)
+        for place in peers[beyond].tolist():
+            seconds = float(work[place, phase])
+            why = _more_in(summaries, labels, phase, place, peers[~beyond], rate_hz)
+            found.append(Straggler(summaries[place].rank, phase, seconds, usual, (seconds - usual) / sigma, why))
+    return tuple(sorted(found, key=lambda one: (-(one.seconds - one.usual_s), one.rank, one.phase)))
+
+
+def _peers(wall_s: FloatArray) -> IntArray:
+    """Return the ranks that are in a phase for about as long as is usual, ascending. wall_s: (r,) in it."""
+    there = wall_s > 0
+    usual = float(np.median(wall_s[there])) if there.any() else 0.0
+    return np.flatnonzero(there & (wall_s >= HALF * usual))
+
+
+def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, float]:
+    """Mark the ranks beyond their peers, (r,); what is usual, and its scatter, seconds. None where they are many."""
+    nobody, usual = np.zeros(len(seconds), dtype=np.bool_), float(np.median(seconds))
+    if len(seconds) < PEERS or not usual > 0:
+        return nobody, usual, 1.0
+    spread = float(np.median(np.abs(seconds - usual))) / NORMAL
+    counting = float(np.sqrt(usual / rate_hz + 1.0 / rate_hz**2))
+    sigma = max(spread, counting * COUNTED / SIGMAS)
+    beyond: BoolArray = (seconds - usual > SIGMAS * sigma) & (seconds - usual > LEAST * usual)
+    return (beyond if beyond.sum() <= max(1, int(FEW * len(seconds))) else nobody), usual, sigma
+
+
+def _more_in(
+    summaries: Sequence[RankSummary],
+    labels: Sequence[RankLabels],
+    phase: int,
+    place: int,
+    others: IntArray,
+    rate_hz: float,
+) -> tuple[tuple[str, float], ...]:
+    """Return the functions in which a rank spends more of its own time in a phase than its peers do on average."""
+    own = _seconds_in(summaries[place], labels[place], phase, rate_hz)
+    mean: dict[tuple[str, str], float] = {}
+    for other in others.tolist():
+        for key, (_, seconds) in _seconds_in(summaries[other], labels[other], phase, rate_hz).items():
+            mean[key] = mean.get(key, 0.0) + seconds / len(others)
+    more = [(name, seconds - mean.get(key, 0.0)) for key, (name, seconds) in own.items()]
+    more = sorted((one for one in more if one[1] > 0), key=lambda one: (-round(one[1], 9), one[0]))
+    return tuple(more[:MOST_WHY])
+
+
+def _seconds_in(
+    summary: RankSummary, labels: RankLabels, phase: int, rate_hz: float
+) -> dict[tuple[str, str], tuple[str, float]]:
+    """Return the seconds of each function in a phase of a rank, by its key, with its name."""
+    stretches = np.unique(summary.pieces.stretch[(labels.label == phase) & (summary.pieces.stretch >= 0)])
+    seconds = summary.mix.own[stretches].sum(axis=0) / rate_hz
+    rows = zip(summary.mix.keys, summary.mix.names, seconds.tolist(), strict=True)
+    return {key: (name, value) for key, name, value in rows}

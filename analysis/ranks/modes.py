@@ -1,0 +1,33 @@
+"""What the phases are made of, from the run that they were found in. n intervals, m modes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.options import Options
+from incprof.analysis.phases.features import Features, build_features
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.ranks.results import Modes
+from incprof.analysis.ranks.summary import mix_of
+from incprof.model import IntervalProfile
+
+
+def modes_of(profile: IntervalProfile, features: Features, result: PhaseResult, options: Options) -> Modes:
+    """Return the modes of a result's phases: groups of stretches that are one phase are modes of it.
+
+    What is too short for a phase is a mode too, of none. features: of the profile, as either method has them.
+    """
+    if features.inclusive is None:
+        features = build_features(profile, share=True, options=options.phases)
+    short = np.full(profile.n_intervals, -1, dtype=np.int64)
+    for number, stretch in enumerate(result.short):
+        for first, end in stretch.spans:
+            short[first:end] = number
+    groups = np.where(features.idle, -1, result.clusters)
+    use = (groups >= 0) & ((result.labels >= 0) | (short >= 0))
+    kinds = np.column_stack([groups, result.labels, short])
+    found, which = np.unique(kinds[use], axis=0, return_inverse=True)
+    mode = np.full(profile.n_intervals, -1, dtype=np.int64)
+    mode[use] = which.ravel()
+    off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
+    return Modes(mix_of(profile, features, mode), found[:, 1], found[:, 2], found[:, 0], mode, off_cpu)

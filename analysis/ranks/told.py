@@ -1,0 +1,94 @@
+"""One rank's answer in the phases of all: its intervals and seconds, the sites and steps of all. n intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from incprof.analysis.answer.describe import top_functions
+from incprof.analysis.answer.find import warnings_of
+from incprof.analysis.options import Options
+from incprof.analysis.phases.borders import borders_of
+from incprof.analysis.phases.features import build_features
+from incprof.analysis.phases.results import Border, Phase, PhaseResult, ShortStretch
+from incprof.analysis.phases.scatter import at_best_lag, inside
+from incprof.analysis.phases.spent import mostly, off_cpu_s
+from incprof.analysis.phases.stretches import Sums
+from incprof.analysis.phases.visits import visits_of
+from incprof.analysis.ranks.results import Modes, RankLabels
+from incprof.model import IntArray, IntervalProfile
+from incprof.model.spent import SPENT, spent_s
+
+
+def told_of(
+    profile: IntervalProfile, own: RankLabels, modes: Modes, result: PhaseResult, asked: int | None
+) -> PhaseResult:
+    """Return the answer for a rank.
+
+    Args:
+        profile: of the rank, on functions of which the first are those that the phases were found with.
+        own: the rank in the phases of all.
+        modes: of the phases.
+        result: the phases, in the run that they were found in.
+        asked: so many phases, None if nobody asked for a number.
+    """
+    labels = own.of_intervals(own.label)
+    cluster = np.append(modes.cluster, -1)[own.mode]
+    wall, spent = profile.end_s - profile.start_s, spent_s(profile)
+    times = np.column_stack([spent, off_cpu_s(profile, spent)])
+
+    def phase_of(phase: Phase) -> Phase:
+        members = np.flatnonzero(labels == phase.id)
+        pct, seconds = 100.0 * len(members) / profile.n_intervals, times[members].sum(axis=0)
+        whole = float(wall[members].sum())
+        return replace(
+            phase,
+            intervals=len(members),
+            app_pct=pct,
+            seconds=whole,
+            functions=top_functions(profile, members),
+            sites=tuple(replace(site, app_pct=site.phase_pct * pct / 100.0) for site in phase.sites),
+            mostly=SPENT[int(mostly(seconds[:-1], np.array(whole)))] if len(members) else phase.mostly,
+            spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),
+        )
+
+    return replace(
+        result,
+        end_s=profile.end_s,
+        labels=labels,
+        clusters=own.of_intervals(cluster),
+        phases=tuple(map(phase_of, result.phases)),
+        borders=_borders(profile, labels, result.options),
+        in_turn=(),
+        short=_short(own, modes, result),
+        spent=mostly(spent, wall),
+        warnings=tuple(warnings_of(profile, asked, result.k, labels, result.options)),
+    )
+
+
+def _borders(profile: IntervalProfile, labels: IntArray, options: Options) -> tuple[Border, ...]:
+    """Name the changes of phase of a rank by what changes in it."""
+    ticks = build_features(profile, share=True, options=options.phases).inclusive
+    assert ticks is not None
+    use = np.flatnonzero(ticks.total > 0)
+    if not len(use) or not ticks.counts.shape[1]:
+        return ()
+    own, known = ticks.rows(use), labels[use]
+    visits = visits_of(known)
+    scatter = at_best_lag(own.counts, own.total)
+    if len(visits.first):
+        scatter = np.maximum(scatter, inside(own.counts, own.total, visits.first, visits.end))
+    return borders_of(Sums(own, scatter), known, use, profile.functions, options.phases)
+
+
+def _short(own: RankLabels, modes: Modes, result: PhaseResult) -> tuple[ShortStretch, ...]:
+    """Return what is too short for a phase, when it comes in this rank."""
+    which = np.append(modes.short, -1)[own.mode]
+    out = []
+    for number, stretch in enumerate(result.short):
+        pieces = np.flatnonzero(which == number)
+        spans = tuple(zip(own.first[pieces].tolist(), own.end[pieces].tolist(), strict=True))
+        if spans:
+            out.append(replace(stretch, spans=spans))
+    return tuple(sorted(out, key=lambda stretch: stretch.spans))

@@ -1,0 +1,153 @@
+"""Parts of profiles, one behind the other, as one: what was recorded apart is looked at as if it were one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from incprof.model.arrays import BoolArray, IntArray
+from incprof.model.profile import Arcs, Counters, Inlined, IntervalProfile, Module, PathTree, Samples
+from incprof.model.reindex import on_functions, union
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def some_intervals(profile: IntervalProfile, use: BoolArray) -> IntervalProfile:
+    """Return the profile of some of its intervals, (n,), their times as they are. Paths and functions stay."""
+    place = np.cumsum(use) - 1
+    samples, arcs = profile.samples, profile.arcs
+    seen = use[profile.interval_of_samples()] if len(samples.time_s) else np.zeros(0, dtype=np.bool_)
+    calls = use[arcs.interval]
+    counters: dict[str, Any] = {f.name: _rows(getattr(profile.counters, f.name), use) for f in fields(Counters)}
+    return replace(
+        profile,
+        start_s=profile.start_s[use],
+        end_s=profile.end_s[use],
+        self_s=profile.self_s[np.flatnonzero(use)],
+        calls=profile.calls[np.flatnonzero(use)],
+        arcs=Arcs(
+            place[arcs.interval[calls]].astype(arcs.interval.dtype), arcs.caller[calls], arcs.callee[calls],
+            arcs.count[calls],
+        ),
+        samples=Samples(**{f.name: getattr(samples, f.name)[seen] for f in fields(Samples)}),
+        counters=Counters(**counters),
+    )  # fmt: skip
+
+
+def joined(profiles: Sequence[IntervalProfile]) -> IntervalProfile:
+    """Return parts of profiles as one run, one behind the other; the metadata are those of the first.
+
+    Each part begins where the one before it ends. Threads of different parts are different threads, functions are the
+    same by module and mangled name, and so are call paths and loaded modules. A single part is returned as it is.
+    """
+    if len(profiles) == 1:
+        return profiles[0]
+    functions = union(profile.functions for profile in profiles)
+    parts = [on_functions(profile, functions) for profile in profiles]
+    first = np.concatenate([[0], np.cumsum([part.n_intervals for part in parts])])
+    shift = _shifts(parts)
+    modules = _Modules()
+    paths, nodes, inlined = _paths(parts)
+    thread = np.concatenate([[0], np.cumsum([int(part.samples.thread.max(initial=-1)) + 1 for part in parts])])
+    samples = [
+        Samples(
+            part.samples.time_s + shift[i],
+            part.samples.thread + thread[i],
+            nodes[i][part.samples.node],
+            part.samples.kind,
+            part.samples.weight,
+            modules.add(part.metadata.modules)[part.samples.library],
+        )
+        for i, part in enumerate(parts)
+    ]
+    return replace(
+        parts[0],
+        metadata=replace(parts[0].metadata, modules=tuple(modules.all)),
+        start_s=np.concatenate([part.start_s + shift[i] for i, part in enumerate(parts)]),
+        end_s=np.concatenate([part.end_s + shift[i] for i, part in enumerate(parts)]),
+        self_s=_stacked([part.self_s for part in parts]),
+        calls=_stacked([part.calls for part in parts]),
+        arcs=Arcs(
+            np.concatenate([part.arcs.interval + first[i] for i, part in enumerate(parts)]),
+            *(np.concatenate([getattr(part.arcs, name) for part in parts]) for name in ("caller", "callee", "count")),
+        ),
+        paths=paths,
+        samples=Samples(**{f.name: np.concatenate([getattr(s, f.name) for s in samples]) for f in fields(Samples)}),
+        counters=Counters(
+            **{f.name: np.concatenate([getattr(p.counters, f.name) for p in parts]) for f in fields(Counters)}
+        ),
+        warnings=(),
+        damaged=any(part.damaged for part in parts),
+        inlined=inlined,
+    )
+
+
+def _rows(values: IntArray, use: BoolArray) -> IntArray:
+    """Return counters of some intervals; those that the input has none of stay empty."""
+    return values[use] if len(values) else values
+
+
+def _shifts(parts: Sequence[IntervalProfile]) -> list[float]:
+    """Return by how much each part is moved in time, seconds: the first not at all."""
+    out, end = [0.0], float(parts[0].end_s[-1])
+    for part in parts[1:]:
+        out.append(end - float(part.start_s[0]))
+        end += float(part.end_s[-1] - part.start_s[0])
+    return out
+
+
+def _stacked(matrices: Sequence[csr_array]) -> csr_array:
+    """Return sparse matrices below one another."""
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(vstack(matrices, format="csr"))
+
+
+class _Modules:
+    """Modules of all parts. all: those seen so far; their ids are those of the first part that has one of that path."""
+
+    def __init__(self) -> None:
+        self.all: list[Module] = []
+        self._known: dict[tuple[str, str | None], int] = {}
+
+    def add(self, modules: Sequence[Module]) -> IntArray:
+        """Add those of a part. Returns the new id by the old one; the last entry is that of -1."""
+        taken = {module.id for module in self.all}
+        out = np.arange(max((module.id for module in modules), default=-1) + 2)
+        out[-1] = -1
+        for module in modules:
+            known = self._known.get((module.path, module.build_id))
+            if known is None:
+                known = module.id if module.id not in taken else max(taken) + 1
+                taken.add(known)
+                self._known[module.path, module.build_id] = known
+                self.all.append(replace(module, id=known))
+            out[module.id] = known
+        return out
+
+
+def _paths(parts: Sequence[IntervalProfile]) -> tuple[PathTree, list[IntArray], Inlined | None]:
+    """Return the paths of all parts as one trie, the new node of each part's nodes, and what is inlined there."""
+    known: dict[tuple[int, int, int], int] = {}
+    nodes, below, beside = [], dict[int, list[int]](), dict[int, tuple[int, ...]]()
+    for part in parts:
+        new = [0]
+        tree = part.paths
+        rows = zip(tree.parent.tolist()[1:], tree.function.tolist()[1:], tree.address.tolist()[1:], strict=True)
+        for parent, function, address in rows:
+            new.append(known.setdefault((new[parent], function, address), len(known) + 1))
+        nodes.append(np.array(new, dtype=np.int64))
+        if part.inlined is not None:
+            below |= {new[node]: functions for node, functions in part.inlined.by_node().items()}
+            beside |= part.inlined.beside
+    table = np.array([(0, -1, 0), *known], dtype=np.int64)
+    paths = PathTree(table[:, 0], table[:, 1], table[:, 2])
+    if all(part.inlined is None for part in parts):
+        return paths, nodes, None
+    count = np.array([len(below.get(node, ())) for node in range(len(table))])
+    function = np.array([f for node in range(len(table)) for f in below.get(node, ())], dtype=np.int64)
+    return paths, nodes, Inlined(np.concatenate([[0], np.cumsum(count)]), function, beside)
