@@ -34,6 +34,9 @@ void metadata_json(struct buffer *out, const struct config *config, const struct
     buffer_json_text(out, "clock", config->clock == CLOCK_PERF ? "perf" : "cpu");
     if (config->call_ps > 0)
         buffer_json_u64(out, "call_ps", config->call_ps);
+    // Ranks without a file are then no damage.
+    if (config->ranks != NULL || config->exe != NULL)
+        buffer_json_bool(out, "selected", true);
     process_json(out, launch, start_ns, forked);
     put_modules(out);
     buffer_u8(out, '}');

@@ -40,22 +40,19 @@ def worked_s(spent: FloatArray) -> FloatArray:
 
 
 def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray) -> tuple[PhaseBalance, ...]:
-    """Say how each phase is spread over ranks. spent, wall_s: as times_of returns them."""
-    work, mpi = worked_s(spent), spent[:, :, MPI]
-    return tuple(
-        PhaseBalance(
-            id=phase,
-            ranks=int((wall_s[:, phase] > 0).sum()),
-            wall=_spread(wall_s[:, phase]),
-            work=_spread(work[:, phase]),
-            mpi=_spread(mpi[:, phase]),
-            slowest=ranks[int(np.argmax(work[:, phase]))],
-        )
-        for phase in range(spent.shape[1] - 1)
-    )
+    """Say how each phase is spread over the ranks that come into it. spent, wall_s: as times_of returns them."""
+    work, mpi, out = worked_s(spent), spent[:, :, MPI], []
+    for phase in range(spent.shape[1] - 1):
+        there = wall_s[:, phase] > 0
+        wall, busy, waiting = (_spread(times[there, phase]) for times in (wall_s, work, mpi))
+        slowest = ranks[int(np.argmax(work[:, phase]))]
+        out.append(PhaseBalance(phase, int(there.sum()), wall, busy, waiting, slowest))
+    return tuple(out)
 
 
 def _spread(values: FloatArray) -> Spread:
+    if not len(values):
+        return Spread(0.0, 0.0, 0.0, 0.0)
     return Spread(float(values.min()), float(np.median(values)), float(values.max()), float(values.mean()))
 
 

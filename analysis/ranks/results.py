@@ -154,7 +154,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class PhaseBalance:
-    """A phase over ranks, seconds. ranks: how many come into it. wall, work, mpi: of each rank.
+    """A phase over the ranks that come into it: so many. wall, work, mpi: seconds of each.
 
     work: on the CPU and not waiting, for whatever it waits. mpi: on the CPU in MPI. slowest: the rank with most work.
     """

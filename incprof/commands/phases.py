@@ -2,7 +2,8 @@
 
     incprof phases gmon-app
 
-Several ranks are answered for one of them, the lowest unless --rank is given.
+Several ranks have the same phases; intervals and seconds are those of one rank,
+the lowest unless --rank is given. --rank R --ranks R looks at rank R alone.
 `incprof help phases` explains the output.
 """
 
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_phase_arguments(parser)
     parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
     add_plot_argument(parser, "self time and phases over time")
+    parser.add_argument("--per-rank", action="store_true", help="a row for each rank as well")
     parser.add_argument("--force", action="store_true", help="with --plot: replace FILE if it exists")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object, schema incprof.phases/1")
@@ -80,11 +82,14 @@ def write(study: Study, args: argparse.Namespace) -> None:
             from incprof.report.json.explanation import explain_dict
 
             explanation = explain_dict(study.confident, why)
-        write_json(summary, result, sys.stdout, explain=explanation)
+        write_json(summary, result, sys.stdout, explain=explanation, ranks=study.ranks)
     else:
         from incprof.report.text.phases import write_text
 
-        write_text(summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead)
+        write_text(
+            summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
+            ranks=study.ranks, per_rank=args.per_rank,
+        )  # fmt: skip
         if why is not None:
             from incprof.report.text.explanation import write_explanation
 

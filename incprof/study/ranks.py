@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,73 +15,19 @@ from incprof.analysis.ranks.found import said_of_ranks
 from incprof.analysis.ranks.kinds import MOST_PARTS, first_part, more_parts
 from incprof.analysis.ranks.modes import modes_of
 from incprof.analysis.ranks.results import Modes, Part, RanksResult, RankSummary
-from incprof.analysis.ranks.summary import summarised
-from incprof.errors import IncprofError, NoDataError
-from incprof.model import IntervalProfile, Run, pooled
+from incprof.errors import NoDataError
+from incprof.model import IntervalProfile, pooled
 from incprof.model.joining import joined, some_intervals
 from incprof.study.engine import engine, mapped
-from incprof.study.options import Libs, StudyOptions
-from incprof.study.study import Study
+from incprof.study.ranks_read import RankRead, alone, jobs_of, read_rank, usable
+from incprof.study.ranks_store import Kept, RanksStore
 
 if TYPE_CHECKING:
     from incprof.analysis.sites.choice import SiteChooser
+    from incprof.study.study import Study
 
 # Times that phases are found again with what those found before do not explain.
 ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class RankJob:
-    """What is done for a rank, wherever: run: nothing but that rank."""
-
-    run: Run
-    rank: int
-    libs: Libs
-    exe: str | None
-    options: StudyOptions
-
-
-@dataclass(frozen=True)
-class RankRead:
-    """What came of it. summary: None where the rank could not be read, and problem says why. program: what it ran."""
-
-    rank: int
-    summary: RankSummary | None
-    problem: str | None = None
-    program: tuple[str, str] = ("", "")
-    world: int | None = None
-    interval_s: float = 1.0
-    rate_hz: float = 100.0
-
-
-def jobs_of(study: Study, ranks: Sequence[int]) -> list[RankJob]:
-    """Return what is to be done for some ranks of a study."""
-    processes = {rank: [p for p in study.run.processes if p.rank == rank] for rank in ranks}
-    options = replace(study.options, jobs=1)
-    return [
-        RankJob(replace(study.run, processes=tuple(processes[rank])), rank, study.libs, study.exe, options)
-        for rank in ranks
-    ]
-
-
-def read_rank(job: RankJob) -> RankRead:
-    """Read a rank and sum it up. This is what engines run: it takes little, and gives back little."""
-    try:
-        profile = alone(job).profile
-        summary = summarised(profile, job.options.k if job.options.method == "robust" else None, job.options.thresholds)
-    except IncprofError as error:
-        return RankRead(job.rank, None, str(error))
-    meta = profile.metadata
-    module = next((module for module in meta.modules if module.app), None)
-    program = (os.path.basename(meta.exe or meta.app), (module.build_id if module else None) or "")
-    return RankRead(job.rank, summary, None, program, meta.ranks, meta.interval_s / meta.pooled, meta.rate_hz)
-
-
-def alone(job: RankJob) -> Study:
-    """Return a rank as a study of itself."""
-    return Study(
-        job.run, rank=job.rank, libs=job.libs, exe=job.exe, nameless=True, options=job.options, ranks=(job.rank,)
-    )
 
 
 @dataclass(frozen=True)
@@ -107,11 +51,22 @@ class Found:
         return bool(self.problems)
 
 
+@dataclass(frozen=True)
+class _Model:
+    """The phases of some parts of ranks, which are one run in `profile`."""
+
+    profile: IntervalProfile
+    chooser: SiteChooser
+    result: PhaseResult
+    modes: Modes
+
+
 class Shared:
     """Finds the phases of some ranks of a study."""
 
     def __init__(self, study: Study, ranks: Sequence[int]):
         self._study, self._ranks = study, ranks
+        self._read: dict[int, IntervalProfile] = {}
         self._jobs = dict(zip(ranks, jobs_of(study, ranks), strict=True))
 
     def found(self) -> Found:
@@ -120,35 +75,45 @@ class Shared:
         Raises:
             NoDataError: no rank can be read.
         """
-        study = self._study
+        study, store = self._study, RanksStore(self._study, self._ranks)
+        kept = store.load()
+        if kept is not None:
+            model = self._model(kept.ranks.parts)
+            return self._with(model, kept.ranks, kept.problems)
         with study.listener.progress("reading ranks") as report, engine(study.options, len(self._ranks)) as executor:
             read = mapped(executor, read_rank, list(self._jobs.values()), report)
         with study.listener.progress("clustering") as report:
             report(0, 1)
-            return self._reduced(read)
+            found = self._reduced(read)
+        store.save(Kept(found.ranks, found.problems))
+        return found
 
     def _reduced(self, read: Sequence[RankRead]) -> Found:
         """Find the phases, and say every rank in them."""
-        usable, problems = _usable(read)
-        if not usable:
+        good, problems = usable(read, all_wanted=len(self._ranks) == len(self._study.run.ranks))
+        if not good:
             raise NoDataError(next(one.problem for one in read if one.problem is not None))
-        summaries = [one.summary for one in usable if one.summary is not None]
+        summaries = [one.summary for one in good if one.summary is not None]
         options = self._study.thresholds.phases
         parts, rounds = [self._first(summaries)], ROUNDS if self._study.options.method == "robust" else 1
         for round_ in range(rounds):
-            profile, chooser, result = self._model(parts)
-            modes = modes_of(profile, chooser.features, result, self._study.thresholds)
+            model = self._model(parts)
             intervals = int(next(s.pieces.end[-1] for s in summaries if s.rank == parts[0].rank))
-            labels, strange = assigned(summaries, modes, options, (parts[0].rank, result.labels[:intervals]))
+            whole = parts[0].rank, model.result.labels[:intervals]
+            labels, strange = assigned(summaries, model.modes, options, whole)
             more = more_parts(summaries, strange, MOST_PARTS - len(parts), options) if round_ + 1 < rounds else []
             if not more:
                 break
             parts += more
         said = said_of_ranks(
-            summaries, labels, parts, result.k, rate_hz=usable[0].rate_hz, interval_s=usable[0].interval_s
+            summaries, labels, parts, model.result.k, rate_hz=good[0].rate_hz, interval_s=good[0].interval_s
         )
+        return self._with(model, said, tuple(problems))
+
+    def _with(self, model: _Model, said: RanksResult, problems: tuple[str, ...]) -> Found:
+        """Put together what there is to say."""
         left_out = tuple(sorted(set(self._ranks) - set(said.ranks)))
-        return Found(profile, chooser, result, modes, said, tuple(problems), left_out)
+        return Found(model.profile, model.chooser, model.result, model.modes, said, problems, left_out)
 
     def _first(self, summaries: Sequence[RankSummary]) -> Part:
         """Return the rank that phases are found in first: the paper's method is about the one that is looked at."""
@@ -157,7 +122,7 @@ class Shared:
             return first_part(summaries, study.thresholds.phases)
         return Part(study.rank if study.rank in ranks and study.rank is not None else ranks[0])
 
-    def _model(self, parts: Sequence[Part]) -> tuple[IntervalProfile, SiteChooser, PhaseResult]:
+    def _model(self, parts: Sequence[Part]) -> _Model:
         """Find the phases of parts of ranks."""
         study, options = self._study, self._study.options
         first = self._whole(parts[0].rank)
@@ -172,11 +137,14 @@ class Shared:
             profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
             options=thresholds, chooser=chooser,
         )  # fmt: skip
-        return profile, chooser, replace(result, options=study.thresholds)
+        result = replace(result, options=study.thresholds)
+        return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, study.thresholds))
 
     def _whole(self, rank: int) -> IntervalProfile:
-        """Read a rank in intervals that hold samples enough."""
-        return alone(self._jobs[rank]).profile
+        """Read a rank in intervals that hold samples enough, once."""
+        if rank not in self._read:
+            self._read[rank] = alone(self._jobs[rank]).profile
+        return self._read[rank]
 
     def _piece(self, part: Part, by: int) -> IntervalProfile:
         """Read what a part of phases has of a rank, `by` recorded intervals as one."""
@@ -186,20 +154,3 @@ class Shared:
         for start, end in part.spans or ():
             use |= (middle > start) & (middle < end)
         return some_intervals(profile, use)
-
-
-def _usable(read: Sequence[RankRead]) -> tuple[list[RankRead], list[str]]:
-    """Return the ranks that take part, and say of the others why they do not."""
-    good, problems = [one for one in read if one.summary is not None], []
-    problems += [f"rank {one.rank} is left out: {one.problem}" for one in read if one.summary is None]
-    program = Counter(one.program for one in good)
-    most = max(program.values(), default=0)
-    usual = next((one.program for one in good if program[one.program] == most), ("", ""))
-    for one in good:
-        if one.program != usual:
-            what = one.program[0] if one.program[0] != usual[0] else f"another build of {usual[0]}"
-            problems.append(f"rank {one.rank} is left out: it ran {what}, most ranks {usual[0]}; --ranks {one.rank}")
-        assert one.summary is not None
-        if one.summary.damaged and one.program == usual:
-            problems.append(f"rank {one.rank}: {'; '.join(one.summary.warnings)}")
-    return [one for one in good if one.program == usual], problems

@@ -16,7 +16,9 @@ from incprof.analysis.phases.results import (
     Step,
 )
 from incprof.analysis.phases.verdict import verdict
+from incprof.analysis.ranks.results import RanksResult
 from incprof.model.spent import SPENT
+from incprof.report.json.ranks import with_ranks
 from incprof.report.json.writing import write
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.run import rounded, run_json
@@ -26,10 +28,18 @@ SCHEMA = "incprof.phases/1"
 
 
 def write_json(
-    run: RunSummary, result: PhaseResult, out: TextIO, *, explain: Mapping[str, object] | None = None
+    run: RunSummary,
+    result: PhaseResult,
+    out: TextIO,
+    *,
+    explain: Mapping[str, object] | None = None,
+    ranks: RanksResult | None = None,
 ) -> None:
-    """Write one JSON object and a newline. explain: goes under the key of that name."""
-    answer = as_dict(run, result) | ({} if explain is None else {"explain": explain})
+    """Write one JSON object and a newline. explain: under that key. ranks: all, where there are any."""
+    answer = as_dict(run, result)
+    if ranks is not None:
+        answer = with_ranks(answer, ranks)
+    answer |= {} if explain is None else {"explain": explain}
     write(answer, out, ascii_only=False)
 
 

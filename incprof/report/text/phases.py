@@ -12,10 +12,12 @@ from rich.text import Text
 
 from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.phases.verdict import odd_intervals, verdict
+from incprof.analysis.ranks.results import RanksResult
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.printable import printable, unfiltered
 from incprof.report.text.console import console_for
 from incprof.report.text.folding import folded
+from incprof.report.text.ranks import write_ranks
 from incprof.report.text.steps import step_lines
 from incprof.report.words.colours import style
 from incprof.report.words.counting import counting_advice
@@ -55,23 +57,27 @@ def write_text(
     width: int = 100,
     colour: bool = False,
     budget_pct: float | None = None,
+    ranks: RanksResult | None = None,
+    per_rank: bool = False,
 ) -> None:
     """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program).
 
-    budget_pct: what the heartbeats may cost, if somebody asked.
+    budget_pct: what the heartbeats may cost, if somebody asked. ranks: all of them, where there are several; per_rank:
+    each of them too.
     """
     with StringIO() as text:
-        _write(run, result, text, width, colour, budget_pct)
+        console = console_for(text, width=max(width, 40), colour=colour, terminal=colour)
+        _write(console, run, result, budget_pct)
+        if ranks is not None:
+            console.print()
+            write_ranks(console, ranks, per_rank=per_rank)
         # Tables and folded lines are filled up with blanks. Colours are in it, and nothing else that is not printable.
         unfiltered(out).write("".join(line.rstrip() + "\n" for line in text.getvalue().splitlines()))
 
 
-def _write(
-    run: RunSummary, result: PhaseResult, out: TextIO, width: int, colour: bool, budget_pct: float | None
-) -> None:
+def _write(console: Console, run: RunSummary, result: PhaseResult, budget_pct: float | None) -> None:
     """Write the answer as it is laid out."""
-    console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
-    console.print(_head(run), soft_wrap=not colour)
+    console.print(_head(run), soft_wrap=not console.is_terminal)
     if advice := counting_advice(run.counting):
         _told(console, "", [advice])
     _told(console, "", [_verdict(result)])

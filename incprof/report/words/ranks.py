@@ -1,0 +1,109 @@
+"""What is said of ranks, in sentences: who is alike, who is not and why, who works longer, whose clock is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from incprof.analysis.ranks.results import Clock, Outlier, RanksResult, Straggler
+from incprof.report.words.figures import count, duration, percent
+from incprof.report.words.names import shorten
+from incprof.report.words.numbers import fitted
+
+# Ranks that are in the phase of most for nearly all of their time agree.
+AGREE = 0.9
+NAME_ROOM = 32
+# Lines of a kind; the rest is counted.
+MOST = 6
+MOST_RANGES = 8
+
+
+def ranges(ranks: Iterable[int], most: int = MOST_RANGES) -> str:
+    """Name ranks: "0-5, 9"; of many ranges the first, and how many more ranks there are."""
+    spans: list[list[int]] = []
+    for rank in sorted(ranks):
+        if spans and spans[-1][1] == rank - 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans[:most])
+    more = sum(last - first + 1 for first, last in spans[most:])
+    return shown + (f" and {more} more" if more else "")
+
+
+def agree_lines(found: RanksResult) -> list[str]:
+    """Say how many ranks do the same at the same time, and which do not."""
+    agree = [value is not None and value >= AGREE for value in found.agreement]
+    others = [(rank, value) for rank, value, same in zip(found.ranks, found.agreement, agree, strict=True) if not same]
+    lines = [
+        f"{sum(agree)} of {len(agree)} ranks are in the phase that most are in, at the same time (adjusted Rand index "
+        f"of {AGREE:g} or more)"
+    ]
+    if others:
+        others.sort(key=lambda one: (-2.0 if one[1] is None else one[1], one[0]))
+        told = [f"{rank} ({'none' if value is None else f'{value:.2f}'})" for rank, value in others[:MOST_RANGES]]
+        more = len(others) - len(told)
+        lines[0] += f"; not: {', '.join(told)}" + (f" and {more} more" if more else "")
+    return lines
+
+
+def group_lines(found: RanksResult) -> list[str]:
+    """Say which ranks are alike."""
+    large = [group for group in found.groups if len(group.ranks) > 1]
+    alone = [group.ranks[0] for group in found.groups if len(group.ranks) == 1]
+    lines = [f"{count(len(g.ranks), 'rank')} like {g.typical}: {ranges(g.ranks)}" for g in large[:MOST]]
+    if len(large) > MOST:
+        lines.append(f"{count(len(large) - MOST, 'more group')} of {sum(len(g.ranks) for g in large[MOST:])} ranks")
+    if alone:
+        lines.append(f"like no other: {ranges(alone)}")
+    return lines
+
+
+def outlier_lines(found: RanksResult) -> list[str]:
+    """Say which ranks are unlike most, and why."""
+    return _most([_outlier(one) for one in found.outliers], "outlier")
+
+
+def _outlier(one: Outlier) -> str:
+    why = ", ".join(
+        f"{shorten(d.function, NAME_ROOM)} {percent(d.here)} of its work, {percent(d.there)} of others'"
+        for d in one.why
+    )
+    nothing = f"; {percent(one.unexplained)} of it is like no phase" if one.unexplained >= 0.005 else ""
+    return f"rank {one.rank}: {why or 'other times in the same phases'}{nothing}"
+
+
+def straggler_lines(found: RanksResult) -> list[str]:
+    """Say who works longer in a phase than its peers."""
+    return _most([_straggler(one) for one in found.stragglers], "straggler")
+
+
+def _straggler(one: Straggler) -> str:
+    why = ", ".join(f"{shorten(name, NAME_ROOM)} {duration(more)}" for name, more in one.why)
+    return (
+        f"rank {one.rank} works {duration(one.seconds)} in phase {one.phase}, its peers {duration(one.usual_s)} "
+        f"({percent(one.excess)} more, {one.sigmas:.0f} times their scatter)" + (f": more in {why}" if why else "")
+    )
+
+
+def late_lines(found: RanksResult) -> list[str]:
+    """Say who started late, and which clocks were put right."""
+    late = sorted(found.late, key=lambda one: (-one[1], one[0]))
+    lines = [f"rank {rank} started {duration(seconds)} after most" for rank, seconds in late]
+    return [*_most(lines, "late rank"), *_most([_clock(clock) for clock in found.clocks], "clock")]
+
+
+def _clock(clock: Clock) -> str:
+    host = fitted(clock.host, NAME_ROOM)
+    way = "fast" if clock.late_s > 0 else "slow"
+    goes = f" and gains {duration(clock.drift * 3600)} an hour" if clock.drift > 0 else ""
+    goes = f" and loses {duration(-clock.drift * 3600)} an hour" if clock.drift < 0 else goes
+    return (
+        f"the clock of {host} is {duration(abs(clock.late_s))} {way}{goes}, {count(clock.borders, 'border')} of phases "
+        f"say: put right, {duration(clock.before_s)} off before and {duration(clock.after_s)} after"
+    )
+
+
+def _most(lines: Sequence[str], noun: str) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = len(lines) - MOST
+    return [*lines[:MOST], *([f"{count(more, f'more {noun}')}: --json"] if more > 0 else [])]
