@@ -1,6 +1,6 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
 
-from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
+from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
 from incprof.model.pooling import pooled
 from incprof.model.profile import (
     BROKEN,
@@ -50,5 +50,6 @@ __all__ = [
     "Samples",
     "distinct",
     "module_label",
+    "numbered",
     "pooled",
 ]

@@ -12,6 +12,24 @@ IntArray = npt.NDArray[np.signedinteger[Any]]
 Number = TypeVar("Number", bound=np.number[Any])
 
 
+# Whole numbers in a range that is so many times as long as there are of them are counted, and not sorted.
+DENSE = 8
+
+
+def numbered(values: IntArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The distinct values of an array, shape (n,), from 0 on, ascending, and the place of each among them, (n,).
+
+    It is what `np.unique` has, without sorting where the values are not much larger than there are of them.
+    """
+    top = int(values.max(initial=-1)) + 1
+    if top > DENSE * len(values) + 2**16 or int(values.min(initial=0)) < 0:
+        found, place = np.unique(values, return_inverse=True)
+        return found.astype(np.int64), place.ravel()
+    there = np.zeros(top, dtype=np.bool_)
+    there[values] = True
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]
+
+
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The distinct values of an array of any shape, ascending, as `np.unique` has them.
 

@@ -272,8 +272,13 @@ class IntervalProfile:
 
     def interval_of_samples(self) -> IntArray:
         """Interval index of each sample, shape (s,)."""
-        index = np.searchsorted(self.end_s, self.samples.time_s, side="left")
-        return np.minimum(index, max(self.n_intervals - 1, 0)).astype(np.int64)
+        time, last = self.samples.time_s, max(self.n_intervals - 1, 0)
+        if np.any(time[1:] < time[:-1]):
+            return np.minimum(np.searchsorted(self.end_s, time, side="left"), last).astype(np.int64)
+        # Looking up a few borders among many samples is much faster than the other way round.
+        until = np.searchsorted(time, self.end_s[:-1], side="right")
+        edges = np.concatenate([[0], until, [len(time)]])
+        return np.repeat(np.arange(last + 1, dtype=np.int64), np.diff(edges))
 
     @cached_property
     def tree(self) -> CallTree:

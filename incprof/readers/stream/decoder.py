@@ -7,11 +7,12 @@ import numpy as np
 from incprof.model import Counters, PathTree
 from incprof.readers.calls import CallTable
 from incprof.readers.profile_builder import FloatArray, Parts, SelfTime
+from incprof.readers.stream.arc_rows import call_arcs, read_records
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.lost_frames import Below, LostFrames, from_libraries
 from incprof.readers.stream.nodes import NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.stream.paths import extended, path_tree
-from incprof.readers.stream.records import Libs, call_arcs, chunks, histogram_time, parse_images
+from incprof.readers.stream.records import Libs, chunks, histogram_time
 from incprof.readers.stream.sample_decoder import SampleDecoder
 from incprof.readers.symbols.function_space import FunctionSpace
 from incprof.readers.symbols.tail_calls import TailCalls
@@ -58,9 +59,9 @@ class StreamDecoder:
         counted = np.zeros(found.n_intervals)
         for chunk in chunks(found):
             self_time.append(samples.take(chunk))
-            images = parse_images(found, chunk)
-            self_time += histogram_time(images, ~samples.exact, self._space, rate_hz, self._libs)
-            arcs = call_arcs(images, self._space, callers=self._arcs, tail_calls=self._tail_calls)
+            rows, images = read_records(found, chunk, ~samples.exact)
+            self_time += histogram_time(images, self._space, rate_hz, self._libs)
+            arcs = call_arcs(rows, self._space, callers=self._arcs, tail_calls=self._tail_calls)
             calls.add(arcs)
             counted += np.bincount(arcs.interval, weights=arcs.count, minlength=len(counted))
         paths, recorded = extended(paths, samples.nodes_used), samples.samples()

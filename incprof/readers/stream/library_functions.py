@@ -14,7 +14,18 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import coo_array, csr_array, hstack
 
-from incprof.model import LIBRARY, Function, IntArray, IntervalProfile, Module, PathTree, distinct, module_label
+from incprof.model import (
+    LIBRARY,
+    BoolArray,
+    Function,
+    IntArray,
+    IntervalProfile,
+    Module,
+    PathTree,
+    distinct,
+    module_label,
+    numbered,
+)
 from incprof.readers.stream.records import Libs
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.machine_code import MachineCode
@@ -35,37 +46,49 @@ def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> 
     if libs not in ("named", "separate"):
         return profile
     where = np.flatnonzero(profile.samples.kind == LIBRARY)
-    if libs == "separate":
-        found = _Found(where, _names_of_modules(profile, profile.samples.library[where]))
-    else:
-        found = _visible(profile, _Found(where, _named(profile, profile.samples.node[where], code)))
+    found = _by_module(profile, where) if libs == "separate" else _visible(profile, _by_call(profile, where, code))
     return _with(profile, found, charged=libs == "named") if len(found.sample) else profile
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Samples in libraries, (s,) ascending, and the function of each: (module, mangled name), None where unknown."""
+    """Samples in libraries, (s,) ascending, and the function of each: an index of names, (module, mangled name)."""
 
     sample: IntArray
-    name: Sequence[tuple[str, str] | None]
+    name: IntArray
+    names: Sequence[tuple[str, str]]
 
-    def of(self, keep: Sequence[bool]) -> _Found:
-        """Some of them."""
-        kept = np.flatnonzero(np.array(keep, dtype=np.bool_))
-        return _Found(self.sample[kept], [self.name[i] for i in kept.tolist()])
+    def of(self, keep: BoolArray) -> _Found:
+        """Some of them, (s,)."""
+        return _Found(self.sample[keep], self.name[keep], self.names)
 
 
-def _names_of_modules(profile: IntervalProfile, module: IntArray) -> list[tuple[str, str] | None]:
+def _found(sample: IntArray, key: IntArray, name: dict[int, tuple[str, str]]) -> _Found:
+    """Samples whose keys, (s,), have names."""
+    names = sorted(set(name.values()))
+    place = {one: number for number, one in enumerate(names)}
+    number = np.full(int(key.max(initial=-1)) + 2, -1, dtype=np.int64)
+    for each, one in name.items():
+        number[each] = place[one]
+    # A key below 0 is none: it counts from the end, and the last place is nobody's.
+    found = _Found(sample, number[key], names)
+    return found.of(found.name >= 0)
+
+
+def _by_module(profile: IntervalProfile, sample: IntArray) -> _Found:
     """The libraries themselves, by their files."""
+    module = profile.samples.library[sample].astype(np.int64)
     path = {m.id: Path(m.path).name for m in profile.metadata.modules if not m.app}
-    return [(path[m], module_label(path[m])) if m in path else None for m in module.tolist()]
+    there = [each for each in distinct(module).tolist() if each in path]
+    return _found(sample, module, {each: (path[each], module_label(path[each])) for each in there})
 
 
-def _named(profile: IntervalProfile, node: IntArray, code: Open) -> list[tuple[str, str] | None]:
+def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _Found:
     """Whom the call instructions at path nodes name."""
+    node = profile.samples.node[sample].astype(np.int64)
     module = {Path(m.path).name: m for m in reversed(profile.metadata.modules) if m.app}
     machine: dict[str, MachineCode | None] = {}
-    known: dict[int, tuple[str, str] | None] = {}
+    known: dict[int, tuple[str, str]] = {}
     for each in distinct(node).tolist():
         function = int(profile.paths.function[each])
         label = profile.functions[function].module if function >= 0 else ""
@@ -73,51 +96,49 @@ def _named(profile: IntervalProfile, node: IntArray, code: Open) -> list[tuple[s
             machine[label] = code(module[label]) if label in module else None
         found = machine[label]
         name = found.imported(int(profile.paths.address[each])) if found else None
-        known[each] = None if name is None else ("", name)
-    return [known[each] for each in node.tolist()]
+        if name is not None:
+            known[each] = ("", name)
+    return _found(sample, node, known)
 
 
 def _visible(profile: IntervalProfile, found: _Found) -> _Found:
     """Those whose function has a visible part of some interval."""
-    names = sorted({name for name in found.name if name})
-    column = {name: place for place, name in enumerate(names)}
-    found = found.of([name is not None for name in found.name])
-    own = np.array([column[name] for name in found.name if name], dtype=np.int64)
     interval, weight = profile.interval_of_samples(), profile.samples.weight
     whole = np.bincount(interval, weights=weight, minlength=profile.n_intervals)
-    shape = (profile.n_intervals, len(names))
-    there = (interval[found.sample], own)
+    shape = (profile.n_intervals, len(found.names))
+    there = (interval[found.sample], found.name)
     ticks = coo_array((weight[found.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
     row, place = ticks.coords
-    seen = set(place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)].tolist())
-    return found.of([one in seen for one in own.tolist()])
+    seen = np.zeros(shape[1], dtype=np.bool_)
+    seen[place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)]] = True
+    return found.of(seen[found.name])
 
 
 def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> IntervalProfile:
     """Put the functions into the call tree. charged: their self time is still that of their callers."""
-    found = found.of([name is not None for name in found.name])
     functions = list(profile.functions)
     # Of whole libraries, those that have time by themselves are among the functions already.
     number = {(f.module, f.mangled): i for i, f in enumerate(functions) if not f.is_code and not charged}
-    names = sorted({name for name in found.name if name} - number.keys())
+    here = [found.names[i] for i in distinct(found.name).tolist()]
+    names = sorted(set(here) - number.keys())
     # Fortran calls mpi_barrier_, and dgemm_ wherever it is called from: the underscore is no part of the name.
     shown = [display_names([mangled], fortran=mangled.endswith("_"))[0] for _, mangled in names]
     for (module, mangled), name in zip(names, shown, strict=True):
         number[module, mangled] = len(functions)
         functions.append(Function(module, mangled, name, 0))
-    used = {number[name] for name in found.name if name}
+    used = {number[name] for name in here}
     functions = [replace(f, imported=True) if i in used else f for i, f in enumerate(functions)]
 
-    callee = np.array([number[name] for name in found.name if name], dtype=np.int64)
+    callee = np.array([number.get(name, -1) for name in found.names], dtype=np.int64)[found.name]
     node = profile.samples.node.astype(np.int64)
-    pairs, which = np.unique(np.stack([node[found.sample], callee]), axis=1, return_inverse=True)
+    pairs, which = numbered(node[found.sample] * len(functions) + callee)
     size = len(profile.paths.parent)
-    node[found.sample] = size + which.ravel()
+    node[found.sample] = size + which
     paths = profile.paths
     tree = PathTree(
-        np.concatenate([paths.parent, pairs[0].astype(paths.parent.dtype)]),
-        np.concatenate([paths.function, pairs[1].astype(paths.function.dtype)]),
-        np.concatenate([paths.address, np.zeros(pairs.shape[1], dtype=paths.address.dtype)]),
+        np.concatenate([paths.parent, (pairs // len(functions)).astype(paths.parent.dtype)]),
+        np.concatenate([paths.function, (pairs % len(functions)).astype(paths.function.dtype)]),
+        np.concatenate([paths.address, np.zeros(len(pairs), dtype=paths.address.dtype)]),
     )
     more = csr_array((profile.n_intervals, len(functions) - len(profile.functions)))
     self_s, calls = (csr_array(hstack([matrix, more])) for matrix in (profile.self_s, profile.calls))
@@ -126,7 +147,7 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     samples = replace(profile.samples, node=node.astype(profile.samples.node.dtype))
     inlined = profile.inlined
     if inlined is not None:
-        nothing = np.full(pairs.shape[1], inlined.first[-1], dtype=inlined.first.dtype)
+        nothing = np.full(len(pairs), inlined.first[-1], dtype=inlined.first.dtype)
         inlined = replace(inlined, first=np.concatenate([inlined.first, nothing]))
     return replace(
         profile, functions=tuple(functions), paths=tree, samples=samples, self_s=self_s, calls=calls, inlined=inlined

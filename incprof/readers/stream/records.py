@@ -9,22 +9,19 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import Arcs
-from incprof.readers.calls import NO_ARCS
 from incprof.readers.gmon.credit import filled_bins, share_out
-from incprof.readers.gmon.records import RecordError, Records, join_arcs, parse
+from incprof.readers.gmon.records import RecordError, Records, parse
 from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import LIBRARY_TIME, SAMPLES
 from incprof.readers.symbols.function_space import FunctionSpace
-from incprof.readers.symbols.tail_calls import TailCalls
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 Libs = Literal["named", "caller", "separate", "drop"]
 
 # What is decoded at once takes some 30 times as much memory.
-CHUNK_BYTES, CHUNK_INTERVALS = 4 << 20, 4096
+CHUNK_BYTES, CHUNK_INTERVALS = 512 << 10, 4096
 
 
 @dataclass(frozen=True)
@@ -61,53 +58,29 @@ def chunks(found: Collected) -> Iterator[Chunk]:
 
 def parse_images(found: Collected, chunk: Chunk) -> list[ImageRecords]:
     """Parse the record images of a chunk; damaged ones are counted and left out."""
-    result: list[ImageRecords] = []
-    places = chunk.places[chunk.places["kind"] != SAMPLES]
+    return [image for image in parsed(found, chunk.places[chunk.places["kind"] != SAMPLES]) if image]
+
+
+def parsed(found: Collected, places: npt.NDArray[np.void]) -> list[ImageRecords | None]:
+    """Parse record images, one for each place; None for damaged ones, which are counted, and those of no module."""
+    result: list[ImageRecords | None] = []
     for interval, kind, module, offset, length in places.tolist():
         try:
             records = parse(found.source.array_at(offset, length))
         except RecordError:
             found.bad_images += 1
+            result.append(None)
             continue
-        if module in found.modules:
-            result.append(ImageRecords(interval, module, kind == LIBRARY_TIME, records))
+        known = module in found.modules
+        result.append(ImageRecords(interval, module, kind == LIBRARY_TIME, records) if known else None)
     return result
 
 
-def call_arcs(
-    images: Sequence[ImageRecords], space: FunctionSpace, *, callers: bool = True, tail_calls: TailCalls | None = None
-) -> Arcs:
-    """Calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1.
-
-    tail_calls: finds who called by a jump, so that another function has been taken for the caller.
-    """
-    parts: list[Arcs] = []
-    for module in sorted({image.module for image in images}):
-        mine = [image for image in images if image.module == module and len(image.records.arcs)]
-        records = Records((), join_arcs([image.records.arcs for image in mine]))
-        lengths = [len(image.records.arcs) for image in mine]
-        interval = np.repeat(np.array([image.interval for image in mine], dtype=np.int32), lengths)
-        caller = np.full(len(interval), -1, dtype=np.int32)
-        if callers:
-            from_pc = records.from_pc
-            # A return address may be the first one after its function: the call itself is surely inside.
-            inside = space.of_addresses(module, from_pc - np.minimum(from_pc, np.uint64(1)))
-            caller = np.where(from_pc == 0, caller, inside)
-        callee = space.of_addresses(module, records.self_pc)
-        if callers and tail_calls:
-            caller = tail_calls.callers(module, records.from_pc, caller, callee)
-        parts.append(Arcs(interval, caller, callee, records.count))
-    columns = ("interval", "caller", "callee", "count")
-    return Arcs(*(np.concatenate([getattr(part, name) for part in [NO_ARCS, *parts]]) for name in columns))
-
-
-def histogram_time(
-    images: Sequence[ImageRecords], wanted: BoolArray, space: FunctionSpace, rate_hz: float, libs: Libs
-) -> list[SelfTime]:
-    """Seconds from the histograms of the wanted intervals, shape (n,)."""
+def histogram_time(images: Sequence[ImageRecords], space: FunctionSpace, rate_hz: float, libs: Libs) -> list[SelfTime]:
+    """Seconds from the histograms of images."""
     result: list[SelfTime] = []
     for image in images:
-        if not wanted[image.interval] or (image.library and libs == "drop"):
+        if image.library and libs == "drop":
             continue
         bins = filled_bins(image.records.histograms, rate_hz)
         if not len(bins.ticks):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples, distinct
+from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN, Samples, distinct, numbered
 from incprof.readers.long_table import LongTable
 from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
@@ -104,8 +104,6 @@ class SampleDecoder:
     def _self_time(self, interval: IntArray, function: NumberArray | IntArray, ticks: IntArray) -> SelfTime:
         """Ticks added up, one row per (interval, function), and turned into seconds."""
         width = int(function.max(initial=0)) + 1
-        distinct, where = np.unique(interval * width + function, return_inverse=True)
-        seconds = np.bincount(where, weights=ticks, minlength=len(distinct)) / self._rate_hz
-        return SelfTime(
-            (distinct // width).astype(np.int32), (distinct % width).astype(np.int32), seconds.astype(np.float64)
-        )
+        pair, where = numbered(interval.astype(np.int64) * width + function)
+        seconds = np.bincount(where, weights=ticks, minlength=len(pair)) / self._rate_hz
+        return SelfTime((pair // width).astype(np.int32), (pair % width).astype(np.int32), seconds.astype(np.float64))

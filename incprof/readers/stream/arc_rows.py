@@ -1,0 +1,123 @@
+"""The call arcs of many images at once, and the other records of those that are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.model import Arcs, distinct
+from incprof.readers.calls import NO_ARCS
+from incprof.readers.gmon.records import ARC, ARC_TAG, HISTOGRAM_HEAD, HISTOGRAM_TAG, Records, join_arcs
+from incprof.readers.stream.collect import Collected
+from incprof.readers.stream.images import SAMPLES
+from incprof.readers.stream.records import CHUNK_BYTES, BoolArray, Chunk, ImageRecords, IntArray, parsed
+from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.readers.symbols.tail_calls import TailCalls
+
+# What lies between the images of a chunk is read with them, as long as it is no more than that.
+WIDEST = 3 * CHUNK_BYTES
+# Images with more histograms than that are gone through one by one.
+MOST_HISTOGRAMS = 64
+HEAD = np.dtype([("tag", "u1"), ("low", "<u8"), ("high", "<u8"), ("bins", "<u4")])
+ROW = np.dtype((np.void, ARC.itemsize))
+
+
+@dataclass(frozen=True)
+class ArcRows:
+    """Arcs of a chunk, module by module as recorded: interval, module (a,), and the records, dtype ARC, (a,)."""
+
+    interval: npt.NDArray[np.int32]
+    module: IntArray
+    arcs: npt.NDArray[np.void]
+
+
+def read_records(found: Collected, chunk: Chunk, wanted: BoolArray) -> tuple[ArcRows, list[ImageRecords]]:
+    """Read the arcs of a chunk, and all records of the images of wanted intervals, (n,).
+
+    Most images are histograms and then arcs, and these are taken all at once: parsing each by itself takes ten times
+    as long. Others are parsed, and damaged ones are counted and left out.
+    """
+    places = chunk.places[chunk.places["kind"] != SAMPLES]
+    plain, row, arcs = _plain(found, places)
+    one_by_one = np.flatnonzero(~plain | wanted[places["interval"]])
+    images = dict(zip(one_by_one.tolist(), parsed(found, places[one_by_one]), strict=True))
+    more = {i: image.records.arcs for i, image in images.items() if image and not plain[i]}
+    if more:
+        row = np.concatenate([row, np.repeat(list(more), [len(table) for table in more.values()])])
+        order = np.argsort(row, kind="stable")
+        row, arcs = row[order], join_arcs([arcs, *more.values()]).view(ROW)[order].view(ARC)
+    rows = ArcRows(places["interval"][row].astype(np.int32), places["module"][row], arcs)
+    return rows, [image for image in images.values() if image and wanted[image.interval]]
+
+
+def call_arcs(
+    rows: ArcRows, space: FunctionSpace, *, callers: bool = True, tail_calls: TailCalls | None = None
+) -> Arcs:
+    """Calls by function number, one row per record; all shape (m,). Without `callers`, they are all -1.
+
+    tail_calls: finds who called by a jump, so that another function has been taken for the caller.
+    """
+    parts: list[Arcs] = []
+    for module in distinct(rows.module).tolist():
+        if not space.knows(module):
+            continue
+        mine = rows.module == module
+        arcs = rows.arcs if mine.all() else rows.arcs.view(ROW)[mine].view(ARC)
+        records = Records((), arcs)
+        interval = rows.interval[mine]
+        caller = np.full(len(interval), -1, dtype=np.int32)
+        if callers:
+            from_pc = records.from_pc
+            # A return address may be the first one after its function: the call itself is surely inside.
+            inside = space.of_addresses(module, from_pc - np.minimum(from_pc, np.uint64(1)))
+            caller = np.where(from_pc == 0, caller, inside)
+        callee = space.of_addresses(module, records.self_pc)
+        if callers and tail_calls:
+            caller = tail_calls.callers(module, records.from_pc, caller, callee)
+        parts.append(Arcs(interval, caller, callee, records.count))
+    columns = ("interval", "caller", "callee", "count")
+    return Arcs(*(np.concatenate([getattr(part, name) for part in [NO_ARCS, *parts]]) for name in columns))
+
+
+def _plain(found: Collected, places: npt.NDArray[np.void]) -> tuple[BoolArray, IntArray, npt.NDArray[np.void]]:
+    """Which images are whole histograms and then whole arcs, (m,); their arcs, and the image of each, (a,)."""
+    plain = np.zeros(len(places), dtype=np.bool_)
+    if not len(places):
+        return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
+    low, ends = int(places["offset"].min()), places["offset"] + places["length"]
+    if int(ends.max()) - low > WIDEST:
+        return plain, np.empty(0, dtype=np.int64), np.empty(0, dtype=ARC)
+    data = found.source.array_at(low, int(ends.max()) - low)
+    at, end = _behind_histograms(data, places["offset"] - low, ends - low), ends - low
+    plain = (at <= end) & ((end - at) % ARC.itemsize == 0)
+    count = np.where(plain, (end - at) // ARC.itemsize, 0)
+    row = np.repeat(np.arange(len(places)), count)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    arcs = _anywhere(data, ROW)[at[row] + within * ARC.itemsize].view(ARC)
+    plain[row[arcs["tag"] != ARC_TAG]] = False
+    keep = plain[row]
+    return plain, row[keep], arcs if keep.all() else arcs.view(ROW)[keep].view(ARC)
+
+
+def _behind_histograms(data: npt.NDArray[np.uint8], start: IntArray, end: IntArray) -> IntArray:
+    """Where the histograms end that images begin with, (m,): behind the image where one does not fit, or is damaged."""
+    at, heads = start.copy(), _anywhere(data, HEAD)
+    left = np.arange(len(at))
+    for _ in range(MOST_HISTOGRAMS):
+        left = left[at[left] + HISTOGRAM_HEAD.size <= end[left]]
+        left = left[data[at[left]] == HISTOGRAM_TAG]
+        if not len(left):
+            break
+        head = heads[at[left]]
+        at[left] += HISTOGRAM_HEAD.size + 2 * head["bins"].astype(np.int64)
+        damaged = left[(head["bins"] > 0) & (head["high"] <= head["low"])]
+        at[damaged] = end[damaged] + 1
+    return at
+
+
+def _anywhere(data: npt.NDArray[np.uint8], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Return the records that begin at each byte, as far as they fit: no copy."""
+    size = max(len(data) - dtype.itemsize + 1, 0)
+    return np.ndarray((size,), dtype, data.data, strides=(1,)) if size else np.empty(0, dtype)
