@@ -29,6 +29,7 @@ def simulate(out: Path, options: Options, *, jobs: int = 1) -> Truth:
 
     Raises: FileExistsError where there is a run already; FileNotFoundError without gcc and objcopy.
     """
+    out = out.resolve()
     run = out / "run"
     run.mkdir(parents=True)
     program = build(out / "program")

@@ -42,13 +42,14 @@ def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     jobs = parser.add_argument(
         "--jobs", type=int, metavar="N", help="processes; the answer is the same (one on each processor)"
     )
+    dask = parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the ranks")
     parser.add_argument(
         "--overhead", type=float, default=1.0, metavar="PCT", help="what the heartbeats of all sites may cost (1 %%)"
     )
     thresholds = parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change a threshold: incprof help thresholds"
     )
-    expert(method, seed, jobs, thresholds)
+    expert(method, seed, jobs, dask, thresholds)
 
 
 def add_site_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +111,7 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
     from incprof.study import StudyOptions
 
     jobs = args.jobs or 0
-    return StudyOptions(args.method, args.k, args.seed, jobs, args.overhead, tuple(args.set), args.level)
+    return StudyOptions(args.method, args.k, args.seed, jobs, args.overhead, tuple(args.set), args.level, args.dask)
 
 
 def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:

@@ -17,7 +17,8 @@ class StudyOptions:
 
     method: as in docs/phases-algorithm.md. k: number of phases, chosen by the method where None. level: at most so many
     phases, the most alike joined. seed: of k-means, from 0 to 2**31 - 1. jobs: processes that read ranks, 0 for one on
-    each processor, and threads of k-means; the answer is the same. overhead_pct: what the heartbeats of all sites may
+    each processor, and threads of k-means; the answer is the same. dask: the address of a scheduler whose workers read
+    ranks instead. overhead_pct: what the heartbeats of all sites may
     cost, in percent of the CPU time. settings: thresholds to change, "phases.beyond=4".
     """
 
@@ -28,6 +29,7 @@ class StudyOptions:
     overhead_pct: float = 1.0
     settings: tuple[str, ...] = ()
     level: int | None = None
+    dask: str | None = None
 
     @property
     def thresholds(self) -> Options:

@@ -18,8 +18,8 @@ from incprof.analysis.ranks.results import Modes, Part, RanksResult, RankSummary
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, pooled
 from incprof.model.joining import joined, some_intervals
-from incprof.study.engine import engine, mapped
-from incprof.study.ranks_read import RankRead, alone, jobs_of, read_rank, usable
+from incprof.study.engines import Work, mapped
+from incprof.study.ranks_read import RankRead, alone, jobs_of, lost_rank, read_rank, usable
 from incprof.study.ranks_store import Kept, RanksStore
 
 if TYPE_CHECKING:
@@ -80,12 +80,15 @@ class Shared:
         if kept is not None:
             model = self._model(kept.ranks.parts)
             return self._with(model, kept.ranks, kept.problems)
-        with study.listener.progress("reading ranks") as report, engine(study.options, len(self._ranks)) as executor:
-            read = mapped(executor, read_rank, list(self._jobs.values()), report)
+        with study.listener.progress("reading ranks") as report:
+            work = Work(read_rank, list(self._jobs.values()), lost_rank, report, study.listener.warn)
+            read = mapped(work, study.options)
         with study.listener.progress("clustering") as report:
             report(0, 1)
             found = self._reduced(read)
-        store.save(Kept(found.ranks, found.problems))
+        # Whom nobody lived to read may be read the next time.
+        if not any(one.lost for one in read):
+            store.save(Kept(found.ranks, found.problems))
         return found
 
     def _reduced(self, read: Sequence[RankRead]) -> Found:

@@ -20,19 +20,37 @@ MOST_RANKS = 10_000_000
 
 @dataclass(frozen=True)
 class RankJob:
-    """What is done for a rank, wherever: run: nothing but that rank."""
+    """What is done for a rank, wherever: run: nothing but that rank. cwd: where its paths lead from."""
 
     run: Run
     rank: int
     libs: Libs
     exe: str | None
     options: StudyOptions
+    cwd: str
+
+    def anywhere(self) -> RankJob:
+        """Return the same with absolute paths: who does it may be in another directory."""
+        run, at = self.run, self._at
+        processes = tuple(replace(process, path=at(process.path)) for process in run.processes)
+        exe = None if self.exe is None else at(self.exe)
+        return replace(self, run=replace(run, directory=at(run.directory), processes=processes), exe=exe)
+
+    def as_given(self, text: str) -> str:
+        """Return a message with paths as they were given."""
+        for path in (*(process.path for process in self.run.processes), self.run.directory, self.exe or ""):
+            text = text.replace(self._at(path), path) if path else text
+        return text
+
+    def _at(self, path: str) -> str:
+        return os.path.join(self.cwd, path)
 
 
 @dataclass(frozen=True)
 class RankRead:
     """What came of it. summary: None where the rank could not be read, and problem says why.
 
+    lost: the process that should have read it was killed.
     program: what it ran, and the build-id of that. launch: with which other processes. world: ranks that there were.
     selected: some were not to be recorded.
     """
@@ -40,6 +58,7 @@ class RankRead:
     rank: int
     summary: RankSummary | None
     problem: str | None = None
+    lost: bool = False
     program: tuple[str, str] = ("", "")
     launch: str = ""
     world: int | None = None
@@ -51,9 +70,10 @@ class RankRead:
 def jobs_of(study: Study, ranks: Sequence[int]) -> list[RankJob]:
     """Return what is to be done for some ranks of a study."""
     processes = {rank: [p for p in study.run.processes if p.rank == rank] for rank in ranks}
-    options = replace(study.options, jobs=1)
+    options = replace(study.options, jobs=1, dask=None)
+    run, cwd = study.run, os.getcwd()
     return [
-        RankJob(replace(study.run, processes=tuple(processes[rank])), rank, study.libs, study.exe, options)
+        RankJob(replace(run, processes=tuple(processes[rank])), rank, study.libs, study.exe, options, cwd)
         for rank in ranks
     ]
 
@@ -61,16 +81,16 @@ def jobs_of(study: Study, ranks: Sequence[int]) -> list[RankJob]:
 def read_rank(job: RankJob) -> RankRead:
     """Read a rank and sum it up. This is what engines run: it takes little, and gives back little."""
     try:
-        profile = alone(job).profile
+        profile = alone(job.anywhere()).profile
         summary = summarised(profile, job.options.k if job.options.method == "robust" else None, job.options.thresholds)
     except IncprofError as error:
-        return RankRead(job.rank, None, str(error))
+        return RankRead(job.rank, None, job.as_given(str(error)))
     meta = profile.metadata
     module = next((module for module in meta.modules if module.app), None)
     program = (os.path.basename(meta.exe or meta.app), (module.build_id if module else None) or "")
     return RankRead(
         rank=job.rank,
-        summary=summary,
+        summary=replace(summary, warnings=tuple(map(job.as_given, summary.warnings))),
         program=program,
         launch=str(meta.raw.get("launch") or ""),
         world=meta.ranks,
@@ -78,6 +98,11 @@ def read_rank(job: RankJob) -> RankRead:
         interval_s=meta.interval_s / meta.pooled,
         rate_hz=meta.rate_hz,
     )
+
+
+def lost_rank(job: RankJob) -> RankRead:
+    """Return what is known of a rank that nobody lived to read."""
+    return RankRead(job.rank, None, "the process that read it was killed", lost=True)
 
 
 def alone(job: RankJob) -> Study:

@@ -1,0 +1,45 @@
+"""What engines are given to do in tests; processes of theirs import it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from incprof.study.engines import Work, mapped
+from incprof.study.options import StudyOptions
+from incprof.study.ranks_read import RankJob, RankRead, read_rank
+
+Item = tuple[int, str, str]
+
+
+def squared(item: Item) -> int:
+    """The square of a number. "kill": whoever does it is killed; "once": if the file is not there yet."""
+    number, how, marker = item
+    first = how == "once" and not Path(marker).exists()
+    if first:
+        Path(marker).touch()
+    if first or how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def lost(item: Item) -> int:
+    return -item[0]
+
+
+def read_or_die(job: RankJob) -> RankRead:
+    """Read a rank; nobody lives to read rank 2."""
+    if job.rank == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return read_rank(job)
+
+
+def results(items: list[Item], options: StudyOptions) -> tuple[list[int], list[str]]:
+    """What an engine makes of items, and what it has to say."""
+    said: list[str] = []
+    return mapped(Work(squared, items, lost, lambda done, total: None, said.extend), options), said
+
+
+if __name__ == "__main__":
+    print(results([(i, "kill" if i == 3 else "", "") for i in range(8)], StudyOptions()))
