@@ -19,7 +19,8 @@ from incprof.model import BoolArray, FloatArray, IntArray
 
 # A function that surely has so much more or less of a stretch than of the phase: it is something else.
 OTHER = 0.35
-AT_ONCE = 4096
+# What is too short for a phase is a phase where it is this many times as long.
+TWICE = 2.0
 
 
 def assigned(
@@ -48,6 +49,7 @@ def assigned(
             strange.append(np.zeros(len(summary.mix.total), dtype=np.bool_))
             continue
         best, explained = nearest(summary, columns, of_modes, total, options)
+        explained &= ~_too_long(summary, modes, best, options.least)
         labels.append(_by_stretch(summary, modes, np.where(explained, best, -1), options.short_visit))
         strange.append(~explained)
     return tuple(labels), tuple(strange)
@@ -80,6 +82,16 @@ def explains(
     surely = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), 0.0)
     told: BoolArray = surely.max(axis=1, initial=0.0) < OTHER
     return told
+
+
+def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) -> BoolArray:
+    """Mark the stretches, (s,), that would be what is too short for a phase, and are too long for that."""
+    length = summary.pieces.end - summary.pieces.first
+    stretch = summary.pieces.stretch
+    size = np.bincount(stretch[stretch >= 0], weights=length[stretch >= 0], minlength=len(best))
+    of_mode = np.bincount(best, weights=size, minlength=len(modes.label))
+    long: BoolArray = (modes.short >= 0) & (of_mode >= TWICE * least * length.sum())
+    return long[best] if len(long) else np.zeros(len(best), dtype=np.bool_)
 
 
 def _by_stretch(summary: RankSummary, modes: Modes, mode: IntArray, short: int) -> RankLabels:

@@ -9,15 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betaln
 
 from incprof.analysis.ranks.results import Mix
 from incprof.model import FloatArray, IntArray
 from incprof.model.reindex import Key
 
-# A mode of few ticks says little: half a tick more of everything, and of all else, is added to it.
+# Half a tick more of everything, and of all else, is added to a mode (Jeffreys' prior).
 PRIOR = 0.5
-# Less of the time than this tells nothing: a function that one rank alone has a bit of must not outweigh all others.
-LEAST = 0.005
+# No mode is known better than so many ticks tell: shares differ between ranks that do the same thing.
+KNOWN = 200.0
+# Functions that differ by less between any two modes tell none from another.
+TELLS = 0.01
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,28 @@ def columns_of(mixes: Sequence[Mix]) -> Columns:
 def likelihood(
     counts: FloatArray, total: FloatArray, modes: FloatArray, of_modes: FloatArray, scatter: FloatArray
 ) -> FloatArray:
-    """Return how well modes explain stretches, (s, m): log-likelihood of the ticks, each column by itself.
+    """Return how well modes explain stretches, (s, m): the log-likelihood of their ticks, each column by itself.
+
+    A mode of few ticks may be anything, and explains nothing well: its share is a beta variable, and the ticks of a
+    stretch are drawn from that.
 
     Args:
         counts: (s, c) ticks.
         total: (s,) all of them.
         modes: (m, c) ticks of the modes.
         of_modes: (m,) all of them.
-        scatter: (c,) by which factor each column scatters more than counting explains: so much less it says.
+        scatter: (c,) by which factor each column scatters more than counting explains: so many ticks are worth one.
     """
-    share = np.clip((modes + PRIOR) / (of_modes[:, None] + 2.0 * PRIOR), LEAST, 1.0 - LEAST)
-    rest = np.maximum(total[:, None] - counts, 0.0)
-    result: FloatArray = (counts / scatter) @ np.log(share).T + (rest / scatter) @ np.log1p(-share).T
-    return result
+    whole = np.maximum(of_modes, 1e-9)
+    share = modes / whole[:, None]
+    use = np.flatnonzero(np.ptp(share, axis=0) >= TELLS)
+    known = np.minimum(whole, KNOWN)[:, None]
+    here = share[:, use] * known + PRIOR
+    rest = np.maximum(1.0 - share[:, use], 0.0) * known + PRIOR
+    own = counts[:, use] / scatter[use]
+    other = np.maximum(total[:, None] - counts[:, use], 0.0) / scatter[use]
+    out = np.empty((len(counts), len(modes)))
+    for mode in range(len(modes)):
+        a, b = here[mode], rest[mode]
+        out[:, mode] = (betaln(own + a, other + b) - betaln(a, b)).sum(axis=1)
+    return out

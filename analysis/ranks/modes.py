@@ -23,6 +23,8 @@ def modes_of(profile: IntervalProfile, features: Features, result: PhaseResult, 
     for number, stretch in enumerate(result.short):
         for first, end in stretch.spans:
             short[first:end] = number
+    # From one time to the next there are phases as well.
+    short[result.labels >= 0] = -1
     groups = np.where(features.idle, -1, result.clusters)
     use = (groups >= 0) & ((result.labels >= 0) | (short >= 0))
     kinds = np.column_stack([groups, result.labels, short])

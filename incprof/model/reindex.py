@@ -71,8 +71,9 @@ def _columns(matrix: csr_array, new: IntArray, size: int) -> csr_array:
     """Return a sparse (n, f) matrix with its columns at other places, (n, size)."""
     from scipy.sparse import csr_array
 
-    moved = csr_array((matrix.data, new[matrix.indices], matrix.indptr), shape=(matrix.shape[0], size))
-    moved.sum_duplicates()
+    # The arrays of the other one stay as they are.
+    moved = csr_array((matrix.data, new[matrix.indices], matrix.indptr), shape=(matrix.shape[0], size), copy=True)
+    moved.sort_indices()
     return moved
 
 

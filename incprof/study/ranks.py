@@ -21,6 +21,7 @@ from incprof.model.joining import joined, some_intervals
 from incprof.study.engines import Work, mapped
 from incprof.study.ranks_read import RankRead, alone, jobs_of, lost_rank, read_rank, usable
 from incprof.study.ranks_store import Kept, RanksStore
+from incprof.study.sites.store import digest
 
 if TYPE_CHECKING:
     from incprof.analysis.sites.choice import SiteChooser
@@ -76,10 +77,11 @@ class Shared:
             NoDataError: no rank can be read.
         """
         study, store = self._study, RanksStore(self._study, self._ranks)
-        kept = store.load()
-        if kept is not None:
+        if (kept := store.load()) is not None:
             model = self._model(kept.ranks.parts)
-            return self._with(model, kept.ranks, kept.problems)
+            # Another version of the method may find others.
+            if digest(model.profile, model.result.labels) == kept.phases:
+                return self._with(model, kept.ranks, kept.problems)
         with study.listener.progress("reading ranks") as report:
             work = Work(read_rank, list(self._jobs.values()), lost_rank, report, study.listener.warn)
             read = mapped(work, study.options)
@@ -88,7 +90,7 @@ class Shared:
             found = self._reduced(read)
         # Whom nobody lived to read may be read the next time.
         if not any(one.lost for one in read):
-            store.save(Kept(found.ranks, found.problems))
+            store.save(Kept(found.ranks, found.problems, digest(found.profile, found.result.labels)))
         return found
 
     def _reduced(self, read: Sequence[RankRead]) -> Found:

@@ -26,10 +26,11 @@ STORE, VERSION = "ranks.json", 1
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What is kept. problems: what was missing or left out, a line each."""
+    """What is kept. problems: what was missing or left out, a line each. phases: which these were, as `digest` says."""
 
     ranks: RanksResult
     problems: tuple[str, ...]
+    phases: str
 
 
 class RanksStore:

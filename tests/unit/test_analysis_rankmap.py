@@ -3,18 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.answer.find import find_phases
-from incprof.analysis.options import OPTIONS
-from incprof.analysis.phases.features import build_features
-from incprof.analysis.ranks.assign import assigned
-from incprof.analysis.ranks.found import said_of_ranks
-from incprof.analysis.ranks.modes import modes_of
-from incprof.analysis.ranks.results import Part
-from incprof.analysis.ranks.summary import summarised
 from incprof.analysis.views.quality import quality
 from incprof.analysis.views.rankmap import agreement, grouped, rank_rows
 from incprof.readers import open_run, read_profile
 from incprof.study import Study
+from tests.unit.manyranks import in_phases_of_first
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import LIBRARY, PROFILER, Sample, StreamWriter
 
@@ -23,16 +16,7 @@ EDGES = np.arange(21.0)
 
 def rows_of(*profiles):
     """Rows of ranks 0, 1, ..., all in the phases of the first."""
-    result = find_phases(profiles[0])
-    features = build_features(profiles[0], share=True)
-    modes = modes_of(profiles[0], features, result, OPTIONS)
-    told = [
-        replace(summarised(profile, None, OPTIONS), rank=rank, start_unix_ns=10**18)
-        for rank, profile in enumerate(profiles)
-    ]
-    labels, _ = assigned(told, modes, OPTIONS.phases, (0, result.labels))
-    found = said_of_ranks(told, labels, [Part(0)], result.k, rate_hz=100.0, interval_s=1.0)
-    return rank_rows(found, 0, EDGES)
+    return rank_rows(in_phases_of_first(profiles), 0, EDGES)
 
 
 def test_another_rank_is_in_the_phase_that_it_looks_like():

@@ -35,7 +35,7 @@ def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None
     console.print(_phase_table(found))
     console.print()
     _told(console, "stragglers: ", straggler_lines(found) or ["none"])
-    if len(found.groups) > 1:
+    if 1 < len(found.groups) < len(found.ranks):
         _told(console, "groups: ", group_lines(found))
     _told(console, "outliers: ", outlier_lines(found))
     _told(console, "time: ", late_lines(found))

@@ -1,0 +1,282 @@
+"""Several ranks in the same phases."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from incprof.analysis.phases.results import all_steps
+from incprof.analysis.ranks.alike import adjusted_rand, agreement
+from incprof.analysis.ranks.balance import stragglers
+from incprof.analysis.ranks.clocks import aligned
+from incprof.analysis.ranks.results import TIMES
+from incprof.cli import main
+from incprof.model.spent import WORK
+from incprof.study import Study, StudyOptions
+from incprof.study.ranks_store import STORE, Kept, decoded, encoded
+from tests.unit.manyranks import STORY, in_phases_of_first, summary_of, write_rank
+from tests.unit.profiles import rows
+from tests.unit.streamwriter import StreamWriter
+
+
+def phases(capsys, *args):
+    status = main(["phases", *map(str, args)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def answer_of(study):
+    """What an answer is but for the names of ranks."""
+    sites = [[(s.function.name, s.kind, s.heartbeat) for s in phase.sites] for phase in study.result.phases]
+    steps = [[s.function.name for s in all_steps(phase.steps)] for phase in study.result.phases]
+    return study.result.k, sites, steps
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Five ranks that do the same with the noise of sampling, and a master."""
+    directory = tmp_path_factory.mktemp("many") / "run"
+    for rank in range(5):
+        write_rank(directory, rank, ranks=6)
+    write_rank(directory, 5, (("master", 60),), ranks=6)
+    return directory
+
+
+def test_every_rank_has_the_same_phases(run):
+    answers = [answer_of(Study(run, rank=rank)) for rank in range(6)]
+    assert all(answer == answers[0] for answer in answers)
+    k, sites, _ = answers[0]
+    assert k == 4
+    assert [own[0][0] for own in sites] == ["assemble", "solve", "output", "master"]
+    found = Study(run).ranks
+    truth = [0] * 15 + [1] * 20 + [0] * 10 + [2] * 15
+    for rank in range(5):
+        own = found.of_rank(rank)
+        assert own.of_intervals(own.label).tolist() == truth
+    assert found.of_rank(5).label.tolist() == [3]
+    assert [group.ranks for group in found.groups] == [(0, 1, 2, 3, 4), (5,)]
+    assert [one.rank for one in found.outliers] == [5]
+    assert found.outliers[0].why[0].function == "master"
+    assert found.stragglers == ()
+
+
+def test_ranks_of_one_behaviour_have_the_answer_of_any(tmp_path):
+    for rank in range(4):
+        write_rank(tmp_path / "four", rank, seed=7)
+    write_rank(tmp_path / "one", 0, seed=7)
+    alone = Study(tmp_path / "one")
+    for rank in range(4):
+        study = Study(tmp_path / "four", rank=rank)
+        assert answer_of(study) == answer_of(alone)
+        assert study.result.labels.tolist() == alone.result.labels.tolist()
+        assert [p.seconds for p in study.result.phases] == [p.seconds for p in alone.result.phases]
+        assert [b.interval for b in study.result.borders] == [b.interval for b in alone.result.borders]
+
+
+@pytest.mark.parametrize("order", [(5, 3, 0, 1, 4, 2), (1, 2, 3, 4, 5, 0)])
+def test_what_ranks_are_called_changes_nothing(run, tmp_path, order):
+    for old, new in enumerate(order):
+        story = (("master", 60),) if old == 5 else STORY
+        write_rank(tmp_path, new, story, seed=old, ranks=6)
+    first, other = Study(run), Study(tmp_path)
+    assert answer_of(other) == answer_of(first)
+    assert [order[part.rank] for part in first.ranks.parts] == [part.rank for part in other.ranks.parts]
+    for old, new in enumerate(order):
+        assert first.ranks.of_rank(old).label.tolist() == other.ranks.of_rank(new).label.tolist()
+
+
+def test_one_rank_by_itself(run, tmp_path, capsys):
+    write_rank(tmp_path, 5, (("master", 60),), ranks=6)
+    _, alone, _ = phases(capsys, tmp_path, "--json")
+    status, out, err = phases(capsys, run, "--rank", 5, "--ranks", 5, "--json")
+    mine, alone = json.loads(out), json.loads(alone)
+    assert (status, err) == (0, "")
+    assert mine["run"].pop("ranks") == 6
+    assert alone["run"].pop("ranks") == 1
+    assert mine == alone
+    assert phases(capsys, run, "--ranks", "5", "--json")[1] == out
+
+
+def test_json_says_what_each_rank_is(run, capsys):
+    status, out, _ = phases(capsys, run, "--json", "--rank", 3)
+    found = json.loads(out)
+    assert (status, found["rank"]) == (0, 3)
+    assert [one["rank"] for one in found["per_rank"]] == list(range(6))
+    assert found["per_rank"][3]["labels"] == found["labels"]
+    assert len(found["per_rank"][5]["labels"]) == 60
+    for phase in found["phases"]:
+        work = [one["work_s"][phase["id"]] for one in found["per_rank"] if one["wall_s"][phase["id"]] > 0]
+        assert phase["ranks"] == len(work)
+        assert phase["work_s"]["max"] == max(work)
+        assert phase["imbalance"] == pytest.approx(max(work) / np.mean(work) - 1, abs=1e-5)
+    # What is shown of a phase that a rank never comes into are its sites.
+    assert [(p["intervals"], len(p["sites"])) for p in found["phases"]][3] == (0, 1)
+
+
+def test_text_is_a_screen_however_many_ranks(run, capsys):
+    status, out, err = phases(capsys, run)
+    assert (status, err) == (0, "")
+    said = out[out.index("ranks: ") :]
+    assert "5 of 6 ranks are in the phase that most are in" in said
+    assert "outliers: rank 5: master 100 % of its work" in said
+    assert len(said.splitlines()) < 25
+    assert len(phases(capsys, run, "--per-rank")[1].splitlines()) >= len(out.splitlines()) + 6
+
+
+def test_jobs_and_what_was_kept_change_no_byte(run, capsys):
+    answers = []
+    for jobs in (1, 2):
+        (run / STORE).unlink(missing_ok=True)
+        answers.append(phases(capsys, run, "--json", "--jobs", jobs))
+    kept = (run / STORE).read_bytes()
+    answers.append(phases(capsys, run, "--json"))
+    assert (run / STORE).read_bytes() == kept
+    assert len(set(answers)) == 1
+    # What is damaged, or of other files, is found again.
+    for damage in (b"{", kept.replace(b'"label"', b'"labels"', 1), kept[:-40]):
+        (run / STORE).write_bytes(damage)
+        assert phases(capsys, run, "--json") == answers[0]
+    assert (run / STORE).read_bytes() == kept
+
+
+def test_what_was_kept_is_of_these_options_and_files(run, tmp_path):
+    for rank in range(3):
+        write_rank(tmp_path, rank)
+    assert Study(tmp_path).ranks.ranks == (0, 1, 2)
+    assert Study(tmp_path, ranks=(0, 2)).ranks.ranks == (0, 2)
+    assert Study(tmp_path, options=StudyOptions(k=2)).result.k == 2
+    write_rank(tmp_path, 1, (("solve", 30),))
+    assert set(Study(tmp_path).ranks.of_rank(1).label.tolist()) == {1}
+
+
+def test_kept_is_what_it_was(run):
+    found = Study(run).ranks
+    kept = Kept(found, ("a", "b"), "x")
+    again = decoded(Kept, json.loads(json.dumps(encoded(kept))))
+    assert encoded(again) == encoded(kept)
+    assert type(again.ranks.labels[0]) is type(found.labels[0])
+    assert again.ranks.offset_s.dtype == found.offset_s.dtype
+
+
+def test_ranks_that_cannot_be_used_are_named_and_the_rest_answers(tmp_path, capsys):
+    for rank in range(6):
+        write_rank(tmp_path, rank, ranks=7)
+    (tmp_path / "rank-00000.gmon").write_bytes(b"nonsense")
+    torn = tmp_path / "rank-00002.gmon"
+    torn.write_bytes(torn.read_bytes()[:-500])
+    program = StreamWriter().metadata["modules"]
+    program[0]["build_id"] = "ff" * 20
+    write_rank(tmp_path, 4, ranks=7, modules=program, launch="another")
+    status, out, err = phases(capsys, tmp_path, "--json")
+    found = json.loads(out)
+    assert (status, found["rank"], found["k"]) == (5, 1, 3)
+    assert [one["rank"] for one in found["per_rank"]] == [1, 2, 3, 5]
+    lines = [line.removeprefix("incprof: ") for line in err.splitlines()]
+    assert lines[0].startswith("rank 0 is left out: ")
+    assert lines[1] == "rank 6 has no file: recorded elsewhere, or lost"
+    assert lines[2].startswith("rank 2: ")
+    assert lines[3].startswith("rank 4 is left out: ")
+
+
+def test_ranks_that_were_not_to_be_recorded_are_not_missing(tmp_path, capsys):
+    for rank in (0, 3):
+        write_rank(tmp_path, rank, ranks=8, selected=True)
+    assert phases(capsys, tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--ranks", "1-"), "expected ranks and ranges"),
+        (("--ranks", "3-1"), "expected ranks and ranges"),
+        (("--ranks", "0,9"), "no rank 9"),
+        (("--rank", 4, "--ranks", "0-2"), "--rank 4 is not among"),
+        (("--rank", 9), "no rank 9"),
+    ],
+)
+def test_wrong_ranks(run, capsys, args, said):
+    status, out, err = phases(capsys, run, *args)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def balanced(work, k=1):
+    """What `stragglers` takes of ranks that work so long, (r,)."""
+    spent = np.zeros((len(work), k + 1, len(TIMES)))
+    spent[:, 0, WORK] = work
+    wall = np.zeros((len(work), k + 1))
+    wall[:, 0] = 400.0
+    found = in_phases_of_first([rows(*["a=90"] * 10)])
+    one = summary_of(rows(*["a=90"] * 10))
+    told = [replace(one, rank=rank) for rank in range(len(work))]
+    labels = [replace(found.labels[0], rank=rank) for rank in range(len(work))]
+    return [one.rank for one in stragglers(told, labels, spent, wall, 100.0)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stragglers_are_those_and_nobody_else(seed):
+    rng = np.random.default_rng(seed)
+    work = 200.0 * (1.0 + 0.03 * rng.standard_normal(512))
+    assert balanced(work) == []
+    slow = rng.choice(512, 5, replace=False)
+    work[slow] *= 1.5
+    assert sorted(balanced(work)) == sorted(slow.tolist())
+
+
+def test_imbalance_of_many_is_no_straggler():
+    assert balanced(np.linspace(100.0, 200.0, 64)) == []
+    assert balanced(np.repeat([100.0, 150.0], 32)) == []
+    assert balanced(np.array([100.0, 300.0])) == []
+    assert balanced(np.array([100.0, 100.3, 99.8, 130.0])) == [3]
+    # So much differs by counting samples alone.
+    assert balanced(np.array([0.2, 0.2, 0.2, 0.3])) == []
+
+
+def test_clocks_of_nodes_are_put_right():
+    story = rows(*["a=90"] * 20, *["b=90"] * 20, *["a=90"] * 20, *["b=90"] * 20)
+    found = in_phases_of_first([story] * 8)
+    start = 10**18
+    ahead = [0, 0, 0, 0, 7, 7, 0, 0]
+    told = [
+        summary_of(story, rank, host=f"node{rank // 2}", start_unix_ns=start + s * 10**9)
+        for rank, s in enumerate(ahead)
+    ]
+    offset, rate, clocks = aligned(told, found.labels, 1.0)
+    assert offset == pytest.approx(np.zeros(8))
+    assert rate.tolist() == [1.0] * 8
+    assert [(clock.host, clock.late_s, clock.borders) for clock in clocks] == [("node2", pytest.approx(7.0), 3)]
+    # A rank that starts later and comes to the same borders has a clock that is right.
+    late = rows(*["a=90"] * 13, *["b=90"] * 20, *["a=90"] * 20, *["b=90"] * 20)
+    found = in_phases_of_first([story] * 6 + [late] * 2)
+    ahead = [0, 0, 0, 0, 0, 0, 7, 7]
+    told = [
+        summary_of(late if s else story, rank, host=f"node{rank // 2}", start_unix_ns=start + s * 10**9)
+        for rank, s in enumerate(ahead)
+    ]
+    offset, _, clocks = aligned(told, found.labels, 1.0)
+    assert clocks == ()
+    assert offset.tolist() == [0, 0, 0, 0, 0, 0, 7, 7]
+
+
+def test_adjusted_rand_is_that_of_others():
+    rng = np.random.default_rng(3)
+    for k in (1, 2, 5):
+        one, other = rng.integers(0, k, 200), rng.integers(0, 3, 200)
+        assert adjusted_rand(one, other) == pytest.approx(adjusted_rand_score(one, other))
+    assert agreement(np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [-1, -1, -2, -2]])) == (1.0, 1.0, 1.0, None)
+
+
+def test_waiting_for_others_makes_no_other_phase():
+    """One rank waits for a third of the time in which another one works: both are in the same phases."""
+
+    def rank(*lines):
+        profile = rows(*lines)
+        functions = tuple(replace(f, imported=f.name.startswith("MPI_")) for f in profile.functions)
+        return replace(profile, functions=functions)
+
+    waits = rank(*["solve=65 MPI_Waitall=35"] * 30, *["relax=65 MPI_Waitall=35"] * 30)
+    works = rank(*["solve=97 MPI_Waitall=3"] * 30, *["relax=97 MPI_Waitall=3"] * 20, *["MPI_Recv=100"] * 10)
+    _, other = in_phases_of_first([waits, works]).labels
+    assert other.of_intervals(other.label).tolist() == [0] * 30 + [1] * 20 + [-1] * 10
