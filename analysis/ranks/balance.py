@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incprof.analysis.phases.separation import evenly
 from incprof.analysis.ranks.results import TIMES, PhaseBalance, RankLabels, RankSummary, Spread, Straggler
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.spent import IO, MPI, WORK
@@ -19,6 +20,8 @@ SIGMAS, LEAST, COUNTED, FEW = 6.0, 0.1, 6.0, 0.25
 PEERS = 3
 # Who is in a phase for less of what is usual does something else.
 HALF = 0.5
+# So many peers tell in which functions a straggler is slow.
+TELL = 64
 # A median absolute deviation of a normal variable is so much of its standard deviation.
 NORMAL = 0.6745
 MOST_WHY = 3
@@ -39,14 +42,16 @@ def worked_s(spent: FloatArray) -> FloatArray:
     return result
 
 
-def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray) -> tuple[PhaseBalance, ...]:
+def balance(ranks: Sequence[int], spent: FloatArray, wall_s: FloatArray, rate_hz: float) -> tuple[PhaseBalance, ...]:
     """Say how each phase is spread over the ranks that come into it. spent, wall_s: as times_of returns them."""
     work, mpi, out = worked_s(spent), spent[:, :, MPI], []
     for phase in range(spent.shape[1] - 1):
         there = wall_s[:, phase] > 0
         wall, busy, waiting = (_spread(times[there, phase]) for times in (wall_s, work, mpi))
         slowest = ranks[int(np.argmax(work[:, phase]))]
-        out.append(PhaseBalance(phase, int(there.sum()), wall, busy, waiting, slowest))
+        # A rank's work is a number of samples.
+        error = float(np.sqrt(busy.most / rate_hz)) / busy.mean if busy.mean > 0 else None
+        out.append(PhaseBalance(phase, int(there.sum()), wall, busy, waiting, slowest, error))
     return tuple(out)
 
 
@@ -78,7 +83,8 @@ def stragglers(
         beyond, usual, sigma = _beyond(work[peers, phase], rate_hz)
         for place in peers[beyond].tolist():
             seconds = float(work[place, phase])
-            why = _more_in(summaries, labels, phase, place, peers[~beyond], rate_hz)
+            others = peers[~beyond]
+            why = _more_in(summaries, labels, phase, place, others[evenly(len(others), TELL)], rate_hz)
             found.append(Straggler(summaries[place].rank, phase, seconds, usual, (seconds - usual) / sigma, why))
     return tuple(sorted(found, key=lambda one: (-(one.seconds - one.usual_s), one.rank, one.phase)))
 

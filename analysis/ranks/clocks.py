@@ -17,8 +17,8 @@ from incprof.model import FloatArray
 # Fewer borders in common tell nothing of a clock; fewer still nothing of how fast it goes.
 ENOUGH, FOR_DRIFT = 3, 6
 # A clock is put right by more than this many intervals, and where this is more than so many times what is left then.
-INTERVALS, TIMES = 2.0, 4.0
-# A rank that starts later than others by this part of the run, and so many seconds, is late.
+INTERVALS, TIMES = 1.0, 4.0
+# A rank that starts later than others by this part of the run, and by so many seconds and an interval, is late.
 LATE_PART, LATE_S = 0.01, 1.0
 
 
@@ -109,13 +109,15 @@ def _clock(host: str, usual: FloatArray, own: FloatArray, interval_s: float) -> 
     return Clock(host, late, drift, len(apart), before, after)
 
 
-def late_ranks(summaries: Sequence[RankSummary], offset_s: FloatArray) -> tuple[tuple[int, float], ...]:
+def late_ranks(
+    summaries: Sequence[RankSummary], offset_s: FloatArray, interval_s: float
+) -> tuple[tuple[int, float], ...]:
     """Return the ranks that started late, and by how much, seconds after most. offset_s: (r,) clocks put right."""
     if not len(offset_s):
         return ()
     usual = float(np.median(offset_s))
     wall = float(np.median([summary.wall_s for summary in summaries]))
-    limit = max(LATE_S, LATE_PART * wall)
+    limit = max(LATE_S, interval_s, LATE_PART * wall)
     return tuple(
         (summary.rank, float(at) - usual) for summary, at in zip(summaries, offset_s, strict=True) if at - usual > limit
     )

@@ -42,10 +42,10 @@ def said_of_ranks(
         agreement=agreement(on_bins(labels, offset, rate, bins_of(labels, offset, rate))),
         spent=spent,
         wall_s=wall,
-        phases=balance(ranks, spent, wall),
+        phases=balance(ranks, spent, wall, rate_hz),
         stragglers=stragglers(summaries, labels, spent, wall, rate_hz),
         groups=groups,
         outliers=outliers,
         clocks=clocks,
-        late=late_ranks(summaries, offset),
+        late=late_ranks(summaries, offset, interval_s),
     )

@@ -157,6 +157,7 @@ class PhaseBalance:
     """A phase over the ranks that come into it: so many. wall, work, mpi: seconds of each.
 
     work: on the CPU and not waiting, for whatever it waits. mpi: on the CPU in MPI. slowest: the rank with most work.
+    error: by how much the imbalance of work may be off because samples are counted, standard error; None without work.
     """
 
     id: int
@@ -165,6 +166,7 @@ class PhaseBalance:
     work: Spread
     mpi: Spread
     slowest: int
+    error: float | None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,9 @@ def told_of(
             intervals=len(members),
             app_pct=pct,
             seconds=whole,
-            functions=top_functions(profile, members),
+            # What it is made of elsewhere says what it is where a rank never comes into it.
+            functions=top_functions(profile, members)
+            or tuple(replace(top, self_s=0.0, calls=0) for top in phase.functions),
             sites=tuple(replace(site, app_pct=site.phase_pct * pct / 100.0) for site in phase.sites),
             mostly=SPENT[int(mostly(seconds[:-1], np.array(whole)))] if len(members) else phase.mostly,
             spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),

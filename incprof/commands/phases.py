@@ -81,7 +81,7 @@ def write(study: Study, args: argparse.Namespace) -> None:
         if why is not None:
             from incprof.report.json.explanation import explain_dict
 
-            explanation = explain_dict(study.confident, why)
+            explanation = explain_dict(study.confident_model, why)
         write_json(summary, result, sys.stdout, explain=explanation, ranks=study.ranks)
     else:
         from incprof.report.text.phases import write_text
@@ -93,4 +93,4 @@ def write(study: Study, args: argparse.Namespace) -> None:
         if why is not None:
             from incprof.report.text.explanation import write_explanation
 
-            write_explanation(study.confident, why, sys.stdout, width=text_width())
+            write_explanation(study.confident_model, why, sys.stdout, width=text_width(), ranks=study.ranks)

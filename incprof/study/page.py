@@ -60,6 +60,7 @@ def page_parts(
         metadata=profile.metadata,
         result=result,
         why=study.explain() if result.phases else None,
+        explained=study.confident_model,
         functions=with_places(study, timed),
         timed=timed,
         quality=quality(profile),

@@ -59,6 +59,7 @@ def _of_phase(over: PhaseBalance) -> dict[str, Any]:
     return {
         "ranks": over.ranks,
         "imbalance": rounded(over.work.imbalance),
+        "imbalance_error": rounded(over.error),
         "slowest": over.slowest,
         "work_s": _spread(over.work),
         "mpi_s": _spread(over.mpi),

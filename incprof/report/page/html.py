@@ -103,7 +103,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     result = parts.result
     phases = list(zip(result.phases, phase_names(result.phases, names), strict=True))
     rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
-    reasons = [why_site(result, parts.why, names, row.function, row.phases) for row in rows]
+    reasons = [why_site(parts.explained, parts.why, names, row.function, row.phases) for row in rows]
     return {
         "app": clean(parts.run.app, 80),
         "run": parts.run,
@@ -120,8 +120,8 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "sites": [site_row(row, why, names) for row, why in zip(parts.sites, reasons, strict=False)],
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
         "source": parts.source,
-        "why": why_k(result, parts.why, names),
-        "why_phases": why_phases(result, parts.why, names),
+        "why": why_k(parts.explained, parts.why, names),
+        "why_phases": why_phases(parts.explained, parts.why, names),
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),

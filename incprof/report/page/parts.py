@@ -74,7 +74,8 @@ class BeatLanes:
 class PageParts:
     """What there is to say about a run. functions: all of the profile, with their places where they are known.
 
-    why: the reasons for phases and sites, None where there are no phases. libs: how time in libraries is counted.
+    why: the reasons for phases and sites, None where there are no phases. explained: the same phases in what they were
+    found in, which may be another rank. libs: how time in libraries is counted.
     whole: nothing was summed up. inlined: functions, by their columns, that were never called: they have no self time
     of their own in the profile. processes: of this rank that were recorded; the page is on the first.
     directory: of the recording.
@@ -84,6 +85,7 @@ class PageParts:
     metadata: Metadata
     result: PhaseResult
     why: Explanation | None
+    explained: PhaseResult
     functions: tuple[Function, ...]
     timed: Timed
     quality: Quality

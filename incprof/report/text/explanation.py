@@ -8,17 +8,30 @@ from typing import TextIO
 from incprof.analysis.explain import Explanation
 from incprof.analysis.options import Options
 from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.ranks.results import RanksResult
 from incprof.report.text.folding import folded
 from incprof.report.words.explanation import NAME_ROOM, phase_lines, run_lines, told_of
 from incprof.report.words.figures import count
 from incprof.report.words.phase_names import names_of
+from incprof.report.words.ranks import found_in
 from incprof.report.words.site_evidence import no_site, site_lines
 
 
-def write_explanation(result: PhaseResult, why: Explanation, out: TextIO, *, width: int = 100) -> None:
-    """Write why the run has these phases, then the same for each phase and its sites."""
+def write_explanation(
+    result: PhaseResult, why: Explanation, out: TextIO, *, width: int = 100, ranks: RanksResult | None = None
+) -> None:
+    """Write why the run has these phases, then the same for each phase and its sites.
+
+    Args:
+        result: the phases, in what they were found in.
+        why: the reasons.
+        out: where to.
+        width: columns.
+        ranks: all of them, where there are several.
+    """
     names = names_of(result, told_of(why))
-    _write(out, f"Why {count(result.k, 'phase')}", run_lines(result, why.run, names), width)
+    where = [] if ranks is None else [f"{found_in(ranks)}; intervals are numbered there"]
+    _write(out, f"Why {count(result.k, 'phase')}", [*where, *run_lines(result, why.run, names)], width)
     for phase, evidence, sites in zip(result.phases, why.phases, why.sites, strict=True):
         _write(out, f"Why phase {phase.id}", phase_lines(result, phase, evidence, names), width)
         if not phase.sites and not phase.off_cpu:

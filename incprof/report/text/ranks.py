@@ -9,28 +9,28 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.ranks.balance import worked_s
-from incprof.analysis.ranks.results import RanksResult
+from incprof.analysis.ranks.results import PhaseBalance, RanksResult
 from incprof.analysis.views.ribbon import badge
 from incprof.model.spent import MPI
 from incprof.report.text.folding import folded
 from incprof.report.words.colours import style
-from incprof.report.words.figures import duration, percent
+from incprof.report.words.figures import duration
 from incprof.report.words.ranks import (
     agree_lines,
+    found_in,
     group_lines,
     late_lines,
     outlier_lines,
-    ranges,
     straggler_lines,
 )
+
+# Standard errors below which an imbalance may be none.
+SURE = 3.0
 
 
 def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None:
     """Print what ranks are like; a row for each of them as well, if asked for."""
-    where = " and in parts of ".join(
-        ranges(ranks) for ranks in ([found.parts[0].rank], [part.rank for part in found.parts[1:]]) if ranks
-    )
-    _told(console, "ranks: ", [f"phases were found in rank {where}", *agree_lines(found)])
+    _told(console, "ranks: ", [found_in(found), *agree_lines(found)])
     console.print()
     console.print(_phase_table(found))
     console.print()
@@ -51,17 +51,24 @@ def _phase_table(found: RanksResult) -> Table:
     for name in ("Phase", "Ranks", "Work: least", "median", "most", "Imbalance", "In MPI: median", "most", "Slowest"):
         table.add_column(name, justify="right", no_wrap=True)
     for phase in found.phases:
-        imbalance = phase.work.imbalance
         table.add_row(
             Text(f" {badge(phase.id)} ", style=style(phase.id)),
             str(phase.ranks),
             *(duration(seconds) for seconds in (phase.work.least, phase.work.median, phase.work.most)),
-            "" if imbalance is None else percent(imbalance),
+            _imbalance(phase),
             duration(phase.mpi.median),
             duration(phase.mpi.most),
             f"rank {phase.slowest}" if phase.ranks > 1 else "",
         )
     return table
+
+
+def _imbalance(phase: PhaseBalance) -> str:
+    """Return the imbalance of work; with a question mark where counting samples may explain it."""
+    value = phase.work.imbalance
+    if value is None or phase.error is None or phase.ranks < 2:
+        return ""
+    return f"{100 * value:.0f} %" + (" ?" if value < SURE * phase.error else "")
 
 
 def _rank_table(found: RanksResult) -> Table:

@@ -30,6 +30,12 @@ def ranges(ranks: Iterable[int], most: int = MOST_RANGES) -> str:
     return shown + (f" and {more} more" if more else "")
 
 
+def found_in(found: RanksResult) -> str:
+    """Say in which ranks phases were found."""
+    first, *rest = (part.rank for part in found.parts)
+    return f"phases were found in rank {first}" + (f" and in parts of {ranges(set(rest))}" if rest else "")
+
+
 def agree_lines(found: RanksResult) -> list[str]:
     """Say how many ranks do the same at the same time, and which do not."""
     agree = [value is not None and value >= AGREE for value in found.agreement]
