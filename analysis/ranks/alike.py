@@ -117,7 +117,7 @@ def groups_of(
 
 
 def _figures(summaries: Sequence[RankSummary], wall_s: FloatArray) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the part of each rank's time by phase, and by function of its work, each adding up to 1, (r, v)."""
+    """Return the part of each rank's time by phase, and by function of its work, half of it each, (r, v)."""
     columns = columns_of([summary.mix for summary in summaries])
     f = len(columns.keys)
     ticks = np.array([columns.counts(summary.mix)[:, :f].sum(axis=0) for summary in summaries])
@@ -125,7 +125,7 @@ def _figures(summaries: Sequence[RankSummary], wall_s: FloatArray) -> tuple[Floa
     ticks[:, [called_for(mangled) in WAITS for _, mangled in columns.keys]] = 0.0
     share = ticks / np.maximum(ticks.sum(axis=1, keepdims=True), 1e-9)
     phase = wall_s / np.maximum(wall_s.sum(axis=1, keepdims=True), 1e-9)
-    return np.hstack([share, phase]), columns.names
+    return np.hstack([share, phase]) / 2.0, columns.names
 
 
 def _apart(one: FloatArray, other: FloatArray) -> float:
@@ -136,7 +136,8 @@ def _outlier(
     summary: RankSummary, labels: RankLabels, own: FloatArray, center: FloatArray, names: tuple[str, ...]
 ) -> Outlier:
     """Say what a rank does that others do not."""
-    rows = [Deviation(*row) for row in zip(names, own.tolist(), center.tolist(), strict=False)]
+    f = len(names)
+    rows = [Deviation(*row) for row in zip(names, (2.0 * own[:f]).tolist(), (2.0 * center[:f]).tolist(), strict=True)]
     rows.sort(key=lambda row: (-round(abs(row.here - row.there), 9), row.function))
     why = tuple(row for row in rows[:MOST_WHY] if abs(row.here - row.there) >= TOLD)
     return Outlier(summary.rank, _apart(own, center), why, labels.unexplained)

@@ -13,9 +13,11 @@ from incprof.model.spent import IO, MPI, WORK
 
 # Work: on the CPU, and not waiting for anybody.
 WORKS = (WORK, IO)
-# A rank is a straggler where it is so many standard deviations of its peers beyond their median, by so much of it, and
-# by so many standard errors of counting samples; with more than this part of the ranks, it is one of a group.
-SIGMAS, LEAST, COUNTED, FEW = 6.0, 0.1, 6.0, 0.25
+# A rank is a straggler where it is so many standard deviations of its peers, or of counting samples, beyond their median:
+# the scatter of few is not well known, and one of 1 000 normal runs has somebody at 13 of 8 ranks, 7 of 16, 5 of 64.
+SIGMAS, OF_FEW = 6.0, 60.0
+# And by so much of the median; with more than this part of the ranks, it is one of a group.
+LEAST, FEW = 0.1, 0.25
 # With fewer ranks nobody knows who is usual.
 PEERS = 3
 # Who is in a phase for less of what is usual does something else.
@@ -103,8 +105,8 @@ def _beyond(seconds: FloatArray, rate_hz: float) -> tuple[BoolArray, float, floa
         return nobody, usual, 1.0
     spread = float(np.median(np.abs(seconds - usual))) / NORMAL
     counting = float(np.sqrt(usual / rate_hz + 1.0 / rate_hz**2))
-    sigma = max(spread, counting * COUNTED / SIGMAS)
-    beyond: BoolArray = (seconds - usual > SIGMAS * sigma) & (seconds - usual > LEAST * usual)
+    sigma, more = max(spread, counting), seconds - usual
+    beyond: BoolArray = (more > (SIGMAS + OF_FEW / len(seconds)) * sigma) & (more > LEAST * usual)
     return (beyond if beyond.sum() <= max(1, int(FEW * len(seconds))) else nobody), usual, sigma
 
 
