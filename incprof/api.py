@@ -59,7 +59,7 @@ class Recording:
             incprof.errors.NoDataError: there is nothing usable in the file.
             incprof.errors.UsageError: there is no such rank or process.
         """
-        return self._study(rank=rank, pid=pid, libs=libs).profile
+        return self._study(rank=rank, pid=pid, libs=libs, ranks=()).profile
 
     def phases(
         self,
@@ -70,10 +70,10 @@ class Recording:
         seed: int = 0,
         settings: Sequence[str] = (),
     ) -> NotebookResult:
-        """Find the phases of a profile, that of the lowest rank unless given, as `incprof phases` does.
+        """Find the phases of all ranks, as `incprof phases` does, or of one profile alone.
 
         Args:
-            profile: what `profile` returned.
+            profile: what `profile` returned; by default the answer is that of the lowest rank in the phases of all.
             method: as in docs/phases-algorithm.md.
             k: number of phases; chosen by the method unless given.
             seed: of k-means. Same profile and seed, same phases.

@@ -13,7 +13,7 @@ from incprof.model.spent import IO, MPI, WORK
 
 # Work: on the CPU, and not waiting for anybody.
 WORKS = (WORK, IO)
-# A rank is a straggler where it is so many standard deviations of its peers, or of counting samples, beyond their median:
+# A rank is a straggler so many standard deviations of its peers, or of counting samples, beyond their median:
 # the scatter of few is not well known, and one of 1 000 normal runs has somebody at 13 of 8 ranks, 7 of 16, 5 of 64.
 SIGMAS, OF_FEW = 6.0, 60.0
 # And by so much of the median; with more than this part of the ranks, it is one of a group.

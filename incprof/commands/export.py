@@ -73,8 +73,9 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise IncprofError("--format parquet needs pyarrow: pip install 'incprof[parquet]', or take --format csv")
     check_target(args.output, force=args.force, binary=args.format in BINARY)
-    study = study_of(args)
-    if args.format == "trace" or args.phase is not None or args.format == "hatchet" or args.table in OF_PHASES:
+    of_phases = args.format in ("trace", "hatchet") or args.phase is not None or args.table in OF_PHASES
+    study = study_of(args, alone=not of_phases)
+    if of_phases:
         warn(study.result.warnings)
     damaged = write(study, args)
     return PartialDataError.exit_code if damaged else exit_status(study)

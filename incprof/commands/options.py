@@ -114,14 +114,20 @@ def phase_options(args: argparse.Namespace) -> StudyOptions:
     return StudyOptions(args.method, args.k, args.seed, jobs, args.overhead, tuple(args.set), args.level, args.dask)
 
 
-def study_of(args: argparse.Namespace, *, nameless: bool = False) -> Study:
-    """Read the run that the arguments mean, with progress and warnings on stderr. nameless: as for Study."""
+def study_of(args: argparse.Namespace, *, nameless: bool = False, alone: bool = False) -> Study:
+    """Read the run that the arguments mean, with progress and warnings on stderr.
+
+    Args:
+        args: as declared here.
+        nameless: as for Study.
+        alone: nobody asks for phases, and so for other ranks.
+    """
     from incprof.commands.terminal import STDERR
     from incprof.study import Study
 
     study = Study(
         args.directory, rank=args.rank, pid=args.pid, exe=args.exe, libs=chosen_libs(args.libs), nameless=nameless,
-        options=phase_options(args), ranks=ranks_of(args.ranks), listener=STDERR,
+        options=phase_options(args), ranks=() if alone else ranks_of(args.ranks), listener=STDERR,
     )  # fmt: skip
     STDERR.warn(study.profile.warnings)
     return study

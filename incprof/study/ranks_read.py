@@ -150,4 +150,7 @@ def _missing(read: Sequence[RankRead]) -> list[int]:
         return []
     world = max((one.world for one in read if one.world is not None), default=0)
     there = {one.rank for one in read}
+    # Where numbers of ranks are not those of a job of this size, nobody knows who is missing.
+    if max(there) >= world:
+        return []
     return [rank for rank in range(min(world, MOST_RANKS)) if rank not in there]

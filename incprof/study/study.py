@@ -59,7 +59,7 @@ class Study:
             nameless: a program without symbols is one nameless function, and no error.
             options: how phases are found.
             profile: of that process, if it has been read before: it is all that there is.
-            ranks: whose phases are found, all unless given. With one alone, its phases are its own.
+            ranks: whose phases are found, all unless given. With one alone, or none, they are those of `rank` alone.
             listener: hears warnings and how far it is.
         """
         from incprof.readers import open_run
@@ -82,9 +82,9 @@ class Study:
         among = tuple(sorted(set(there if asked is None else asked)))
         if self.rank is not None and self.rank not in there:
             return ()
-        if self.rank is not None and self.rank not in among:
+        if self.rank is not None and among and self.rank not in among:
             raise UsageError(f"--rank {self.rank} is not among the ranks of --ranks: {listed(among)}")
-        if self.rank is None and asked is not None:
+        if self.rank is None and asked:
             self.rank = among[0]
         return among if len(among) > 1 else ()
 
