@@ -25,8 +25,9 @@ from incprof.analysis.ranks.alike import adjusted_rand
 from incprof.analysis.ranks.columns import columns_of
 from incprof.model import FloatArray, IntArray
 from incprof.study import Study
+from incprof.study.listener import SILENT
 from incprof.study.ranks import Found
-from incprof.study.ranks_read import jobs_of, read_rank
+from incprof.study.ranks_read import Together, jobs_of, read_rank
 
 
 def labels_of(found: Found, truth: Truth) -> tuple[IntArray, IntArray]:
@@ -47,7 +48,8 @@ def named(found: Found) -> dict[int, str]:
 
 def apart(study: Study, truth: Truth) -> tuple[FloatArray, FloatArray]:
     """How far stretches are from their true phase's middle over ranks, surely, and from the nearest other phase's."""
-    read = [read_rank(job) for job in jobs_of(study, study.run.ranks)]
+    asked = Together(study.run, study.run.ranks, None, study.libs, None, study.options, SILENT)
+    read = [read_rank(job) for job in jobs_of(asked)]
     told = [one.summary for one in read if one.summary is not None]
     columns = columns_of([summary.mix for summary in told])
     counts, total, phase, scatter = [], [], [], []

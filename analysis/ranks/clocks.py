@@ -18,8 +18,8 @@ from incprof.model import FloatArray
 ENOUGH, FOR_DRIFT = 3, 6
 # A clock is put right by more than this many intervals, and where this is more than so many times what is left then.
 INTERVALS, TIMES = 1.0, 4.0
-# A rank that starts later than others by this part of the run, and by so many seconds and an interval, is late.
-LATE_PART, LATE_S = 0.01, 1.0
+# A rank that starts later than most by so many seconds, and an interval, and so many times as much as most are apart.
+LATE_S, LATE_TIMES = 1.0, 8.0
 
 
 def starts(summaries: Sequence[RankSummary]) -> FloatArray:
@@ -116,8 +116,7 @@ def late_ranks(
     if not len(offset_s):
         return ()
     usual = float(np.median(offset_s))
-    wall = float(np.median([summary.wall_s for summary in summaries]))
-    limit = max(LATE_S, interval_s, LATE_PART * wall)
+    limit = max(LATE_S, interval_s, LATE_TIMES * float(np.median(np.abs(offset_s - usual))))
     return tuple(
         (summary.rank, float(at) - usual) for summary, at in zip(summaries, offset_s, strict=True) if at - usual > limit
     )

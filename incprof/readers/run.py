@@ -96,12 +96,12 @@ def choose_process(run: Run, rank: int | None = None, pid: int | None = None) ->
     if found:
         return found[0]
     if rank is not None and rank not in run.ranks:
-        raise UsageError(f"{run.directory}: no rank {rank}, only {_listed(run.ranks)}")
-    pids = _listed(p.pid for p in run.processes if p.pid is not None)
+        raise UsageError(f"{run.directory}: no rank {rank}, only {listed(run.ranks)}")
+    pids = listed(p.pid for p in run.processes if p.pid is not None)
     raise UsageError(f"{run.directory}: no forked process {pid}, only {pids}")
 
 
-def _listed(numbers: Iterable[int], limit: int = 16) -> str:
+def listed(numbers: Iterable[int], limit: int = 16) -> str:
     """Numbers for a message, not more than a line of them."""
     shown = [str(number) for number in numbers]
     return ", ".join(shown[:limit] + ["..."] * (len(shown) > limit)) or "none"

@@ -19,13 +19,21 @@ from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, pooled
 from incprof.model.joining import joined, some_intervals
 from incprof.study.engines import Work, mapped
-from incprof.study.ranks_read import RankRead, alone, jobs_of, lost_rank, read_rank, usable
+from incprof.study.ranks_read import (
+    RankRead,
+    Together,
+    jobs_of,
+    lost_rank,
+    pooled_profile,
+    read_rank,
+    recorded_profile,
+    usable,
+)
 from incprof.study.ranks_store import Kept, RanksStore
 from incprof.study.sites.store import digest
 
 if TYPE_CHECKING:
     from incprof.analysis.sites.choice import SiteChooser
-    from incprof.study.study import Study
 
 # Times that phases are found again with what those found before do not explain.
 ROUNDS = 3
@@ -63,12 +71,12 @@ class _Model:
 
 
 class Shared:
-    """Finds the phases of some ranks of a study."""
+    """Finds the phases of ranks."""
 
-    def __init__(self, study: Study, ranks: Sequence[int]):
-        self._study, self._ranks = study, ranks
+    def __init__(self, asked: Together):
+        self._asked, self._options = asked, asked.options.thresholds
         self._read: dict[int, IntervalProfile] = {}
-        self._jobs = dict(zip(ranks, jobs_of(study, ranks), strict=True))
+        self._jobs = {job.rank: job for job in jobs_of(asked)}
 
     def found(self) -> Found:
         """Read all ranks, find the phases, and say every rank in them.
@@ -76,16 +84,16 @@ class Shared:
         Raises:
             NoDataError: no rank can be read.
         """
-        study, store = self._study, RanksStore(self._study, self._ranks)
+        asked, store = self._asked, RanksStore(self._asked)
         if (kept := store.load()) is not None:
             model = self._model(kept.ranks.parts)
             # Another version of the method may find others.
             if digest(model.profile, model.result.labels) == kept.phases:
                 return self._with(model, kept.ranks, kept.problems)
-        with study.listener.progress("reading ranks") as report:
-            work = Work(read_rank, list(self._jobs.values()), lost_rank, report, study.listener.warn)
-            read = mapped(work, study.options)
-        with study.listener.progress("clustering") as report:
+        with asked.listener.progress("reading ranks") as report:
+            work = Work(read_rank, list(self._jobs.values()), lost_rank, report, asked.listener.warn)
+            read = mapped(work, asked.options)
+        with asked.listener.progress("clustering") as report:
             report(0, 1)
             found = self._reduced(read)
         # Whom nobody lived to read may be read the next time.
@@ -95,12 +103,12 @@ class Shared:
 
     def _reduced(self, read: Sequence[RankRead]) -> Found:
         """Find the phases, and say every rank in them."""
-        good, problems = usable(read, all_wanted=len(self._ranks) == len(self._study.run.ranks))
+        good, problems = usable(read, all_wanted=len(self._asked.ranks) == len(self._asked.run.ranks))
         if not good:
             raise NoDataError(next(one.problem for one in read if one.problem is not None))
         summaries = [one.summary for one in good if one.summary is not None]
-        options = self._study.thresholds.phases
-        parts, rounds = [self._first(summaries)], ROUNDS if self._study.options.method == "robust" else 1
+        options = self._options.phases
+        parts, rounds = [self._first(summaries)], ROUNDS if self._asked.options.method == "robust" else 1
         for round_ in range(rounds):
             model = self._model(parts)
             intervals = int(next(s.pieces.end[-1] for s in summaries if s.rank == parts[0].rank))
@@ -117,23 +125,22 @@ class Shared:
 
     def _with(self, model: _Model, said: RanksResult, problems: tuple[str, ...]) -> Found:
         """Put together what there is to say."""
-        left_out = tuple(sorted(set(self._ranks) - set(said.ranks)))
+        left_out = tuple(sorted(set(self._asked.ranks) - set(said.ranks)))
         return Found(model.profile, model.chooser, model.result, model.modes, said, problems, left_out)
 
     def _first(self, summaries: Sequence[RankSummary]) -> Part:
         """Return the rank that phases are found in first: the paper's method is about the one that is looked at."""
-        study, ranks = self._study, [summary.rank for summary in summaries]
-        if study.options.method == "robust":
-            return first_part(summaries, study.thresholds.phases)
-        return Part(study.rank if study.rank in ranks and study.rank is not None else ranks[0])
+        ranks, shown = [summary.rank for summary in summaries], self._asked.shown
+        if self._asked.options.method == "robust":
+            return first_part(summaries, self._options.phases)
+        return Part(shown if shown in ranks and shown is not None else ranks[0])
 
     def _model(self, parts: Sequence[Part]) -> _Model:
         """Find the phases of parts of ranks."""
-        study, options = self._study, self._study.options
+        options, thresholds = self._asked.options, self._options
         first = self._whole(parts[0].rank)
-        pieces = [first, *(self._piece(part, first.metadata.pooled) for part in parts[1:])]
-        profile = joined(pieces)
-        thresholds = study.thresholds
+        pieces = [self._piece(part, first.metadata.pooled) for part in parts[1:]]
+        profile = joined([first, *(piece for piece in pieces if piece.n_intervals)])
         # A phase is long enough if it is in the run of one rank.
         least = thresholds.phases.least * first.n_intervals / profile.n_intervals
         thresholds = replace(thresholds, phases=replace(thresholds.phases, least=least))
@@ -142,18 +149,18 @@ class Shared:
             profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
             options=thresholds, chooser=chooser,
         )  # fmt: skip
-        result = replace(result, options=study.thresholds)
-        return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, study.thresholds))
+        result = replace(result, options=self._options)
+        return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, self._options))
 
     def _whole(self, rank: int) -> IntervalProfile:
         """Read a rank in intervals that hold samples enough, once."""
         if rank not in self._read:
-            self._read[rank] = alone(self._jobs[rank]).profile
+            self._read[rank] = pooled_profile(self._jobs[rank])
         return self._read[rank]
 
     def _piece(self, part: Part, by: int) -> IntervalProfile:
         """Read what a part of phases has of a rank, `by` recorded intervals as one."""
-        profile = pooled(alone(self._jobs[part.rank]).recorded, by)
+        profile = pooled(recorded_profile(self._jobs[part.rank]), by)
         middle = (profile.start_s + profile.end_s) / 2.0
         use = np.zeros(profile.n_intervals, dtype=np.bool_)
         for start, end in part.spans or ():

@@ -10,12 +10,28 @@ from dataclasses import dataclass, replace
 from incprof.analysis.ranks.results import RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.errors import IncprofError
-from incprof.model import Run
+from incprof.model import IntervalProfile, Process, Run
+from incprof.readers import read_profile
+from incprof.readers.run import listed
+from incprof.study.listener import Listener
 from incprof.study.options import Libs, StudyOptions
-from incprof.study.study import Study, listed
+from incprof.study.pooling import with_samples
 
 # Ranks of a larger job than this are not asked for one by one.
 MOST_RANKS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Together:
+    """Ranks of a run that are looked at together, and how. shown: the one that the answer is for, if that was said."""
+
+    run: Run
+    ranks: tuple[int, ...]
+    shown: int | None
+    libs: Libs
+    exe: str | None
+    options: StudyOptions
+    listener: Listener
 
 
 @dataclass(frozen=True)
@@ -67,21 +83,23 @@ class RankRead:
     rate_hz: float = 100.0
 
 
-def jobs_of(study: Study, ranks: Sequence[int]) -> list[RankJob]:
-    """Return what is to be done for some ranks of a study."""
-    processes = {rank: [p for p in study.run.processes if p.rank == rank] for rank in ranks}
-    options = replace(study.options, jobs=1, dask=None)
-    run, cwd = study.run, os.getcwd()
+def jobs_of(asked: Together) -> list[RankJob]:
+    """Return what is to be done for each rank."""
+    processes: dict[int, list[Process]] = {rank: [] for rank in asked.ranks}
+    for process in asked.run.processes:
+        if process.rank in processes:
+            processes[process.rank].append(process)
+    options, cwd = replace(asked.options, jobs=1, dask=None), os.getcwd()
     return [
-        RankJob(replace(run, processes=tuple(processes[rank])), rank, study.libs, study.exe, options, cwd)
-        for rank in ranks
+        RankJob(replace(asked.run, processes=tuple(own)), rank, asked.libs, asked.exe, options, cwd)
+        for rank, own in processes.items()
     ]
 
 
 def read_rank(job: RankJob) -> RankRead:
     """Read a rank and sum it up. This is what engines run: it takes little, and gives back little."""
     try:
-        profile = alone(job.anywhere()).profile
+        profile = pooled_profile(job.anywhere())
         summary = summarised(profile, job.options.k if job.options.method == "robust" else None, job.options.thresholds)
     except IncprofError as error:
         return RankRead(job.rank, None, job.as_given(str(error)))
@@ -105,11 +123,16 @@ def lost_rank(job: RankJob) -> RankRead:
     return RankRead(job.rank, None, "the process that read it was killed", lost=True)
 
 
-def alone(job: RankJob) -> Study:
-    """Return a rank as a study of itself."""
-    return Study(
-        job.run, rank=job.rank, libs=job.libs, exe=job.exe, nameless=True, options=job.options, ranks=(job.rank,)
-    )
+def recorded_profile(job: RankJob) -> IntervalProfile:
+    """Read a rank, interval by interval."""
+    paper = job.options.method == "paper"
+    return read_profile(job.run, rank=job.rank, libs=job.libs, exe=job.exe, inlined=not paper, nameless=True)
+
+
+def pooled_profile(job: RankJob) -> IntervalProfile:
+    """Read a rank in intervals that hold samples enough, as for its own answer."""
+    options = job.options
+    return with_samples(recorded_profile(job), options.thresholds.phases, pool=options.method != "paper")
 
 
 def usable(read: Sequence[RankRead], *, all_wanted: bool) -> tuple[list[RankRead], list[str]]:

@@ -6,20 +6,16 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from incprof import __version__
 from incprof.analysis.ranks.results import RanksResult
 from incprof.jsonstore import JsonStore
 from incprof.model import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from incprof.study.study import Study
+from incprof.study.ranks_read import Together
 
 STORE, VERSION = "ranks.json", 1
 
@@ -34,11 +30,11 @@ class Kept:
 
 
 class RanksStore:
-    """What is known of some ranks of a study, as long as files and options are the same."""
+    """What is known of some ranks of a run, as long as files and options are the same."""
 
-    def __init__(self, study: Study, ranks: Sequence[int]):
-        self._key = _key(study, ranks)
-        self._store = JsonStore(study.run.directory, STORE, VERSION)
+    def __init__(self, asked: Together):
+        self._key = _key(asked)
+        self._store = JsonStore(asked.run.directory, STORE, VERSION)
 
     def load(self) -> Kept | None:
         """Return what was kept; None if there is nothing of these files and options."""
@@ -50,11 +46,11 @@ class RanksStore:
             self._store.save({"key": self._key, "kept": encoded(kept)})
 
 
-def _key(study: Study, ranks: Sequence[int]) -> str | None:
+def _key(asked: Together) -> str | None:
     """Return what says that an answer is of these files and options; None where that cannot be told."""
-    wanted, options = set(ranks), study.options
+    wanted, options = set(asked.ranks), asked.options
     files = []
-    for process in study.run.processes:
+    for process in asked.run.processes:
         if process.rank in wanted:
             # Many files make up a series.
             paths = sorted(Path(process.path).iterdir()) if process.series else [Path(process.path)]
@@ -63,9 +59,9 @@ def _key(study: Study, ranks: Sequence[int]) -> str | None:
             except OSError:
                 return None
             files += [(name, state.st_size, state.st_mtime_ns) for name, state in states]
-    first = study.rank if options.method == "paper" else None
-    asked = (options.method, options.k, options.level, options.seed, options.settings, study.libs, study.exe, first)
-    return hashlib.sha256(json.dumps([__version__, list(ranks), files, asked]).encode()).hexdigest()
+    first = asked.shown if options.method == "paper" else None
+    how = (options.method, options.k, options.level, options.seed, options.settings, asked.libs, asked.exe, first)
+    return hashlib.sha256(json.dumps([asked.ranks, files, how]).encode()).hexdigest()
 
 
 def encoded(value: Any) -> Any:

@@ -75,6 +75,8 @@ class Study:
 
     def _taking_part(self, asked: Sequence[int] | None) -> tuple[int, ...]:
         """Return the ranks whose phases are found together; none where there are not several."""
+        from incprof.readers.run import listed
+
         there = self.run.ranks
         for rank in asked or ():
             if rank not in there:
@@ -97,10 +99,12 @@ class Study:
     def shared(self) -> Found | None:
         """The phases of all ranks; None where there is one rank, or one process is looked at by itself."""
         from incprof.study.ranks import Shared
+        from incprof.study.ranks_read import Together
 
         if not self._among:
             return None
-        found = Shared(self, self._among).found()
+        asked = Together(self.run, self._among, self.rank, self.libs, self.exe, self.options, self.listener)
+        found = Shared(asked).found()
         self.listener.warn(found.problems)
         if self.rank is None:
             self.rank = found.ranks.ranks[0]
@@ -313,8 +317,3 @@ def _forked(run: Run, rank: int) -> list[str]:
     """Say that a rank without samples has forked others, if so."""
     pids = [str(process.pid) for process in run.processes if process.rank == rank and not process.primary]
     return [f"rank {rank} itself has no samples; it forked others: --pid {' or '.join(pids[:8])}"] if pids else []
-
-
-def listed(ranks: Sequence[int], most: int = 16) -> str:
-    """Name ranks for a message, the first few of many."""
-    return ", ".join(map(str, ranks[:most])) + (f" and {len(ranks) - most} more" if len(ranks) > most else "")

@@ -48,7 +48,7 @@ def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None
 def _phase_table(found: RanksResult) -> Table:
     """Return the phases over ranks."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("Phase", "Ranks", "Work: least", "median", "most", "Imbalance", "In MPI: median", "most", "Slowest"):
+    for name in ("Phase", "Ranks", "Work: least", "median", "most", "Imbalance", "In MPI", "most", "Slowest"):
         table.add_column(name, justify="right", no_wrap=True)
     for phase in found.phases:
         table.add_row(
@@ -58,7 +58,7 @@ def _phase_table(found: RanksResult) -> Table:
             _imbalance(phase),
             duration(phase.mpi.median),
             duration(phase.mpi.most),
-            f"rank {phase.slowest}" if phase.ranks > 1 else "",
+            str(phase.slowest) if phase.ranks > 1 else "",
         )
     return table
 
