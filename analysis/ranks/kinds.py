@@ -21,6 +21,8 @@ from incprof.model import BoolArray, FloatArray, IntArray
 MOST_KINDS = 64
 # Parts of ranks that phases are found in.
 MOST_PARTS = 8
+# The longest stretches of a part say what it stands for.
+MOST_TOLD = 16
 # A rank does a kind of thing if it does half as much of it as is usual where it is done.
 HALF = 0.5
 # Ranks that do nearly as much of all kinds as any are alike in this: which one is taken is decided by what is usual.
@@ -81,7 +83,8 @@ def more_parts(
         )
         mine = left & (all_of.rank == rank)
         out.append(Part(summaries[rank].rank, _spans(summaries[rank], mine[all_of.rank == rank])))
-        for one in np.flatnonzero(mine).tolist():
+        longest = np.flatnonzero(mine)[np.argsort(-all_of.total[mine], kind="stable")]
+        for one in longest[:MOST_TOLD].tolist():
             rest = np.flatnonzero(left)
             same = explains(
                 all_of.counts[rest], all_of.total[rest], all_of.counts[[one]], all_of.total[[one]],

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
             width=text_width(), colour=wants_colour(),
         )  # fmt: skip
     _check_agreement(found, args.min_agreement)
-    return PartialDataError.exit_code if study.profile.damaged or process_beats.found.damaged else 0
+    return PartialDataError.exit_code if study.partial or process_beats.found.damaged else 0
 
 
 def _check_order(args: argparse.Namespace) -> None:

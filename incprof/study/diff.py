@@ -56,7 +56,7 @@ def compare_sides(
         for study in studies:
             path, profile, result = study.run.directory, study.profile, study.result
             warnings += [f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings)]
-            damaged |= profile.damaged
+            damaged |= study.partial
             side.append((path, study.summary, profile, result))
     found = compare(*read, run_noise=noise, clock=clock)
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)

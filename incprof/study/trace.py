@@ -36,7 +36,8 @@ class Trace:
         self.study, self.heartbeats, self.all_ranks = study, heartbeats, all_ranks
         self.damaged = self._beaten = False
         self._own = study.profile.metadata.rank
-        self._ranks = study.run.ranks if all_ranks else (self._own,)
+        every = study.ranks.ranks if study.ranks is not None else (self._own,)
+        self._ranks = every if all_ranks else (self._own,)
         self._most = max(MOST_SLICES // len(self._ranks), 100), max(MOST // len(self._ranks), 100)
         profile, result = study.profile, study.result
         self._first = self._tracks(profile, phase_stretches(profile, result.labels, self._most[1]))
