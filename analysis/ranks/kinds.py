@@ -14,7 +14,7 @@ from incprof.analysis.options.phases import PhaseOptions
 from incprof.analysis.phases.difference import how_different
 from incprof.analysis.ranks.assign import explains
 from incprof.analysis.ranks.columns import columns_of
-from incprof.analysis.ranks.results import Part, RankSummary
+from incprof.analysis.ranks.results import IDLE, Part, RankSummary
 from incprof.model import BoolArray, FloatArray, IntArray
 
 # Kinds of stretches that are told apart; what is left then is of none.
@@ -93,6 +93,23 @@ def more_parts(
             left[rest[same]] = False
         left &= ~mine
     return out
+
+
+def waiting_part(summaries: Sequence[RankSummary]) -> Part | None:
+    """Return the waiting of the rank that waits longest of those that have a phase of it; None without any."""
+    found = [summary for summary in summaries if summary.waits]
+    if not found:
+        return None
+    longest = min(found, key=lambda summary: (-_idle_s(summary), _digest(summary), summary.rank))
+    pieces = longest.pieces
+    use = pieces.stretch == IDLE
+    return Part(longest.rank, tuple(zip(pieces.start_s[use].tolist(), pieces.end_s[use].tolist(), strict=True)))
+
+
+def _idle_s(summary: RankSummary) -> float:
+    """Return how long a rank waits, seconds."""
+    pieces = summary.pieces
+    return float((pieces.end_s - pieces.start_s)[pieces.stretch == IDLE].sum())
 
 
 def _together(summaries: Sequence[RankSummary]) -> _Stretches:

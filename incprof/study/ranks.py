@@ -12,7 +12,7 @@ from incprof.analysis.answer.find import find_phases, site_chooser
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.found import said_of_ranks
-from incprof.analysis.ranks.kinds import MOST_PARTS, first_part, more_parts
+from incprof.analysis.ranks.kinds import MOST_PARTS, first_part, more_parts, waiting_part
 from incprof.analysis.ranks.modes import modes_of
 from incprof.analysis.ranks.results import Modes, Part, RanksResult, RankSummary
 from incprof.errors import NoDataError
@@ -115,6 +115,9 @@ class Shared:
             whole = parts[0].rank, model.result.labels[:intervals]
             labels, strange = assigned(summaries, model.modes, options, whole)
             more = more_parts(summaries, strange, MOST_PARTS - len(parts), options) if round_ + 1 < rounds else []
+            # Where ranks wait so long that it is a phase, it is one of all.
+            waiting = waiting_part(summaries) if model.modes.off_cpu is None and round_ + 1 < rounds else None
+            more += [waiting] if waiting is not None and waiting not in parts else []
             if not more:
                 break
             parts += more
@@ -142,8 +145,9 @@ class Shared:
         pieces = [self._piece(part, first.metadata.pooled) for part in parts[1:]]
         profile = joined([first, *(piece for piece in pieces if piece.n_intervals)])
         # A phase is long enough if it is in the run of one rank.
-        least = thresholds.phases.least * first.n_intervals / profile.n_intervals
-        thresholds = replace(thresholds, phases=replace(thresholds.phases, least=least))
+        part, phases = first.n_intervals / profile.n_intervals, thresholds.phases
+        phases = replace(phases, least=part * phases.least, waiting=part * phases.waiting)
+        thresholds = replace(thresholds, phases=phases)
         chooser = site_chooser(profile, options.method, thresholds)
         result = find_phases(
             profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,

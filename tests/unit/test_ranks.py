@@ -16,9 +16,9 @@ from incprof.cli import main
 from incprof.model.spent import WORK
 from incprof.study import Study, StudyOptions
 from incprof.study.ranks_store import STORE, Kept, decoded, encoded
-from tests.unit.manyranks import STORY, in_phases_of_first, summary_of, write_rank
+from tests.unit.manyranks import FUNCTIONS, STORY, in_phases_of_first, summary_of, write_rank
 from tests.unit.profiles import rows
-from tests.unit.streamwriter import StreamWriter
+from tests.unit.streamwriter import Sample, StreamWriter
 
 
 def phases(capsys, *args):
@@ -113,6 +113,21 @@ def test_json_says_what_each_rank_is(run, capsys):
         assert phase["imbalance"] == pytest.approx(max(work) / np.mean(work) - 1, abs=1e-5)
     # What is shown of a phase that a rank never comes into are its sites.
     assert [(p["intervals"], len(p["sites"])) for p in found["phases"]][3] == (0, 1)
+
+
+def test_a_rank_that_waits_is_in_a_phase_of_waiting(tmp_path):
+    for rank in range(3):
+        write_rank(tmp_path, rank)
+    idle = StreamWriter(FUNCTIONS, rank=3)
+    for interval in range(60):
+        idle.interval([Sample("main;assemble", weight=80)] if interval < 15 else [])
+    idle.end()
+    idle.save(tmp_path, "rank-00003.gmon")
+    study = Study(tmp_path, rank=3)
+    waits = [phase.id for phase in study.result.phases if phase.off_cpu]
+    assert study.result.labels.tolist() == [0] * 15 + waits * 45
+    assert waits == [3]
+    assert study.ranks.of_rank(0).label.tolist() == [0, 1, 0, 2]
 
 
 def test_text_is_a_screen_however_many_ranks(run, capsys):
