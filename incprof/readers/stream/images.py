@@ -37,7 +37,17 @@ class Damage:
 def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
     """Images in file order, from `position` on. Damaged places are skipped up to the next header, and noted."""
     hole = False
+    data, base = b"", 0
     while position < source.size:
+        # Nearly all images are whole, and the next one is there to be seen: that is told without asking the source.
+        at = position - base
+        if 0 <= at <= len(data) - HEADER.size and not hole:
+            magic, kind, _, module, length, interval = HEADER.unpack_from(data, at)
+            stop = at + HEADER.size + length
+            if magic == MAGIC and data.startswith(MAGIC, stop):
+                yield Image(kind, module, interval, position + HEADER.size, length, False)
+                position = base + stop
+                continue
         head = source.bytes_at(position, HEADER.size)
         end = _image_end(source, position, head)
         if end is None:
@@ -50,6 +60,7 @@ def walk(source: Source, damage: Damage, position: int = 0) -> Iterator[Image]:
             hole = True
             continue
         _, kind, _, module, length, interval = HEADER.unpack(head)
+        data, base = source.window
         yield Image(kind, module, interval, position + HEADER.size, length, hole)
         position, hole = end, False
 

@@ -60,6 +60,11 @@ class Source:
             return self._window[at : at + length]
         return self._read(offset, max(min(length, self.size - offset), 0))
 
+    @property
+    def window(self) -> tuple[bytes, int]:
+        """What of the file has been read last, and the offset at which it begins."""
+        return self._window, self._start
+
     def find(self, pattern: bytes, start: int, end: int) -> int:
         """Offset of the first `pattern` that lies in [start, end), or -1. It does not begin with NUL."""
         overlap = len(pattern) - 1
