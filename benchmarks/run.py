@@ -26,6 +26,7 @@ from benchmarks import (
     largecode,
     long_runs,
     periods,
+    ranks_scale,
     reliability,
     report,
     sample,
@@ -73,6 +74,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from periods.benchmarks(bed)
     yield from sample.benchmarks(bed)
     yield from long_runs.benchmarks(bed)
+    yield from ranks_scale.benchmarks(bed)
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
     yield from startup.benchmarks(bed)

@@ -1,0 +1,105 @@
+"""How long the phases of many ranks take to find, in how much memory, and whether they are the true ones."""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bed import Bed
+from benchmarks.measure import Result, compare, run
+from benchmarks.ranks import labels_of, named
+from benchmarks.simulate_ranks import simulate
+from benchmarks.simulated.story import Options
+from benchmarks.simulated.truth import Truth
+from incprof.analysis.ranks.alike import adjusted_rand
+from incprof.study import Study, StudyOptions
+
+HERE = Path(__file__).resolve().parent
+SIZES, INTERVALS = (64, 256, 1024), 3600
+SECONDS, MB, EXPONENT, FASTER, ARI = 60, 2048, 1.05, 1.7, 0.98
+
+
+def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
+    """Name and measurement of each."""
+    yield "ranks-scale", lambda: _scale(bed)
+    yield "ranks-processes", lambda: _processes(bed)
+
+
+def _scale(bed: Bed) -> list[Result]:
+    """Time, memory and answers from the fewest to the most ranks, in two processes."""
+    found = {ranks: _measured(bed, ranks, 2) for ranks in SIZES}
+    few, most = found[SIZES[0]], found[SIZES[-1]]
+    ratio = math.log(SIZES[-1] / SIZES[0])
+    exponents = [math.log(most[key] / few[key]) / ratio for key in ("elapsed_s", "cpu_s")]
+    each = "; ".join(f"{ranks}: {one['elapsed_s']:.0f} s, CPU {one['cpu_s']:.0f} s" for ranks, one in found.items())
+    memory = most["own_mb"] + 2 * most["reader_mb"]
+    worst = min(one["ari"] for one in found.values())
+    slow = [f"{one['right']} of {one['stragglers']}, {one['false']} false" for one in found.values()]
+    right = all(one["right"] == one["stragglers"] and not one["false"] for one in found.values())
+    what = f"phases of {SIZES[-1]} ranks x {INTERVALS} intervals, 2 processes"
+    return [
+        Result(what, f"under {SECONDS} s", each, most["elapsed_s"] < SECONDS),
+        Result("its memory, all processes", f"under {MB} MB", f"{memory:.0f} MB", memory < MB),
+        Result(
+            f"exponent from {SIZES[0]} to {SIZES[-1]} ranks, elapsed (CPU time)", f"at most {EXPONENT}",
+            f"{exponents[0]:.2f} ({exponents[1]:.2f})", exponents[0] <= EXPONENT,
+        ),
+        Result("labels over all ranks against the truth, ARI", f"at least {ARI}", f"{worst:.4f}", worst >= ARI),
+        Result("stragglers found", "all, none false", "; ".join(slow), right),
+    ]  # fmt: skip
+
+
+def _processes(bed: Bed) -> Result:
+    """Two processes against one."""
+    what = f"{SIZES[0]} ranks x {INTERVALS} intervals: one process against two"
+
+    def elapsed(jobs: int) -> float:
+        return float(_measured(bed, SIZES[0], jobs)["elapsed_s"])
+
+    ratio = compare(lambda: elapsed(1), lambda: elapsed(2), min(bed.pairs, 3))
+    return Result(what, f"at least {FASTER}x", str(ratio), ratio.median >= FASTER)
+
+
+def _measured(bed: Bed, ranks: int, jobs: int) -> dict[str, Any]:
+    """What a process of its own says of so many ranks; the simulated run stays for the next time."""
+    place = bed.scratch / f"ranks-{ranks}"
+    if not (place / "truth.json").exists():
+        simulate(place, Options(ranks=ranks, intervals=INTERVALS), jobs=2)
+    command = [sys.executable, "-m", "benchmarks.ranks_scale", str(place), str(jobs)]
+    told: dict[str, Any] = json.loads(run(command, HERE.parent).output)
+    return told
+
+
+def find(place: Path, jobs: int) -> dict[str, Any]:
+    """Find the phases of a simulated run, and hold them against the truth."""
+    (place / "run" / "ranks.json").unlink(missing_ok=True)
+    before, begun = _cpu_s(), time.perf_counter()
+    study = Study(place / "run", options=StudyOptions(jobs=jobs))
+    found = study.shared
+    elapsed, cpu = time.perf_counter() - begun, _cpu_s() - before
+    assert found is not None
+    own, readers = (resource.getrusage(who).ru_maxrss / 1024 for who in _WHO)
+    truth, name = Truth(place / "truth.json"), named(found)
+    slow = {(one.rank, name.get(one.phase, "")) for one in found.ranks.stragglers}
+    return {
+        "elapsed_s": elapsed, "cpu_s": cpu, "own_mb": own, "reader_mb": readers, "k": found.result.k,
+        "ari": adjusted_rand(*labels_of(found, truth)), "stragglers": len(truth.stragglers),
+        "right": len(slow & truth.stragglers), "false": len(slow - truth.stragglers),
+    }  # fmt: skip
+
+
+_WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
+
+def _cpu_s() -> float:
+    return math.fsum(sum(resource.getrusage(who)[:2]) for who in _WHO)
+
+
+if __name__ == "__main__":
+    print(json.dumps(find(Path(sys.argv[1]), int(sys.argv[2]))))
