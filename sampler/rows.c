@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 #include "buffer.h"
 #include "sys.h"
@@ -99,12 +101,24 @@ static void put_comment(const char *what, const char *says)
     buffer_u8(&text, '\n');
 }
 
+/* What lays the rows beside a recording of the same time. */
+static void put_begun(void)
+{
+    struct utsname names;
+    char line[sizeof names.nodename + 60];
+    uint64_t unix_ns = sys_clock_ns(CLOCK_REALTIME);
+    snprintf(line, sizeof line, "%llu.%06llu s since 1970 on %s", (unsigned long long)(unix_ns / SECOND_NS),
+             (unsigned long long)(unix_ns % SECOND_NS / 1000), uname(&names) == 0 ? names.nodename : "?");
+    put_comment("begun", line);
+}
+
 static void put_head(const struct rows *rows, const char *of)
 {
     char line[320];
     snprintf(line, sizeof line, "a row for each interval of %.9g s", (double)rows->interval_ns / 1e9);
     put_comment("incprof sample 1", line);
     put_comment("of", of);
+    put_begun();
     for (int available = 0; available < 2; available++)
         for (size_t i = 0; i < rows->columns->count; i++) {
             const struct column *column = &rows->columns->all[i];

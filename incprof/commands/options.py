@@ -52,6 +52,13 @@ def add_phase_arguments(parser: argparse.ArgumentParser) -> None:
     expert(method, seed, jobs, dask, thresholds)
 
 
+def add_counters_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the counters that were recorded beside the run."""
+    parser.add_argument(
+        "--counters", metavar="FILE", help="counters of the same time, by incprof sample: what each phase is bound by"
+    )
+
+
 def add_site_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that say which sites are meant."""
     add_phase_arguments(parser)

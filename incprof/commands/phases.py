@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.commands.options import (
+    add_counters_argument,
     add_phase_arguments,
     add_run_arguments,
     check_phase_arguments,
@@ -23,9 +24,11 @@ from incprof.commands.options import (
 from incprof.commands.plots import add_plot_argument, check_plot
 from incprof.commands.plots import write_plot as draw_plot
 from incprof.commands.terminal import text_width, wants_colour, warn
+from incprof.errors import UsageError
 
 if TYPE_CHECKING:
     from incprof.study import Study
+    from incprof.study.counters import StudyCounters
 
 NAME = "phases"
 
@@ -35,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser)
     add_phase_arguments(parser)
     parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
+    add_counters_argument(parser)
     add_plot_argument(parser, "self time and phases over time")
     parser.add_argument("--per-rank", action="store_true", help="a row for each rank as well")
     parser.add_argument("--force", action="store_true", help="with --plot: replace FILE if it exists")
@@ -47,11 +51,13 @@ def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
     check_phase_arguments(args)
     check_plot(args)
+    if args.csv and args.counters is not None:
+        raise UsageError("--csv has no place for counters: leave out --counters, or take --json")
     study = study_of(args)
     warn(study.confident.warnings)
     if args.plot is not None:
         plot(study, args)
-    write(study, args)
+    write(study, args, counters_of(study, args))
     return exit_status(study)
 
 
@@ -65,7 +71,16 @@ def plot(study: Study, args: argparse.Namespace) -> None:
     draw_plot(args, lambda out, form: write_plot(summary, result, names, bins, series, out, form))
 
 
-def write(study: Study, args: argparse.Namespace) -> None:
+def counters_of(study: Study, args: argparse.Namespace) -> StudyCounters | None:
+    """Return the counters that were given."""
+    if args.counters is None:
+        return None
+    from incprof.study.counters import StudyCounters
+
+    return StudyCounters(study, args.counters)
+
+
+def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None) -> None:
     """Print the answer in the form that was asked for."""
     summary, result = study.summary, study.found
     if args.csv:
@@ -82,7 +97,12 @@ def write(study: Study, args: argparse.Namespace) -> None:
             from incprof.report.json.explanation import explain_dict
 
             explanation = explain_dict(study.confident_model, why)
-        write_json(summary, result, sys.stdout, explain=explanation, ranks=study.ranks)
+        counted = None
+        if counters is not None:
+            from incprof.report.json.counters import counters_dict
+
+            counted = counters_dict(counters.under)
+        write_json(summary, result, sys.stdout, explain=explanation, counters=counted, ranks=study.ranks)
     else:
         from incprof.report.text.phases import write_text
 
@@ -90,6 +110,10 @@ def write(study: Study, args: argparse.Namespace) -> None:
             summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
             ranks=study.ranks, per_rank=args.per_rank,
         )  # fmt: skip
+        if counters is not None:
+            from incprof.report.text.counters import write_counters
+
+            write_counters(counters.under, sys.stdout, width=text_width(), colour=wants_colour())
         if why is not None:
             from incprof.report.text.explanation import write_explanation
 

@@ -4,7 +4,7 @@
     incprof report gmon-app --source . --heartbeats ekg-app -o app.html
 
 Phases over time, self time, call tree and flame graph of any stretch of the run or any phase, sites with their source,
-why there are so many phases, all ranks, heartbeats, and how good the recording is.
+why there are so many phases, all ranks, heartbeats, counters, and how good the recording is.
 `incprof help report` explains the page.
 """
 
@@ -14,6 +14,7 @@ import argparse
 import os
 
 from incprof.commands.options import (
+    add_counters_argument,
     add_phase_arguments,
     add_run_arguments,
     check_phase_arguments,
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="SRC", help="the program's source: lines around each site")
     parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
     parser.add_argument("--heartbeats", metavar="EKG-DIR", help="heartbeats to show under the phases")
+    add_counters_argument(parser)
     parser.add_argument("--one-rank", dest="all_ranks", action="store_false", help="leave out the map of all ranks")
     parser.add_argument("--full", action="store_true", help="sum nothing up: every interval, every call path")
     add_phase_arguments(parser)
@@ -55,10 +57,15 @@ def run(args: argparse.Namespace) -> int:
     from incprof.study.page_beats import beat_lanes
 
     beats, torn = (None, False) if args.heartbeats is None else beat_lanes(study, args.heartbeats)
+    counters = None
+    if args.counters is not None:
+        from incprof.study.counters import StudyCounters
+
+        counters = StudyCounters(study, args.counters)
     warn(study.confident.warnings)
     parts = page_parts(
-        study, beats=beats, source=args.source, allow_changed=args.allow_changed, all_ranks=args.all_ranks,
-        whole=args.full,
+        study, beats=beats, counters=counters, source=args.source, allow_changed=args.allow_changed,
+        all_ranks=args.all_ranks, whole=args.full,
     )  # fmt: skip
     unread = parts.ranks.unread if parts.ranks is not None else ()
     text = page(parts, damaged=study.profile.damaged or torn)

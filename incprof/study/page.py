@@ -16,8 +16,9 @@ from incprof.analysis.views.timebins import MOST, time_bins
 from incprof.analysis.views.timecells import calls_by_cell, cut
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.readers.symbols.lines import locate
-from incprof.report.page.parts import BeatLanes, PageParts, Timed
+from incprof.report.page.parts import BeatLanes, CounterParts, PageParts, Timed
 from incprof.report.words.doubts import doubt_lines
+from incprof.study.counters import StudyCounters
 from incprof.study.options import Libs
 from incprof.study.rankmap import rank_map
 from incprof.study.sites.cost import TYPICAL
@@ -35,6 +36,7 @@ def page_parts(
     study: Study,
     *,
     beats: BeatLanes | None = None,
+    counters: StudyCounters | None = None,
     source: str | None = None,
     allow_changed: bool = False,
     all_ranks: bool = True,
@@ -45,6 +47,7 @@ def page_parts(
     Args:
         study: of the rank that the page is on.
         beats: heartbeats to show beside the phases.
+        counters: to lay under the phases.
         source: the directory that holds the program's source, for the lines around each site.
         allow_changed: take files that were changed since the recording.
         all_ranks: read the other ranks too, for the map of ranks.
@@ -70,6 +73,7 @@ def page_parts(
         ranks=rank_map(study, whole=whole) if all_ranks else None,
         # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
         beats=beats and with_phases(beats, study.as_placed(result, STORE), timed.tree, result.labels),
+        counters=None if counters is None else CounterParts(counters.under, counters.lanes(timed.bins)),
         warnings=(*profile.warnings, *result.warnings, *doubt_lines(study.summary, result)),
         whole=whole,
         libs=study.libs,

@@ -50,6 +50,17 @@ def test_it_opens_from_disk_without_a_network(browser, plain):
         assert "2 phases over 20 s: solve 50\u00a0%, write_out 50\u00a0%." in seen.texts(".lead")
 
 
+def test_counters_are_lanes_below_the_phases(browser, tmp_path):
+    run = two_phase_run(tmp_path / "run")
+    (tmp_path / "c.csv").write_text("time_s,instructions,cycles\n" + "".join(f"{i},{i},2\n" for i in range(1, 21)))
+    with browser.open(report(run, "--counters", tmp_path / "c.csv")) as seen:
+        assert seen.messages == []
+        assert seen.colours()["counters"] > 2
+        table = seen.open_table("counters")
+        assert (len(table), table[0], table[-1][-1]) == (20, ["0", "1", "0.5"], "10")
+        assert seen.texts("p.bound")[1] == "1 Bound by the number of instructions: 7.75 per cycle."
+
+
 def test_every_plot_has_a_table(browser, plain):
     with browser.open(plain) as seen:
         assert seen.open_table("ribbon") == [["0 solve", "0", "10", "10"], ["1 write_out", "10", "20", "10"]]

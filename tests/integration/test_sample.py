@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from incprof.readers.series.counters import read_counters
 from tests.integration.sampling import Programs, command, read, sample
 from tests.integration.sampling import sampled as sampled
 
@@ -86,10 +87,14 @@ def test_what_is_written_and_read_is_conserved(tmp_path: Path) -> None:
 
 
 def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
+    begun = time.time()
     done = sample("-i", "20ms", "-o", "run.csv", "--", "sh", "-c", "sleep 0.3; exit 7", cwd=tmp_path)
     assert done.returncode == 7
     found = read(tmp_path / "run.csv")
     time_s = found["time_s"]
+    series = read_counters(str(tmp_path / "run.csv"))
+    assert begun <= series.begun_unix_s + 1e-6 <= time.time()
+    assert series.host == os.uname().nodename
     assert all(now > before for before, now in itertools.pairwise(time_s))
     assert 0.3 <= time_s[-1] < 5
     assert found.has_comment("a row for each interval of 0.02 s")

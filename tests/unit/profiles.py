@@ -38,10 +38,10 @@ def noisy(
     return make_profile(np.vstack(out), names=names)
 
 
-def two_phase_run(directory: Path, *, intervals: int = 20, ranks: Sequence[int] = (0,)) -> Path:
+def two_phase_run(directory: Path, *, intervals: int = 20, ranks: Sequence[int] = (0,), **metadata: object) -> Path:
     """A run directory: main calls solve for the first half, write_out for the second. 90 ticks each, 10 in libm."""
     for rank in ranks:
-        writer = StreamWriter(["main", "solve", "write_out"], rank=rank, ranks=len(ranks))
+        writer = StreamWriter(["main", "solve", "write_out"], rank=rank, ranks=len(ranks), **metadata)
         for i in range(intervals):
             what = "solve" if i < intervals // 2 else "write_out"
             path = f"main;{what}"

@@ -260,7 +260,7 @@ def test_heartbeats(run, tmp_path, capsys):
     status, page, _ = report(capsys, run, "--heartbeats", simple_run(tmp_path / "ekg"), "-o", "-")
     assert status == 0
     beats = data_of(page)["beats"]
-    assert [(lane["name"], lane["beats"][0], lane["phase"]) for lane in beats["lanes"]] == [
+    assert [(lane["name"], lane["values"][0], lane["phase"]) for lane in beats["lanes"]] == [
         ("assemble:body", 2, None), ("solve:loop", 3, 0)
     ]  # fmt: skip
     assert beats["lanes"][0]["start"][:2] == [0, 1]

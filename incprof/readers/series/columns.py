@@ -58,7 +58,7 @@ def columns_of(names: Sequence[str], wanted: Wanted, where: str) -> tuple[list[i
         UsageError: a column is not there, or several are and none was named.
     """
     if wanted.time in (None, "none"):
-        time = _time_among(names) if wanted.time is None else None
+        time = time_among(names) if wanted.time is None else None
     else:
         time = position(names, str(wanted.time), where)
     if wanted.column is None:
@@ -88,7 +88,8 @@ def position(names: Sequence[str], name: str, where: str) -> int:
     raise UsageError(f"{where} has no column {name!r}: there are {listed(names, range(len(names)))}")
 
 
-def _time_among(names: Sequence[str]) -> int | None:
+def time_among(names: Sequence[str]) -> int | None:
+    """Return the position of the column with the time, if one is called as such columns are."""
     usual = [at for at, name in enumerate(names) if name.strip().lower() in TIME_NAMES]
     return usual[0] if usual and len(names) > 1 else None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incprof.errors import NoDataError
+from incprof.model import FloatArray
 from incprof.readers.series.columns import Series, Wanted, columns_of, series_from
 
 UNAVAILABLE = re.compile(r"<not (counted|supported)>")
@@ -66,6 +67,22 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
     columns = [np.array(events[names[at]].count[part]) for at in chosen]
     time_s = None if wanted.time == "none" else np.array(events[names[chosen[0]]].time[part])
     return series_from(columns, time_s, "/".join(names[at] for at in chosen), where, wanted)
+
+
+def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatArray]:
+    """Read all events: their names, the times (r,), and what each counted, (r, m), NaN where it did not."""
+    rows: dict[float, dict[str, float]] = {}
+    names: dict[str, int] = {}
+    for line in lines:
+        if (parsed := _parsed(line)) is not None:
+            time, text, name = parsed
+            names.setdefault(name, len(names))
+            rows.setdefault(time, {})[name] = _number_of(text)
+    values = np.full((len(rows), len(names)), np.nan)
+    for at, row in enumerate(rows.values()):
+        for name, count in row.items():
+            values[at, names[name]] = count
+    return list(names), np.array(list(rows)), values
 
 
 class PerfRows:

@@ -33,13 +33,15 @@ def write_json(
     out: TextIO,
     *,
     explain: Mapping[str, object] | None = None,
+    counters: Mapping[str, object] | None = None,
     ranks: RanksResult | None = None,
 ) -> None:
-    """Write one JSON object and a newline. explain: under that key. ranks: all, where there are any."""
+    """Write one JSON object and a newline. explain, counters: under these keys. ranks: all, where there are any."""
     answer = as_dict(run, result)
     if ranks is not None:
         answer = with_ranks(answer, ranks)
-    answer |= {} if explain is None else {"explain": explain}
+    more = {"explain": explain, "counters": counters}
+    answer |= {key: value for key, value in more.items() if value is not None}
     write(answer, out, ascii_only=False)
 
 

@@ -10,12 +10,14 @@ import numpy as np
 from incprof.analysis.phases.results import all_steps
 from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.ribbon import cells
+from incprof.analysis.views.timebins import TimeBins
 from incprof.analysis.views.timecells import Cells, Entries
 from incprof.model import FloatArray, IntArray
 from incprof.model.spent import SPENT
-from incprof.report.page.parts import BeatLanes, PageParts, RankMap
+from incprof.report.page.parts import BeatLanes, CounterParts, PageParts, RankMap
 from incprof.report.page.words import count
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
+from incprof.report.words.counters import WORDS as COUNTER_WORDS
 from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, where
 from incprof.report.words.phase_names import phase_names
 from incprof.report.words.run import rounded
@@ -78,6 +80,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         "chosen": parts.result.k_clusters,
         "ranks": None if parts.ranks is None else _ranks(parts.ranks),
         "beats": None if parts.beats is None else _beats(parts.beats),
+        "counters": None if parts.counters is None else _counters(parts.counters, bins),
     }
 
 
@@ -167,6 +170,23 @@ def _ranks(found: RankMap) -> dict[str, Any]:
     }
 
 
+def _counters(found: CounterParts, bins: TimeBins) -> list[dict[str, Any]]:
+    """Return a lane for each figure: its values in the bins of the page, with three digits."""
+    start, end = _numbers(bins.start_s, 4), _numbers(bins.end_s, 4)
+    return [
+        {
+            "key": lane.name,
+            "name": COUNTER_WORDS[lane.name][0],
+            "full": COUNTER_WORDS[lane.name][1],
+            "phase": None,
+            "start": start,
+            "end": end,
+            "values": [float(f"{value:.3g}") if np.isfinite(value) else None for value in lane.values.tolist()],
+        }
+        for lane in found.lanes
+    ]
+
+
 def _beats(found: BeatLanes) -> dict[str, Any]:
     """Return a lane for each heartbeat: beats per second, mean duration, and what was in progress."""
     lanes = []
@@ -187,7 +207,7 @@ def _beats(found: BeatLanes) -> dict[str, Any]:
                 "start": _numbers(trace.begin_s + found.offset_s, 4),
                 "end": _numbers(trace.end_s + found.offset_s, 4),
                 # The trace has beats per interval of its own grid: the page shows them per second.
-                "beats": _numbers(trace.count.middle / found.interval_s, 3),
+                "values": _numbers(trace.count.middle / found.interval_s, 3),
                 "duration": _numbers(trace.duration_s.middle, 9),
                 "open": _numbers(trace.count.progress, 1),
             }

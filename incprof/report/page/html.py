@@ -17,7 +17,7 @@ from incprof.analysis.phases.results import Phase, all_steps
 from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
 from incprof.report.page.parts import PageParts
-from incprof.report.page.rows import phase_row, rest_lines, site_row, step_rows
+from incprof.report.page.rows import counter_words, phase_row, rest_lines, site_row, step_rows
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
@@ -41,7 +41,9 @@ SCRIPTS = (
     "brush.js",
     "ribbon.js",
     "series.js",
+    "lanes.js",
     "beats.js",
+    "counters.js",
     "flame.js",
     "calltree.js",
     "hottest.js",
@@ -128,6 +130,8 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "warnings": _warnings(parts.warnings),
         "ranks": parts.ranks,
         "beats": parts.beats,
+        "counters": None if parts.counters is None else counter_words(parts.counters.under),
+        "lanes": parts.counters is not None and bool(parts.counters.lanes),
         "beyond": _beyond(parts),
         "next": [
             (said, clean(command, 400))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from incprof.analysis.beats.results import BeatSummary
 from incprof.analysis.beats.traces import BeatTrace
+from incprof.analysis.counters.lanes import CounterLane
+from incprof.analysis.counters.results import CountersUnder
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.views.calltree import DrawnTree
@@ -71,6 +73,14 @@ class BeatLanes:
 
 
 @dataclass(frozen=True)
+class CounterParts:
+    """Counters by phase, and over the bins of the page."""
+
+    under: CountersUnder
+    lanes: tuple[CounterLane, ...]
+
+
+@dataclass(frozen=True)
 class PageParts:
     """What there is to say about a run. functions: all of the profile, with their places where they are known.
 
@@ -94,6 +104,7 @@ class PageParts:
     source: str | None
     ranks: RankMap | None
     beats: BeatLanes | None
+    counters: CounterParts | None
     warnings: tuple[str, ...]
     whole: bool
     libs: str

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from incprof.analysis.counters.results import CountersUnder
 from incprof.analysis.phases.results import Phase, Step
 from incprof.report.page.words import percent
 from incprof.report.sites_answer import SiteRow
+from incprof.report.words.counters import WORDS, bound_line, columns, lines_about, value
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
@@ -37,6 +39,19 @@ def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
             f"{names(s.function)} ({s.kind})" + (f", {at}" if (at := where(s.file, s.line)) else "")
             for s in phase.sites
         ],
+    }
+
+
+def counter_words(found: CountersUnder) -> dict[str, Any]:
+    """Return the table of counters: its heads, a row for each phase with what it is bound by, and what to know."""
+    shown = columns(found)
+    return {
+        "heads": [WORDS[name][0] for name in shown],
+        "rows": [
+            (phase.id, duration(phase.seconds), [value(phase, name) for name in shown], bound_line(phase))
+            for phase in found.phases
+        ],
+        "notes": lines_about(found),
     }
 
 

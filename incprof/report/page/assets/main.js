@@ -72,6 +72,7 @@ function startTheme() {
 startChoice();
 startRibbon();
 startBeats();
+startCounters();
 startSeries();
 startTree();
 startFlame();

@@ -1,0 +1,78 @@
+"""Counters of a run's time, by phase: what each phase is bound by. docs/counters.md. r rows, n intervals, k phases."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.counters.bound import bound_by
+from incprof.analysis.counters.events import Events
+from incprof.analysis.counters.figures import figures_of
+from incprof.analysis.counters.results import CountersUnder, PhaseCounters
+from incprof.analysis.phases.results import PhaseResult
+from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model.series import CounterSeries
+
+# A row that has more of its time outside of a phase tells of another one too.
+WITHIN = 0.8
+
+
+def lay_under(
+    series: CounterSeries, profile: IntervalProfile, result: PhaseResult, *, offset_s: float, by_clock: bool, path: str
+) -> CountersUnder:
+    """Sum counters up by phase, and say what each phase is bound by.
+
+    Args:
+        series: of the same process, or of the machine that it ran on.
+        profile: n intervals.
+        result: its phases.
+        offset_s: when sampling began, in seconds since the recording did.
+        by_clock: whether that is known, or both are taken to have begun together.
+        path: of the file.
+    """
+    start, end = series.start_s + offset_s, series.end_s + offset_s
+    rows = phase_of_rows(start, end, profile, result.labels, result.k)
+    events = Events(series.names, series.values, end - start)
+    phases = []
+    for phase in result.phases:
+        mine = events.within(rows == phase.id)
+        figures = figures_of(mine)
+        phases.append(PhaseCounters(phase.id, mine.wall_s, figures, bound_by(phase, figures, mine.wall_s)))
+    return CountersUnder(
+        path=path,
+        phases=tuple(phases),
+        by_clock=by_clock,
+        offset_s=offset_s,
+        row_s=float(np.median(end - start)),
+        left_out=int((rows == MIXED).sum()),
+        outside=int((rows == OUTSIDE).sum()),
+        notes=series.notes,
+        unknown=events.unknown,
+    )
+
+
+# Rows that are of no phase: in several, or in none; and those before or after the run.
+MIXED, OUTSIDE = -1, -2
+
+
+def phase_of_rows(start: FloatArray, end: FloatArray, profile: IntervalProfile, labels: IntArray, k: int) -> IntArray:
+    """Return the phase that each row lies in, (r,): MIXED where it is in none or in several, OUTSIDE of the run.
+
+    Args:
+        start: (r,) seconds since the start of the run.
+        end: (r,) of the same.
+        profile: n intervals.
+        labels: (n,) their phases, -1 for none.
+        k: phases.
+    """
+    edges = np.stack([profile.start_s, profile.end_s], axis=1).ravel()
+    inside = np.zeros((k, len(start)))
+    for phase in range(k):
+        # The time spent in the phase until each edge grows within its intervals only.
+        grown = np.where(labels == phase, profile.end_s - profile.start_s, 0.0)
+        until = np.stack([np.concatenate([[0.0], np.cumsum(grown)[:-1]]), np.cumsum(grown)], axis=1).ravel()
+        inside[phase] = np.interp(end, edges, until) - np.interp(start, edges, until)
+    most = inside.argmax(axis=0)
+    held = inside.max(axis=0, initial=0.0) >= WITHIN * (end - start)
+    found = np.where(held, most, MIXED)
+    outside = (end <= profile.start_s[0]) | (start >= profile.end_s[-1])
+    return np.where(outside, OUTSIDE, found).astype(np.int64)

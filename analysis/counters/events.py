@@ -1,0 +1,90 @@
+"""Events by the names that `incprof sample` and perf have for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import BoolArray, FloatArray
+
+# What was added since the row before.
+COUNTED = {
+    "instructions", "cycles", "ref-cycles", "cache-misses", "cache-references", "branches", "branch-misses",
+    "context-switches", "page-faults", "minor-faults", "major-faults", "cpu-migrations", "task-clock", "read-bytes",
+    "write-bytes", "disk-read-bytes", "disk-write-bytes", "net-rx-bytes", "net-tx-bytes", "llc-load-misses",
+}  # fmt: skip
+# What is so many on average.
+LEVELS = {"cpu", "user", "system", "active-cpus", "running-threads", "run-queue", "rss-bytes", "ipc"}
+OTHER_NAMES = {
+    "cpu-cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches", "faults": "page-faults",
+    "migrations": "cpu-migrations", "bus-cycles": "ref-cycles",
+}  # fmt: skip
+# cpu_core/instructions/u is an event of one kind of core, instructions:u one of user mode.
+OF_A_KIND = re.compile(r"\w+/([\w-]+)/\w*|([\w-]+):\w+")
+
+
+def plain(name: str) -> str:
+    """Return the name of an event without kind of core and mode."""
+    found = OF_A_KIND.fullmatch(name)
+    word = (found[1] or found[2] if found else name).lower()
+    return OTHER_NAMES.get(word, word)
+
+
+@dataclass(frozen=True)
+class Events:
+    """Columns of counters in some rows. names: (m). values: (r, m), NaN: not counted. row_s: (r,) their lengths."""
+
+    names: Sequence[str]
+    values: FloatArray
+    row_s: FloatArray
+
+    @property
+    def wall_s(self) -> float:
+        """Time of all rows."""
+        return float(self.row_s.sum())
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Columns that no figure is made of."""
+        return tuple(name for name in self.names if plain(name) not in COUNTED | LEVELS | {"ipc-ref"})
+
+    def within(self, rows: BoolArray) -> Events:
+        """Return the same in some rows, (r,)."""
+        return Events(self.names, self.values[rows], self.row_s[rows])
+
+    def column(self, name: str) -> FloatArray | None:
+        """Return an event, (r,), of all kinds of cores; None where it is not there."""
+        mine = [at for at, each in enumerate(self.names) if plain(each) == name]
+        if not mine:
+            return None
+        found = self.values[:, mine]
+        # What runs on one kind of core only is not counted on the other.
+        return np.where(np.isnan(found).all(axis=1), np.nan, np.nansum(found, axis=1))
+
+    def ratio(self, above: str, below: str) -> float | None:
+        """Return the sum of one event over that of another, in the rows that have both; None where they have none."""
+        one, other = self.column(above), self.column(below)
+        if one is None or other is None:
+            return None
+        both = np.isfinite(one) & np.isfinite(other)
+        whole = float(other[both].sum())
+        return float(one[both].sum()) / whole if whole > 0 else None
+
+    def per_second(self, name: str) -> float | None:
+        """Return what is counted in a second; None where it is not known."""
+        found = self.column(name)
+        return None if found is None else self._mean(found, self.row_s * 0 + 1)
+
+    def mean(self, name: str) -> float | None:
+        """Return a level or a share over time; None where it is not known."""
+        found = self.column(name)
+        return None if found is None else self._mean(found, self.row_s)
+
+    def _mean(self, values: FloatArray, weight: FloatArray) -> float | None:
+        """Return the sum of weighted values over the time in which there are some."""
+        known = np.isfinite(values)
+        time = float(self.row_s[known].sum())
+        return float((values * weight)[known].sum()) / time if time > 0 else None

@@ -1,0 +1,71 @@
+"""Counters that were recorded beside a run, laid on its time axis."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from incprof.analysis.counters import lay_under
+from incprof.analysis.counters.lanes import CounterLane, lanes_of
+from incprof.analysis.counters.results import CountersUnder
+from incprof.analysis.views.timebins import TimeBins
+from incprof.errors import NoDataError
+from incprof.model import Metadata
+from incprof.model.series import CounterSeries
+from incprof.readers.series.counters import read_counters
+from incprof.study.study import Study
+
+# Starts that are further apart were not of one recording; a sampler that starts the program begins before it.
+FAR = 0.1
+
+
+class StudyCounters:
+    """The counters of a file beside a run.
+
+    Raises, when made:
+        NoDataError: there is no such file, no row in it, or none of the run's time.
+        UsageError: no column of it holds times.
+    """
+
+    def __init__(self, study: Study, path: str):
+        """Read the file, and find when it began."""
+        self.study, self.path = study, path
+        self.series = read_counters(path)
+        offset = _offset(self.series, study.profile.metadata)
+        self.by_clock, self.offset_s = offset is not None, offset or 0.0
+        host = study.profile.metadata.raw.get("host")
+        if self.series.host not in (None, host):
+            study.listener.warn([f"{path} is of the machine {self.series.host}, and the run of {host}"])
+        self._check()
+
+    def _check(self) -> None:
+        """See that the file is of the run's time, and say what is taken for granted."""
+        last, length = self.offset_s + float(self.series.end_s[-1]), float(self.study.profile.end_s[-1])
+        if last <= 0 or self.offset_s >= length:
+            far = -last if last <= 0 else self.offset_s - length
+            when = "ends before the run begins" if last <= 0 else "begins after the run ended"
+            raise NoDataError(f"{self.path} {when}, by {far:.3g} s: give counters that were recorded beside it")
+        sampled = float(self.series.end_s[-1])
+        if not self.by_clock and abs(sampled - length) > FAR * length:
+            lengths = f"is {sampled:.3g} s long, the run {length:.3g} s"
+            said = f"{self.path} does not say when it began and {lengths}: it is laid from the start of the run"
+            self.study.listener.warn([said])
+
+    @cached_property
+    def under(self) -> CountersUnder:
+        """The counters by phase."""
+        return lay_under(
+            self.series, self.study.profile, self.study.confident, offset_s=self.offset_s, by_clock=self.by_clock,
+            path=self.path,
+        )  # fmt: skip
+
+    def lanes(self, bins: TimeBins) -> tuple[CounterLane, ...]:
+        """Return the counters over time."""
+        return lanes_of(self.series, self.offset_s, bins.start_s, bins.end_s)
+
+
+def _offset(series: CounterSeries, metadata: Metadata) -> float | None:
+    """Return when sampling began in seconds after the recording did; None where one of them does not say."""
+    recorded = metadata.raw.get("start_unix_ns")
+    if series.begun_unix_s is None or not isinstance(recorded, int) or recorded <= 0:
+        return None
+    return series.begun_unix_s - recorded / 1e9
