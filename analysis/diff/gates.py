@@ -2,6 +2,7 @@
 
     condition = [ name ":" ] metric ( ">" | "<" ) number [ unit ]
 
+`waiting>10%` is broken by a phase that is slower beyond noise, and off the CPU for longer by 10 % of its time.
 `phase>10%` is broken by a phase that is slower by more than 10 % and beyond noise; `solve:phase>0.5s` by half a second.
 Where wall and CPU time were compared, both have to say so. A phase that is gone breaks a limit to what phases may take.
 """
@@ -18,7 +19,7 @@ from incprof.errors import UsageError
 from incprof.names import parse as taken_apart
 
 UNITS: dict[str, dict[str, float]] = {
-    **dict.fromkeys(("run", "phase", "step", "function"), TIMES),
+    **dict.fromkeys(("run", "phase", "step", "function", "waiting"), TIMES),
     "share": {"": 1.0, "points": 1.0},
     "calls": {"": 1.0},
 }
@@ -57,6 +58,7 @@ def unsure(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
         (condition, row)
         for condition, row in _meant(conditions, found)
         if row.cpu is not None
+        and condition.metric != "waiting"
         and (_by_clock(condition, row) or _by_clock(condition, row.cpu))
         and not _breaks(condition, row)
     ]
@@ -69,8 +71,10 @@ def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
         rows = _rows(condition.metric, found)
         meant = [row for row in rows if condition.selector is None or _means(condition.selector, row.name)]
         if not meant and condition.selector is not None:
-            what = {"share": "phase", "calls": "function"}.get(condition.metric, condition.metric)
+            what = {"share": "phase", "waiting": "phase", "calls": "function"}.get(condition.metric, condition.metric)
             raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
+        if condition.metric == "waiting" and any(row.off_cpu_s is None for row in meant):
+            raise UsageError(f"--fail-on {condition.text!r}: CPU time says nothing of waiting: leave out --time cpu")
         out += [(condition, row) for row in meant]
     return out
 
@@ -94,6 +98,8 @@ def _means(selector: str, name: str) -> bool:
 
 def _breaks(condition: Condition, row: Row) -> bool:
     """Tell whether a row breaks a condition that is about it, by wall and by CPU time where both can tell."""
+    if condition.metric == "waiting":
+        return _by_clock(condition, row)
     if row.only_cpu is not None:
         return _by_clock(condition, row.only_cpu)
     return _by_clock(condition, row) and (row.cpu is None or _by_clock(condition, row.cpu))
@@ -126,6 +132,10 @@ def change(condition: Condition, row: Row) -> float | None:
         a, b = 100 * row.a.share, 100 * row.b.share
     elif condition.metric == "calls":
         a, b = row.a.calls or 0.0, row.b.calls or 0.0
+    elif condition.metric == "waiting":
+        # In percent of the time that the phase took: of next to no waiting, a little more is many times as much.
+        a, b = row.off_cpu_s or (0.0, 0.0)
+        a, b = (row.a.seconds, row.a.seconds + b - a) if condition.relative else (a, b)
     else:
         a, b = row.a.seconds, row.b.seconds
     if not condition.relative:

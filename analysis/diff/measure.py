@@ -15,8 +15,13 @@ from incprof.analysis.diff.borders import Membership, share_borders
 from incprof.analysis.diff.same_functions import same_functions
 from incprof.analysis.phases.features import Features, build_features
 from incprof.analysis.phases.results import PhaseResult
-from incprof.model import FloatArray, IntArray, IntervalProfile
+from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.ticks import tree_ticks
+
+# A program that wants a CPU gets its share of it, within tens of milliseconds by the scheduler and within its period of
+# 100 ms by a quota. One that has had less than this part of it for so long has not wanted more: others that leave it no
+# more would be a hundred for each CPU.
+IDLE, STILL_S = 0.01, 0.5
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,27 @@ class Measured:
         return self.self_s if self.stack_s is None else self.stack_s
 
     def by_cpu(self) -> Measured:
-        """Return the same, measured by CPU time."""
-        clock_s = cpu_seconds(self.profile)
+        """Return the same, measured by CPU time; where the program surely waits of itself, by wall time."""
+        clock_s = np.where(self.stands_still, self.wall_s, cpu_seconds(self.profile))
         return replace(self, clock_s=clock_s, members=share_borders(self.features, self.result, clock_s))
+
+    @property
+    def wall_s(self) -> FloatArray:
+        """Length of each interval, (n,)."""
+        return np.maximum(self.profile.end_s - self.profile.start_s, 0.0)
+
+    @property
+    def off_cpu_s(self) -> FloatArray:
+        """Wall time in which surely no thread was on the CPU, (n,)."""
+        return np.maximum(self.wall_s - cpu_seconds(self.profile), 0.0)
+
+    @property
+    def stands_still(self) -> BoolArray:
+        """Mark the intervals in which the program waits of itself, (n,): nobody is kept from the CPU for so long."""
+        idle = cpu_seconds(self.profile) < IDLE * self.wall_s
+        stretch = np.cumsum(np.diff(idle, prepend=idle[:1]) != 0)
+        found: BoolArray = idle & (np.bincount(stretch, weights=self.wall_s)[stretch] >= STILL_S)
+        return found
 
     def intervals(self, phases: Sequence[int]) -> IntArray:
         """Return the intervals of some phases, ascending."""

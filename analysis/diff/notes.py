@@ -47,6 +47,10 @@ def notes(sides: Sequence[Side], runs: Sequence[Measured], first: int) -> tuple[
     a, b = float(np.mean(busy[:first])), float(np.mean(busy[first:]))
     if abs(a - b) > BUSY_APART * max(a, b):
         lines.append(f"CPU seconds per second: {a:.2f} in A, {b:.2f} in B: something else ran, or one of them waited")
+    still = [float(run.wall_s[run.stands_still].sum()) for run in runs]
+    if max(still) > 0:
+        a, b = float(np.mean(still[:first])), float(np.mean(still[first:]))
+        lines.append(f"waiting for long, which counts as CPU time in gates: {a:.3g} s in A, {b:.3g} s in B")
     common = _in_common(runs, first)
     if common < HARDLY:
         lines.append(f"the runs have {100 * common:.0f} % of their time in functions that both have: the same program?")

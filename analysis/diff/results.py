@@ -44,6 +44,8 @@ class Row:
         p_adjusted: The p-value in view of all rows of the kind.
         verdict: `slower` or `faster` (beyond noise), `same` (within it), `gone` (not in B), `new` (not in A).
         cpu: The same by CPU time, where it was compared by both; None for what CPU time says nothing of.
+        off_cpu_s: Wall time of A and of B in which surely no thread was on the CPU; None where phases are not measured
+            by wall time.
     """
 
     kind: str
@@ -56,6 +58,7 @@ class Row:
     verdict: str = "same"
     behind: str = ""
     cpu: Row | None = None
+    off_cpu_s: tuple[float, float] | None = None
 
     @property
     def only_cpu(self) -> Row | None:

@@ -59,7 +59,8 @@ class Table:
                 total = total.uncertain_by(max(one.variance - border, 0.0), one.dof)
             found.append(total)
         row = self._row("run", "whole run", None, found, [run.duration_s for run in self.runs], None)
-        return _with_verdicts([row])[0]
+        every = tuple((*range(run.result.k), -1) for run in self.runs)
+        return replace(_with_verdicts([row])[0], off_cpu_s=self._off_cpu_s(every))
 
     def phases(self) -> tuple[PhaseRow, ...]:
         """Return the rows of the phases, with their steps."""
@@ -98,10 +99,18 @@ class Table:
                     likeness=group.likeness,
                     share_error=self._share_error(found),
                     waits=waits,
+                    off_cpu_s=self._off_cpu_s(group.members),
                     elsewhere=verdict in ("gone", "new") and not waits and done_elsewhere(self.runs, group, self.first),
                 )
             )
         return _with_verdicts(rows)
+
+    def _off_cpu_s(self, members: Members) -> tuple[float, float] | None:
+        """Return the wall time off the CPU in some phases of each side, a mean of its runs."""
+        if self.cpu:
+            return None
+        found = [float((run.off_cpu_s * run.weight(p)).sum()) for run, p in zip(self.runs, members, strict=True)]
+        return max(float(np.mean(found[: self.first])), 0.0), max(float(np.mean(found[self.first :])), 0.0)
 
     def _waits(self, members: Members) -> bool:
         """Tell whether a phase is one of waiting, in all runs that have it."""

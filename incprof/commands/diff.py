@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", nargs="+", metavar="DIR", help="runs of B, where a side has several")
     parser.add_argument(
         "--fail-on", metavar="COND", action="append", default=[],
-        help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'share>5', 'calls>0'; may be repeated",
+        help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0'; "
+        "may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--noise",

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from incprof.analysis.diff import compare
 from incprof.analysis.diff.from_run_to_run import ALONE, SHARED
 from incprof.analysis.diff.gates import broken, parse, unsure
+from incprof.errors import UsageError
 from tests.unit.diffruns import Work, recorded, simulate, slower
 
 FILL, SOLVE = Work(120, 0.1, {"fill": 1.0}), Work(100, 0.15, {"solve": 1.0})
@@ -90,3 +92,63 @@ def test_nobody_misses_waiting():
     found = compare([recorded(simulate(pause, seed=3))], [recorded(simulate([FILL, SOLVE], seed=1))], clock="both")
     assert [(p.name, p.verdict) for p in found.phases if p.verdict == "gone"] == [("waiting", "gone")]
     assert "waiting" not in gates(found)[0]
+
+
+def waiting(profile, function, each_s):
+    """The same run, whose intervals of a function each end with a wait of so many seconds."""
+    name = [f.name for f in profile.functions].index(function)
+    there = np.asarray(profile.self_s[:, [name]].todense()).ravel() > 0
+    wall = profile.end_s - profile.start_s + np.where(there, each_s, 0.0)
+    end = np.cumsum(wall)
+    counters = replace(profile.counters, thread_s=wall)
+    return replace(profile, start_s=end - wall, end_s=end, counters=counters)
+
+
+def test_a_gate_of_its_own_fails_by_time_off_the_cpu():
+    """Waiting and having to wait for the CPU look alike: who knows that it is the first may say so."""
+    a, b = simulate(PROGRAM, seed=1), waiting(simulate(PROGRAM, seed=2), "solve", 0.4)
+    found = compare([recorded(a)], [recorded(b)], clock="both")
+    solve = next(row for row in found.phases if row.name == "solve")
+    intervals = 15  # of a second each
+    assert solve.off_cpu_s == pytest.approx((0.0, 0.4 * intervals), abs=0.6)
+    assert gates(found)[0] == []
+
+    def failing(text):
+        return [row.name for _, row in broken([parse(text)], found)]
+
+    assert failing("waiting>10%") == failing("waiting>3s") == failing("solve:waiting>0s") == ["solve"]
+    # 6 s are 40 % of its 15 s.
+    assert failing("waiting>50%") == failing("waiting>8s") == failing("fill:waiting>0s") == []
+    with pytest.raises(UsageError, match="CPU time says nothing of waiting"):
+        broken([parse("waiting>10%")], compare([recorded(a)], [recorded(b)], clock="cpu"))
+
+
+def idle(profile, at, seconds):
+    """The same run, in which nothing happens for some seconds before an interval."""
+    late = np.zeros(profile.n_intervals)
+    late[at] = seconds
+    shift = np.cumsum(late)
+    n = profile.n_intervals
+
+    def grown(values):
+        return np.insert(np.asarray(values), at, 0, axis=0)
+
+    counters = replace(profile.counters, **{k: grown(v) for k, v in vars(profile.counters).items()})
+    start = np.insert(profile.start_s + shift, at, profile.start_s[at])
+    end = np.insert(profile.end_s + shift, at, profile.start_s[at] + seconds)
+    rows = np.array([i + (i >= at) for i in range(n)])
+    place = csr_array((np.ones(n), (rows, np.arange(n))), shape=(n + 1, n))
+    return replace(
+        profile, start_s=start, end_s=end, counters=replace(counters, thread_s=end - start),
+        self_s=csr_array(place @ profile.self_s), calls=csr_array(place @ profile.calls).astype(np.int64),
+    )  # fmt: skip
+
+
+def test_who_has_no_cpu_for_long_was_not_kept_from_it():
+    a, b = simulate(PROGRAM, seed=1), idle(simulate(PROGRAM, seed=2), 20, 8.0)
+    found = compare([recorded(a)], [recorded(b)], clock="both")
+    assert "whole run" in gates(found)[0]
+    assert any("waiting for long" in line for line in found.notes)
+    # As much, spread over the run, may be that of others.
+    beside = beside_others(simulate(PROGRAM, seed=2), 1 + 8.0 / float(a.end_s[-1]))
+    assert gates(compare([recorded(a)], [recorded(beside)], clock="both"))[0] == []

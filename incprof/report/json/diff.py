@@ -78,6 +78,7 @@ def _row(row: Row) -> dict[str, object]:
         "p_value": None if ci is None else _rounded(ci.p_value),
         "p_adjusted": _rounded(row.p_adjusted),
         "verdict": row.verdict,
+        **({} if row.off_cpu_s is None else {"off_cpu_s": [_rounded(value) for value in row.off_cpu_s]}),
         **({} if row.cpu is None else {"cpu": _row(row.cpu), "disagrees": row.disagrees}),
     }
 

@@ -187,8 +187,20 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
     out = []
     for text, of in rows.items():
         changes = "; ".join(_both_changes(row) for row in of[:SAID]) + " ..." * (len(of) > SAID)
-        out.append(f"{text!r} does not fail: {changes}: {why_apart(of[0])} (--time wall or --time cpu decides alone)")
+        off = off_cpu(of[0])
+        out.append(
+            f"{text!r} does not fail: {changes}: {why_apart(of[0])}{off} (--time wall or --time cpu decides alone"
+            + (", --fail-on 'waiting>10%' fails by time off the CPU)" if off else ")")
+        )
     return out
+
+
+def off_cpu(row: Row) -> str:
+    """Return how long a row was off the CPU, where that is not the same on both sides."""
+    if row.off_cpu_s is None:
+        return ""
+    a, b = (words.seconds(value) for value in row.off_cpu_s)
+    return "" if a == b else f": it was off the CPU for {a} in A, {b} in B"
 
 
 def _both_changes(row: Row) -> str:
@@ -206,6 +218,8 @@ def broken_line(condition: Condition, row: Row) -> str:
         )
     if condition.metric == "calls":
         return f"{head}: {row.a.calls or 0:.0f} calls in A, {row.b.calls or 0:.0f} in B"
+    if condition.metric == "waiting":
+        return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B{off_cpu(row)}"
     if row.verdict == "gone" and row.kind == "phase":
         return f"{head}: {seconds(row.a)} in A, not in B: if that is meant, B is a new baseline"
     if row.verdict in ("gone", "new"):
