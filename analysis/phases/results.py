@@ -53,6 +53,18 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """What the threads of a loop do outside of its steps.
+
+    spent: CPU seconds of an iteration by what they are spent on, as model.spent.SPENT has it. waits: functions of
+    libraries that wait, read or write and were seen in the loop, in its steps too, most time first.
+    """
+
+    spent: Mapping[str, float]
+    waits: tuple[Function, ...] = ()
+
+
+@dataclass(frozen=True)
 class Step:
     """What is called again and again: its share of the phase (0..1) and its calls.
 
@@ -60,7 +72,8 @@ class Step:
     the next while it runs, the same in all steps that are timed by it. every: it comes in each every-th iteration;
     times: calls in an iteration in which it comes; per_iteration: mean calls in an iteration, where these differ too.
     order: its place in the iteration, from 1. None where that is not known.
-    cpu: part of the loop's time that its thread was on the CPU; None of an inner loop.
+    cpu: part of the loop's time that its thread was on the CPU, and rest: what it does outside of steps; None of an
+    inner loop.
     per_call: mean calls for each call of the step above; None where there is none. steps: those that it calls again.
     """
 
@@ -79,6 +92,7 @@ class Step:
     order: int | None = None
     per_iteration: float | None = None
     cpu: float | None = None
+    rest: Rest | None = None
     per_call: float | None = None
     steps: tuple[Step, ...] = ()
 

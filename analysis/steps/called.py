@@ -18,6 +18,7 @@ from incprof.analysis.steps.samples import driving_threads
 from incprof.analysis.steps.spans import spans_of
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
+from incprof.model.spent import spent_on
 
 # Marks of the functions that compilers make of OpenMP regions: each thread of a team calls them.
 REGIONS = ("._omp_fn.", ".omp_outlined")
@@ -56,6 +57,11 @@ class PhaseCalls(PhaseSamples):
         self.counts, self.options = counts, options
         self.root = Called(-1, (0,), float(self.total[0]))
         self._split: dict[tuple[int, ...], tuple[list[Called], list[Called]]] = {}
+
+    @cached_property
+    def spent(self) -> IntArray:
+        """What each sample of the run was spent on: indices of model.spent.SPENT, -1 in the profiler."""
+        return spent_on(self.profile)
 
     def again_and_once(self, caller: Called) -> tuple[list[Called], list[Called]]:
         """Return what a function calls again and again, and what it calls besides, largest first."""

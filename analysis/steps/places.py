@@ -62,7 +62,7 @@ def places_of(
 def _first(story: Story) -> Story:
     """Return the first samples of a story: what so many do not tell of an order, more of them do not either."""
     some = slice(0, MOST_SAMPLES)
-    return Story(story.step[some], story.time_s[some], story.weight[some], story.stretch[some], story.interval[some])
+    return Story(**{name: column[some] for name, column in vars(story).items()})
 
 
 def _order(

@@ -22,6 +22,7 @@ class Story:
     """Samples in order of thread and time, all shape (s,).
 
     step: from 0, or -1 for none. stretch: it differs where thread or stretch of the phase do. interval: in which.
+    sample: which one of the profile.
     """
 
     step: IntArray
@@ -29,6 +30,7 @@ class Story:
     weight: IntArray
     stretch: IntArray
     interval: IntArray
+    sample: IntArray
 
 
 def driving_threads(profile: IntervalProfile, use: IntArray, step: IntArray, busiest: float = STEPS.busy) -> IntArray:
@@ -57,7 +59,7 @@ def story_of(profile: IntervalProfile, use: IntArray, step: IntArray, threads: I
         mine = mine[np.argsort(samples.thread[use[mine]], kind="stable")]
     use, step, interval = use[mine], step[mine], interval[mine]
     new = (np.diff(samples.thread[use], prepend=-1) != 0) | (np.diff(interval, prepend=0) > 1)
-    return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval)
+    return Story(step, samples.time_s[use], samples.weight[use], np.cumsum(new), interval, use)
 
 
 def pairs_of(story: Story, calls: IntArray, rate_hz: float, lanes: int, late: float = STEPS.late) -> Pairs:

@@ -15,6 +15,7 @@ from incprof.analysis.steps.calls import Recurrence, find_recurrence
 from incprof.analysis.steps.lanes import Lanes, lanes_of
 from incprof.analysis.steps.levels import Branch, Loop
 from incprof.analysis.steps.places import places_of
+from incprof.analysis.steps.rest import rest_of
 from incprof.analysis.steps.spans import spans_of
 from incprof.model import BoolArray, FloatArray, IntArray
 
@@ -51,7 +52,12 @@ def steps_of(phase: PhaseCalls, loop: Loop, above: Called | None = None) -> list
     if period is None:
         return steps
     places = places_of(phase, loop, lanes, counts, found, period, above)
-    return [_with_recurrence(step, found, i, period, cpu, places.get(i)) for i, step in enumerate(steps)]
+    timed = [_with_recurrence(step, found, i, period, cpu, places.get(i)) for i, step in enumerate(steps)]
+    if above is not None:
+        return timed
+    known = np.array([step.period_s is not None for step in timed])
+    rest = rest_of(phase, lanes, here.covered, period, known)
+    return [replace(step, rest=rest) if step.period_s is not None else step for step in timed]
 
 
 def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Called | None) -> Step:

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from incprof.analysis.phases.interval import Proposal
-from incprof.analysis.phases.results import Step
+from incprof.analysis.phases.results import Rest, Step
 from incprof.model import Function
 from incprof.report.words.next_steps import next_steps
 from incprof.report.words.remainder import remainder
+
+WAIT, WRITE = (Function("libmpi.so", name, name, 0, imported=True) for name in ("MPI_Wait", "write"))
 
 
 def step(name="solve", mean_s=0.004, period_s=0.02, cpu=0.5, **more):
@@ -42,6 +44,10 @@ def test_commands_can_be_typed(monkeypatch):
         ((step(mean_s=0.002), step(mean_s=0.001, times=4, every=2)),
          "4 ms of CPU time in steps, 10 ms off the CPU, 6 ms on it elsewhere"),
         ((step(cpu=1.0, mean_s=0.01),), "10 ms of CPU time in steps, 10 ms of it elsewhere"),
+        ((step(rest=Rest({"work": 0.001, "mpi": 0.005}, (WAIT, WRITE))),),
+         "4 ms of CPU time in steps, 10 ms off the CPU (it calls MPI_Wait, write), 5 ms in MPI"),
+        ((step(cpu=1.0, rest=Rest({"work": 0.012, "io": 0.004, "waiting": 0.0001})),),
+         "4 ms of CPU time in steps, 4 ms input and output, 12 ms on it elsewhere"),
         ((step(cpu=1.0, mean_s=0.0195),), None),
         ((step(cpu=None),), None),
         ((dataclasses.replace(step(), period_s=None),), None),

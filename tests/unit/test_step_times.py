@@ -1,11 +1,15 @@
 """Period, order and duration of steps, against loops whose every call is known."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.steps import find_steps
+from incprof.report.words.remainder import remainder
 from tests.unit.loops import Loop, run
 
 GADGET = (("exchange", 0.0015), ("gather", 0.004), ("accelerate", 0.009), ("drift", 0.0025))
@@ -108,3 +112,24 @@ def test_irregular_steps_have_no_period():
 def test_few_intervals_and_no_calls_are_no_error():
     assert steps_of(Loop(GADGET, 1)) == {}
     assert all(step.order is None for step in steps_of(Loop(GADGET, 100, inlined=[0, 1, 2, 3])).values())
+
+
+def test_what_a_loop_does_outside_of_its_steps():
+    """Nobody counts calls of libraries: what they take is the rest of an iteration, by what they are called for."""
+    program = (("gather", 0.01), ("solve", 0.02), ("MPI_Wait", 0.008), ("fsync", 0.006))
+    loop = Loop(program, 400, rate_hz=1000.0, inlined=(2, 3))
+    profile = run(loop)
+    libraries = {"MPI_Wait", "fsync"}
+    functions = tuple(replace(f, imported=f.name in libraries) for f in profile.functions)
+    profile = replace(profile, functions=functions)
+    (steps,) = find_steps(profile, np.zeros(profile.n_intervals, dtype=np.int64))
+    timed = [step for step in steps if step.period_s]
+    assert {step.function.name for step in timed} == {"gather", "solve"}
+    rest = timed[0].rest
+    assert all(step.rest == rest for step in timed)
+    assert rest.spent["mpi"] == pytest.approx(0.008, rel=0.1)
+    assert rest.spent["io"] == pytest.approx(0.006, rel=0.1)
+    assert rest.spent.get("work", 0.0) < 0.001
+    assert [function.name for function in rest.waits] == ["MPI_Wait", "fsync"]
+    said = r"(29|30)\S* ms of CPU time in steps, [78]\S* ms in MPI, [56]\S* ms input and output"
+    assert re.fullmatch(said, remainder(timed))

@@ -11,6 +11,7 @@ from incprof.analysis.phases.results import (
     Level,
     Phase,
     PhaseResult,
+    Rest,
     RunSummary,
     ShortStretch,
     Step,
@@ -166,6 +167,12 @@ def _phase(phase: Phase) -> dict[str, object]:
     }
 
 
+def _rest(rest: Rest) -> dict[str, object]:
+    """Return what a loop does on the CPU outside of its steps, seconds of an iteration, and what may wait in it."""
+    spent = {kind: round(seconds, 9) for kind, seconds in rest.spent.items()}
+    return {"cpu_s": spent, "waits": [function.name for function in rest.waits]}
+
+
 def _step(step: Step) -> dict[str, object]:
     """Return a step with those below it."""
     return {
@@ -184,5 +191,6 @@ def _step(step: Step) -> dict[str, object]:
         "per_iteration": rounded(step.per_iteration),
         "per_call": rounded(step.per_call),
         "cpu": rounded(step.cpu),
+        "rest": None if step.rest is None else _rest(step.rest),
         "steps": [_step(below) for below in step.steps],
     }

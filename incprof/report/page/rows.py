@@ -68,7 +68,7 @@ def rest_lines(steps: Sequence[Step], names: Names) -> list[str]:
     lines = []
     for driver in dict.fromkeys(step.driver for step in steps):
         mine = [step for step in steps if step.driver == driver]
-        if rest := remainder(mine):
+        if rest := remainder(mine, names):
             period = max(step.period_s or 0.0 for step in mine)
             lines.append(
                 f"Of {_time(period)} in {names(driver) if driver else 'the loop'}: {rest}".replace(" us", " \u00b5s")

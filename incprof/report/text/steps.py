@@ -69,7 +69,7 @@ def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
         for line in folded(f"{name}{what}", width, f"{'':6}", f"{'':8}"):
             yield _Line(max(step.share for step in mine), -1, line)
         yield from _below(mine, 0, width, names)
-        if rest := remainder(mine):
+        if rest := remainder(mine, names):
             for line in folded(rest, width, f"{'':9}", f"{'':11}"):
                 yield _Line(max(step.share for step in mine), -1, line)
 

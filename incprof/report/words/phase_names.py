@@ -70,5 +70,6 @@ def names_of(result: PhaseResult, more: Iterable[Named | str] = ()) -> Names:
         found += [total.function for total in phase.functions[:TOP_FUNCTIONS]]
         for step in all_steps(phase.steps):
             found += [replace(step.function, file=step.file), *([step.driver] if step.driver else [])]
+            found += step.rest.waits if step.rest is not None else ()
     told = [one.function for room in (result.borders, result.levels, result.short) for one in room]
     return Names([*found, *filter(None, told)])
