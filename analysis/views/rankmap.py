@@ -8,29 +8,41 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.ranks.alike import on_bins
-from incprof.analysis.ranks.results import RankLabels, RanksResult
+from incprof.analysis.ranks.results import Group, RankLabels, RanksResult
 from incprof.model import FloatArray, IntArray
+from incprof.model.spent import MPI
 
 MOST_BINS = 240
-MOST_ROWS = 512
+# A row takes at most 1.2 kB of a page.
+MOST_ROWS = 1536
 
 
 @dataclass(frozen=True)
 class RankRow:
-    """A rank over time. label: (b,) its phase in each bin, -1 for none, -2 where it has no interval.
+    """A rank over time, or several. label: (b,) its phase in each bin, -1 for none, -2 where it has no interval.
 
-    busy: (b,) CPU time of its functions over the bin's length. cpu_s, off_cpu_s: of the whole run. wall_s: its length.
-    damaged: a part of its file was left out. last: the last rank, where the row is several.
+    ranks: ascending. busy: (b,) CPU time of its functions over the bin's length. cpu_s, off_cpu_s, mpi_s: of the whole
+    run, the last one CPU time in MPI; means, where the row is several. wall_s: its length. damaged: a part of its file
+    was left out.
     """
 
-    rank: int
+    ranks: tuple[int, ...]
     label: IntArray
     busy: FloatArray
     cpu_s: float
     off_cpu_s: float
+    mpi_s: float
     wall_s: float
     damaged: bool = False
-    last: int | None = None
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Ranks that are alike. row: of all. typical: the rank nearest to their middle. rows: of each, or of a few."""
+
+    row: RankRow
+    typical: int
+    rows: tuple[RankRow, ...]
 
 
 def rank_rows(found: RanksResult, reference: int, edges: FloatArray) -> list[RankRow]:
@@ -45,11 +57,12 @@ def rank_rows(found: RanksResult, reference: int, edges: FloatArray) -> list[Ran
     label = on_bins(found.labels, offset, found.rate, edges)
     middle = (edges[1:] + edges[:-1]) / 2.0
     rows = []
-    for own, there, start, rate in zip(found.labels, label, offset, found.rate, strict=True):
+    mpi = found.spent[:, :, MPI].sum(axis=1).tolist()
+    for own, there, start, rate, mpi_s in zip(found.labels, label, offset, found.rate, mpi, strict=True):
         busy = _busy(own, (middle - start) / rate)
         cpu_s = float((own.busy * np.diff(own.busy_end_s, prepend=own.start_s[0])).sum())
         wall_s = float(own.end_s[-1])
-        rows.append(RankRow(own.rank, there, busy, cpu_s, own.off_cpu_s, wall_s, own.damaged))
+        rows.append(RankRow((own.rank,), there, busy, cpu_s, own.off_cpu_s, mpi_s, wall_s, own.damaged))
     return rows
 
 
@@ -67,29 +80,42 @@ def agreement(row: RankRow, reference: RankRow) -> float | None:
     return float((row.label == reference.label)[both].mean()) if both.any() else None
 
 
-def grouped(rows: Sequence[RankRow], most: int = MOST_ROWS) -> list[RankRow]:
-    """Put neighbouring ranks together until there are at most `most` rows.
+def groups_of_rows(found: RanksResult, rows: Sequence[RankRow], most: int | None = MOST_ROWS) -> list[RowGroup]:
+    """Return the rows of ranks that are alike together, groups as the ranks have them.
 
-    A row has the label that most of its ranks have, the mean of their use of the CPU and the sum of their times.
+    Args:
+        found: all ranks.
+        rows: of each.
+        most: rows in all; None for as many as there are. Of more, neighbours in a group share one.
     """
-    size = -(-len(rows) // most)
-    if size <= 1:
-        return list(rows)
-    return [_together(rows[i : i + size]) for i in range(0, len(rows), size)]
+    own = {row.ranks[0]: row for row in rows}
+    groups = found.groups or (Group(found.ranks, found.ranks[0]),)
+    out = []
+    for group in groups:
+        members = [own[rank] for rank in group.ranks]
+        size = 1 if most is None or len(rows) <= most else -(-len(rows) // most)
+        shared = [together(members[i : i + size]) for i in range(0, len(members), size)]
+        out.append(RowGroup(together(members), group.typical, tuple(shared)))
+    return out
 
 
-def _together(rows: Sequence[RankRow]) -> RankRow:
-    """Make one row of several; where as many ranks are in one phase as in another, it is the lower one's."""
+def together(rows: Sequence[RankRow]) -> RankRow:
+    """Make one row of several; where as many ranks are in one phase as in another, it is the lower one's.
+
+    It has the label that most of its ranks have, the mean of their use of the CPU and of their times.
+    """
+    if len(rows) == 1:
+        return rows[0]
     labels = np.array([row.label for row in rows])
     values = np.unique(labels)
     count = np.array([(labels == value).sum(axis=0) for value in values])
     return RankRow(
-        rank=rows[0].rank,
+        ranks=tuple(rank for row in rows for rank in row.ranks),
         label=values[count.argmax(axis=0)],
         busy=np.mean([row.busy for row in rows], axis=0),
-        cpu_s=sum(row.cpu_s for row in rows),
-        off_cpu_s=sum(row.off_cpu_s for row in rows),
+        cpu_s=float(np.mean([row.cpu_s for row in rows])),
+        off_cpu_s=float(np.mean([row.off_cpu_s for row in rows])),
+        mpi_s=float(np.mean([row.mpi_s for row in rows])),
         wall_s=max(row.wall_s for row in rows),
         damaged=any(row.damaged for row in rows),
-        last=rows[-1].rank,
     )

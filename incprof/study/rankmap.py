@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from incprof.analysis.views.rankmap import MOST_BINS, agreement, grouped, rank_rows
+from incprof.analysis.views.rankmap import MOST_BINS, MOST_ROWS, agreement, groups_of_rows, rank_rows
 from incprof.report.page.parts import RankMap
 from incprof.study.study import Study
 
@@ -17,8 +17,14 @@ def rank_map(study: Study, *, whole: bool = False) -> RankMap | None:
     edges = np.linspace(float(profile.start_s[0]), float(profile.end_s[-1]), min(profile.n_intervals, MOST_BINS) + 1)
     reference = profile.metadata.rank
     rows = rank_rows(found, reference, edges)
-    own = next(row for row in rows if row.rank == reference)
-    ordered = tuple(rows if whole else grouped(rows))
-    agreements = tuple(agreement(row, own) for row in ordered)
+    own = next(row for row in rows if row.ranks == (reference,))
     unread = study.shared.left_out if study.shared is not None else ()
-    return RankMap(ordered, agreements, edges[:-1], edges[1:], reference, len(rows), unread)
+    return RankMap(
+        found=found,
+        groups=tuple(groups_of_rows(found, rows, None if whole else MOST_ROWS)),
+        agreement={row.ranks[0]: agreement(row, own) for row in rows},
+        start_s=edges[:-1],
+        end_s=edges[1:],
+        reference=reference,
+        unread=unread,
+    )

@@ -16,6 +16,7 @@ from incprof.study import Study
 from incprof.study.page import page_parts
 from tests.integration.browser import started
 from tests.unit.ekgfiles import EkgFile, beats
+from tests.unit.manyranks import write_rank
 from tests.unit.profiles import rows, two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 from tests.unit.synthetic import make_profile
@@ -280,13 +281,47 @@ def test_512_ranks(browser, tmp_path):
         assert seen.colours()["ranks"] > 2
         rows = seen.open_table("ranks")
         assert len(rows) == 512
-        assert rows[511][:2] == ["511", "100.0 %"]
+        assert (rows[511][0], rows[511][2]) == ("511", "100.0 %")
         seen.page.select_option("#ranks-colour", "busy")
         seen.settle()
         assert seen.texts("#ranks-key")[0].split() == ["0", "1.02", "s/s"]
-        seen.page.locator("#ranks canvas").focus()
-        seen.page.keyboard.press("ArrowDown")
+        # One group: by keyboard to its first two ranks.
+        canvas = seen.page.locator("#ranks canvas")
+        canvas.focus()
+        seen.page.keyboard.press("ArrowRight")
+        assert seen.texts("#ranks-at")[0].startswith("512 ranks like ")
+        for key in ("Enter", "ArrowDown", "ArrowDown"):
+            seen.page.keyboard.press(key)
         assert seen.texts("#ranks-at")[0].startswith("rank 1 \u00b7 ")
+
+
+def test_groups_of_ranks_open_and_ranks_are_found(browser, tmp_path):
+    for rank in range(70):
+        write_rank(tmp_path / "run", rank, (("master", 12),) if rank % 10 == 9 else (("assemble", 6), ("solve", 6)))
+    for width in (1280, 390):
+        with browser.open(report(tmp_path / "run"), width=width) as seen:
+            assert seen.messages == []
+            canvas = seen.page.locator("#ranks canvas")
+            closed = canvas.bounding_box()["height"]
+            assert closed == 2 * 22 + 24
+            canvas.click(position={"x": width / 2, "y": 11})
+            seen.settle()
+            assert canvas.bounding_box()["height"] > closed + 63 * 2
+            canvas.click(position={"x": width / 2, "y": 11})
+            seen.settle()
+            assert canvas.bounding_box()["height"] == closed
+            seen.page.fill("#ranks-find", "39")
+            seen.page.keyboard.press("Enter")
+            assert seen.texts("#ranks-at")[0].startswith("rank 39 \u00b7 ")
+            assert "master" in seen.texts("#ranks-at")[0]
+            seen.page.fill("#ranks-find", "70")
+            seen.page.keyboard.press("Enter")
+            assert seen.texts("#ranks-at") == ["There is no rank 70."]
+            seen.page.select_option("#ranks-rows", "ranks")
+            seen.settle()
+            assert canvas.bounding_box()["height"] == 70 * 8 + 24
+            wide = seen.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= width
 
 
 def test_one_interval(browser, tmp_path):

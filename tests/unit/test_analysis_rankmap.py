@@ -1,11 +1,16 @@
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from incprof.analysis.ranks.results import Group
 from incprof.analysis.views.quality import quality
-from incprof.analysis.views.rankmap import agreement, grouped, rank_rows
+from incprof.analysis.views.rankmap import MOST_ROWS, RankRow, agreement, groups_of_rows, rank_rows
 from incprof.readers import open_run, read_profile
+from incprof.report.page.parts import RankMap
+from incprof.report.page.rankdata import ranks_data
 from incprof.study import Study
 from tests.unit.manyranks import in_phases_of_first
 from tests.unit.profiles import rows
@@ -40,14 +45,43 @@ def test_no_bin_in_common_is_no_agreement():
     assert agreement(other, own) is None
 
 
-def test_many_ranks_share_rows():
+def test_many_ranks_that_are_alike_share_rows():
     own, late = rows_of(rows(*["a=90"] * 5, *["b=90"] * 5), rows(*["a=90"] * 7, *["b=90"] * 3))
-    ranks = [replace(late if i in (4, 5, 9) else own, rank=i) for i in range(10)]
-    assert grouped(ranks, 10) == ranks
-    found = grouped(ranks, 4)
-    assert [(row.rank, row.last) for row in found] == [(0, 2), (3, 5), (6, 8), (9, 9)]
-    assert [row.label.tolist().index(1) for row in found] == [5, 7, 5, 7]
-    assert sum(row.cpu_s for row in found) == pytest.approx(90)
+    ranks = [replace(late if i in (4, 5, 9) else own, ranks=(i,)) for i in range(10)]
+    found = SimpleNamespace(ranks=tuple(range(10)), groups=(Group((0, 1, 2, 3, 6, 7, 8), 6), Group((4, 5, 9), 4)))
+    groups = groups_of_rows(found, ranks, 10)
+    assert [[row.ranks for row in group.rows] for group in groups] == [
+        [(0,), (1,), (2,), (3,), (6,), (7,), (8,)],
+        [(4,), (5,), (9,)],
+    ]
+    # At most five rows: two ranks of a group in each.
+    groups = groups_of_rows(found, ranks, 5)
+    assert [[row.ranks for row in group.rows] for group in groups] == [
+        [(0, 1), (2, 3), (6, 7), (8,)],
+        [(4, 5), (9,)],
+    ]
+    assert [group.typical for group in groups] == [6, 4]
+    assert [group.row.label.tolist().index(1) for group in groups] == [5, 7]
+    assert groups[0].row.cpu_s == pytest.approx(9.0)
+    everybody = SimpleNamespace(ranks=found.ranks, groups=())
+    assert [group.row.ranks for group in groups_of_rows(everybody, ranks)] == [found.ranks]
+
+
+def test_rows_of_any_number_of_ranks_are_small():
+    """The worst: no rank stays in a phase for two bins, and all use the CPU differently."""
+    rng = np.random.default_rng(0)
+    ranks = tuple(range(5000))
+    rows = [
+        RankRow((rank,), rng.integers(0, 12, 240), rng.uniform(0, 64, 240), 1e4 / 3, 1e4 / 3, 1e4 / 3, 1e4 / 3)
+        for rank in ranks
+    ]
+    found = SimpleNamespace(ranks=ranks, groups=tuple(Group(ranks[i::40], i) for i in range(40)))
+    groups = tuple(groups_of_rows(found, rows))
+    assert sum(len(group.rows) for group in groups) <= MOST_ROWS
+    edges = np.arange(241.0)
+    data = ranks_data(RankMap(found, groups, dict.fromkeys(ranks, 0.12345), edges[:-1], edges[1:], 0))
+    assert len(json.dumps(data, separators=(",", ":"))) < 2_700_000
+    assert sorted(rank for group in groups for row in group.rows for rank in row.ranks) == list(ranks)
 
 
 def test_quality_counts_what_was_lost_and_where_paths_begin(tmp_path):

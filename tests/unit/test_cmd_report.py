@@ -24,6 +24,7 @@ from incprof.report.words.names import SHORT
 from incprof.study.page import over_time
 from tests.unit.ekgfiles import EkgFile, beats, simple_run
 from tests.unit.elfwriter import Symbol, write_elf
+from tests.unit.manyranks import MIXES, write_rank
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import BASE, STEP, UNKNOWN, Sample, StreamWriter, arc, histogram
 from tests.unit.synthetic import make_profile
@@ -241,11 +242,40 @@ def test_ranks_and_one_that_cannot_be_read(tmp_path, capsys):
     assert line.startswith("incprof: rank 2 is left out: ")
     assert "rank-00002.gmon: not an incprof stream" in line
     ranks = data_of(page)["ranks"]
-    assert [(row["rank"], row["agreement"]) for row in ranks["rows"]] == [(0, 1), (1, 1), (3, 1)]
+    (group,) = ranks["groups"]
+    assert [(row["rank"], row["agreement"]) for row in group["rows"]] == [(0, 1), (1, 1), (3, 1)]
+    assert (group["row"]["name"], group["row"]["ranks"], group["row"]["number"]) == ("0-1, 3", [[0, 1], [3, 3]], 3)
+    # Ten bins in each of two phases.
+    assert group["rows"][2]["label"] == [0, 10, 1, 10]
     assert ranks["unread"] == [2]
     assert "1 rank could not be read" in page
     assert ranks == data_of(report(capsys, run, "-o", "-", "--jobs", "2")[1])["ranks"]
     assert data_of(report(capsys, run, "-o", "-", "--one-rank")[1])["ranks"] is None
+
+
+def test_imbalance_and_who_straggles_in_what(tmp_path, capsys):
+    slow, usual = ({**MIXES, "solve": {"main;solve": ticks, "main": 5}} for ticks in (90, 60))
+    for rank in range(8):
+        write_rank(tmp_path / "run", rank, mixes=slow if rank == 5 else usual)
+    write_rank(tmp_path / "run", 8, (("master", 60),))
+    status, page, _ = report(capsys, tmp_path / "run", "-o", "-")
+    assert status == 0
+    outline(page)
+    groups = data_of(page)["ranks"]["groups"]
+    assert [group["row"]["name"] for group in groups] == ["0-7", "8"]
+    assert groups[1]["rows"] == []
+    solve = next(phase["id"] for phase in data_of(page)["phases"] if phase["name"] == "solve")
+    section = page.split('id="ranks-title"')[1].split("</section>")[0]
+    balance, stragglers = (part.split("</table>")[0] for part in section.split("<tbody>")[1:])
+    row = next(row for row in balance.split("<tr>") if f'data-phase="{solve}"' in row)
+    assert 'data-rank="5"' in row
+    cells = re.findall(r'<td class="number">(.*?)</td>', row)
+    # 95 ticks of an interval instead of 65: the most over the mean of eight ranks.
+    assert cells[0] == "8"
+    assert 30 <= float(cells[4].split()[0]) <= 45
+    assert re.findall(r'data-rank="(\d+)"', stragglers) == ["5"]
+    assert re.findall(r'<span title="(.*?)">', stragglers)[0] == "solve"
+    assert "like no other: 8" in section
 
 
 def test_processes_that_are_not_shown_are_counted(run, capsys):

@@ -12,9 +12,11 @@ from incprof.analysis.views.calltree import ROOT_FRAME, UNKNOWN_FRAME
 from incprof.analysis.views.ribbon import cells
 from incprof.analysis.views.timebins import TimeBins
 from incprof.analysis.views.timecells import Cells, Entries
-from incprof.model import FloatArray, IntArray
+from incprof.model import IntArray
 from incprof.model.spent import SPENT
-from incprof.report.page.parts import BeatLanes, CounterParts, PageParts, RankMap
+from incprof.report.page.numbers import numbers
+from incprof.report.page.parts import BeatLanes, CounterParts, PageParts
+from incprof.report.page.rankdata import ranks_data
 from incprof.report.page.words import count
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
 from incprof.report.words.counters import WORDS as COUNTER_WORDS
@@ -46,8 +48,8 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
             "libs": parts.libs,
         },
         "time": {
-            "start": _numbers(bins.start_s, 6),
-            "end": _numbers(bins.end_s, 6),
+            "start": numbers(bins.start_s, 6),
+            "end": numbers(bins.end_s, 6),
             "label": bins.label.tolist(),
             "step": timed.cells.step,
             "spent": _spent(parts.result.spent, len(bins.start_s)),
@@ -78,19 +80,10 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
             {"k": s.k, "inertia": rounded(s.inertia), "silhouette": rounded(s.silhouette)} for s in parts.result.scores
         ],
         "chosen": parts.result.k_clusters,
-        "ranks": None if parts.ranks is None else _ranks(parts.ranks),
+        "ranks": None if parts.ranks is None else ranks_data(parts.ranks),
         "beats": None if parts.beats is None else _beats(parts.beats),
         "counters": None if parts.counters is None else _counters(parts.counters, bins),
     }
-
-
-def _numbers(values: FloatArray, digits: int) -> list[float | int | None]:
-    """Return numbers with as many digits behind the point; None for what is none."""
-    out: list[float | int | None] = []
-    for value in np.round(values, digits).tolist():
-        whole = int(value) if np.isfinite(value) else None
-        out.append(whole if whole is None or whole == value else value)
-    return out
 
 
 def _series(parts: PageParts, names: Names) -> dict[str, Any]:
@@ -103,7 +96,7 @@ def _series(parts: PageParts, names: Names) -> dict[str, Any]:
         "names": [names(f) for f in functions] + others,
         "full": [clean(f.name) for f in functions] + [""] * len(others),
         "functions": series.functions.tolist(),
-        "values": [_numbers(column / wall, 4) for column in series.self_s.T[: len(functions) + len(others)]],
+        "values": [numbers(column / wall, 4) for column in series.self_s.T[: len(functions) + len(others)]],
     }
 
 
@@ -147,32 +140,9 @@ def _by_cell(table: Entries, cells: int) -> list[list[int]]:
     return [flat[2 * low : 2 * high] for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
 
 
-def _ranks(found: RankMap) -> dict[str, Any]:
-    """Return a row for each rank: its phases as numbers, its use of the CPU in percent."""
-    return {
-        "start": _numbers(found.start_s, 4),
-        "end": _numbers(found.end_s, 4),
-        "reference": found.reference,
-        "unread": list(found.unread),
-        "rows": [
-            {
-                "rank": row.rank if row.last is None else f"{row.rank}-{row.last}",
-                "label": row.label.tolist(),
-                "busy": np.rint(100 * row.busy).astype(np.int64).tolist(),
-                "agreement": rounded(agreement),
-                "cpu_s": round(row.cpu_s, 4),
-                "off_cpu_s": round(row.off_cpu_s, 4),
-                "wall_s": round(row.wall_s, 4),
-                "damaged": row.damaged,
-            }
-            for row, agreement in zip(found.rows, found.agreement, strict=True)
-        ],
-    }
-
-
 def _counters(found: CounterParts, bins: TimeBins) -> list[dict[str, Any]]:
     """Return a lane for each figure: its values in the bins of the page, with three digits."""
-    start, end = _numbers(bins.start_s, 4), _numbers(bins.end_s, 4)
+    start, end = numbers(bins.start_s, 4), numbers(bins.end_s, 4)
     return [
         {
             "key": lane.name,
@@ -204,12 +174,12 @@ def _beats(found: BeatLanes) -> dict[str, Any]:
                 "rate_hz": rounded(beat.rate_hz * factor),
                 "mean_s": beat.mean_s,
                 "busy_pct": rounded(beat.busy_pct),
-                "start": _numbers(trace.begin_s + found.offset_s, 4),
-                "end": _numbers(trace.end_s + found.offset_s, 4),
+                "start": numbers(trace.begin_s + found.offset_s, 4),
+                "end": numbers(trace.end_s + found.offset_s, 4),
                 # The trace has beats per interval of its own grid: the page shows them per second.
-                "values": _numbers(trace.count.middle / found.interval_s, 3),
-                "duration": _numbers(trace.duration_s.middle, 9),
-                "open": _numbers(trace.count.progress, 1),
+                "values": numbers(trace.count.middle / found.interval_s, 3),
+                "duration": numbers(trace.duration_s.middle, 9),
+                "open": numbers(trace.count.progress, 1),
             }
         )
     return {"lanes": lanes, "same": found.same, "left_out": found.left_out}

@@ -17,6 +17,7 @@ from incprof.analysis.phases.results import Phase, all_steps
 from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
 from incprof.report.page.parts import PageParts
+from incprof.report.page.rankwords import rank_words
 from incprof.report.page.rows import counter_words, phase_row, rest_lines, site_row, step_rows
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
@@ -97,6 +98,8 @@ def _shown(parts: PageParts) -> list[Function | str]:
     frames = parts.timed.tree.frame.tolist() + parts.timed.series.functions.tolist()
     out: list[Function | str] = [parts.functions[frame] for frame in set(frames) if frame >= 0]
     out += [row.function for row in parts.sites]
+    if parts.ranks is not None:
+        out += [name for one in parts.ranks.found.stragglers for name, _ in one.why]
     return out + [row.function for row in parts.refused]
 
 
@@ -128,7 +131,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),
         "warnings": _warnings(parts.warnings),
-        "ranks": parts.ranks,
+        "ranks": None if parts.ranks is None else rank_words(parts.ranks, names),
         "beats": parts.beats,
         "counters": None if parts.counters is None else counter_words(parts.counters.under),
         "lanes": parts.counters is not None and bool(parts.counters.lanes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from incprof.analysis.beats.results import BeatSummary
@@ -10,9 +11,10 @@ from incprof.analysis.counters.lanes import CounterLane
 from incprof.analysis.counters.results import CountersUnder
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
+from incprof.analysis.ranks.results import RanksResult
 from incprof.analysis.views.calltree import DrawnTree
 from incprof.analysis.views.quality import Quality
-from incprof.analysis.views.rankmap import RankRow
+from incprof.analysis.views.rankmap import RowGroup
 from incprof.analysis.views.self_time import SelfSeries
 from incprof.analysis.views.timebins import TimeBins
 from incprof.analysis.views.timecells import Cells, Entries
@@ -38,19 +40,18 @@ class Timed:
 
 @dataclass(frozen=True)
 class RankMap:
-    """Ranks as rows, in order. start_s, end_s: (b,) their bins.
+    """All ranks. groups: those that are alike, with their rows. start_s, end_s: (b,) the bins of these.
 
-    reference: the rank in which phases were found. agreement: for each row, the part of its bins
-    that are in the same phase as the reference's. ranks: how many there are; a row may be several.
-    unread: ranks whose files could not be read.
+    reference: the rank that the page is on. agreement: for each rank, the part of its bins that are in the same phase
+    as the reference's. unread: ranks whose files could not be read.
     """
 
-    rows: tuple[RankRow, ...]
-    agreement: tuple[float | None, ...]
+    found: RanksResult
+    groups: tuple[RowGroup, ...]
+    agreement: Mapping[int, float | None]
     start_s: FloatArray
     end_s: FloatArray
     reference: int
-    ranks: int
     unread: tuple[int, ...] = ()
 
 

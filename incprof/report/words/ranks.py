@@ -17,16 +17,22 @@ MOST = 6
 MOST_RANGES = 8
 
 
+def spans(ranks: Iterable[int]) -> list[list[int]]:
+    """Return the first and the last of each stretch of ranks without a gap, ascending."""
+    found: list[list[int]] = []
+    for rank in sorted(ranks):
+        if found and found[-1][1] == rank - 1:
+            found[-1][1] = rank
+        else:
+            found.append([rank, rank])
+    return found
+
+
 def ranges(ranks: Iterable[int], most: int = MOST_RANGES) -> str:
     """Name ranks: "0-5, 9"; of many ranges the first, and how many more ranks there are."""
-    spans: list[list[int]] = []
-    for rank in sorted(ranks):
-        if spans and spans[-1][1] == rank - 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
-    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans[:most])
-    more = sum(last - first + 1 for first, last in spans[most:])
+    found = spans(ranks)
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found[:most])
+    more = sum(last - first + 1 for first, last in found[most:])
     return shown + (f" and {more} more" if more else "")
 
 

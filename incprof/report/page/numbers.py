@@ -1,0 +1,16 @@
+"""Numbers for the scripts of a page: no more digits than mean something."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.model import FloatArray
+
+
+def numbers(values: FloatArray, digits: int) -> list[float | int | None]:
+    """Return numbers with as many digits behind the point; None for what is none."""
+    out: list[float | int | None] = []
+    for value in np.round(values, digits).tolist():
+        whole = int(value) if np.isfinite(value) else None
+        out.append(whole if whole is None or whole == value else value)
+    return out
