@@ -74,6 +74,19 @@ def period(low: float, high: float) -> Callable[[str], str]:
     return parse
 
 
+def rate(low: float, high: float) -> Callable[[str], str]:
+    """Parser of a rate in [low, high], such as 250 or 1kHz. The collector is handed a plain number."""
+    plain = number(low, high, "hertz")
+
+    def parse(text: str) -> str:
+        try:
+            return plain(repr(units.hertz(text)))
+        except ValueError:
+            raise ValueError(f"{units.RATES}, from {low:g} to {high:g} hertz") from None
+
+    return parse
+
+
 def choice(*words: str) -> Callable[[str], str]:
     """Parser of one word out of `words`."""
 
@@ -113,7 +126,7 @@ LIBS = ("caller", "separate", "drop", "named")
 SETTINGS = (
     Setting("dir", ("-o", "--output"), "DIR", "gmon-<program>", "run directory", not_empty),
     Setting("interval", ("-i", "--interval"), "T", "1s", "interval length, such as 250ms or 2m", period(0.001, 86400)),
-    Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time", number(1, 10000, "hertz")),
+    Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time, such as 1kHz", rate(1, 10000)),
     Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),

@@ -1,4 +1,4 @@
-"""Times as people write them: 250ms, 2m, 0.5."""
+"""Times and rates as people write them: 250ms, 2m, 0.5; 250, 1kHz."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import re
 SECONDS = {"": 1.0, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 NUMBER = r"[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}|[0-9](?:\.[0-9]{1,9})?[eE][+-]?[0-9]{1,2}"
 FORMS = "a time such as 0.5, 250ms or 2m"
+HERTZ = {"": 1.0, "Hz": 1.0, "hz": 1.0, "kHz": 1000.0, "khz": 1000.0}
+RATES = "a rate such as 250, 250Hz or 1kHz"
 
 
 def seconds(text: str) -> float:
@@ -21,6 +23,30 @@ def seconds(text: str) -> float:
     if match is None or match[2] not in SECONDS:
         raise ValueError(FORMS)
     return float(match[1]) * SECONDS[match[2]]
+
+
+def hertz(text: str) -> float:
+    """Return a rate per second, 0 or more.
+
+    Raises:
+        ValueError: it is none; the message says what is expected.
+    """
+    match = re.fullmatch(rf"({NUMBER}) ?([A-Za-z]*)", text)
+    if match is None or match[2] not in HERTZ:
+        raise ValueError(RATES)
+    return float(match[1]) * HERTZ[match[2]]
+
+
+def rate(text: str) -> float:
+    """Return the value per second of an option that is a rate.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    try:
+        return hertz(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {error}") from None
 
 
 def time(text: str) -> float:

@@ -48,28 +48,46 @@ void environment_complain(const char *name, const char *value, const char *fallb
     log_warn(text, NULL);
 }
 
-bool environment_parse_time(const char *text, uint64_t limit, uint64_t *nano)
+struct unit {
+    const char *name;
+    uint64_t times, by;
+};
+
+/* The last of `units` has no name. */
+static bool parse_in(const struct unit *units, const char *text, uint64_t limit, uint64_t *nano)
 {
-    static const struct {
-        const char *name;
-        uint64_t times, by;
-    } units[] = {{"", 1, 1},   {"s", 1, 1},    {"ms", 1, 1000}, {"us", 1, 1000000}, {"ns", 1, NANO},
-                 {"m", 60, 1}, {"min", 60, 1}, {"h", 3600, 1},  {"d", 86400, 1}};
     char number[32] = "";
     size_t length = 0;
     uint64_t value;
     while (length < sizeof number - 1 && ((text[length] >= '0' && text[length] <= '9') || text[length] == '.'))
         length++;
     memcpy(number, text, length);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(text + length, units[i].name) != 0)
+    for (const struct unit *unit = units; unit->name != NULL; unit++) {
+        if (strcmp(text + length, unit->name) != 0)
             continue;
-        if (!environment_parse_nano(number, UINT64_MAX / 2, &value) || value / units[i].by > limit / units[i].times)
+        if (!environment_parse_nano(number, UINT64_MAX / 2, &value) || value / unit->by > limit / unit->times)
             return false;
-        *nano = value / units[i].by * units[i].times;
+        *nano = value / unit->by * unit->times;
         return true;
     }
     return false;
+}
+
+bool environment_parse_time(const char *text, uint64_t limit, uint64_t *nano)
+{
+    static const struct unit times[] = {
+        {"", 1, 1},   {"s", 1, 1},    {"ms", 1, 1000}, {"us", 1, 1000000}, {"ns", 1, NANO},
+        {"m", 60, 1}, {"min", 60, 1}, {"h", 3600, 1},  {"d", 86400, 1},    {NULL, 1, 1},
+    };
+    return parse_in(times, text, limit, nano);
+}
+
+bool environment_parse_rate(const char *text, uint64_t limit, uint64_t *nano)
+{
+    static const struct unit rates[] = {
+        {"", 1, 1}, {"Hz", 1, 1}, {"hz", 1, 1}, {"kHz", 1000, 1}, {"khz", 1000, 1}, {NULL, 1, 1},
+    };
+    return parse_in(rates, text, limit, nano);
 }
 
 int environment_choice(const char *name, const char *const *choices)
@@ -120,6 +138,11 @@ uint64_t environment_nano(const char *name, uint64_t low, uint64_t high, uint64_
 uint64_t environment_time(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
 {
     return parsed_or(environment_parse_time, name, low, high, fallback, shown);
+}
+
+uint64_t environment_rate(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown)
+{
+    return parsed_or(environment_parse_rate, name, low, high, fallback, shown);
 }
 
 int environment_rank(const char *name)

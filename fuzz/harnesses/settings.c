@@ -34,6 +34,12 @@ static void check_nano(const char *text)
     DEMAND(!taken ||
            (expected - (double)nano < 2 + expected * 1e-15 && (double)nano - expected < 2 + expected * 1e-15));
     DEMAND(taken || !is_number || expected > 0.999999 * (double)MOST_NS);
+    // What is a number is as much in seconds, and in hertz.
+    uint64_t seconds, hertz;
+    bool time = environment_parse_time(text, MOST_NS, &seconds), rate = environment_parse_rate(text, MOST_NS, &hertz);
+    DEMAND(!time || seconds <= MOST_NS);
+    DEMAND(!rate || hertz <= MOST_NS);
+    DEMAND(!taken || length > 31 || (time && rate && seconds == nano && hertz == nano));
 }
 
 static void check_line(const char *text)

@@ -48,6 +48,17 @@ def interval(text: str) -> float:
     return seconds
 
 
+def rate(text: str) -> float:
+    """Seconds between so many rows per second.
+
+    Raises: ArgumentTypeError where they are too many or too few.
+    """
+    hertz = units.rate(text)
+    if not 1 / LONGEST_S <= hertz <= 1 / SHORTEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a rate up to 10kHz, and at least one row an hour")
+    return 1 / hertz
+
+
 def process(text: str) -> int:
     """The number of a process.
 
@@ -61,7 +72,11 @@ def process(text: str) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = USAGE
-    parser.add_argument("-i", "--interval", type=interval, default=0.005, metavar="T", help="time between rows (5ms)")
+    often = parser.add_mutually_exclusive_group()
+    often.add_argument("-i", "--interval", type=interval, default=0.005, metavar="T", help="time between rows (5ms)")
+    often.add_argument(
+        "-r", "--rate", type=rate, dest="interval", metavar="HZ", help="rows per second instead, such as 200 or 1kHz"
+    )
     parser.add_argument("-o", "--output", metavar="FILE.csv", help="where to (sample-<app>.csv); - is stdout")
     parser.add_argument("-e", "--events", default="default", metavar="LIST", help="names with commas, rNNN, or all")
     parser.add_argument(

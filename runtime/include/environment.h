@@ -22,6 +22,9 @@ uint64_t environment_nano(const char *name, uint64_t low, uint64_t high, uint64_
 /* A time in nanoseconds: seconds as a decimal number, or one with a unit such as 250ms or 2m. Otherwise the same. */
 uint64_t environment_time(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown);
 
+/* A rate in billionths per second: a decimal number, or one with a unit such as 250Hz or 1kHz. Otherwise the same. */
+uint64_t environment_rate(const char *name, uint64_t low, uint64_t high, uint64_t fallback, const char *shown);
+
 /* A rank, or -1. */
 int environment_rank(const char *name);
 
@@ -36,5 +39,8 @@ bool environment_parse_nano(const char *text, uint64_t limit, uint64_t *nano);
 
 /* A time such as 0.25, 250ms, 100us, 2m or 1h in nanoseconds. False if it is none or above `limit`. Pure. */
 bool environment_parse_time(const char *text, uint64_t limit, uint64_t *nano);
+
+/* A rate such as 250, 250Hz or 1kHz in billionths per second. False if it is none or above `limit`. Pure. */
+bool environment_parse_rate(const char *text, uint64_t limit, uint64_t *nano);
 
 #endif

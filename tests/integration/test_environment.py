@@ -35,6 +35,13 @@ def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
     assert read_profile(open_run(tmp_path / "run")).n_intervals >= 2
 
 
+def test_values_with_units(host: BuildHost, tmp_path: Path) -> None:
+    env = {"INCPROF_DIR": "run", "INCPROF_INTERVAL": "50ms", "INCPROF_RATE": "0.2kHz"}
+    assert record_only([host("simple.c"), "50"], tmp_path, **env).status == 3
+    found = metadata(tmp_path / "run")
+    assert (found["interval_s"], found["rate_hz"]) == (0.05, 200)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "key", "default"),
     [
@@ -50,6 +57,8 @@ def test_what_the_metadata_says(host: BuildHost, tmp_path: Path) -> None:
         ("INCPROF_RATE", "fast", "rate_hz", 100),
         ("INCPROF_RATE", "0", "rate_hz", 100),
         ("INCPROF_RATE", "1000000", "rate_hz", 100),
+        ("INCPROF_RATE", "1MHz", "rate_hz", 100),
+        ("INCPROF_RATE", "20kHz", "rate_hz", 100),
         ("INCPROF_OVERHEAD", "none", "rate_hz", 100),
         ("INCPROF_OVERHEAD", "101", "rate_hz", 100),
         ("INCPROF_CLOCK", "sundial", "clock", "cpu"),

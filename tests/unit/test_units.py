@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from incprof import units
+from incprof.commands import sample
 from incprof.commands.heartbeats.filters import seconds
 from incprof.config import resolve
 from incprof.errors import UsageError
@@ -29,6 +30,44 @@ def test_what_is_no_time(text: str) -> None:
         units.seconds(text)
     with pytest.raises(argparse.ArgumentTypeError, match="250ms"):
         units.time(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("250", 250), ("250Hz", 250), ("1kHz", 1000), ("1 khz", 1000), (".5", 0.5), ("2.5kHz", 2500)]
+)
+def test_rates(text: str, value: float) -> None:
+    assert units.hertz(text) == value
+    assert units.rate(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "Hz", "1KHZ", "1k", "1MHz", "1ms", "-5", "inf"])
+def test_what_is_no_rate(text: str) -> None:
+    with pytest.raises(ValueError, match="1kHz"):
+        units.hertz(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="250Hz"):
+        units.rate(text)
+
+
+def test_the_collector_gets_plain_hertz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    assert resolve({"rate": "1kHz"}, environ) == {"INCPROF_RATE": "1000"}
+    assert resolve({}, {**environ, "INCPROF_RATE": "250Hz"}) == {"INCPROF_RATE": "250"}
+    (tmp_path / "incprof.toml").write_text('[record]\nrate = "2kHz"\n')
+    assert resolve({}, environ) == {"INCPROF_RATE": "2000"}
+    with pytest.raises(UsageError, match=r"'20kHz' is wrong, expected a rate such as .*, from 1 to 10000 hertz"):
+        resolve({"rate": "20kHz"}, environ)
+
+
+def test_rows_of_counters_come_as_often_as_they_are_asked_for() -> None:
+    parser = argparse.ArgumentParser()
+    sample.add_arguments(parser)
+    assert parser.parse_args(["--rate", "1kHz", "-p", "1"]).interval == pytest.approx(0.001)
+    assert parser.parse_args(["-r", "200", "-p", "1"]).interval == pytest.approx(0.005)
+    assert parser.parse_args(["-p", "1"]).interval == 0.005
+    for wrong in (["-r", "20kHz"], ["-r", "0"], ["-r", "100", "-i", "1s"]):
+        with pytest.raises(SystemExit):
+            parser.parse_args([*wrong, "-p", "1"])
 
 
 def test_the_collector_gets_plain_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--heartbeats", metavar="EKG-DIR", help="heartbeats to show (default: the job's, if beside DIR)"
     )
-    parser.add_argument("--every", type=time, default=1.0, metavar="T", help="time between looks (1s)")
+    parser.add_argument(
+        "--every", "-i", "--interval", type=time, default=1.0, metavar="T", help="time between looks (1s)"
+    )
     parser.add_argument(
         "--wait", type=time, metavar="T", help="for a job that has not begun (for ever; 1m without a terminal)"
     )
