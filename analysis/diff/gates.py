@@ -69,7 +69,7 @@ def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
     out = []
     for condition in conditions:
         rows = _rows(condition.metric, found)
-        meant = [row for row in rows if condition.selector is None or _means(condition.selector, row.name)]
+        meant = [row for row in rows if condition.selector is None or _means(condition.selector, row)]
         if not meant and condition.selector is not None:
             what = {"share": "phase", "waiting": "phase", "calls": "function"}.get(condition.metric, condition.metric)
             raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
@@ -88,11 +88,12 @@ def _rows(metric: str, found: Comparison) -> list[Row]:
     return list(found.functions) if metric in ("function", "calls") else list(found.phases)
 
 
-def _means(selector: str, name: str) -> bool:
+def _means(selector: str, row: Row) -> bool:
     """Tell whether a name, a pattern, or a name without parameters and qualification means a row."""
-    if name == selector or fnmatchcase(name, selector):
+    plain = row.name.removesuffix(row.behind)
+    if any(name == selector or fnmatchcase(name, selector) for name in (row.name, plain)):
         return True
-    one, other = taken_apart(selector).components, taken_apart(name).components
+    one, other = taken_apart(selector).components, taken_apart(plain).components
     return bool(one) and one == other[-len(one) :]
 
 

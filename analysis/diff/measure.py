@@ -113,8 +113,11 @@ class Measured:
 
 def measure(
     profiles: Sequence[IntervalProfile], results: Sequence[PhaseResult], *, cpu: bool = False
-) -> tuple[tuple[str, ...], list[Measured]]:
-    """Return the names of m functions, and the runs. cpu: phases are measured by CPU time, not wall time."""
+) -> tuple[tuple[tuple[str, str], ...], list[Measured]]:
+    """Return the names of m functions, as same_functions has them, and the runs.
+
+    cpu: phases are measured by CPU time, not wall time.
+    """
     names, places = same_functions(profiles)
     found = [_measured(*run, len(names), cpu) for run in zip(profiles, results, places, strict=True)]
     return names, found

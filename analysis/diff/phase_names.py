@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,8 +14,12 @@ from incprof.names import without_marks
 def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[tuple[str, str]]:
     """Return a name for each phase: the function of its main site, else its largest one, and what makes it unique."""
     found = [_main(runs, group) for group in groups]
-    often = Counter(name for name, _ in found)
-    names = [(name, f" ({kind})" if often[name] > 1 and kind else "") for name, kind in found]
+    often = Counter(name for name, *_ in found)
+    files = Counter((name, file) for name, _, file in found)
+    names = [
+        (name, f" ({file if file and files[name, file] == 1 else kind})" if often[name] > 1 and kind else "")
+        for name, kind, file in found
+    ]
     seen: Counter[tuple[str, str]] = Counter()
     unique = []
     for name, behind in names:
@@ -23,15 +28,16 @@ def name_groups(runs: Sequence[Measured], groups: Sequence[Group]) -> list[tuple
     return unique
 
 
-def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str]:
-    """Return what a phase is known by, and the kind of its main site."""
+def _main(runs: Sequence[Measured], group: Group) -> tuple[str, str, str]:
+    """Return what a phase is known by, the kind of its main site, and the file of that, if it is known."""
     chosen = [run.result.phases[p] for run, phases in zip(runs, group.members, strict=True) for p in phases]
     if chosen and all(phase.off_cpu for phase in chosen):
-        return "waiting", ""
+        return "waiting", "", ""
     for phase in chosen:
         if phase.sites:
-            return without_marks(phase.sites[0].function.name), phase.sites[0].kind
+            site = phase.sites[0]
+            return without_marks(site.function.name), site.kind, os.path.basename(site.file or "")
     for phase in chosen:
         if phase.functions:
-            return without_marks(phase.functions[0].function.name), ""
-    return "idle", ""
+            return without_marks(phase.functions[0].function.name), "", ""
+    return "idle", "", ""

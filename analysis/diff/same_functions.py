@@ -1,15 +1,17 @@
 """Which function of one run is which of another: versions of a program differ in clones, template arguments, modules.
 
-Clones that the compiler made of a function (`f.isra.0`, `f.constprop.1`, `f._omp_fn.0`) are that function. A program's
-own module is the same whatever its file is called, and a library whatever its version. What is left over then is taken
-to be the same where the name without parameters and template arguments, qualified, is the only one such in each run.
+Functions of one name in several files (static ones) are told apart by their file, where it is known; else by the order
+in which they lie, where there are as many in each run. Clones that the compiler made of a function (`f.isra.0`,
+`f.constprop.1`, `f._omp_fn.0`) are that function. A program's own module is the same whatever its file is called, and a
+library whatever its version. What is left over then is taken to be the same where the name without parameters and
+template arguments, qualified, is the only one such in each run.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,10 +21,13 @@ from incprof.names import parse, without_marks
 
 VERSION = re.compile(r"(\.so)(\.[0-9]+)*$")
 
-Key = tuple[str, str]
+# Module, mangled name, and what tells it from others of both.
+Key = tuple[str, str, str]
+# So many last parts of a path tell any two files apart.
+DEEPEST = 8
 
 
-def key_of(function: Function, metadata: Metadata) -> Key:
+def key_of(function: Function, metadata: Metadata) -> tuple[str, str]:
     """Return module and mangled name without what changes from build to build."""
     module = os.path.basename(function.module)
     own = {os.path.basename(metadata.exe or ""), metadata.app}
@@ -36,17 +41,25 @@ def key_of(function: Function, metadata: Metadata) -> Key:
     return "" if module in own else VERSION.sub(r"\1", module), without_marks(name)
 
 
-def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[str, ...], list[IntArray]]:
-    """Return the functions of several runs under common numbers.
+def several_of_a_name(profiles: Sequence[IntervalProfile]) -> list[IntArray]:
+    """Return the functions of each run, by their places, of which some run has others with the same key."""
+    keys = [[key_of(f, profile.metadata) for f in profile.functions] for profile in profiles]
+    several = {key for mine in keys for key, number in Counter(mine).items() if number > 1}
+    return [np.array([at for at, key in enumerate(mine) if key in several], dtype=np.int64) for mine in keys]
+
+
+def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[tuple[str, str], ...], list[IntArray]]:
+    """Return the functions of several runs under common numbers. Those of `several_of_a_name` have their files.
 
     Returns:
-        The display name of each of m functions, as the first run that has it says; and for each run its functions'
-        numbers, (f,). Functions of a run with the same number are clones of one.
+        The display name of each of m functions, as the first run that has it says, and what tells it from others of
+        that name; and for each run its functions' numbers, (f,). Functions with the same number are clones of one.
     """
-    keys = [[key_of(f, profile.metadata) for f in profile.functions] for profile in profiles]
+    keys = _told_apart(profiles)
     again = _renamed(profiles, keys)
     number: dict[Key, int] = {}
     names: list[str] = []
+    modules: list[str] = []
     places = []
     for profile, mine in zip(profiles, keys, strict=True):
         place = np.zeros(len(mine), dtype=np.int64)
@@ -55,9 +68,50 @@ def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[str, ...]
             if key not in number:
                 number[key] = len(names)
                 names.append(without_marks(profile.functions[at].name))
+                modules.append(os.path.basename(profile.functions[at].module))
             place[at] = number[key]
         places.append(place)
-    return tuple(names), places
+    often = Counter(names)
+    behind = [
+        f" ({key[2] or module})" if often[name] > 1 and (key[2] or module) else ""
+        for key, name, module in zip(number, names, modules, strict=True)
+    ]
+    return tuple(zip(names, behind, strict=True)), places
+
+
+def _told_apart(profiles: Sequence[IntervalProfile]) -> list[list[Key]]:
+    """Return the keys of the functions of each run."""
+    keys = [[key_of(f, profile.metadata) for f in profile.functions] for profile in profiles]
+    behind: list[dict[int, str]] = [{} for _ in profiles]
+    of_key: dict[tuple[str, str], list[list[int]]] = {}
+    for run, places in enumerate(several_of_a_name(profiles)):
+        for at in places.tolist():
+            of_key.setdefault(keys[run][at], [[] for _ in profiles])[run].append(at)
+    for runs in of_key.values():
+        members = [[profile.functions[at] for at in mine] for profile, mine in zip(profiles, runs, strict=True)]
+        for found, mine, told in zip(behind, runs, _tell(members), strict=True):
+            found.update(zip(mine, told, strict=True))
+    return [[(*key, more.get(at, "")) for at, key in enumerate(mine)] for mine, more in zip(keys, behind, strict=True)]
+
+
+def _tell(members: Sequence[Sequence[Function]]) -> list[list[str]]:
+    """Return what tells functions of one key apart: the shortest end of their paths, or their order; else nothing."""
+    files = [[f.file for f in mine] for mine in members]
+    if all(file for mine in files for file in mine):
+        if max(len(set(mine)) for mine in files) > 1:
+            for depth in range(1, DEEPEST):
+                ends = [["/".join(str(file).split("/")[-depth:]) for file in mine] for mine in files]
+                if all(len(set(short)) == len(set(mine)) for short, mine in zip(ends, files, strict=True)):
+                    return ends
+    elif len({len(mine) for mine in members}) == 1 and all(_twins(mine) for mine in members):
+        order = [np.argsort([f.address for f in mine], kind="stable").tolist() for mine in members]
+        return [[f"#{places.index(i) + 1}" for i in range(len(places))] for places in order]
+    return [[""] * len(mine) for mine in members]
+
+
+def _twins(members: Sequence[Function]) -> bool:
+    """Tell whether functions are of one name to the letter: no clones of each other."""
+    return len({f.mangled for f in members}) == 1
 
 
 def _renamed(profiles: Sequence[IntervalProfile], keys: Sequence[Sequence[Key]]) -> dict[Key, Key]:

@@ -36,7 +36,7 @@ class Table:
 
     def __init__(
         self,
-        names: Sequence[str],
+        names: Sequence[tuple[str, str]],
         runs: Sequence[Measured],
         groups: Sequence[Group],
         first: int,
@@ -127,8 +127,10 @@ class Table:
         for function in large.tolist():
             found = self.estimates.function(tables, function)
             where = self._changed_most(function)
-            row = self._row("function", self.names[function], where, found, self.cpu_s, self._calls(function, None))
-            rows.append(self._without_one_side(row))
+            row = self._row(
+                "function", "".join(self.names[function]), where, found, self.cpu_s, self._calls(function, None)
+            )
+            rows.append(self._without_one_side(replace(row, behind=self.names[function][1])))
         rows = _with_verdicts(rows)
         rows.sort(key=lambda row: (row.verdict == "same", -round(abs(row.change_s), 9), row.name))
         return tuple(rows), int((share > 0).sum()) - len(rows)
@@ -154,8 +156,8 @@ class Table:
         rows = []
         for function in sorted(known):
             found = self.estimates.function(tables, function, group)
-            row = self._row("step", self.names[function], group, found, base, self._calls(function, group))
-            rows.append(self._without_one_side(row))
+            row = self._row("step", "".join(self.names[function]), group, found, base, self._calls(function, group))
+            rows.append(self._without_one_side(replace(row, behind=self.names[function][1])))
         rows.sort(key=lambda row: (-round(max(row.a.share, row.b.share), 9), row.name))
         return rows[:MOST_STEPS]
 

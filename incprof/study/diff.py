@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff import Clock, Recorded, compare
 from incprof.analysis.diff.gates import broken, parse, unsure
 from incprof.analysis.diff.results import Comparison, Row
+from incprof.analysis.diff.same_functions import several_of_a_name
+from incprof.readers.symbols.lines import locate
 from incprof.study.study import Study
 
 NOTHING_COMMON = "the runs have no phase in common: no condition in percent on phases or steps can fail"
@@ -58,8 +60,24 @@ def compare_sides(
             warnings += [f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings)]
             damaged |= study.partial
             side.append((path, study.summary, profile, result))
-    found = compare(*read, run_noise=noise, clock=clock)
+    found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock)
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
     if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
         warnings.append(NOTHING_COMMON)
     return Sides(found, broken(conditions, found), unsure(conditions, found), warnings, damaged)
+
+
+def _with_files(
+    studies: tuple[Sequence[Study], Sequence[Study]], read: tuple[list[Recorded], list[Recorded]]
+) -> tuple[list[Recorded], list[Recorded]]:
+    """Return the runs, in which functions that share their name with others know their files."""
+    both = [*read[0], *read[1]]
+    several = several_of_a_name([run[2] for run in both])
+    out: list[Recorded] = []
+    for study, (path, summary, profile, result), places in zip([*studies[0], *studies[1]], both, several, strict=True):
+        functions = list(profile.functions)
+        found = locate(study.run, profile, [functions[at] for at in places.tolist()], exe=study.exe)
+        for at, function in zip(places.tolist(), found, strict=True):
+            functions[at] = function
+        out.append((path, summary, replace(profile, functions=tuple(functions)), result))
+    return out[: len(read[0])], out[len(read[0]) :]
