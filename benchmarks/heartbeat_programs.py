@@ -13,18 +13,17 @@ from benchmarks.bed import HERE, Bed
 from benchmarks.heartbeats import build, environment
 from benchmarks.measure import Result, compare, run
 
+ALIGNED = ("-falign-functions=64", "-falign-loops=64")
+
 
 def whole_run(bed: Bed, work: str) -> list[Result]:
     """A program with a million beats a second against the same program built with -DEKG_OFF (CPU time).
 
     The last row says what two bare reads of the counter in the place of each beat do to it.
     """
-    flags = ("-falign-functions=64", "-falign-loops=64")
-    with_beats = build(bed, "beats_work.c", *flags)
-    without = build(bed, "beats_work.c", *flags, "-DEKG_OFF", name="beats_work_off")
-    reads = build(bed, "beats_work.c", *flags, "-DEKG_OFF", "-DREADS", name="beats_work_reads")
-    probes = [float(run([without, work, "1000", "200000"], bed.scratch).output) for _ in range(5)]
-    words = [work, str(round(1000 * 1e-6 / min(probes))), "500000"]
+    with_beats, without = _programs(bed)
+    reads = build(bed, "beats_work.c", *ALIGNED, "-DEKG_OFF", "-DREADS", name="beats_work_reads")
+    words = _steps_of(bed, without, work, 1e-6, 500_000)
     rates: list[float] = []
 
     def cost(program: Path) -> float:
@@ -41,6 +40,34 @@ def whole_run(bed: Bed, work: str) -> list[Result]:
         Result(what, "at most 1.06x", reached, ratio.median <= 1.06),
         Result("the same, two counter reads instead of each beat", "-", str(limit), None),
     ]
+
+
+def thinned(bed: Bed, work: str, step_s: float) -> Result:
+    """A program whose steps are far too small for a beat each, with the overhead that is allowed unless told otherwise.
+
+    Against the same program built with -DEKG_OFF (CPU time).
+    """
+    with_beats, without = _programs(bed)
+    words = _steps_of(bed, without, work, step_s, round(0.5 / step_s))
+
+    def cost(program: Path) -> float:
+        return run([program, *words], bed.scratch, environment(bed, overhead=1)).cpu_s
+
+    ratio = compare(lambda: cost(with_beats), lambda: cost(without), 3 * bed.pairs)
+    what = f"whole run with {1 / step_s:.0e} beats a second, thinned to 1 %, against -DEKG_OFF: {work}"
+    return Result(what, "at most 1.03x", str(ratio), ratio.median <= 1.03)
+
+
+def _programs(bed: Bed) -> tuple[Path, Path]:
+    """Return the program with its beats and without."""
+    without = build(bed, "beats_work.c", *ALIGNED, "-DEKG_OFF", name="beats_work_off")
+    return build(bed, "beats_work.c", *ALIGNED), without
+
+
+def _steps_of(bed: Bed, without: Path, work: str, step_s: float, steps: int) -> list[str]:
+    """Return the arguments for so many steps of about so many seconds."""
+    probes = [float(run([without, work, "1000", "200000"], bed.scratch).output) for _ in range(5)]
+    return [work, str(max(round(1000 * step_s / min(probes)), 1)), str(steps)]
 
 
 def compiled_out(bed: Bed) -> Result:

@@ -100,6 +100,9 @@ def _heartbeats(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "beat-predicted-tally", lambda: heartbeat_prediction.prediction(bed, "tally")
     yield "beat-predicted-relax", lambda: heartbeat_prediction.prediction(bed, "relax")
     yield "beat-predicted-rate", lambda: heartbeat_prediction.prediction(bed, "tally", 10)
+    for work in ("tally", "relax"):
+        yield f"beat-thinned-{work}", functools.partial(heartbeat_programs.thinned, bed, work, 1e-6)
+    yield "beat-thinned-dense", lambda: heartbeat_programs.thinned(bed, "tally", 1e-7)
     yield "beat-off", lambda: heartbeat_programs.compiled_out(bed)
     yield "beat-scope", lambda: pair(bed, "EKG_SCOPE against two counter reads", "scope", None)
     yield "beat-nested", lambda: pair(bed, "recursive pair against a full pair", "nested", None)
