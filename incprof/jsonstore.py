@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from incprof.atomic import replacing
 from incprof.inputs import inside, read_input
@@ -16,6 +16,20 @@ from incprof.jsontext import parse_json
 MOST_BYTES = 64 << 20
 
 Answer = TypeVar("Answer")
+
+
+class Store(Protocol):
+    """Keeps an object. Any two of them may be of the same file."""
+
+    def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
+        """What `understand` makes of the object; None if there is none."""
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        """Keep an object."""
+
+
+# Opens the store of a run's directory, a name in it, and a version.
+Stores = Callable[[str, str, int], Store]
 
 
 class JsonStore:
@@ -46,3 +60,31 @@ class JsonStore:
             self._path.parent.mkdir(exist_ok=True)
             with replacing(self._path) as file:
                 file.write(data)
+
+
+class InMemory:
+    """Stores of which nothing is written: they begin as what the files hold, and last as long as this object."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, int], _Kept] = {}
+
+    def __call__(self, directory: str, name: str, version: int) -> Store:
+        """Open the store that takes the place of a file."""
+        key = (directory, name, version)
+        if key not in self._kept:
+            self._kept[key] = _Kept(JsonStore(directory, name, version))
+        return self._kept[key]
+
+
+class _Kept:
+    """An object in memory; until there is one, that of a file."""
+
+    def __init__(self, file: JsonStore):
+        self._file = file
+        self._content: dict[str, Any] | None = None
+
+    def load(self, understand: Callable[[dict[str, Any]], Answer]) -> Answer | None:
+        return self._file.load(understand) if self._content is None else understand(self._content)
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        self._content = dict(content)

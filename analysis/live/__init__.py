@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from incprof.analysis.live.identity import identities
-from incprof.analysis.live.mixes import FunctionNumbers, Mix
+from incprof.analysis.live.mixes import FunctionNumbers, MadeOf, Mix, renumbered
 from incprof.analysis.live.model import BETWEEN, NOTHING_KNOWN, PhaseModel, fit_model, with_retired
 from incprof.analysis.live.results import LivePhase, LiveView
 from incprof.analysis.live.track import Track
@@ -30,10 +30,13 @@ KEPT_BESIDE = 256
 
 
 class LiveRun:
-    """What is known of a job. window: phases are found in about so many of the lead's last intervals."""
+    """What is known of a job.
 
-    def __init__(self, window: int):
-        self.window = window
+    window: phases are found in about so many of the lead's last intervals. libraries: time in them is their callers'.
+    """
+
+    def __init__(self, window: int, *, libraries: bool = True):
+        self.window, self._libraries = window, libraries
         self._tracks: dict[str, Track] = {}
         self._forget()
 
@@ -50,12 +53,22 @@ class LiveRun:
         """Take new intervals of a process."""
         if process.path not in self._tracks:
             # A reader's window may be longer than asked for by what it reads at once.
-            self._tracks[process.path] = Track(process, self.numbers, 2 * self.window if lead else KEPT_BESIDE)
+            keep = 2 * self.window if lead else KEPT_BESIDE
+            self._tracks[process.path] = Track(process, self.numbers, keep, libraries=self._libraries)
         if lead and process.path != self._lead:
             self._lead, self.fitted = process.path, 0
         track = self._tracks[process.path]
         track.process = process
         track.add(profile, self.model)
+
+    def again(self, process: Process, first: int, profile: IntervalProfile) -> None:
+        """Take intervals of a process anew, from `first` on: more is known of them than when they came."""
+        self._tracks[process.path].again(first, profile, self.model)
+
+    def known(self, process: Process) -> int:
+        """Return how many intervals of a process there are."""
+        track = self._tracks.get(process.path)
+        return track.n if track is not None else 0
 
     def restart(self, process: Process) -> None:
         """Forget a process: its file was replaced."""
@@ -70,30 +83,33 @@ class LiveRun:
         if process.path in self._tracks:
             self._tracks[process.path].ended = True
 
-    def due(self, lead: Process) -> bool:
-        """Say whether phases should be found again."""
+    def due(self, lead: Process, unseen: int = 0) -> bool:
+        """Say whether phases should be found again. unseen: new intervals of which too little is known."""
         track = self._tracks.get(lead.path)
         if track is None or track.n < FIRST_FIT:
             return False
         grown = track.n - self.fitted
         base = min(self.fitted, self.window)
-        return grown >= max(GROWTH * base, 1) or track.new_lately(min(grown, track.n)) >= max(
-            UNKNOWN * base, FEWEST_UNKNOWN
-        )
+        unknown = max(track.new_lately(min(grown, track.n)), unseen)
+        return grown >= max(GROWTH * base, 1) or unknown >= max(UNKNOWN * base, FEWEST_UNKNOWN)
 
     def behind(self, lead: Process) -> bool:
         """Say whether there are intervals that the last fit did not see."""
         track = self._tracks.get(lead.path)
         return track is not None and track.n > self.fitted
 
-    def refit(self, lead: Process, found: PhaseResult, end: int, expected_ticks: float) -> None:
+    def refit(
+        self, lead: Process, found: PhaseResult, end: int, expected_ticks: float, made_of: MadeOf | None = None
+    ) -> None:
         """Take the phases that were found in the lead's intervals before `end`, as many as `found` has.
 
         Those that have come since belong to the nearest of these phases. expected_ticks: of an interval of one busy
-        thread.
+        thread. made_of: what those intervals are made of, if more is known than when they came.
         """
         track = self._tracks[lead.path]
         later = track.n - end
+        if made_of is not None:
+            track.replace(end - len(made_of.rows), renumbered(made_of.rows, self.numbers.of(made_of.functions)))
         rows = list(track.rows)
         rows, since = rows[: len(rows) - later][-len(found.labels) :], rows[len(rows) - later :]
         after = found.labels[len(found.labels) - len(rows) :].astype(np.int64)

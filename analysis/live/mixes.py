@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.phases.features import shares
 from incprof.analysis.phases.on_stack import inclusive_shares
+from incprof.analysis.views.self_time import innermost_s
 from incprof.model import FloatArray, Function, IntArray, IntervalProfile
 
 
@@ -56,12 +57,13 @@ class Mix:
         return float(self.shares[self.columns == 2 * function].sum())
 
 
-def mixes(profile: IntervalProfile, numbers: FunctionNumbers) -> list[Mix]:
-    """Return the mix of each interval of a profile, (n,)."""
+def mixes(profile: IntervalProfile, numbers: FunctionNumbers, *, libraries: bool) -> list[Mix]:
+    """Return the mix of each interval of a profile, (n,). libraries: time in a library is its caller's."""
     number = numbers.of(profile.functions)
-    own = csr_array(shares(profile.self_s))
+    self_s = innermost_s(profile, libraries=libraries)
+    own = csr_array(shares(self_s))
     below = inclusive_shares(profile)
-    seconds = np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
+    seconds = np.asarray(self_s.sum(axis=1), dtype=np.float64).ravel()
     out = []
     for i in range(profile.n_intervals):
         mine = slice(own.indptr[i], own.indptr[i + 1])
@@ -73,3 +75,22 @@ def mixes(profile: IntervalProfile, numbers: FunctionNumbers) -> list[Mix]:
         ticks = float(seconds[i]) * profile.metadata.rate_hz
         out.append(Mix(float(profile.start_s[i]), float(profile.end_s[i]), ticks, float(seconds[i]), columns, parts))
     return out
+
+
+@dataclass(frozen=True)
+class MadeOf:
+    """Mixes under numbers of their own: places in `functions`."""
+
+    rows: Sequence[Mix]
+    functions: Sequence[Function]
+
+
+def made_of(profile: IntervalProfile, *, libraries: bool) -> MadeOf:
+    """Return what the intervals of a profile are made of; may run beside everything else."""
+    numbers = FunctionNumbers()
+    return MadeOf(mixes(profile, numbers, libraries=libraries), numbers.functions)
+
+
+def renumbered(rows: Sequence[Mix], number: IntArray) -> list[Mix]:
+    """Return mixes in which each function has another number. number: (f,), by the one that it had."""
+    return [replace(row, columns=2 * number[row.columns // 2] + row.columns % 2) for row in rows]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,13 +18,16 @@ NOW_S = 10.0
 # The ribbon is drawn from at most so many intervals.
 DRAWN = 4096
 TOP = 60
+# Of what was taken back, rounding may be left.
+LEAST_S = 1e-9
 
 
 class Track:
     """The intervals of a process. keep: so many of the last mixes stay. rows: those. ended: nothing comes any more."""
 
-    def __init__(self, process: Process, numbers: FunctionNumbers, keep: int):
+    def __init__(self, process: Process, numbers: FunctionNumbers, keep: int, *, libraries: bool):
         self.process, self.ended = process, False
+        self._libraries = libraries
         self.rows: deque[Mix] = deque(maxlen=keep)
         self.metadata: Metadata | None = None
         self._numbers = numbers
@@ -62,7 +66,7 @@ class Track:
     def add(self, profile: IntervalProfile, model: PhaseModel) -> None:
         """Take intervals that follow those so far, at least one."""
         self.metadata = profile.metadata
-        for mix in mixes(profile, self._numbers):
+        for mix in mixes(profile, self._numbers, libraries=self._libraries):
             label = model.label(mix)
             if not self._labels or label != self._labels[-1]:
                 self._since_s = mix.start_s
@@ -76,6 +80,19 @@ class Track:
         self._lost += int(counters.lost.sum())
         length = float(profile.end_s[-1] - profile.start_s[-1])
         self._cpus = float(counters.cpu_s[-1]) / length if length > 0 else 0.0
+
+    def replace(self, first: int, rows: Sequence[Mix]) -> None:
+        """Take intervals from `first` on as something else than before, as far as they are kept."""
+        for place, mix in enumerate(rows, first - (self.n - len(self.rows))):
+            if place >= 0:
+                self._count(self.rows[place], -1.0)
+                self.rows[place] = mix
+                self._count(mix)
+
+    def again(self, first: int, profile: IntervalProfile, model: PhaseModel) -> None:
+        """Take intervals anew, from `first` on, of which more is known than when they came."""
+        self.replace(first, mixes(profile, self._numbers, libraries=self._libraries))
+        self.relabel(np.array([model.label(mix) for mix in list(self.rows)[-(self.n - first) :]], dtype=np.int64))
 
     def relabel(self, labels: IntArray) -> None:
         """Replace the labels of the last intervals, as many as there are."""
@@ -92,13 +109,13 @@ class Track:
         """Return how many of the last intervals fit no phase."""
         return sum(label == NEW for label in self._labels[-last:]) if last else 0
 
-    def _count(self, mix: Mix) -> None:
-        """Add an interval to the run's self time by function."""
+    def _count(self, mix: Mix, times: float = 1.0) -> None:
+        """Add an interval to the run's self time by function, so many times."""
         function, seconds = mix.own()
         missing = len(self._numbers.functions) - len(self._total)
         if missing > 0:
             self._total = np.concatenate([self._total, np.zeros(missing)])
-        self._total[function] += seconds
+        self._total[function] += times * seconds
 
     def view(self, front_s: float, steps: tuple[Function, ...], *, full: bool = True) -> LiveProcess:
         """Return what there is to see, with functions if it shall be full.
@@ -144,7 +161,7 @@ class Track:
         found = [
             LiveFunction(self._numbers.functions[i], float(recent[i]) / lately, float(self._total[i]) / run)
             for i in order.tolist()
-            if self._total[i] > 0
+            if self._total[i] > LEAST_S
         ]
         return tuple(found), self.end_s - begin
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.model import PROFILER, IntervalProfile
+from incprof.model import PROFILER, Inlined, IntArray, IntervalProfile
 
 
 def inclusive_shares(profile: IntervalProfile) -> csr_array:
-    """Return the part of each interval's samples that have a function on their stack: sparse (n, f)."""
+    """Return the part of each interval's samples that have a function on their stack: sparse (n, f).
+
+    Inlined functions that were looked up are on it like others.
+    """
     n, f, tree = profile.n_intervals, len(profile.functions), profile.paths
     use = profile.samples.kind != PROFILER
     p = len(tree.parent)
@@ -22,6 +25,8 @@ def inclusive_shares(profile: IntervalProfile) -> csr_array:
     while len(node):
         function = tree.function[node].astype(np.int64)
         found.append((pair * f + function)[function >= 0])
+        if profile.inlined is not None:
+            found.append(_inlined(profile.inlined, node, pair, f))
         up = node > 0
         pair, node = pair[up], tree.parent[node[up]]
     # A function that calls itself is on a stack once.
@@ -31,3 +36,12 @@ def inclusive_shares(profile: IntervalProfile) -> csr_array:
     matrix = csr_array((ticks[pair] / total[interval], (interval, function)), shape=(n, f))
     matrix.sum_duplicates()
     return matrix
+
+
+def _inlined(inlined: Inlined, node: IntArray, pair: IntArray, f: int) -> IntArray:
+    """Return pair * f + function for each function that is inlined at the node of each pair."""
+    many = np.diff(inlined.first)[node]
+    begins = np.cumsum(many) - many
+    place = np.arange(many.sum()) - np.repeat(begins - inlined.first[node], many)
+    keys: IntArray = np.repeat(pair, many) * f + inlined.function[place]
+    return keys

@@ -33,6 +33,7 @@ def views(tmp_path_factory):
         watch = Watch(str(root), rank=None, libs="caller", exe=None)
         watch.look()
         watch.fit_now()
+        watch.look()
         return watch.view()
 
     return made

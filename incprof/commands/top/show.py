@@ -29,10 +29,10 @@ FITTED_S = 0.25
 def once(session: Session, args: argparse.Namespace) -> int:
     """Print one frame."""
     with waiting(keys=False) as clock:
-        session.look()
+        _look(session)
         while session.view is None:
             clock.wait(session.pause_s)
-            session.look()
+            _look(session)
     if session.watch.fit_now():
         session.view = session.watch.view()
     session.warn(last=True)
@@ -43,7 +43,7 @@ def once(session: Session, args: argparse.Namespace) -> int:
 def plain(session: Session, args: argparse.Namespace) -> int:
     """Print a line for each look that finds something, until the job has ended."""
     with waiting(keys=False) as clock:
-        session.look()
+        _look(session)
         if session.view is None:
             say(f"waiting for {session.watch.directory}")
         while True:
@@ -61,9 +61,16 @@ def plain(session: Session, args: argparse.Namespace) -> int:
                 session.warn(last=True)
                 break
             clock.wait(session.pause_s)
-            session.look()
+            _look(session)
     say(session.hint())
     return 0
+
+
+def _look(session: Session) -> None:
+    """Take what has come of all processes, where no screen stands still meanwhile."""
+    session.look()
+    if session.watch.others_wait and session.watch.fit_now():
+        session.look()
 
 
 def screen(session: Session, args: argparse.Namespace) -> int:

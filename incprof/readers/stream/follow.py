@@ -160,8 +160,7 @@ class Follower:
         return with_library_functions(profile, self._libs, self._code)
 
     def window(self) -> IntervalProfile | None:
-        """The profile of the last intervals, as `read_profile` would make it without arcs; None before the first."""
+        """The profile of the last intervals without functions of libraries; None before the first."""
         if not self._parts:
             return None
-        profile = with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))
-        return with_library_functions(profile, self._libs, self._code)
+        return with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 
 from incprof.errors import NoDataError
-from incprof.model import Module, Process
+from incprof.jsonstore import InMemory
+from incprof.model import IntervalProfile, Module, Process, Run
 from incprof.readers.run import SERIES, streams
 from incprof.readers.stream.follow import Follower
+from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
+from incprof.readers.symbols.inlined import with_inlined
 from incprof.readers.symbols.machine_code import MachineCode
 from incprof.readers.symbols.modules import SymbolLoader
 from incprof.readers.symbols.source import module_key
@@ -48,7 +51,8 @@ class RunFollower:
     def __init__(self, directory: str, *, rank: int | None = None, libs: Libs = "caller", exe: str | None = None):
         self.directory = directory
         self.processes: list[tuple[Process, Follower]] = []
-        self._rank, self._libs = rank, libs
+        self._rank, self._libs, self._exe = rank, libs, exe
+        self._answers = InMemory()
         self._symbols = SharedSymbols(directory, exe)
         self._known: dict[str, Follower] = {}
 
@@ -73,3 +77,12 @@ class RunFollower:
                     process.path, self._symbols.load, libs=self._libs, code=self._symbols.machine_code
                 )
         self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]
+
+    def finished(self, window: IntervalProfile) -> IntervalProfile:
+        """A follower's window with inlined functions and those of libraries: what `read_profile` makes of it.
+
+        May take seconds, and run beside everything else but itself. What the binaries say is asked for once.
+        """
+        run = Run(self.directory, window.metadata.app, ())
+        profile = with_inlined(run, window, exe=self._exe, stores=self._answers)
+        return with_library_functions(profile, self._libs, self._symbols.machine_code)

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.jsonstore import JsonStore, Stores
 from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfile, Run
 from incprof.readers.symbols.addr2line import Chain
+from incprof.readers.symbols.backjumps import Jump
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.jumps import jumps_of
 from incprof.readers.symbols.lines import chains_of
@@ -41,15 +43,35 @@ class _Code:
     beside: dict[Key, set[int]]
 
 
-def with_inlined(run: Run, profile: IntervalProfile, *, exe: str | None = None) -> IntervalProfile:
+@dataclass(frozen=True)
+class _Binaries:
+    """What is asked of the binaries of a recorded process. stores: where their answers are kept."""
+
+    run: Run
+    profile: IntervalProfile
+    exe: str | None
+    stores: Stores
+
+    def chains(self, label: str, addresses: Sequence[int]) -> list[Chain]:
+        """What was inlined at each address of a module."""
+        return chains_of(self.run, self.profile, label, addresses, exe=self.exe, stores=self.stores)
+
+    def jumps(self, label: str, functions: Sequence[int]) -> list[list[Jump]]:
+        """The jumps backwards in each function of a module."""
+        return jumps_of(self.run, self.profile, label, functions, exe=self.exe, stores=self.stores)
+
+
+def with_inlined(
+    run: Run, profile: IntervalProfile, *, exe: str | None = None, stores: Stores = JsonStore
+) -> IntervalProfile:
     """The profile with the inlined functions of its call paths; itself where nothing is known of any.
 
     They come behind the other functions, and have no self time and no calls of their own. Functions whose source is a
-    header of the system are marked.
+    header of the system are marked. stores: where what the binaries say is kept.
     """
-    ticks = _inclusive(profile)
+    binaries, ticks = _Binaries(run, profile, exe, stores), _inclusive(profile)
     labels = sorted({f.module for f in profile.functions if f.address})
-    found = [_look_up(run, profile, label, ticks, exe) for label in labels] if ticks[0] > 0 else []
+    found = [_look_up(binaries, label, ticks) for label in labels] if ticks[0] > 0 else []
     functions = list(profile.functions)
     for code in found:
         for index in _of_the_system(profile, code):
@@ -74,16 +96,17 @@ def _inclusive(profile: IntervalProfile) -> FloatArray:
     return np.array(total, dtype=np.float64)
 
 
-def _look_up(run: Run, profile: IntervalProfile, label: str, ticks: FloatArray, exe: str | None) -> _Code:
+def _look_up(binaries: _Binaries, label: str, ticks: FloatArray) -> _Code:
     """Ask for the addresses of a module's functions, and for the loops of those that others were inlined into."""
+    profile = binaries.profile
     own = np.array([f.module == label and f.address > 0 for f in profile.functions] + [False], dtype=bool)
     nodes = np.flatnonzero(own[np.maximum(profile.paths.function, -1)] & (ticks > 0))
     address, where = np.unique(profile.paths.address[nodes], return_inverse=True)
     weight = np.bincount(where.ravel(), weights=ticks[nodes], minlength=len(address))
     asked = np.sort(address[np.argsort(-weight, kind="stable")[:MOST_ADDRESSES]]).tolist()
-    chains = dict(zip(asked, chains_of(run, profile, label, asked, exe=exe), strict=True))
+    chains = dict(zip(asked, binaries.chains(label, asked), strict=True))
 
-    beside = _with_loops(run, profile, label, nodes.tolist(), chains, ticks, exe)
+    beside = _with_loops(binaries, label, nodes.tolist(), chains, ticks)
     seen: defaultdict[Key, float] = defaultdict(float)
     for node in nodes.tolist():
         for key in {(frame.function, frame.file) for frame in _at(profile, chains, node)[:-1]} & beside.keys():
@@ -93,18 +116,18 @@ def _look_up(run: Run, profile: IntervalProfile, label: str, ticks: FloatArray, 
 
 
 def _with_loops(
-    run: Run, profile: IntervalProfile, label: str, nodes: list[int], chains: dict[int, Chain], ticks: FloatArray,
-    exe: str | None,
-) -> dict[Key, set[int] | None]:  # fmt: skip
+    binaries: _Binaries, label: str, nodes: list[int], chains: dict[int, Chain], ticks: FloatArray
+) -> dict[Key, set[int] | None]:
     """The inlined functions of the program's own that have a loop in a function on record; see called_beside."""
+    profile = binaries.profile
     hosts: defaultdict[int, float] = defaultdict(float)
     for node in nodes:
         if any(is_own(frame) for frame in _at(profile, chains, node)[:-1]):
             hosts[int(profile.paths.function[node])] += float(ticks[node])
     large = [index for index in sorted(hosts, key=lambda i: (-hosts[i], i)) if hosts[index] >= LEAST * ticks[0]]
-    jumps = jumps_of(run, profile, label, [profile.functions[index].address for index in large], exe=exe)
+    jumps = binaries.jumps(label, [profile.functions[index].address for index in large])
     ends = sorted({address for function in jumps for jump in function for address in jump})
-    at = dict(zip(ends, chains_of(run, profile, label, ends, exe=exe), strict=True))
+    at = dict(zip(ends, binaries.chains(label, ends), strict=True))
     calls = _calls(profile, nodes, large)
     beside: dict[Key, set[int] | None] = {}
     for host, function in zip(large, jumps, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
-from incprof.jsonstore import JsonStore
+from incprof.jsonstore import JsonStore, Stores
 from incprof.model import IntervalProfile, Run
 from incprof.readers.symbols.backjumps import Jump, back_jumps
 from incprof.readers.symbols.cache import cached_symbols
@@ -22,16 +22,22 @@ VERSION = 2
 
 
 def jumps_of(
-    run: Run, profile: IntervalProfile, module: str, functions: Sequence[int], *, exe: str | None = None
+    run: Run,
+    profile: IntervalProfile,
+    module: str,
+    functions: Sequence[int],
+    *,
+    exe: str | None = None,
+    stores: Stores = JsonStore,
 ) -> list[list[Jump]]:
     """The jumps backwards in each function, given by its address in the module with that base name.
 
-    None are known without the program or objdump, and where it is not for x86-64.
+    None are known without the program or objdump, and where it is not for x86-64. stores: where answers are kept.
     """
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
         return [[] for _ in functions]
-    store = JsonStore(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
+    store = stores(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
     known = store.load(_jumps) or {}
     missing = [address for address in dict.fromkeys(functions) if address not in known]
     elf = binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from incprof.jsonstore import JsonStore
+from incprof.jsonstore import JsonStore, Stores
 from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
 from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
 from incprof.readers.symbols.line_tables import Place
@@ -41,13 +41,22 @@ def lines_of(
 
 
 def chains_of(
-    run: Run, profile: IntervalProfile, module: str, addresses: Sequence[int], *, exe: str | None = None
+    run: Run,
+    profile: IntervalProfile,
+    module: str,
+    addresses: Sequence[int],
+    *,
+    exe: str | None = None,
+    stores: Stores = JsonStore,
 ) -> list[Chain]:
-    """The inlined functions of each link-time address in the module with that base name; what is new in one batch."""
+    """The inlined functions of each link-time address in the module with that base name; what is new in one batch.
+
+    stores: where answers are kept.
+    """
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not addresses:
         return [()] * len(addresses)
-    store = JsonStore(run.directory, f"symbols/{module_key(described)}.json", VERSION)
+    store = stores(run.directory, f"symbols/{module_key(described)}.json", VERSION)
     known = store.load(_chains) or {}
     missing = sorted({address for address in addresses if address not in known})
     binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None

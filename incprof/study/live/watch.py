@@ -10,6 +10,7 @@ from incprof.analysis.live import LiveRun
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow_run import RunFollower
 from incprof.study.live.fitting import Fitting
+from incprof.study.live.lookup import Lookup
 
 if TYPE_CHECKING:
     from incprof.analysis.live.results import LiveView
@@ -50,11 +51,14 @@ class Watch:
         self.warnings: list[str] = []
         self.rank = rank
         self._run = RunFollower(directory, rank=rank, libs=libs, exe=exe)
-        self._live = LiveRun(WINDOW)
+        self._libraries = libs in ("named", "caller")
+        self._live = LiveRun(WINDOW, libraries=self._libraries)
+        self._lookup = Lookup()
         self._grew: dict[str, float] = {}
         self._over: set[str] = set()
         self._bad: set[str] = set()
         self._fit_again = 0.0
+        self._looked_up = False
         self._fitting: Fitting | None = None
 
     @property
@@ -95,10 +99,19 @@ class Watch:
         for process, follower in self._run.processes:
             follower.keep = WINDOW if process is lead else 0
         for process, follower in self._run.processes:
-            if process.path not in self._bad:
+            if process.path not in self._bad and (process is lead or not self.others_wait):
                 self._follow(process, follower, lead=process is lead)
+            if self.lead is not lead:  # it cannot be read: the next one is followed as such from its beginning
+                self.look()
+                return
         if self._bad and self.lead is None:
             raise NoDataError(self.warnings[-1])
+
+    @property
+    def others_wait(self) -> bool:
+        """Whether the other processes' turn has not come: much of them at once waits for the code of the lead."""
+        lead = self.lead
+        return lead is not None and len(self._run.processes) > 1 and not self._looked_up and self._live.due(lead)
 
     def _follow(self, process: Process, follower: Follower, *, lead: bool) -> None:
         """Take what has come from a process."""
@@ -113,11 +126,13 @@ class Watch:
             more = look.more
             if look.restarted:
                 self._live.restart(process)
+                self._lookup.forget(process)
                 self._over.discard(process.path)
             if follower.holes:
                 self._tell(f"{process.path}: damaged places were skipped: incprof phases says more")
             if look.profile is not None:
-                self._live.add(process, look.profile, lead=lead)
+                profile = self._lookup.known(process, self._live.known(process), look.profile, lead=lead)
+                self._live.add(process, profile, lead=lead)
                 self._grew[process.path] = time.monotonic()
                 self.news = self.news or lead
         if process.path not in self._over and (follower.ended or self._gone(process, follower)):
@@ -160,7 +175,7 @@ class Watch:
             self._fit_again = time.monotonic() + done.took_s / FIT_SHARE
             return self._taken(done)
         lead = self.lead
-        if lead is not None and time.monotonic() >= self._fit_again and self._live.due(lead):
+        if lead is not None and time.monotonic() >= self._fit_again and self._live.due(lead, self._lookup.unseen):
             self._fitting = self._started(lead)
         return False
 
@@ -182,9 +197,13 @@ class Watch:
         follower = next(f for process, f in self._run.processes if process is lead)
         window = follower.window()
         if window is None:
+            self._looked_up = True
             return None
         # Somebody waits for the last one.
-        fitting = Fitting(lead, window, follower.n_intervals, follower.restarts, nice=0 if at_once else LEAST)
+        fitting = Fitting(
+            lead, window, follower.n_intervals, follower.restarts, nice=0 if at_once else LEAST,
+            libraries=self._libraries, finish=self._run.finished,
+        )  # fmt: skip
         fitting.start()
         return fitting
 
@@ -192,11 +211,16 @@ class Watch:
         """Take what was found, unless the recording has been replaced meanwhile."""
         if done.problem is not None:
             raise done.problem
+        self._looked_up = True
         follower = next((f for process, f in self._run.processes if process.path == done.lead.path), None)
         if done.found is None or follower is None or follower.restarts != done.restarts:
             return False
         data = done.window.metadata
-        self._live.refit(done.lead, done.found, done.end, data.interval_s * data.rate_hz)
+        self._lookup.learn(done.known)
+        self._live.refit(done.lead, done.found, done.end, data.interval_s * data.rate_hz, done.made_of)
+        for process, _ in self._run.processes:
+            for first, profile in self._lookup.early(process, done.end if process.path == done.lead.path else 0):
+                self._live.again(process, first, profile)
         return True
 
     def close(self) -> bool:
