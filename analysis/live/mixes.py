@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from incprof.analysis.phases.features import shares
 from incprof.analysis.phases.on_stack import inclusive_shares
@@ -61,9 +60,9 @@ def mixes(profile: IntervalProfile, numbers: FunctionNumbers, *, libraries: bool
     """Return the mix of each interval of a profile, (n,). libraries: time in a library is its caller's."""
     number = numbers.of(profile.functions)
     self_s = innermost_s(profile, libraries=libraries)
-    own = csr_array(shares(self_s))
+    own = shares(self_s)
     below = inclusive_shares(profile)
-    seconds = np.asarray(self_s.sum(axis=1), dtype=np.float64).ravel()
+    seconds = np.add.reduceat(np.append(self_s.data, 0.0), self_s.indptr[:-1]) * (np.diff(self_s.indptr) > 0)
     out = []
     for i in range(profile.n_intervals):
         mine = slice(own.indptr[i], own.indptr[i + 1])

@@ -36,7 +36,11 @@ def pooled_by(profile: IntervalProfile, options: PhaseOptions = PHASES) -> int:
 
     All of them where even that is too few; 1 where there are none.
     """
-    ticks = ticks_of(profile)
+    return pooled_by_ticks(ticks_of(profile), options)
+
+
+def pooled_by_ticks(ticks: FloatArray, options: PhaseOptions = PHASES) -> int:
+    """Return the same for the samples of each interval, in ticks, (n,)."""
     if not ticks.sum() > 0:
         return 1
     for number in count():

@@ -42,8 +42,10 @@ def innermost_s(profile: IntervalProfile, *, libraries: bool) -> csr_array:
     node, row = samples.node[use], profile.interval_of_samples()[use]
     outer, inner = profile.paths.function[node], profile.inlined.function[first[node + 1] - 1]
     seconds = samples.weight[use] / profile.metadata.rate_hz
+    if not len(node):
+        return csr_array(profile.self_s)
     parts = np.concatenate([seconds, -seconds]), (np.concatenate([row, row]), np.concatenate([inner, outer]))
-    table = csr_array(csr_array(profile.self_s) + csr_array(parts, shape=profile.self_s.shape))
+    table: csr_array = profile.self_s + csr_array(parts, shape=profile.self_s.shape)
     table.data[np.abs(table.data) < 1e-9] = 0.0
     table.eliminate_zeros()
     return table

@@ -21,13 +21,13 @@ def with_samples(profile: IntervalProfile, options: PhaseOptions, *, pool: bool 
     by = pooled_by(profile, options)
     if by == 1 or profile.n_intervals < 2:
         return profile
-    said = _said(profile, by, options, pool=pool)
+    said = too_few(profile, by, options, pool=pool)
     profile = replace(profile, warnings=(*profile.warnings, said))
     return pooled(profile, by) if pool else profile
 
 
-def _said(profile: IntervalProfile, by: int, options: PhaseOptions, *, pool: bool) -> str:
-    """Say what is too few, why, and what to do about it."""
+def too_few(profile: IntervalProfile, by: int, options: PhaseOptions, *, pool: bool = True) -> str:
+    """Say what is too few in the recorded intervals of a profile, why, and what to do about it."""
     meta, ticks, cpus = profile.metadata, ticks_of(profile), _cpus(profile)
     got = "" if cpus is None else f", the program got {cpus:.2g} CPUs"
     what = (

@@ -2,14 +2,16 @@
 
 import json
 import os
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.live import LiveRun
 from incprof.errors import NoDataError
-from incprof.model import Process
+from incprof.model import Process, pooled
 from incprof.readers import open_run, read_profile
 from incprof.readers.stream import follow
 from incprof.readers.stream.follow_run import RunFollower
@@ -72,6 +74,39 @@ def look_on(found):
 
 
 DATA = written().data
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, len(DATA)), max_size=12),
+    most=st.sampled_from([1, 4, 1024]),
+    by=st.integers(1, 12),
+    hole=st.booleans(),
+)
+def test_intervals_taken_together_are_those_of_the_whole_file(tmp_path_factory, cuts, most, by, hole):
+    root = tmp_path_factory.mktemp("run")
+    path = written().save(root) / "rank-00000.gmon"
+    data = DATA if not hole else DATA[: len(DATA) // 2] + b"x" * 60 + DATA[len(DATA) // 2 + 60 :]
+    path.write_bytes(data)
+    whole = pooled(read_profile(open_run(root), arcs=False), by)
+    path.write_bytes(b"")
+    found, profiles = follower(root), []
+    found.regroup(by)
+    with pytest.MonkeyPatch.context() as patch, path.open("ab") as raw:
+        patch.setattr(follow, "MOST_INTERVALS", most)
+        for low, high in pairwise([0, *sorted(cuts), len(data)]):
+            raw.write(data[low:high])
+            raw.flush()
+            profiles += look_on(found)
+        found.flush = True
+        profiles += look_on(found)
+    given_out = np.concatenate([p.end_s for p in profiles])
+    assert found.n_intervals == len(given_out) == len(pooled(found.window(), by).end_s)
+    if not hole:
+        assert given_out.tolist() == whole.end_s.tolist()
+        seconds = np.concatenate([p.self_s.sum(axis=1) for p in profiles])
+        assert seconds == pytest.approx(np.asarray(whole.self_s.sum(axis=1)))
+        assert found.ended
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import os
+from array import array
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from incprof.errors import NoDataError
-from incprof.model import IntervalProfile, Metadata, Module
+from incprof.model import IntervalProfile, Metadata, Module, pooled
 from incprof.readers.profile_builder import Parts, build_profile
 from incprof.readers.stream import images
 from incprof.readers.stream.collect import Collected, Sorter, first_metadata
@@ -45,8 +49,12 @@ class Look:
 class Follower:
     """Follows one stream. It is opened for reading at each look, and never written to or locked.
 
-    metadata: None until it has been read. ended: its last image is there. n_intervals: complete ones so far. holes:
-    damaged places that were skipped. first_kept: the first interval of `window`. restarts: how often it was replaced.
+    metadata: None until it has been read. ended: its last image is there. n_intervals: those given out so far. holes:
+    damaged places that were skipped. first_kept: the first recorded interval of `window`. restarts: how often it was
+    replaced, or grouped anew. ticks: samples of each recorded interval.
+
+    by: so many recorded intervals are given out as one, from the first on; fewer at the end only. flush: nothing more
+    comes, though the stream has no end.
 
     load: symbols of a module. code: its machine code, without which no function of a library is named. keep: about so
     many of the last intervals stay for `window`, none if 0.
@@ -54,9 +62,10 @@ class Follower:
 
     def __init__(
         self, path: str, load: Callable[[Module], SymbolTable], *, libs: Libs = "caller", keep: int = 0,
-        code: Callable[[Module], MachineCode | None] = lambda module: None,
+        code: Callable[[Module], MachineCode | None] = lambda module: None, by: int = 1,
     ):  # fmt: skip
         self.path = path
+        self.by = by
         self.keep = keep
         self.restarts = -1
         self._load, self._libs, self._code = load, libs, code
@@ -65,13 +74,19 @@ class Follower:
     def _start_over(self) -> None:
         self.metadata: Metadata | None = None
         self.restarts += 1
-        self.ended = False
+        self.ended = self.flush = False
+        self.ticks: array[float] = array("d")
         self.n_intervals = self.first_kept = self.holes = 0
         self._position = self._end_ns = 0
         self._known, self._size = b"", -1
         self._file: tuple[int, int] | None = None
         self._parts: deque[Parts] = deque()
         self._sorter: Sorter | None = None
+
+    def regroup(self, by: int) -> None:
+        """Read the stream from its beginning again, and give out so many recorded intervals as one."""
+        self.by = by
+        self._start_over()
 
     def look(self) -> Look:
         """Decode what was appended, as far as it is whole; a file that is not there (yet) has nothing.
@@ -87,7 +102,7 @@ class Follower:
         this, restarted = (found.st_dev, found.st_ino), False
         if self._file not in (None, this) or found.st_size < self._position:
             restarted = True
-        elif found.st_size == self._size:
+        elif found.st_size == self._size and not self.flush:
             return Look()
         with Source(self.path) as source:
             if restarted or not source.peek(0, KNOWN_BYTES).startswith(self._known):
@@ -104,18 +119,42 @@ class Follower:
         assert self.metadata is not None
         assert self._sorter is not None
         found = Collected(source, self.metadata, self._sorter.found.modules, before_ns=self._end_ns)
+        most = self._whole(source)
+        if most == 0:
+            return Look()
         self._sorter.found = found
         more = False
         for image in images.walk(source, found.damage, self._position):
             self.holes += image.after_hole
             complete = self._sorter.take(image)
             self._position = image.offset + image.length
-            if complete and found.n_intervals == MOST_INTERVALS:
-                more = self._position < source.size
+            if complete and found.n_intervals == most:
+                more = most == self._most and self._position < source.size
                 break
         self._size = -1 if more else self._size
         self.ended = self.ended or found.ended
         return Look(self._decode(found), more)
+
+    @property
+    def _most(self) -> int:
+        """How many recorded intervals are decoded at once at most."""
+        return max(MOST_INTERVALS // self.by, 1) * self.by
+
+    def _whole(self, source: Source) -> int:
+        """How many recorded intervals behind the last position may be given out now, if there are as many."""
+        if self.by == 1:
+            return self._most
+        assert self.metadata is not None
+        assert self._sorter is not None
+        trial = copy.copy(self._sorter)
+        trial.pending = list(trial.pending)
+        trial.found = Collected(source, self.metadata, dict(trial.found.modules), before_ns=self._end_ns)
+        for image in images.walk(source, trial.found.damage, self._position):
+            trial.take(image)
+            if trial.found.n_intervals == self._most:
+                return self._most
+        n = trial.found.n_intervals
+        return self._most if trial.found.ended or self.flush else n - n % self.by
 
     def _begin(self, source: Source) -> bool:
         """Read the metadata, if they are there.
@@ -152,15 +191,17 @@ class Follower:
             self._paths.nodes, self._paths.tree
         )
         parts.warnings = []
-        self.n_intervals += found.n_intervals
         self._parts.append(parts)
-        while self._parts and self.n_intervals - self.first_kept - len(self._parts[0].end_s) >= self.keep:
-            self.first_kept += len(self._parts.popleft().end_s)
         profile = build_profile(pruned(joined([parts], self._paths.tree)), self._space)
-        return with_library_functions(profile, self._libs, self._code)
+        self.ticks.extend((np.asarray(profile.self_s.sum(axis=1)).ravel() * profile.metadata.rate_hz).tolist())
+        while self._parts and len(self.ticks) - self.first_kept - len(self._parts[0].end_s) >= self.keep * self.by:
+            self.first_kept += len(self._parts.popleft().end_s)
+        profile = pooled(with_library_functions(profile, self._libs, self._code), self.by)
+        self.n_intervals += profile.n_intervals
+        return profile
 
     def window(self) -> IntervalProfile | None:
-        """The profile of the last intervals without functions of libraries; None before the first."""
+        """The profile of the last intervals as they were recorded, without functions of libraries; None before any."""
         if not self._parts:
             return None
         return with_regions_joined(build_profile(joined(self._parts, self._paths.tree), self._space))

@@ -45,13 +45,14 @@ class SharedSymbols:
 class RunFollower:
     """Follows the streams of a directory, which need not exist yet. rank: only of this one.
 
-    processes: those seen so far, in order of (rank, children last), with what follows each.
+    processes: those seen so far, in order of (rank, children last), with what follows each. by: so many recorded
+    intervals are given out as one.
     """
 
     def __init__(self, directory: str, *, rank: int | None = None, libs: Libs = "caller", exe: str | None = None):
         self.directory = directory
         self.processes: list[tuple[Process, Follower]] = []
-        self._rank, self._libs, self._exe = rank, libs, exe
+        self._rank, self._libs, self._exe, self.by = rank, libs, exe, 1
         self._answers = InMemory()
         self._symbols = SharedSymbols(directory, exe)
         self._known: dict[str, Follower] = {}
@@ -74,9 +75,15 @@ class RunFollower:
         for process in found:
             if process.path not in self._known and self._rank in (None, process.rank):
                 self._known[process.path] = Follower(
-                    process.path, self._symbols.load, libs=self._libs, code=self._symbols.machine_code
-                )
+                    process.path, self._symbols.load, libs=self._libs, code=self._symbols.machine_code, by=self.by,
+                )  # fmt: skip
         self.processes = [(process, self._known[process.path]) for process in found if process.path in self._known]
+
+    def regroup(self, by: int) -> None:
+        """Read all streams from their beginning again, and give out so many recorded intervals as one."""
+        self.by = by
+        for follower in self._known.values():
+            follower.regroup(by)
 
     def finished(self, window: IntervalProfile) -> IntervalProfile:
         """A follower's window with inlined functions and those of libraries: what `read_profile` makes of it.

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from incprof.model import PROFILER, BoolArray, FloatArray, Function, Inlined, IntervalProfile
 
@@ -50,8 +49,9 @@ def with_known(profile: IntervalProfile, known: Known) -> tuple[IntervalProfile,
     share = _share(profile, new)
     if not inner:
         return profile, share
-    shape = (profile.n_intervals, len(functions))
-    self_s, calls = (csr_array((m.data, m.indices, m.indptr), shape=shape) for m in (profile.self_s, profile.calls))
+    self_s, calls = profile.self_s.copy(), profile.calls.copy()
+    for matrix in (self_s, calls):
+        matrix.resize((profile.n_intervals, len(functions)))
     inlined = Inlined(np.cumsum(count), np.array(inner, dtype=np.int64), {})
     return replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined), share
 

@@ -55,6 +55,7 @@ def _process(process: LiveProcess) -> dict[str, Any]:
         "host": process.metadata.raw.get("host"),
         "intervals": process.intervals,
         "interval_s": process.metadata.interval_s,
+        "pooled": process.metadata.pooled,
         "rate_hz": process.metadata.rate_hz,
         "elapsed_s": process.elapsed_s,
         "phase": process.label if process.label >= 0 else None,

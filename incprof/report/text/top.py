@@ -90,8 +90,10 @@ def _head(view: LiveView, width: int, note: str) -> list[Text]:
     if note:
         first.append(note)
     lost = sum(process.lost for process in view.processes)
+    meta = front.metadata
     second = [
-        f"{count(front.intervals, 'interval')} of {front.metadata.interval_s:g} s",
+        f"{count(front.intervals, 'interval')} of {meta.interval_s:g} s"
+        + (f" ({meta.pooled} recorded ones each)" if meta.pooled > 1 else ""),
         f"{count(front.samples, 'sample')} at {front.metadata.rate_hz:g}/s",
         f"{lost} lost",
         f"overhead {front.overhead_pct:.2g} %",

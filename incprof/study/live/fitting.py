@@ -25,16 +25,17 @@ class Fitting(threading.Thread):
 
     nice: of this thread. end: number of intervals up to the window's end. restarts: how often the file had been
     replaced when it began. finish: looks up what the window does not say of its functions. libraries: time in them is
-    their callers'. known: what was looked up. made_of: the intervals, by that.
+    their callers'. known: what was looked up. made_of: the intervals, by that. by: recorded intervals in one of those.
+    too_few: what to say of those that were recorded.
     """
 
     def __init__(
-        self, lead: Process, window: IntervalProfile, end: int, restarts: int, *, nice: int, libraries: bool,
+        self, lead: Process, window: IntervalProfile, end: int, restarts: int, *, nice: int, libraries: bool, by: int,
         finish: Callable[[IntervalProfile], IntervalProfile],
     ):  # fmt: skip
         super().__init__(daemon=True)
         self.lead, self.window, self.end, self.restarts = lead, window, end, restarts
-        self._finish, self._libraries = finish, libraries
+        self._finish, self._libraries, self.by, self.too_few = finish, libraries, by, ""
         self.found: PhaseResult | None = None
         self.made_of: MadeOf | None = None
         self.known: Known = {}
@@ -51,11 +52,17 @@ class Fitting(threading.Thread):
             from incprof.analysis.answer.budget import within_budget
             from incprof.analysis.answer.find import find_phases, site_chooser
             from incprof.analysis.live.mixes import made_of
+            from incprof.analysis.options.phases import PHASES
+            from incprof.model import pooled
             from incprof.readers.symbols.inlined_known import known_from
+            from incprof.study.pooling import too_few
             from incprof.study.sites.cost import TYPICAL
 
             begin = time.monotonic()  # the import, a second or two, comes once
             window = self._finish(self.window)
+            if self.by > 1:
+                self.too_few = too_few(window, self.by, PHASES)
+                window = pooled(window, self.by)
             self.known, self.made_of = known_from(window), made_of(window, libraries=self._libraries)
             chooser = site_chooser(window, "robust")
             found = find_phases(window, chooser=chooser)

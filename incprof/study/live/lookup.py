@@ -50,6 +50,11 @@ class Lookup:
         """Forget what came of a process: its file was replaced."""
         self._early.pop(process.path, None)
 
+    def begin_again(self) -> None:
+        """Forget what came of all processes, but not what is known of their code."""
+        self._early.clear()
+        self.unseen = 0
+
     def learn(self, known: Known) -> None:
         """Take what was looked up."""
         self._known, self.unseen = known, 0

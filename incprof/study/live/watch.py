@@ -6,7 +6,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from incprof.analysis.live import LiveRun
+from incprof.analysis.options.phases import PHASES
+from incprof.analysis.phases.pooling import pooled_by_ticks
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow_run import RunFollower
 from incprof.study.live.fitting import Fitting
@@ -24,6 +28,8 @@ WINDOW = 3600
 FIT_SHARE = 0.05
 # A process of this machine that is gone, and whose file has not grown for so many intervals, was killed.
 SILENT_INTERVALS, SILENT_S = 3.0, 2.0
+# Of fewer in all nobody can say how many an interval usually has.
+LEAST_SAMPLES = 2 * PHASES.samples
 # How long leaving may take.
 PATIENCE_S = 1.0
 # The least of claims to a processor: on Linux, a thread has its own.
@@ -59,6 +65,9 @@ class Watch:
         self._bad: set[str] = set()
         self._fit_again = 0.0
         self._looked_up = False
+        # Recorded intervals and samples when it was last asked how many of them are to be taken as one.
+        self._judged = (1, 0.5)
+        self._said: set[int] = set()
         self._fitting: Fitting | None = None
 
     @property
@@ -106,6 +115,29 @@ class Watch:
                 return
         if self._bad and self.lead is None:
             raise NoDataError(self.warnings[-1])
+        if lead is not None and self._regrouped(lead):
+            self.look()
+
+    def _regrouped(self, lead: Process) -> bool:
+        """Take another number of recorded intervals as one, if they hold too few samples, or enough by now."""
+        ticks = np.array(self._follower(lead).ticks)
+        n, total = len(ticks), float(ticks.sum())
+        grown = n >= 2 * self._judged[0] or total >= 2 * self._judged[1]
+        if lead.path not in self._over and (not grown or total < LEAST_SAMPLES):
+            return False
+        self._judged = (max(n, 1), max(total, 1.0))
+        by = pooled_by_ticks(ticks) if n > 1 else 1
+        if by == self._run.by:
+            return False
+        self._run.regroup(by)
+        self._live = LiveRun(WINDOW, libraries=self._libraries)
+        self._lookup.begin_again()
+        self._over.clear()
+        return True
+
+    def _follower(self, process: Process) -> Follower:
+        """What follows a process."""
+        return next(follower for other, follower in self._run.processes if other is process)
 
     @property
     def others_wait(self) -> bool:
@@ -136,6 +168,10 @@ class Watch:
                 self._grew[process.path] = time.monotonic()
                 self.news = self.news or lead
         if process.path not in self._over and (follower.ended or self._gone(process, follower)):
+            if not follower.ended and not follower.flush and follower.by > 1:
+                follower.flush = True
+                self._follow(process, follower, lead=lead)
+                return
             self._over.add(process.path)
             self.killed = self.killed or not follower.ended
             self._live.end(process)
@@ -194,7 +230,7 @@ class Watch:
 
     def _started(self, lead: Process, *, at_once: bool = False) -> Fitting | None:
         """Start to find phases in what there is of the lead."""
-        follower = next(f for process, f in self._run.processes if process is lead)
+        follower = self._follower(lead)
         window = follower.window()
         if window is None:
             self._looked_up = True
@@ -202,7 +238,7 @@ class Watch:
         # Somebody waits for the last one.
         fitting = Fitting(
             lead, window, follower.n_intervals, follower.restarts, nice=0 if at_once else LEAST,
-            libraries=self._libraries, finish=self._run.finished,
+            libraries=self._libraries, finish=self._run.finished, by=self._run.by,
         )  # fmt: skip
         fitting.start()
         return fitting
@@ -217,7 +253,10 @@ class Watch:
             return False
         data = done.window.metadata
         self._lookup.learn(done.known)
-        self._live.refit(done.lead, done.found, done.end, data.interval_s * data.rate_hz, done.made_of)
+        self._live.refit(done.lead, done.found, done.end, data.interval_s * done.by * data.rate_hz, done.made_of)
+        if done.too_few and done.by not in self._said:
+            self._said.add(done.by)
+            self._tell(done.too_few)
         for process, _ in self._run.processes:
             for first, profile in self._lookup.early(process, done.end if process.path == done.lead.path else 0):
                 self._live.again(process, first, profile)
