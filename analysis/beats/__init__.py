@@ -138,13 +138,28 @@ def row_factors(rows: NDArray[np.void], factor: int) -> FloatArray:
 def busy_s(rows: NDArray[np.void], factors: FloatArray, grid: Grid) -> tuple[FloatArray, int]:
     """Return the time that passed in the beats of each row, in those that were skipped as well, shape (n,).
 
-    No thread has more time than the interval is long: where the recorded beats stand for more (one has waited for a
-    processor, and counts for a hundred), that is what they get. Also returns in how many rows.
+    Also returns in how many rows that was more than there was.
     """
-    length = grid.length_s(rows)
+    busy, beyond = within_wall_s(rows, factors, grid.length_s(rows))
+    return busy, int(beyond.sum())
+
+
+def within_wall_s(
+    rows: NDArray[np.void], factors: FloatArray, length_s: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the time that passed in all beats of each row, and where the recorded ones stood for more, both (n,).
+
+    No thread has more time than the interval is long: where the recorded beats stand for more (one has waited for a
+    processor, and counts for a hundred), that is what they get.
+
+    Args:
+        rows: of some id and thread each.
+        factors: (n,) beats for each one that was recorded.
+        length_s: (n,) of the intervals, seconds.
+    """
     estimated = rows["busy_ns"] / 1e9 * factors
-    beyond = (factors > 1) & (estimated > length)
-    return np.where(beyond, length, estimated), int(beyond.sum())
+    beyond: NDArray[np.bool_] = (factors > 1) & (estimated > length_s)
+    return np.where(beyond, length_s, estimated), beyond
 
 
 def cost_pct(

@@ -112,6 +112,7 @@ def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
 
     from incprof.analysis.agreement.match import match
     from incprof.analysis.agreement.results import Beats
+    from incprof.analysis.beats import row_factors, within_wall_s
 
     known, process = process_beats.found.beats, process_beats.process
     ids = sorted(known)
@@ -128,14 +129,15 @@ def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
 
     recorded, pulses, factors = table("count"), table("pulses"), np.array([beat.rate_factor for beat in kept], np.int64)
     executed = table("executions")
-    made = np.divide(executed, recorded + pulses, out=np.ones(shape), where=recorded + pulses > 0)
+    length_s = (process.intervals["end_ns"] - process.intervals["start_ns"])[rows["interval"]] / 1e9
+    passed_s, _ = within_wall_s(rows, row_factors(rows, 1), length_s)
     return Beats(
         start_s=process.intervals["start_ns"] / 1e9,
         end_s=process.intervals["end_ns"] / 1e9,
         ids=tuple(beat.id for beat in kept),
         names=tuple(beat.name for beat in kept),
         factors=factors,
-        busy_s=table("busy_ns") / 1e9 * made,
+        busy_s=np.bincount(cell, weights=passed_s, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape),
         executed=executed,
         recorded=recorded,
         sum_s=table("sum_ns") / 1e9,

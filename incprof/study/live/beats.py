@@ -18,6 +18,7 @@ from appekg.file import File
 from appekg.growing import Growing
 from appekg.header import Header
 from appekg.pieces import MARK
+from incprof.analysis.beats import row_factors, within_wall_s
 from incprof.inputs import open_input
 from incprof.model import Metadata
 from incprof.report.words.top import BeatLine
@@ -133,13 +134,11 @@ def _line(number: int, name: str | None, tails: list[_Tail]) -> BeatLine:
         length = max(sum(length for _, length, _ in tail.recent), 1)
         parts = [rows[rows["id"] == number] for _, _, rows in tail.recent]
         rows = np.concatenate(parts)
-        most = np.repeat([float(length) for _, length, _ in tail.recent], [len(part) for part in parts])
-        recorded = rows["count"].astype(np.float64) + rows["pulses"]
-        made = np.maximum(rows["executions"], recorded)  # a file that does not say has as many as were recorded
-        factor = np.divide(made, recorded, out=np.ones(len(rows)), where=recorded > 0)
-        rate += 1e9 * float(made.sum()) / length
-        passed = np.where(factor > 1, np.minimum(rows["busy_ns"] * factor, most), rows["busy_ns"])
-        busy += 100.0 * float(passed.sum()) / length / len(tails)
+        most = np.repeat([length / 1e9 for _, length, _ in tail.recent], [len(part) for part in parts])
+        factor = row_factors(rows, 1)  # a file that does not say has as many as were recorded
+        rate += 1e9 * float(((rows["count"].astype(np.float64) + rows["pulses"]) * factor).sum()) / length
+        passed_s, _ = within_wall_s(rows, factor, most)
+        busy += 100.0 * 1e9 * float(passed_s.sum()) / length / len(tails)
         ended += int(rows["count"].sum())
         sum_ns += int(rows["sum_ns"].sum())
         last = tail.recent[-1][2]
