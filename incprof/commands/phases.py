@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_phase_arguments(parser)
     parser.add_argument("--explain", action="store_true", help="say why these phases and sites, and what was next best")
     add_counters_argument(parser)
+    parser.add_argument(
+        "--threads", action="store_true", help="say what roles threads have, and which differ from their peers"
+    )
     add_plot_argument(parser, "self time and phases over time")
     parser.add_argument("--per-rank", action="store_true", help="a row for each rank as well")
     parser.add_argument("--force", action="store_true", help="with --plot: replace FILE if it exists")
@@ -53,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args)
     if args.csv and args.counters is not None:
         raise UsageError("--csv has no place for counters: leave out --counters, or take --json")
+    if args.csv and args.threads:
+        raise UsageError("--threads: not with --csv, which has a row for each interval: use --json")
     study = study_of(args)
     warn(study.confident.warnings)
     if args.plot is not None:
@@ -82,6 +87,8 @@ def counters_of(study: Study, args: argparse.Namespace) -> StudyCounters | None:
 
 def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None) -> None:
     """Print the answer in the form that was asked for."""
+    from incprof.study.threads import threads_of
+
     summary, result = study.summary, study.found
     if args.csv:
         from incprof.report.files.phases_csv import write_csv
@@ -89,8 +96,10 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
         write_csv(result, sys.stdout)
         return
     why = study.explain() if args.explain else None
+    roles = threads_of(study) if args.threads else None
     if args.json:
         from incprof.report.json.phases import write_json
+        from incprof.report.json.threads import threads_dict
 
         explanation = None
         if why is not None:
@@ -102,7 +111,8 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
             from incprof.report.json.counters import counters_dict
 
             counted = counters_dict(counters.under)
-        write_json(summary, result, sys.stdout, explain=explanation, counters=counted, ranks=study.ranks)
+        told = None if roles is None else threads_dict(roles)
+        write_json(summary, result, sys.stdout, ranks=study.ranks, explain=explanation, counters=counted, threads=told)
     else:
         from incprof.report.text.phases import write_text
 
@@ -118,3 +128,7 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
             from incprof.report.text.explanation import write_explanation
 
             write_explanation(study.confident_model, why, sys.stdout, width=text_width(), ranks=study.ranks)
+        if roles is not None:
+            from incprof.report.text.threads import write_threads
+
+            write_threads(roles, sys.stdout, width=text_width(), colour=wants_colour())

@@ -33,15 +33,13 @@ def write_json(
     result: PhaseResult,
     out: TextIO,
     *,
-    explain: Mapping[str, object] | None = None,
-    counters: Mapping[str, object] | None = None,
     ranks: RanksResult | None = None,
+    **more: Mapping[str, object] | None,
 ) -> None:
-    """Write one JSON object and a newline. explain, counters: under these keys. ranks: all, where there are any."""
+    """Write one JSON object and a newline. ranks: all, where there are any. more: each goes under the key of its name, unless None."""
     answer = as_dict(run, result)
     if ranks is not None:
         answer = with_ranks(answer, ranks)
-    more = {"explain": explain, "counters": counters}
     answer |= {key: value for key, value in more.items() if value is not None}
     write(answer, out, ascii_only=False)
 

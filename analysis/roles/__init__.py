@@ -1,0 +1,181 @@
+"""Roles of a process's threads, found by what they run: who is like whom, and who of those has more to do.
+
+A thread's CPU time is its samples, to within a tick for each stretch that it runs: its clock is its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.roles.alike import alike, overlap
+from incprof.analysis.roles.results import Difference, Imbalance, Role, RolePhase, ThreadRoles
+from incprof.model import PROFILER, FloatArray, Function, IntArray, IntervalProfile
+from incprof.model.spent import IO, MPI, SPENT, WAITING, spent_on
+
+# Fewer samples do not say what a thread does.
+FEWEST = 5
+# A role is named after what has more of its time than not.
+MOST = 0.5
+# A thread differs from its peers by so much of their mean, and by more samples than the borders of a phase may cost.
+DIFFERENT, TICKS = 0.1, 5
+TOP = 3
+NAMES = {MPI: "MPI", IO: "I/O", WAITING: "waiting"}
+
+
+def thread_roles(profile: IntervalProfile, result: PhaseResult) -> ThreadRoles | None:
+    """Return the roles of the threads of a process; None where the recording does not tell threads apart.
+
+    Args:
+        profile: n intervals, with samples.
+        result: its phases.
+    """
+    samples = profile.samples
+    if not len(samples.time_s):
+        return None
+    many = max(int(samples.thread.max()) + 1, int(profile.counters.threads.max(initial=0)))
+    cpu = _cpu_s(profile, result, many)
+    ticks = np.rint(cpu.sum(axis=1) * profile.metadata.rate_hz)
+    threads = np.flatnonzero(ticks >= FEWEST).tolist()
+    # Without the main program's own: it is alone in what it does before and after the others.
+    own = [t for t in threads if t != 0]
+    groups = [[own[i] for i in group] for group in alike(_on_stack(profile, own))]
+    named = [("main", [0])] if 0 in threads else []
+    named += [(_name(profile, group), group) for group in groups]
+    named += [
+        (name, few)
+        for name, few in (
+            ("other", np.flatnonzero((ticks > 0) & (ticks < FEWEST)).tolist()),
+            ("waiting", np.flatnonzero(ticks == 0).tolist()),
+        )
+        if few
+    ]
+    roles = tuple(_role(profile, result, cpu, *one) for one in _joined(named))
+    peers = _peers(profile, roles)
+    return ThreadRoles(many, roles, tuple(_imbalances(profile, result, cpu, peers)))
+
+
+def _cpu_s(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArray:
+    """Return CPU seconds by thread and phase, (many, k + 1): the last column is of no phase."""
+    use = profile.samples.kind != PROFILER
+    label = result.labels[profile.interval_of_samples()[use]]
+    column = np.where(label < 0, result.k, label)
+    cell = profile.samples.thread[use].astype(np.int64) * (result.k + 1) + column
+    ticks = np.bincount(cell, weights=profile.samples.weight[use], minlength=many * (result.k + 1))
+    seconds: FloatArray = ticks.reshape(many, result.k + 1) / profile.metadata.rate_hz
+    return seconds
+
+
+def _on_stack(profile: IntervalProfile, threads: list[int]) -> FloatArray:
+    """Return the part of each thread's samples that have a function on their stack, (t, f)."""
+    tree, f = profile.tree, len(profile.functions)
+    out = np.zeros((len(threads), f))
+    use = profile.samples.kind != PROFILER
+    # Chains of the call tree, so that inlined functions are there; each function of a stack counts once.
+    sets = [frozenset[int]()]
+    for parent, function in zip(tree.parent.tolist()[1:], tree.function.tolist()[1:], strict=True):
+        sets.append(sets[parent] | {function} if function >= 0 else sets[parent])
+    chain = tree.of_node[profile.samples.node]
+    for row, thread in enumerate(threads):
+        mine = use & (profile.samples.thread == thread)
+        ticks = np.bincount(chain[mine], weights=profile.samples.weight[mine])
+        for at in np.flatnonzero(ticks).tolist():
+            out[row, list(sets[at])] += ticks[at] / ticks.sum()
+    return out
+
+
+def _name(profile: IntervalProfile, threads: list[int]) -> str:
+    """Return what threads are for, by what most of their CPU time was spent on."""
+    mine = np.isin(profile.samples.thread, threads)
+    kind = spent_on(profile)[mine]
+    ticks = np.bincount(kind + 1, weights=profile.samples.weight[mine], minlength=len(SPENT) + 1)[1:]
+    most = int(np.argmax(ticks))
+    return NAMES.get(most, "workers") if ticks[most] > MOST * ticks.sum() else "workers"
+
+
+def _joined(named: list[tuple[str, list[int]]]) -> list[tuple[str, list[int]]]:
+    """Return the same with all that waits, for whatever reason, as one, last."""
+    waiting = sorted(t for name, group in named if name == "waiting" for t in group)
+    rest = [(name, group) for name, group in named if name != "waiting"]
+    return [*rest, ("waiting", waiting)] if waiting else rest
+
+
+def _role(profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, name: str, threads: list[int]) -> Role:
+    """Describe a role."""
+    seconds = cpu[threads].sum(axis=0)
+    phases = tuple(
+        RolePhase(phase.id, float(seconds[phase.id]), float(seconds[phase.id]) / (phase.seconds * len(threads)))
+        for phase in result.phases
+        if seconds[phase.id] > 0 and phase.seconds > 0
+    )
+    total = float(cpu.sum())
+    share = float(seconds.sum()) / total if total else 0.0
+    return Role(name, tuple(threads), float(seconds.sum()), share, phases, _functions(profile, threads))
+
+
+def _functions(profile: IntervalProfile, threads: list[int]) -> tuple[tuple[Function, float], ...]:
+    """Return the functions with most of the self time of threads, and their part of it."""
+    mine = np.isin(profile.samples.thread, threads) & (profile.samples.kind != PROFILER)
+    function = _innermost(profile)[profile.samples.node[mine]]
+    ticks = np.bincount(function[function >= 0], profile.samples.weight[mine][function >= 0], len(profile.functions))
+    order = np.lexsort((np.arange(len(ticks)), -ticks))[:TOP]
+    whole = float(profile.samples.weight[mine].sum())
+    return tuple((profile.functions[i], float(ticks[i]) / whole) for i in order.tolist() if ticks[i] > 0)
+
+
+def _innermost(profile: IntervalProfile) -> IntArray:
+    """Return the function whose own time that at each path node is, (p,); negative where nobody knows."""
+    function = profile.paths.function.astype(np.int64)
+    if profile.inlined is not None:
+        some = np.diff(profile.inlined.first) > 0
+        function[some] = profile.inlined.function[profile.inlined.first[1:][some] - 1]
+    return function
+
+
+def _peers(profile: IntervalProfile, roles: tuple[Role, ...]) -> list[tuple[int, ...]]:
+    """Return groups of threads that should have the same to do: those of a role, and main if it does what they do."""
+    found = []
+    main = next((role for role in roles if role.name == "main"), None)
+    for role in roles:
+        if role.name != "workers":
+            continue
+        if main is None:
+            found.append(role.threads)
+            continue
+        both = _on_stack(profile, [*main.threads, role.threads[0]])
+        found.append((*main.threads, *role.threads) if overlap(both)[0, 1] >= MOST else role.threads)
+    return found
+
+
+def _alive(profile: IntervalProfile, result: PhaseResult, many: int) -> FloatArray:
+    """Return the part of each phase's intervals between the first and the last sample of a thread, (many, k)."""
+    interval, thread = profile.interval_of_samples(), profile.samples.thread
+    first, end = np.full(many, profile.n_intervals), np.zeros(many, dtype=np.int64)
+    np.minimum.at(first, thread, interval)
+    np.maximum.at(end, thread, interval + 1)
+    members = np.cumsum(result.labels[:, None] == np.arange(result.k), axis=0)
+    until = np.concatenate([np.zeros((1, result.k), dtype=np.int64), members])
+    part: FloatArray = (until[end] - until[np.minimum(first, end)]) / np.maximum(until[-1], 1)
+    return part
+
+
+def _imbalances(
+    profile: IntervalProfile, result: PhaseResult, cpu: FloatArray, peers: list[tuple[int, ...]]
+) -> list[Imbalance]:
+    """Return how unevenly peers are busy in each phase, as far as they are there for most of it."""
+    alive, rate_hz = _alive(profile, result, len(cpu)), profile.metadata.rate_hz
+    found = []
+    for threads in peers:
+        for phase in result.phases:
+            there = tuple(t for t in threads if alive[t, phase.id] >= MOST)
+            seconds = cpu[list(there), phase.id]
+            if len(there) < 2 or seconds.sum() * rate_hz < FEWEST * len(there):
+                continue
+            mean = float(seconds.mean())
+            differ = tuple(
+                Difference(thread, float(own) / mean - 1)
+                for thread, own in zip(there, seconds.tolist(), strict=True)
+                if abs(own - mean) >= max(DIFFERENT * mean, TICKS / rate_hz)
+            )
+            found.append(Imbalance(phase.id, there, float(seconds.max()) / mean - 1, differ))
+    return found
