@@ -36,7 +36,7 @@ def write_json(
     ranks: RanksResult | None = None,
     **more: Mapping[str, object] | None,
 ) -> None:
-    """Write one JSON object and a newline. ranks: all, where there are any. more: each goes under the key of its name, unless None."""
+    """Write one JSON object and a newline. ranks: all there are. more: each under its name, unless None."""
     answer = as_dict(run, result)
     if ranks is not None:
         answer = with_ranks(answer, ranks)
