@@ -17,8 +17,9 @@ from incprof.errors import IncprofError
 
 LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
+MPI_LIBRARY = "libincprof_mpi.so"
 SAMPLER = "incprof-sampler"
-BUILT_IN = {LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", SAMPLER: "sampler"}
+BUILT_IN = {LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", SAMPLER: "sampler"}
 
 
 def candidates(library: str = LIBRARY) -> Iterator[Path]:
@@ -52,11 +53,31 @@ def find_library(environ: Mapping[str, str]) -> Path:
 
 def find_loop_library(environ: Mapping[str, str]) -> Path:
     """Path of libincprof_omp.so: beside libincprof.so if that was found, else where this package was installed."""
-    beside = [Path(environ["INCPROF_LIB"]).absolute().parent / LOOP_LIBRARY] if environ.get("INCPROF_LIB") else []
-    for path in [*beside, *candidates(LOOP_LIBRARY)]:
+    return _find_beside(LOOP_LIBRARY, environ)
+
+
+def find_mpi_library(environ: Mapping[str, str]) -> Path:
+    """Path of libincprof_mpi.so, likewise."""
+    return _find_beside(MPI_LIBRARY, environ)
+
+
+def wrapper_sources(library: Path) -> Path:
+    """The directory of what is compiled for each MPI; `library` is libincprof_mpi.so.
+
+    Raises: IncprofError when it is not there.
+    """
+    place = library.parent / "incprof_mpi"
+    if (place / "wrappers.c").is_file():
+        return place
+    raise IncprofError(f"{place} was not found; install incprof again")
+
+
+def _find_beside(library: str, environ: Mapping[str, str]) -> Path:
+    beside = [Path(environ["INCPROF_LIB"]).absolute().parent / library] if environ.get("INCPROF_LIB") else []
+    for path in [*beside, *candidates(library)]:
         if path.is_file():
             return path
-    raise IncprofError(f"{LOOP_LIBRARY} was not found; install incprof again")
+    raise IncprofError(f"{library} was not found; install incprof again")
 
 
 def find_sampler(environ: Mapping[str, str]) -> Path:

@@ -34,6 +34,9 @@ GROUPS = {
         "periods": ("incprof.commands.periods.verb", "find what repeats in a series of samples or of events"),
         "selfanalyze": ("incprof.commands.selfanalyze.verb", "time the loops around a program's parallel regions"),
     },
+    "message passing": {
+        "trace": ("incprof.commands.trace", "trace the MPI calls of a program"),
+    },
     "other tools": {
         "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
         "env": ("incprof.commands.env", "print the environment that recording needs"),
@@ -45,7 +48,7 @@ GROUPS = {
 }
 VERBS = {verb: about for group in GROUPS.values() for verb, about in group.items()}
 # These run a program and pass its exit status on; what else they may end with.
-RUN_PROGRAMS = {"record": (1, 2), "sample": (1, 2, 4), "selfanalyze": (1, 2, 4, 5)}
+RUN_PROGRAMS = {"record": (1, 2), "trace": (1, 2, 4, 5), "sample": (1, 2, 4), "selfanalyze": (1, 2, 4, 5)}
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 
 from incprof import config, launch
+from incprof.commands.becoming import NOT_FOUND, become, find_program
 from incprof.elf.preflight import warning_for
 from incprof.errors import UsageError
 from incprof.printable import say
 
 NAME = "record"
-
-NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,25 +33,10 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         raise UsageError("record: no command given: incprof record [settings] -- COMMAND [ARGUMENT ...]")
     environment = {**os.environ, **launch.recording_variables(vars(args), os.environ), **launch.CLOSING_LINE}
-    # A bare name is looked up in PATH alone: execve would also take a file of that name from here.
-    program = command[0] if "/" in command[0] else shutil.which(command[0])
+    program = find_program(command[0])
     if program is None:
-        say(f"{command[0]}: command not found")
         return NOT_FOUND
     warning = warning_for(program, command[1:])
     if warning:
         say(warning)
     return become(program, command, environment)
-
-
-def become(program: str, command: list[str], environment: dict[str, str]) -> int:
-    """Replace this process by `program`; the shell's exit status if that fails."""
-    try:
-        launch.become(program, command, environment)
-    except FileNotFoundError:
-        missing = "its interpreter was not found" if os.path.exists(program) else "command not found"
-        say(f"{command[0]}: {missing}")
-        return NOT_FOUND
-    except OSError as error:
-        say(f"{command[0]}: cannot be run: {error.strerror}")
-        return NOT_EXECUTABLE

@@ -7,7 +7,7 @@ import platform
 import shutil
 from collections.abc import Sequence
 
-from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, ElfFile, is_elf
+from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
 from incprof.errors import NoDataError
 
 MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
@@ -43,6 +43,21 @@ def warning_for(program: str, words: Sequence[str]) -> str | None:
     if is_launcher(program) or any(map(is_profiled, words)):
         return None
     return f"{program}: not built with -pg: nothing will be recorded; compile and link it with -pg"
+
+
+def mpi_warning_for(program: str) -> str | None:
+    """One line on why no MPI call of `program` can be seen; None if all seems well."""
+    if not is_elf(program):
+        return None
+    try:
+        elf = ElfFile(program)
+        reason = obstacle(elf)
+        holds_mpi = any(symbol.name == "MPI_Init" and symbol.section for symbol in elf.symbols(SHT_SYMTAB))
+    except NoDataError:
+        return None
+    if reason is None and holds_mpi:
+        reason = "linked with a static MPI library, whose calls cannot be seen"
+    return f"{program}: {reason}: nothing will be traced" if reason else None
 
 
 def obstacle(elf: ElfFile) -> str | None:

@@ -1,6 +1,6 @@
-/* The checksum of zip and zlib, for the lines of an interval. Pure. */
-#ifndef EKG_CRC32_H
-#define EKG_CRC32_H
+/* The checksum of zip and zlib. Pure. */
+#ifndef RUNTIME_CRC32_H
+#define RUNTIME_CRC32_H
 
 #include <stddef.h>
 #include <stdint.h>

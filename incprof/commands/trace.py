@@ -1,0 +1,99 @@
+"""Run an MPI program and trace its MPI calls, each with its time, partner, bytes and place in the source.
+
+    mpirun -n 4 incprof trace -o run -- ./app input.txt
+    incprof trace --show run
+
+incprof replaces itself by the program: its exit status, output and signals are the program's own. The program needs no
+-pg; with a profile of the same run, put incprof record before it. `incprof help trace` has the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from incprof import launch, mpi_wrappers
+from incprof.commands.becoming import NOT_FOUND, become, find_program
+from incprof.elf.preflight import mpi_warning_for
+from incprof.errors import IncprofError, PartialDataError, UsageError
+from incprof.printable import say
+
+NAME = "trace"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.usage = "incprof trace [-o DIR] -- COMMAND [ARGUMENT ...], or incprof trace --show DIR [--rank R] [--json]"
+    parser.add_argument("-o", "--output", metavar="DIR", help="run directory (that of incprof record, or trace-<app>)")
+    parser.add_argument("--show", metavar="DIR", help="say what the calls in a traced run were")
+    parser.add_argument("--rank", type=int, metavar="R", help="show this rank only")
+    parser.add_argument("--json", action="store_true", help="show one JSON object, schema incprof.trace/1")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show a trace, or become the traced program. The latter returns only if it cannot be started."""
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if args.show is not None:
+        if command or args.output:
+            raise UsageError("trace: --show takes a run directory, and neither a command nor -o")
+        return show(args)
+    if args.json or args.rank is not None:
+        raise UsageError("trace: --json and --rank say how a trace is shown: give --show DIR")
+    if not command:
+        raise UsageError("trace: no command given: incprof trace [-o DIR] -- COMMAND [ARGUMENT ...]")
+    program = find_program(command[0])
+    if program is None:
+        return NOT_FOUND
+    environment = {**os.environ, **variables(args.output)}
+    warning = mpi_warning_for(program)
+    if warning:
+        say(warning)
+    return become(program, command, environment)
+
+
+def variables(output: str | None) -> dict[str, str]:
+    """The environment of a traced program.
+
+    Raises: IncprofError when no MPI can be traced here.
+    """
+    library = launch.find_mpi_library(os.environ)
+    found = {"LD_PRELOAD": launch.preload_value(library, os.environ.get("LD_PRELOAD", ""))}
+    if output is not None:
+        if not output:
+            raise UsageError("trace: -o: a directory is needed")
+        found["INCPROF_TRACE_DIR"] = output
+    if not os.environ.get(mpi_wrappers.VARIABLE):
+        found[mpi_wrappers.VARIABLE] = known_mpis(library)
+    return found
+
+
+def known_mpis(library: Path) -> str:
+    """Which wrappers are for which MPI, as the library reads it; a line for each MPI that has none."""
+    wrappers = mpi_wrappers.wrappers_for_all(launch.wrapper_sources(library), os.environ)
+    value = mpi_wrappers.variable(wrappers)
+    for each in wrappers:
+        if each.problem:
+            say(f"{each.compiler}: {each.problem}")
+    if not value:
+        raise IncprofError("trace: no MPI that can be traced: put its mpicc into PATH; incprof doctor says more")
+    return value
+
+
+def show(args: argparse.Namespace) -> int:
+    """Say what the calls of a run were."""
+    from incprof.report.json.mpi import write_json
+    from incprof.report.text.mpi import write_text
+    from incprof.study.mpi import doubts, summarise
+
+    summaries = summarise(args.show, args.rank)
+    if args.json:
+        write_json(summaries, args.show, sys.stdout)
+    else:
+        write_text(summaries, sys.stdout)
+    for doubt in doubts(summaries):
+        say(doubt)
+    damaged = any(each.end.damaged or each.end.torn for each in summaries)
+    return PartialDataError.exit_code if damaged else 0

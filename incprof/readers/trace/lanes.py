@@ -1,0 +1,163 @@
+"""The events of a lane, decoded as its blocks come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from incprof.model.mpi import Call, MpiEvent, MpiObject, Site, Stretch
+from incprof.readers.trace.calls import Tables, parse_call, parse_members
+from incprof.readers.trace.numbers import BadRecordError, Cursor
+
+(EXPECTED, KNOWN, KNOWN_WORK, NEW_SHAPE, FORGET, THREAD, FUNCTION, MODULE, SITE, OBJECT, LOST) = range(1, 12)
+STEADY, MORE = 0x80, 0x7F
+MOST_SHAPES = 16384
+FINEST_BITS, COARSEST, MEAN_SHIFT = 9, 10, 3
+KINDS = ("comm", "window", "file")
+# Three centuries.
+LONGEST_NS = 1 << 63
+
+
+def _quantum(mean: int) -> int:
+    """How many bits of a time are not written, from its running mean."""
+    return min(max(mean.bit_length() - FINEST_BITS, 0), COARSEST)
+
+
+class Shape:
+    """The bytes of a call, the running means of its times, and the shape that followed it the last time."""
+
+    __slots__ = ("call", "duration", "follower", "gap", "is_timed", "key")
+
+    def __init__(self, key: bytes):
+        self.key = key
+        self.call: Call | None = None
+        self.follower: Shape | None = None
+        self.gap = self.duration = 0
+        self.is_timed = False
+
+
+class Lane:
+    """Decodes one lane. made: requests put under way so far; lost: events that are missing."""
+
+    def __init__(self, number: int):
+        self.number = number
+        self.thread = 0
+        self.made = self.lost = self.events = 0
+        self._tables = Tables()
+        self._shapes: list[Shape] = []
+        self._last: Shape | None = None
+        self._end_ns = 0
+
+    def decode(self, payload: bytes) -> Iterator[MpiEvent]:
+        """The events of a block.
+
+        Raises: BadRecordError where its bytes make no sense; nothing that comes after is of any use then.
+        """
+        cursor = Cursor(payload)
+        while cursor.at < len(payload):
+            first = payload[cursor.at]
+            cursor.at += 1
+            if first >= STEADY:
+                yield self._steady(cursor, first - STEADY)
+            elif EXPECTED <= first <= NEW_SHAPE:
+                yield self._event(cursor, first)
+            else:
+                self._note(cursor, first)
+
+    def _steady(self, cursor: Cursor, duration: int) -> MpiEvent:
+        """An event of the shape that is expected, whose work is its gap."""
+        if duration == MORE:
+            duration += cursor.number()
+        return self._timed(self._expected(), duration, cursor.number(), cursor=None)
+
+    def _event(self, cursor: Cursor, first: int) -> MpiEvent:
+        shape = self._shape(cursor, first)
+        duration, gap = cursor.number(), cursor.number()
+        return self._timed(shape, duration, gap, None if first == KNOWN else cursor)
+
+    def _expected(self) -> Shape:
+        if self._last is None or self._last.follower is None:
+            raise BadRecordError("an event that follows nothing")
+        return self._last.follower
+
+    def _shape(self, cursor: Cursor, first: int) -> Shape:
+        if first == EXPECTED:
+            return self._expected()
+        if first != NEW_SHAPE:
+            number = cursor.number()
+            if number >= len(self._shapes):
+                raise BadRecordError("an event of no shape")
+            return self._shapes[number]
+        length = cursor.count()
+        if len(self._shapes) >= MOST_SHAPES:
+            raise BadRecordError("too many shapes")
+        shape = Shape(cursor.data[cursor.at : cursor.at + length])
+        cursor.at += length
+        self._shapes.append(shape)
+        return shape
+
+    def _timed(self, shape: Shape, duration: int, gap: int, cursor: Cursor | None) -> MpiEvent:
+        """Give an event its times. cursor: where its work follows, if that is not its gap."""
+        if shape.call is None:
+            shape.call = parse_call(shape.key, self._tables)
+        quantum, long_quantum = _quantum(shape.gap), _quantum(shape.duration)
+        gap_told = (gap >> 1 ^ -(gap & 1)) << quantum
+        duration_told = (duration >> 1 ^ -(duration & 1)) << long_quantum
+        gap_ns, duration_ns = shape.gap + gap_told, shape.duration + duration_told
+        start_ns = self._end_ns + gap_ns
+        end_ns = start_ns + duration_ns
+        if gap_ns < 0 or duration_ns < 0 or end_ns >= LONGEST_NS:
+            raise BadRecordError("a time that is none")
+        work_ns = gap_ns if cursor is None else min(max(gap_ns - (cursor.signed() << quantum), 0), gap_ns)
+        if shape.is_timed:
+            shape.gap += gap_told >> MEAN_SHIFT
+            shape.duration += duration_told >> MEAN_SHIFT
+        else:
+            shape.gap, shape.duration, shape.is_timed = gap_ns, duration_ns, True
+        if self._last is not None:
+            self._last.follower = shape
+        self._last, self._end_ns = shape, end_ns
+        self.events += 1
+        self.made += shape.call.made
+        return MpiEvent(self.number, self.thread, shape.call, start_ns, end_ns, work_ns)
+
+    def _note(self, cursor: Cursor, record: int) -> None:
+        """Take a record that is no event."""
+        tables = self._tables
+        if record == FORGET:
+            self._shapes, self._last = [], None
+        elif record == THREAD:
+            self.thread, self._end_ns, self._last = cursor.number(), 0, None
+        elif record == FUNCTION:
+            number = cursor.number()
+            tables.functions[number] = (cursor.text(), cursor.text())
+        elif record == MODULE:
+            tables.modules.append((cursor.text(), cursor.text() or None))
+        elif record == SITE:
+            self._note_site(cursor)
+        elif record == OBJECT:
+            self._note_object(cursor)
+        elif record == LOST:
+            self.lost += cursor.number()
+            self.made = cursor.number()
+        else:
+            raise BadRecordError("a record of no kind")
+
+    def _note_site(self, cursor: Cursor) -> None:
+        number, address = cursor.number(), cursor.number()
+        modules = self._tables.modules
+        if number > len(modules):
+            raise BadRecordError("a call site in no module")
+        module, build_id = modules[number - 1] if number else ("", None)
+        self._tables.sites.append(Site(module, build_id, address))
+
+    def _note_object(self, cursor: Cursor) -> None:
+        """An object, perhaps of a number that another one had: calls are told anew then."""
+        number, kind, rank, size = (cursor.number() for _ in range(4))
+        if kind >= len(KINDS):
+            raise BadRecordError("an object of no kind")
+        members = tuple(Stretch(*part) for part in parse_members(cursor))
+        remote = tuple(Stretch(*part) for part in parse_members(cursor))
+        known = number in self._tables.objects
+        self._tables.objects[number] = MpiObject(number, KINDS[kind], rank, size, members, remote, cursor.text())
+        for shape in self._shapes if known else ():
+            shape.call = None

@@ -1,0 +1,152 @@
+"""The traces of a run directory, read as streams: memory holds a block and what the calls look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from incprof.errors import IncprofError, NoDataError
+from incprof.jsontext import parse_json
+from incprof.model.mpi import MpiEvent, TraceEnd, TraceMetadata
+from incprof.readers.stream.window import Source
+from incprof.readers.trace import blocks
+from incprof.readers.trace.lanes import Lane
+from incprof.readers.trace.numbers import BadRecordError
+
+TRACE = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?\.mpi")
+MOST_LANES = 1 << 16
+
+
+def find_traces(directory: str) -> list[str]:
+    """Paths of the traces in a run directory, by rank.
+
+    Raises: NoDataError when there is no directory, or none in it.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
+        raise NoDataError(f"{root}: {what}")
+    found = [(match, str(entry)) for entry in root.iterdir() if (match := TRACE.fullmatch(entry.name))]
+    if not found:
+        raise NoDataError(f"{root}: no MPI trace in it: record one with incprof trace -o {root} -- PROGRAM")
+    return [path for _, path in sorted(found, key=lambda each: [int(part or 0) for part in each[0].groups()])]
+
+
+class Trace:
+    """One process's trace. `end` is complete when its events have been read. Use it as a context manager.
+
+    Raises (the constructor): NoDataError when it cannot be read or is no trace; IncprofError for one of a later
+    version.
+    """
+
+    def __init__(self, path: str):
+        self.path = path
+        self.end = TraceEnd()
+        self._source = Source(path)
+        try:
+            self.metadata = _metadata(self._source)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.__exit__(None, None, None)
+
+    def events(self) -> Iterator[MpiEvent]:
+        """All events, those of a thread in the order of time; threads as their blocks come.
+
+        A lane with a damaged place ends there: what follows is told by what was before.
+        """
+        self.end = end = TraceEnd()
+        lanes: dict[int, Lane | None] = {}
+        for block in blocks.walk(self._source, end):
+            if block.after_hole:
+                lanes = dict.fromkeys(lanes)
+            if block.kind == blocks.EVENTS and block.lane < MOST_LANES:
+                # One that is met first behind a hole may have begun in it.
+                lane = lanes.setdefault(block.lane, None if end.damaged else Lane(block.lane))
+                if lane is not None:
+                    yield from self._decoded(lane, block.payload, lanes)
+            elif block.kind == blocks.END:
+                _note_end(end, block.payload)
+
+    def _decoded(self, lane: Lane, payload: bytes, lanes: dict[int, Lane | None]) -> Iterator[MpiEvent]:
+        """The events of a block. A lane whose bytes make no sense is given up."""
+        events, lost = lane.events, lane.lost
+        try:
+            for event in lane.decode(payload):
+                self.end.end_ns = max(self.end.end_ns, event.end_ns)
+                yield event
+        except BadRecordError:
+            self.end.damaged += 1
+            lanes[lane.number] = None
+        self.end.events += lane.events - events
+        self.end.lost += lane.lost - lost
+
+
+def open_trace(path: str) -> Trace:
+    """Open the trace of a process.
+
+    Raises: NoDataError, IncprofError.
+    """
+    return Trace(path)
+
+
+def _note_end(end: TraceEnd, payload: bytes) -> None:
+    try:
+        said = parse_json(payload)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        end.damaged += 1
+        return
+    end.how = _text(said.get("ended")) or "exit"
+    end.end_ns = max(end.end_ns, min(_number(said.get("end_ns")), 1 << 62))
+    end.lost = max(end.lost, min(_number(said.get("lost")), 1 << 62))
+
+
+def _metadata(source: Source) -> TraceMetadata:
+    """The metadata, which comes first."""
+    where = source.path
+    if not source.size:
+        raise NoDataError(f"{where}: empty file: the program was killed when it began, or the disk was full")
+    head = source.bytes_at(0, blocks.HEADER.size)
+    if head.startswith(blocks.MAGIC) and len(head) > 4 and head[4] > blocks.VERSION:
+        raise IncprofError(
+            f"{where}: format version {head[4]} is newer than this incprof's ({blocks.VERSION}): update it"
+        )
+    first = next(blocks.walk(source, TraceEnd()), None)
+    try:
+        raw: Any = parse_json(first.payload) if first is not None and first.kind == blocks.METADATA else None
+    except ValueError:
+        raw = None
+    if not isinstance(raw, dict) or raw.get("format") != "incprof-trace":
+        what = "its start is damaged" if head.startswith(blocks.MAGIC) else "not an MPI trace of incprof"
+        raise NoDataError(f"{where}: {what}: record the program again with incprof trace")
+    return TraceMetadata(
+        app=_text(raw.get("app")) or "app",
+        rank=_number(raw.get("rank")),
+        ranks=_number(raw.get("ranks")) or None,
+        pid=_number(raw.get("pid")) or None,
+        host=_text(raw.get("host")),
+        mpi=_text(raw.get("mpi")) or "MPI",
+        start_unix_ns=_number(raw.get("start_unix_ns")),
+        raw=raw,
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

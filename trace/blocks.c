@@ -1,0 +1,133 @@
+/* Who may touch what: the writing thread alone; blocks_forget runs in a forked child, where there is none. */
+#define _GNU_SOURCE
+#include "blocks.h"
+
+#include "buffer.h"
+#include "crc32.h"
+#include "lane.h"
+#include "log.h"
+#include "output.h"
+#include "process.h"
+#include "sys.h"
+
+enum block { BLOCK_METADATA = 1, BLOCK_EVENTS, BLOCK_END };
+
+#define MAGIC 0x0a49504du /* "MPI\n" */
+#define HEADER_BYTES 20u
+
+static struct output file = {.fd = -1};
+static struct buffer out;
+
+/* The header of what is going to be appended; filled in by end_block. */
+static size_t begin_block(enum block kind, uint32_t lane)
+{
+    size_t at = out.length;
+    buffer_u32(&out, MAGIC);
+    buffer_u8(&out, 1);
+    buffer_u8(&out, (uint8_t)kind);
+    buffer_u16(&out, 0);
+    buffer_u32(&out, lane);
+    buffer_u64(&out, 0);
+    return at;
+}
+
+static void end_block(size_t at)
+{
+    if (out.failed)
+        return;
+    uint32_t length = (uint32_t)(out.length - at - HEADER_BYTES);
+    uint32_t sum = crc32(out.data + at + 4, 8) ^ crc32(out.data + at + HEADER_BYTES, length);
+    __builtin_memcpy(out.data + at + 12, &length, 4);
+    __builtin_memcpy(out.data + at + 16, &sum, 4);
+}
+
+static void put_metadata(const struct launch *launch, const struct about *about)
+{
+    size_t at = begin_block(BLOCK_METADATA, 0);
+    buffer_u8(&out, '{');
+    buffer_json_text(&out, "format", "incprof-trace");
+    buffer_json_u64(&out, "version", 1);
+    buffer_json_text(&out, "tool", INCPROF_VERSION);
+    buffer_json_text(&out, "mpi", about->mpi);
+    buffer_json_bool(&out, "thread_multiple", about->shares_lanes);
+    buffer_json_text(&out, "clock", "monotonic");
+    buffer_json_nano(&out, "flush_s", about->interval_ns);
+    buffer_json_u64(&out, "work_step_ns", CPU_CLOCK_STEP_NS);
+    process_json(&out, launch, about->start_ns, false);
+    buffer_u8(&out, '}');
+    end_block(at);
+}
+
+static void put_end(const struct about *about, const char *how)
+{
+    uint64_t events = 0, lost = 0;
+    size_t at = begin_block(BLOCK_END, 0);
+    for (const struct lane *lane = lane_last(); lane != NULL; lane = lane->below) {
+        events += __atomic_load_n(&lane->events, __ATOMIC_RELAXED);
+        lost += __atomic_load_n(&lane->lost, __ATOMIC_RELAXED);
+    }
+    buffer_u8(&out, '{');
+    buffer_json_text(&out, "ended", how);
+    buffer_json_u64(&out, "end_ns", monotonic_ns() - about->start_ns);
+    buffer_json_u64(&out, "events", events);
+    buffer_json_u64(&out, "lost", lost);
+    buffer_u8(&out, '}');
+    end_block(at);
+}
+
+/* As much of a lane as is there now. */
+static size_t put_events(const struct lane *lane)
+{
+    size_t at = begin_block(BLOCK_EVENTS, lane->number);
+    size_t taken = lane_take(lane, &out);
+    if (taken > 0)
+        end_block(at);
+    else
+        out.length = at;
+    return taken;
+}
+
+/* A lane at a time: what could not be written keeps its place in the ring. */
+static long write_lanes(void)
+{
+    long error = 0;
+    for (struct lane *lane = lane_last(); lane != NULL && error == 0; lane = lane->below) {
+        size_t taken = put_events(lane);
+        if (taken == 0)
+            continue;
+        error = output_append(&file, &out);
+        if (error == 0)
+            lane_taken(lane, taken);
+        out.length = 0;
+    }
+    return error;
+}
+
+bool blocks_write(const struct launch *launch, const struct about *about, const char *last)
+{
+    long error = 0;
+    out.length = 0;
+    out.failed = false;
+    if (file.fd < 0) {
+        error = output_create_for_rank(&file, launch, ".mpi", false);
+        put_metadata(launch, about);
+        if (error == 0)
+            error = output_append(&file, &out);
+        out.length = 0;
+    }
+    if (error == 0)
+        error = write_lanes();
+    if (error == 0 && last != NULL) {
+        put_end(about, last);
+        error = output_append(&file, &out);
+    }
+    if (error != 0)
+        log_error("cannot write, the trace stops here", launch->directory, error);
+    return error == 0;
+}
+
+void blocks_forget(void)
+{
+    file.fd = -1;
+    out = (struct buffer){0};
+}

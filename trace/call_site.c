@@ -1,0 +1,56 @@
+/* Who may touch what: everything here is of one thread. */
+#define _GNU_SOURCE
+#include "call_site.h"
+
+#include <link.h>
+#include <stdbool.h>
+
+_Thread_local uint64_t trace_fortran_site;
+
+/* The bindings' code, as far as it was met. */
+struct range {
+    uint64_t inside, low, high;
+};
+static _Thread_local struct range bindings;
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct range *range = context;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD || range->inside < start || range->inside - start >= segment->p_memsz)
+            continue;
+        range->low = start;
+        range->high = start + segment->p_memsz;
+        return 1;
+    }
+    return 0;
+}
+
+static bool lies_in(const struct range *range, uint64_t address)
+{
+    return address >= range->low && address < range->high;
+}
+
+/* What Fortran left is old where the program calls by itself: a binding may have had nothing to do. */
+static bool is_binding(uint64_t caller, uint64_t site)
+{
+    if (lies_in(&bindings, caller))
+        return true;
+    struct range found = {.inside = caller};
+    dl_iterate_phdr(look_at, &found);
+    if (lies_in(&found, site))
+        return false;
+    bindings = found;
+    return true;
+}
+
+uint64_t site_of_call(const void *return_address)
+{
+    uint64_t caller = (uint64_t)(uintptr_t)return_address;
+    uint64_t site = trace_fortran_site;
+    trace_fortran_site = 0;
+    return (site != 0 && is_binding(caller, site) ? site : caller) - 1; /* the call, not what comes behind it */
+}

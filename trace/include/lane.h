@@ -1,0 +1,66 @@
+/* A lane: what one thread traces into. Its events are coded at once, into a ring that the writing thread empties. A
+ * lane whose thread has ended is taken over by the next thread that comes.
+ *
+ * Everything but lane_take and lane_taken is for the thread that has the lane. Not async-signal-safe, but for
+ * `is_busy`: an MPI call in a handler is not traced while its thread is here. */
+#ifndef TRACE_LANE_H
+#define TRACE_LANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "buffer.h"
+#include "cpu_clock.h"
+#include "event.h"
+#include "functions.h"
+#include "shapes.h"
+#include "sites.h"
+
+#define LANE_ROOMS 3
+#define MOST_OBJECTS 65536u
+
+struct lane {
+    struct lane *below; /* in the list of all */
+    uint32_t number;
+    bool is_taken;     /* by a living thread; atomic */
+    bool is_busy;      /* in an MPI call */
+    bool begins_pause; /* when this call is over */
+    uint64_t made;     /* requests put under way */
+    uint64_t events;   /* coded; read by the writing thread, atomic */
+    uint64_t lost;     /* not coded, as the ring was full; atomic */
+    uint64_t told_lost;
+    uint64_t last_end_ns; /* as a reader knows it, since the start */
+    struct cpu_clock cpu;
+    struct event event;
+    struct buffer rooms[LANE_ROOMS];
+    struct buffer completed, started;
+    struct buffer key;   /* of the event that is being coded */
+    struct buffer words; /* what a reader has to know before the next event */
+    uint32_t *versions;  /* [MOST_OBJECTS]: of the objects that are written already */
+    struct shapes shapes;
+    struct sites sites;
+    uint8_t functions[FUNCTION_COUNT]; /* those that are written already */
+    uint8_t *ring;
+    uint64_t head, tail; /* bytes written and taken since the start; atomic */
+};
+
+/* The calling thread's, made if need be; NULL where there is no memory. */
+struct lane *lane_of_thread(void);
+
+/* The forked child of a thread that has one has none. */
+void lane_forget(void);
+
+/* Puts bytes into the ring, for which there must be room. */
+bool lane_has_room(const struct lane *lane, size_t count);
+void lane_put(struct lane *lane, const void *bytes, size_t count);
+bool lane_is_half_full(const struct lane *lane);
+
+/* For the writing thread: the lane made last, from which `below` leads to the others; appends what is new to `out`, and
+ * says how much that is; that many bytes are written, and their place is free. */
+struct lane *lane_last(void);
+size_t lane_take(const struct lane *lane, struct buffer *out);
+void lane_taken(struct lane *lane, size_t count);
+
+#endif

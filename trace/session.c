@@ -1,0 +1,232 @@
+/* Who may touch what: `state` and `paused` are atomic. The launch and the directory are written before main; `about` by
+ * the first MPI call and by MPI_Init, before the writing thread exists. No locks. */
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blocks.h"
+#include "call_site.h"
+#include "coding.h"
+#include "environment.h"
+#include "lane.h"
+#include "launch.h"
+#include "log.h"
+#include "sys.h"
+#include "tables_lock.h"
+#include "worker.h"
+
+/* OPEN from the first MPI call on, RUNNING when there is a file; OVER for good, in a forked child too. */
+enum state { IDLE, OPEN, RUNNING, OVER };
+enum { REQUEST_STOP = 1, REQUEST_WRITE, REQUEST_ABORT };
+
+#define FLUSH_NS 250000000u /* what a killed process loses, at most */
+
+static int state;
+static bool paused;
+static struct launch launch;
+static char directory[PATH_MAX - 64]; /* as asked for, absolute */
+static struct about about = {.interval_ns = FLUSH_NS};
+static const char *how; /* it ended */
+
+static int get_state(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(int to)
+{
+    __atomic_store_n(&state, to, __ATOMIC_RELEASE);
+}
+
+static void fork_child(void)
+{
+    set_state(OVER);
+    worker_forget();
+    blocks_forget();
+    lane_forget();
+}
+
+/* A profile that is recorded as well lies in the same directory. */
+static const char *prefix(void)
+{
+    const char *preloaded = environment_text("LD_PRELOAD");
+    return preloaded != NULL && strstr(preloaded, "libincprof.so") != NULL ? "gmon" : "trace";
+}
+
+/* Before main: the program may change its directory and its environment. */
+static __attribute__((constructor)) void configure(void)
+{
+    log_start("incprof trace");
+    environment_log_level("INCPROF_LOG");
+    const char *given = environment_text("INCPROF_TRACE_DIR");
+    about.start_ns = monotonic_ns();
+    if (given == NULL)
+        given = environment_text("INCPROF_DIR");
+    if (!launch_identify(&launch, environment_rank("INCPROF_RANK")) ||
+        !launch_name_directory(&launch, given, prefix(), directory, sizeof directory) ||
+        pthread_atfork(NULL, NULL, fork_child) != 0)
+        set_state(OVER);
+}
+
+void session_open(const char *mpi)
+{
+    int idle = IDLE;
+    about.mpi = mpi;
+    __atomic_compare_exchange_n(&state, &idle, OPEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* The writing thread. */
+static void run(void)
+{
+    uint64_t deadline = monotonic_ns() + about.interval_ns;
+    bool on = true;
+    while (on) {
+        uint32_t request = worker_wait(deadline);
+        bool last = request == REQUEST_STOP || request == REQUEST_ABORT || request == WORKER_END;
+        on = blocks_write(&launch, &about, last ? (request == REQUEST_ABORT ? "abort" : how) : NULL) && !last;
+        while (deadline <= monotonic_ns())
+            deadline += about.interval_ns;
+        if (!on)
+            set_state(OVER);
+        if (request != 0)
+            worker_done();
+    }
+}
+
+void incprof_mpi_started(int rank, int size, bool threads)
+{
+    if (get_state() != OPEN)
+        return;
+    if (threads)
+        tables_share();
+    about.shares_lanes = threads;
+    how = "exit";
+    launch.rank = rank; /* what MPI says, where launchers are silent */
+    launch.ranks = size;
+    if (!launch_claim_directory(&launch, directory, "trace")) {
+        set_state(OVER);
+        return;
+    }
+    set_state(RUNNING);
+    if (!worker_start("incprof-trace", run)) {
+        set_state(OVER);
+        log_warn("cannot start the writing thread, nothing is traced", NULL);
+    }
+}
+
+static void ask(uint32_t request)
+{
+    if (get_state() == RUNNING)
+        worker_ask(request, LONGEST_WAIT_NS);
+}
+
+static __attribute__((destructor(101))) void at_exit(void)
+{
+    ask(REQUEST_STOP);
+}
+
+struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
+{
+    int now = get_state();
+    if (now != RUNNING && now != OPEN)
+        return NULL;
+    struct lane *lane = lane_of_thread();
+    if (lane == NULL || lane->is_busy)
+        return NULL;
+    lane->is_busy = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct event *event = &lane->event;
+    *event = (struct event){
+        .function = function,
+        .site = site_of_call(return_address),
+        .is_silent = __atomic_load_n(&paused, __ATOMIC_RELAXED),
+    };
+    lane->completed.length = lane->started.length = 0;
+    return event;
+}
+
+void incprof_mpi_begin(struct event *event)
+{
+    struct lane *lane = lane_of_thread();
+    event->start_ns = monotonic_ns();
+    event->work_ns = cpu_clock_work(&lane->cpu, about.start_ns + lane->last_end_ns, event->start_ns);
+}
+
+void incprof_mpi_end(struct event *event, int result)
+{
+    event->end_ns = monotonic_ns();
+    if (result != 0)
+        event->fields |= HAS_FAILED;
+    cpu_clock_settle(&lane_of_thread()->cpu, event->end_ns);
+}
+
+/* A ring that is full is waited for once. */
+static void write_event(struct lane *lane)
+{
+    if (!coding_put(lane, about.start_ns)) {
+        ask(REQUEST_WRITE);
+        if (!coding_put(lane, about.start_ns))
+            coding_lose(lane);
+    }
+    if (lane_is_half_full(lane))
+        worker_nudge(REQUEST_WRITE);
+}
+
+void incprof_mpi_leave(struct event *event)
+{
+    struct lane *lane = lane_of_thread();
+    if (!event->is_silent && get_state() != OVER)
+        write_event(lane);
+    if (lane->begins_pause)
+        __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
+    lane->begins_pause = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->is_busy = false;
+}
+
+void incprof_mpi_control(struct event *event, int level)
+{
+    lane_of_thread()->begins_pause = level == 0;
+    if (level == 0)
+        return;
+    __atomic_store_n(&paused, false, __ATOMIC_RELAXED);
+    event->is_silent = false;
+    if (level > 1)
+        ask(REQUEST_WRITE);
+}
+
+/* Whoever ends without the program's destructors has everything in the file all the same. */
+void incprof_mpi_finalized(struct event *event)
+{
+    struct lane *lane = lane_of_thread();
+    if (!event->is_silent && get_state() == RUNNING)
+        write_event(lane);
+    event->is_silent = true;
+    how = "finalize";
+    ask(REQUEST_WRITE);
+}
+
+void incprof_mpi_aborting(struct event *event)
+{
+    struct lane *lane = lane_of_thread();
+    incprof_mpi_begin(event);
+    incprof_mpi_end(event, 0);
+    if (!event->is_silent && get_state() == RUNNING)
+        write_event(lane);
+    event->is_silent = true;
+    ask(REQUEST_ABORT);
+}
+
+void *incprof_mpi_room(struct event *event, int room, uint64_t bytes)
+{
+    struct buffer *buffer = &lane_of_thread()->rooms[room];
+    (void)event;
+    if (bytes > 0 && !buffer_reserve(buffer, bytes)) {
+        buffer->failed = false;
+        return NULL;
+    }
+    return buffer->data;
+}

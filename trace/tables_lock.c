@@ -1,0 +1,30 @@
+/* Who may touch what: `shared` is set once, by MPI_Init_thread, before there is another thread that calls MPI. */
+#define _GNU_SOURCE
+#include "tables_lock.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool shared;
+
+void tables_share(void)
+{
+    shared = true;
+}
+
+bool tables_are_shared(void)
+{
+    return shared;
+}
+
+void tables_lock(void)
+{
+    if (shared)
+        pthread_mutex_lock(&mutex);
+}
+
+void tables_unlock(void)
+{
+    if (shared)
+        pthread_mutex_unlock(&mutex);
+}
