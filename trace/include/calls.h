@@ -1,6 +1,6 @@
 /* MPI functions without counts: CALL(name, lower-case name, kind, (parameters), (arguments), before, after), as in
  * counted_calls.h. */
-/* clang-format off: a table. */
+/* clang-format off */
 
 CALL(Init, init, "init", (int *argc, char ***argv), (argc, argv), , started())
 CALL(Init_thread, init_thread, "init", (int *argc, char ***argv, int required, int *provided),

@@ -3,7 +3,7 @@
  * Included twice, with COUNT, DISPLACEMENT and C() for the functions of old and for the large-count ones of MPI-4. What
  * is done before and after the call is a function of mpi/wrappers.c, in which `e` is the event. Parameters have the
  * names of the standard. */
-/* clang-format off: a table. */
+/* clang-format off */
 
 #define SEND(N, n)                                                                                                     \
     CALL(C(N), C(n), "send", (const void *buf, COUNT count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm),  \
