@@ -78,19 +78,42 @@ static struct request *add(const struct event *event, uint64_t handle, bool rece
     return request;
 }
 
-/* Takes the oldest of its handle out. */
-static void take_out(struct request **link)
+static void drop(struct request *request)
 {
-    struct request *request = *link;
-    if (request->after != NULL) {
-        request->after->below = request->below;
-        request->after->newest = request->newest;
-        *link = request->after;
-    } else {
-        *link = request->below;
-    }
     request->below = unused;
     unused = request;
+}
+
+/* Takes one of the requests of a handle out; `link` leads to the first of them. */
+static void take_out(struct request **link, struct request *request)
+{
+    struct request *first = *link;
+    if (request != first) {
+        struct request *before = first;
+        while (before->after != request)
+            before = before->after;
+        before->after = request->after;
+        if (first->newest == request)
+            first->newest = before;
+    } else if (first->after != NULL) {
+        first->after->below = first->below;
+        first->after->newest = first->newest;
+        *link = first->after;
+    } else {
+        *link = first->below;
+    }
+    drop(request);
+}
+
+/* The oldest of a handle that this thread has made, or of all: MPI may have given the handle to another thread, which
+ * is faster, before this one was here to note that its own request has ended. */
+static struct request *own_one(struct request *first)
+{
+    uint32_t lane = lane_of_thread()->number;
+    struct request *request = first;
+    while (request != NULL && (request->lane != lane || !request->is_active))
+        request = request->after;
+    return request != NULL ? request : first;
 }
 
 static void put_under_way(struct event *event, struct request *request)
@@ -195,11 +218,12 @@ struct message *incprof_mpi_complete(struct event *event, uint64_t handle)
     struct message *message = NULL;
     tables_lock();
     struct request **link = find(handle);
-    if (*link != NULL && (*link)->is_active) {
-        (*link)->is_active = false;
-        message = note(event, *link);
-        if ((*link)->template_id == 0)
-            take_out(link);
+    struct request *request = own_one(*link);
+    if (request != NULL && request->is_active) {
+        request->is_active = false;
+        message = note(event, request);
+        if (request->template_id == 0)
+            take_out(link, request);
     }
     tables_unlock();
     return message;
@@ -209,10 +233,11 @@ void incprof_mpi_forget(uint64_t handle)
 {
     tables_lock();
     struct request **link = find(handle);
-    if (*link != NULL) {
-        if ((*link)->template_id != 0)
-            give_template((*link)->template_id);
-        take_out(link);
+    struct request *request = own_one(*link);
+    if (request != NULL) {
+        if (request->template_id != 0)
+            give_template(request->template_id);
+        take_out(link, request);
     }
     tables_unlock();
 }
