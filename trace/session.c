@@ -11,6 +11,7 @@
 #include "call_site.h"
 #include "coding.h"
 #include "environment.h"
+#include "fixed_text.h"
 #include "lane.h"
 #include "launch.h"
 #include "log.h"
@@ -81,7 +82,7 @@ void session_open(const char *mpi)
 /* The writing thread. */
 static void run(void)
 {
-    uint64_t deadline = monotonic_ns() + about.interval_ns;
+    uint64_t deadline = monotonic_ns(); /* the file is there at once */
     bool on = true;
     while (on) {
         uint32_t request = worker_wait(deadline);
@@ -117,15 +118,23 @@ void incprof_mpi_started(int rank, int size, bool threads)
     }
 }
 
-static void ask(uint32_t request)
+static bool ask(uint32_t request)
 {
-    if (get_state() == RUNNING)
-        worker_ask(request, LONGEST_WAIT_NS);
+    return get_state() == RUNNING && worker_ask(request, LONGEST_WAIT_NS);
+}
+
+/* Said once for all ranks. */
+static void say_where(void)
+{
+    char line[PATH_MAX + 64] = "traced; to see it: incprof trace --show ";
+    text_append(line, sizeof line, launch.directory);
+    log_warn(line, NULL);
 }
 
 static __attribute__((destructor(101))) void at_exit(void)
 {
-    ask(REQUEST_STOP);
+    if (ask(REQUEST_STOP) && launch.rank == 0)
+        say_where();
 }
 
 struct event *incprof_mpi_enter(uint32_t function, const void *return_address)

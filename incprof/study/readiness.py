@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from appekg import _library as heartbeat_library
-from incprof import __version__, launch, machine
+from incprof import __version__, launch, machine, mpi_wrappers
 from incprof.errors import IncprofError
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
@@ -40,6 +40,7 @@ def findings() -> Iterator[Finding]:
     yield _perf()
     yield _directory()
     yield from _tools()
+    yield from _mpi_traces()
     yield Finding("versions", "ok", _versions())
 
 
@@ -127,6 +128,21 @@ def _tools() -> Iterator[Finding]:
         yield Finding(name, "ok", version)
     if not launchers:
         yield Finding("MPI", "lacking", "no launcher found")
+
+
+def _mpi_traces() -> Iterator[Finding]:
+    """The MPIs whose calls can be traced: each has a compiler, with which wrappers for it are made at the first time."""
+    try:
+        sources = launch.wrapper_sources(launch.find_mpi_library(os.environ))
+        found = mpi_wrappers.wrappers_for_all(sources, os.environ)
+    except IncprofError as error:
+        yield Finding("MPI trace", "lacking", str(error))
+        return
+    for each in found:
+        text = f"{each.soname}, by {each.compiler}" if each.path else f"{each.compiler}: {each.problem}"
+        yield Finding("MPI trace", "ok" if each.path else "lacking", text)
+    if not found:
+        yield Finding("MPI trace", "lacking", "no mpicc in PATH; without it incprof trace knows no MPI")
 
 
 def _versions() -> str:

@@ -42,7 +42,8 @@ def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
 def traced(mpi: Mpi, ranks: int, scenario: str, cwd: Path) -> dict[int, list[MpiEvent]]:
     outcome = mpi.trace(ranks, mpi.build("calls.c"), scenario, cwd=cwd)
     assert (outcome.returncode, outcome.stdout) == (0, "done\n"), outcome
-    assert "incprof" not in outcome.stderr
+    said_by_us = [line for line in outcome.stderr.splitlines() if "incprof" in line]
+    assert said_by_us == [f"incprof trace: traced; to see it: incprof trace --show {cwd / 'run'}"]
     return events_of(cwd / "run")
 
 
