@@ -10,9 +10,9 @@
 #define MOST_LISTED 16384u /* requests that one event names */
 #define LONGEST_TIMES 64u
 #define MEAN_SHIFT 3
-#define FINEST_BITS 9  /* of a time: about 0.2 % of it */
-#define COARSEST_NS 10 /* 2^10 ns: about a microsecond, at most */
-#define WORK_SHIFT 8   /* work that is less than this far from its gap is the gap: 0.4 % */
+#define FINEST_BITS 9   /* of a time: about 0.2 % of it */
+#define COARSEST_BITS 9 /* 2^9 ns: about half a microsecond, at most */
+#define WORK_SHIFT 8    /* work that is less than this far from its gap is the gap: 0.4 % */
 
 static const char *const names[][2] = {
 #define CALL_(name, lower, kind, ...) {#name, kind},
@@ -158,7 +158,7 @@ static void explain(struct lane *lane)
 static unsigned int quantum_of(uint64_t mean_ns)
 {
     unsigned int bits = mean_ns > 0 ? 64 - (unsigned int)__builtin_clzll(mean_ns) : 0;
-    return bits <= FINEST_BITS ? 0 : bits - FINEST_BITS < COARSEST_NS ? bits - FINEST_BITS : COARSEST_NS;
+    return bits <= FINEST_BITS ? 0 : bits - FINEST_BITS < COARSEST_BITS ? bits - FINEST_BITS : COARSEST_BITS;
 }
 
 /* The distance from the running mean in quanta; the time becomes what a reader makes of it, and goes into the mean. */

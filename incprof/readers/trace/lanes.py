@@ -11,7 +11,7 @@ from incprof.readers.trace.numbers import BadRecordError, Cursor
 (EXPECTED, KNOWN, KNOWN_WORK, NEW_SHAPE, FORGET, THREAD, FUNCTION, MODULE, SITE, OBJECT, LOST) = range(1, 12)
 STEADY, MORE = 0x80, 0x7F
 MOST_SHAPES = 16384
-FINEST_BITS, COARSEST, MEAN_SHIFT = 9, 10, 3
+FINEST_BITS, COARSEST_BITS, MEAN_SHIFT = 9, 9, 3
 KINDS = ("comm", "window", "file")
 # Three centuries.
 LONGEST_NS = 1 << 63
@@ -19,7 +19,7 @@ LONGEST_NS = 1 << 63
 
 def _quantum(mean: int) -> int:
     """How many bits of a time are not written, from its running mean."""
-    return min(max(mean.bit_length() - FINEST_BITS, 0), COARSEST)
+    return min(max(mean.bit_length() - FINEST_BITS, 0), COARSEST_BITS)
 
 
 class Shape:

@@ -68,12 +68,13 @@ class Trace:
         """
         self.end = end = TraceEnd()
         lanes: dict[int, Lane | None] = {}
+        hole = False
         for block in blocks.walk(self._source, end):
             if block.after_hole:
-                lanes = dict.fromkeys(lanes)
+                lanes, hole = dict.fromkeys(lanes), True
             if block.kind == blocks.EVENTS and block.lane < MOST_LANES:
                 # One that is met first behind a hole may have begun in it.
-                lane = lanes.setdefault(block.lane, None if end.damaged else Lane(block.lane))
+                lane = lanes.setdefault(block.lane, None if hole else Lane(block.lane))
                 if lane is not None:
                     yield from self._decoded(lane, block.payload, lanes)
             elif block.kind == blocks.END:
