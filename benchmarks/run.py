@@ -33,6 +33,7 @@ from benchmarks import (
     selfanalyze,
     startup,
     top,
+    trace,
 )
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result
@@ -77,6 +78,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from ranks_scale.benchmarks(bed)
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
+    yield from trace.benchmarks(bed)
     yield from startup.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)

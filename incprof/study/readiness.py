@@ -131,7 +131,7 @@ def _tools() -> Iterator[Finding]:
 
 
 def _mpi_traces() -> Iterator[Finding]:
-    """The MPIs whose calls can be traced: each has a compiler, with which wrappers for it are made at the first time."""
+    """The MPIs whose calls can be traced: wrappers for each are made by its compiler, the first time."""
     try:
         sources = launch.wrapper_sources(launch.find_mpi_library(os.environ))
         found = mpi_wrappers.wrappers_for_all(sources, os.environ)

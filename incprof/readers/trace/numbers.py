@@ -51,4 +51,4 @@ class Cursor:
         length = self.count()
         self.at += length
         name = self.data[self.at - length : self.at]
-        return name.decode("utf-8", "replace").replace("\0", "\ufffd")
+        return name.decode("utf-8", "surrogateescape").replace("\0", "\ufffd")
