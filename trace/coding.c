@@ -165,13 +165,12 @@ static unsigned int quantum_of(uint64_t mean_ns)
 static uint64_t code_time(uint64_t *mean_ns, bool is_timed, uint64_t *ns)
 {
     unsigned int quantum = quantum_of(*mean_ns);
-    int64_t distance = (int64_t)(*ns - *mean_ns);
-    int64_t steps = (distance + ((int64_t)1 << quantum >> 1)) >> quantum;
-    if ((int64_t)*mean_ns + steps * ((int64_t)1 << quantum) < 0)
-        steps++;
-    int64_t told = steps * ((int64_t)1 << quantum);
-    *ns = *mean_ns + (uint64_t)told;
-    *mean_ns = is_timed ? *mean_ns + (uint64_t)(told >> MEAN_SHIFT) : *ns;
+    int64_t mean = (int64_t)*mean_ns;
+    int64_t steps = ((int64_t)*ns - mean + ((int64_t)1 << quantum >> 1)) >> quantum;
+    int64_t told = mean + steps * ((int64_t)1 << quantum);
+    told = told > 0 ? told : 0;
+    *ns = (uint64_t)told;
+    *mean_ns = (uint64_t)(is_timed ? mean + ((told - mean) >> MEAN_SHIFT) : told);
     return zigzag(steps);
 }
 

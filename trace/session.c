@@ -9,6 +9,7 @@
 
 #include "blocks.h"
 #include "call_site.h"
+#include "clock.h"
 #include "coding.h"
 #include "environment.h"
 #include "fixed_text.h"
@@ -64,6 +65,7 @@ static __attribute__((constructor)) void configure(void)
     environment_log_level("INCPROF_LOG");
     const char *given = environment_text("INCPROF_TRACE_DIR");
     about.start_ns = monotonic_ns();
+    clock_prepare();
     if (given == NULL)
         given = environment_text("INCPROF_DIR");
     if (!launch_identify(&launch, environment_rank("INCPROF_RANK")) ||
@@ -88,6 +90,7 @@ static void run(void)
         uint32_t request = worker_wait(deadline);
         bool last = request == REQUEST_STOP || request == REQUEST_ABORT || request == WORKER_END;
         on = blocks_write(&launch, &about, last ? (request == REQUEST_ABORT ? "abort" : how) : NULL) && !last;
+        clock_adjust();
         while (deadline <= monotonic_ns())
             deadline += about.interval_ns;
         if (!on)
@@ -111,6 +114,7 @@ void incprof_mpi_started(int rank, int size, bool threads)
         set_state(OVER);
         return;
     }
+    clock_use_counter();
     set_state(RUNNING);
     if (!worker_start("incprof-trace", run)) {
         set_state(OVER);
@@ -160,13 +164,13 @@ struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
 void incprof_mpi_begin(struct event *event)
 {
     struct lane *lane = lane_of_thread();
-    event->start_ns = monotonic_ns();
+    event->start_ns = clock_now_ns();
     event->work_ns = cpu_clock_work(&lane->cpu, about.start_ns + lane->last_end_ns, event->start_ns);
 }
 
 void incprof_mpi_end(struct event *event, int result)
 {
-    event->end_ns = monotonic_ns();
+    event->end_ns = clock_now_ns();
     if (result != 0)
         event->fields |= HAS_FAILED;
     cpu_clock_settle(&lane_of_thread()->cpu, event->end_ns);

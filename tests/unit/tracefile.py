@@ -136,9 +136,8 @@ class Coder:
         mean = shape[which]
         quantum = min(max(mean.bit_length() - 9, 0), 9)
         steps = (ns - mean + (1 << quantum >> 1)) >> quantum
-        steps += mean + (steps << quantum) < 0
-        told = mean + (steps << quantum)
-        shape[which] = mean + ((steps << quantum) >> 3) if shape["timed"] else told
+        told = max(mean + (steps << quantum), 0)
+        shape[which] = mean + ((told - mean) >> 3) if shape["timed"] else told
         return 2 * steps if steps >= 0 else -2 * steps - 1, told
 
 

@@ -100,17 +100,16 @@ class Lane:
         if shape.call is None:
             shape.call = parse_call(shape.key, self._tables)
         quantum, long_quantum = _quantum(shape.gap), _quantum(shape.duration)
-        gap_told = (gap >> 1 ^ -(gap & 1)) << quantum
-        duration_told = (duration >> 1 ^ -(duration & 1)) << long_quantum
-        gap_ns, duration_ns = shape.gap + gap_told, shape.duration + duration_told
+        gap_ns = max(shape.gap + ((gap >> 1 ^ -(gap & 1)) << quantum), 0)
+        duration_ns = max(shape.duration + ((duration >> 1 ^ -(duration & 1)) << long_quantum), 0)
         start_ns = self._end_ns + gap_ns
         end_ns = start_ns + duration_ns
-        if gap_ns < 0 or duration_ns < 0 or end_ns >= LONGEST_NS:
+        if end_ns >= LONGEST_NS:
             raise BadRecordError("a time that is none")
         work_ns = gap_ns if cursor is None else min(max(gap_ns - (cursor.signed() << quantum), 0), gap_ns)
         if shape.is_timed:
-            shape.gap += gap_told >> MEAN_SHIFT
-            shape.duration += duration_told >> MEAN_SHIFT
+            shape.gap += (gap_ns - shape.gap) >> MEAN_SHIFT
+            shape.duration += (duration_ns - shape.duration) >> MEAN_SHIFT
         else:
             shape.gap, shape.duration, shape.is_timed = gap_ns, duration_ns, True
         if self._last is not None:

@@ -1,0 +1,106 @@
+/* Who may touch what: before the writing thread exists, the thread that starts; from then on that one alone writes. It
+ * publishes a stretch when it is whole, and takes its place again after some minutes: nobody reads for so long. */
+#define _GNU_SOURCE
+#include "clock.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#define SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+#define ATTEMPTS 5
+#define SHORTEST_NS 1000000u /* below, the length of a tick is not known well enough */
+#define STRETCHES 1024u
+#define MOST_WRONG_NS 1000000
+#define LARGEST_CHANGE 1e-3 /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
+
+struct moment {
+    uint64_t ns, ticks;
+};
+
+const struct stretch *clock_stretch;
+
+static struct stretch stretches[STRETCHES];
+static unsigned int used;
+static struct moment first, last;
+static bool is_usable;
+
+/* The pair that was read in the shortest time: nothing came between its two halves. */
+static struct moment look(void)
+{
+    struct moment best = {0, 0};
+    uint64_t shortest = UINT64_MAX;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        uint64_t before = clock_counter();
+        uint64_t ns = monotonic_ns();
+        uint64_t after = clock_counter();
+        if (after - before >= shortest)
+            continue;
+        shortest = after - before;
+        best = (struct moment){ns, before + shortest / 2};
+    }
+    return best;
+}
+
+/* The kernel has compared the processors' counters, and watches them. */
+static bool kernel_uses_it(void)
+{
+    char name[16] = "";
+    int fd = sys_open(SOURCE, O_RDONLY, 0);
+    if (fd < 0)
+        return false;
+    long got = SYS3(SYS_read, fd, name, sizeof name - 1);
+    sys_close(fd);
+    return got == 4 && memcmp(name, "tsc\n", 4) == 0;
+}
+
+void clock_prepare(void)
+{
+#if defined(__x86_64__)
+    int allowed = 0;
+    is_usable = kernel_uses_it() && SYS5(SYS_prctl, PR_GET_TSC, &allowed, 0, 0, 0) == 0 && allowed == PR_TSC_ENABLE;
+#endif
+    if (is_usable)
+        first = last = look();
+}
+
+static double rate_between(struct moment from, struct moment to)
+{
+    return to.ticks > from.ticks ? (double)(to.ns - from.ns) / (double)(to.ticks - from.ticks) : 0;
+}
+
+static void begin_stretch(uint64_t ns, uint64_t ticks, double rate)
+{
+    struct stretch *stretch = &stretches[used++ % STRETCHES];
+    *stretch = (struct stretch){ticks, ns, (uint64_t)(rate * 4294967296.0)};
+    __atomic_store_n(&clock_stretch, stretch, __ATOMIC_RELEASE);
+}
+
+void clock_use_counter(void)
+{
+    struct moment now = is_usable ? look() : first;
+    if (!is_usable || now.ns - first.ns < SHORTEST_NS || now.ticks <= first.ticks)
+        return;
+    last = now;
+    begin_stretch(now.ns, now.ticks, rate_between(first, now));
+}
+
+void clock_adjust(void)
+{
+    const struct stretch *stretch = clock_stretch;
+    struct moment now = stretch != NULL ? look() : last;
+    if (stretch == NULL || now.ns - last.ns < SHORTEST_NS)
+        return;
+    uint64_t told_ns = clock_ns_of(stretch, now.ticks);
+    int64_t wrong_ns = (int64_t)(now.ns - told_ns);
+    double whole = rate_between(first, now), recent = rate_between(last, now);
+    bool agrees = recent > whole * (1 - LARGEST_CHANGE) && recent < whole * (1 + LARGEST_CHANGE);
+    if (!agrees || wrong_ns > MOST_WRONG_NS || wrong_ns < -MOST_WRONG_NS) {
+        /* Suspended, or moved to another machine. */
+        __atomic_store_n(&clock_stretch, NULL, __ATOMIC_RELEASE);
+        return;
+    }
+    double change = (double)wrong_ns / (double)(now.ns - last.ns);
+    change = change > LARGEST_CHANGE ? LARGEST_CHANGE : change < -LARGEST_CHANGE ? -LARGEST_CHANGE : change;
+    begin_stretch(told_ns, now.ticks, recent * (1 + change));
+    last = now;
+}
