@@ -19,6 +19,7 @@ from soak import (
     subjects_series,
     subjects_settings,
     subjects_sources,
+    subjects_trace,
 )
 from soak.budget import Budget
 from soak.finding import Keeper
@@ -32,6 +33,7 @@ ROUND, SHORT_ROUND = 50, 5
 def all_subjects(scratch: Path) -> list[Subject]:
     """Every kind of input. Programs and recordings are made at the first time, and kept in `scratch`."""
     own = [*subjects_beats.subjects(), *subjects_series.subjects(), *subjects_sources.subjects()]
+    own += subjects_trace.subjects()
     more = [*subjects_names.subjects(), *subjects_settings.subjects(), *subjects_arguments.subjects()]
     return [*subjects_runs.subjects(scratch), *own, *subjects_programs.subjects(scratch), *more]
 

@@ -25,6 +25,7 @@ from incprof.readers.stream.window import Source
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.line_tables import from_line_tables
+from incprof.readers.trace import open_trace
 from incprof.source.edits import insert
 from incprof.source.languages import parse_file, strip
 from incprof.source.model import Announcement, Beat, SourceFile
@@ -81,6 +82,13 @@ def read_omp(directory: str) -> None:
     read_loops(directory)
 
 
+def read_calls(path: str) -> None:
+    """A trace of MPI calls."""
+    with open_trace(path) as opened:
+        for _ in opened.events():
+            pass
+
+
 def read_values(path: str, column: str | None = None) -> None:
     """A series of samples."""
     read_series(path, Wanted(column))
@@ -134,6 +142,7 @@ PURE: dict[str, Callable[..., None]] = {
     "read-beats": read_beats,
     "read-series": read_values,
     "read-loops": read_omp,
+    "read-trace": read_calls,
     "read-program": read_program,
     "read-names": read_names,
     "read-source": read_source,

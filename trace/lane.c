@@ -17,11 +17,11 @@ static struct lane *last;
 static uint32_t count;
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static _Thread_local struct lane *mine;
+_Thread_local struct lane *lane_mine;
 
 static void give_back(void *lane)
 {
-    mine = NULL;
+    lane_mine = NULL;
     __atomic_store_n(&((struct lane *)lane)->is_taken, false, __ATOMIC_RELEASE);
 }
 
@@ -68,10 +68,8 @@ static void introduce(struct lane *lane)
     lane->shapes.last = NO_SHAPE;
 }
 
-struct lane *lane_of_thread(void)
+struct lane *lane_open(void)
 {
-    if (mine != NULL)
-        return mine;
     pthread_once(&key_once, make_key);
     struct lane *lane = take_over();
     if (lane == NULL)
@@ -80,13 +78,13 @@ struct lane *lane_of_thread(void)
         return NULL;
     introduce(lane);
     pthread_setspecific(key, lane);
-    mine = lane;
+    lane_mine = lane;
     return lane;
 }
 
 void lane_forget(void)
 {
-    mine = NULL;
+    lane_mine = NULL;
     last = NULL;
     pthread_once(&key_once, make_key);
     pthread_setspecific(key, NULL);

@@ -163,7 +163,7 @@ struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
 
 void incprof_mpi_begin(struct event *event)
 {
-    struct lane *lane = lane_of_thread();
+    struct lane *lane = lane_of_event(event);
     event->start_ns = clock_now_ns();
     event->work_ns = cpu_clock_work(&lane->cpu, about.start_ns + lane->last_end_ns, event->start_ns);
 }
@@ -173,7 +173,7 @@ void incprof_mpi_end(struct event *event, int result)
     event->end_ns = clock_now_ns();
     if (result != 0)
         event->fields |= HAS_FAILED;
-    cpu_clock_settle(&lane_of_thread()->cpu, event->end_ns);
+    cpu_clock_settle(&lane_of_event(event)->cpu, event->end_ns);
 }
 
 /* A ring that is full is waited for once. */
@@ -190,7 +190,7 @@ static void write_event(struct lane *lane)
 
 void incprof_mpi_leave(struct event *event)
 {
-    struct lane *lane = lane_of_thread();
+    struct lane *lane = lane_of_event(event);
     if (!event->is_silent && get_state() != OVER)
         write_event(lane);
     if (lane->begins_pause)
@@ -202,7 +202,7 @@ void incprof_mpi_leave(struct event *event)
 
 void incprof_mpi_control(struct event *event, int level)
 {
-    lane_of_thread()->begins_pause = level == 0;
+    lane_of_event(event)->begins_pause = level == 0;
     if (level == 0)
         return;
     __atomic_store_n(&paused, false, __ATOMIC_RELAXED);
@@ -214,7 +214,7 @@ void incprof_mpi_control(struct event *event, int level)
 /* Whoever ends without the program's destructors has everything in the file all the same. */
 void incprof_mpi_finalized(struct event *event)
 {
-    struct lane *lane = lane_of_thread();
+    struct lane *lane = lane_of_event(event);
     if (!event->is_silent && get_state() == RUNNING)
         write_event(lane);
     event->is_silent = true;
@@ -224,7 +224,7 @@ void incprof_mpi_finalized(struct event *event)
 
 void incprof_mpi_aborting(struct event *event)
 {
-    struct lane *lane = lane_of_thread();
+    struct lane *lane = lane_of_event(event);
     incprof_mpi_begin(event);
     incprof_mpi_end(event, 0);
     if (!event->is_silent && get_state() == RUNNING)
@@ -235,8 +235,7 @@ void incprof_mpi_aborting(struct event *event)
 
 void *incprof_mpi_room(struct event *event, int room, uint64_t bytes)
 {
-    struct buffer *buffer = &lane_of_thread()->rooms[room];
-    (void)event;
+    struct buffer *buffer = &lane_of_event(event)->rooms[room];
     if (bytes > 0 && !buffer_reserve(buffer, bytes)) {
         buffer->failed = false;
         return NULL;

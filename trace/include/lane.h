@@ -1,8 +1,8 @@
 /* A lane: what one thread traces into. Its events are coded at once, into a ring that the writing thread empties. A
  * lane whose thread has ended is taken over by the next thread that comes.
  *
- * Everything but lane_take and lane_taken is for the thread that has the lane. Not async-signal-safe, but for
- * `is_busy`: an MPI call in a handler is not traced while its thread is here. */
+ * Everything but lane_last, lane_take and lane_taken is for the thread that has the lane. Not async-signal-safe, but
+ * for `is_busy`: an MPI call in a handler is not traced while its thread is here. */
 #ifndef TRACE_LANE_H
 #define TRACE_LANE_H
 
@@ -46,8 +46,21 @@ struct lane {
     uint64_t head, tail; /* bytes written and taken since the start; atomic */
 };
 
+extern _Thread_local struct lane *lane_mine __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+struct lane *lane_open(void);
+
 /* The calling thread's, made if need be; NULL where there is no memory. */
-struct lane *lane_of_thread(void);
+static inline struct lane *lane_of_thread(void)
+{
+    return lane_mine != NULL ? lane_mine : lane_open();
+}
+
+/* The lane that an event is in. */
+static inline struct lane *lane_of_event(struct event *event)
+{
+    return (struct lane *)(void *)((char *)event - offsetof(struct lane, event));
+}
 
 /* The forked child of a thread that has one has none. */
 void lane_forget(void);

@@ -1,0 +1,25 @@
+"""Traces of MPI calls."""
+
+from __future__ import annotations
+
+from soak.mutate_trace import mutate_trace
+from soak.subject import Command, Subject, Tree
+from tests.unit.tracefile import BARRIER, Timed, send, steady, trace
+
+COMMANDS: tuple[tuple[float, Command], ...] = (
+    (2000, ("read-trace", "run/rank-00000.mpi")),
+    (5, ("trace", "--show", "run")),
+    (5, ("trace", "--show", "run", "--json")),
+    (1, ("trace", "--show", "run", "--rank", "1")),
+)
+
+
+def subjects() -> list[Subject]:
+    """A steady loop, and one in which every event is another."""
+    mixed = [
+        Timed(send(1, 7**i % 9001) if i % 3 else BARRIER, 900 * i, 900 * i + 13**i % 800, 5) for i in range(1, 200)
+    ]
+    seeds: list[Tree] = [
+        {f"run/rank-{rank:05}.mpi": trace(events, rank=rank) for rank in range(2)} for events in (steady(50), mixed)
+    ]
+    return [Subject("trace", 8, seeds, r"run/rank-.*\.mpi", mutate_trace, COMMANDS)]
