@@ -83,8 +83,8 @@ def whole_run(bed: Bed, mpi: str) -> list[Result]:
     each = size / events
     return [
         Result(
-            f"trace, stencil of 6 calls a step, {RANKS} ranks, {words}, whole run (CPU time)", f"at most {MOST_TIMES:g}x",
-            ratio.text(4), ratio.median <= MOST_TIMES,
+            f"trace, stencil of 6 calls a step, {RANKS} ranks, {words}, whole run (CPU time)",
+            f"at most {MOST_TIMES:g}x", ratio.text(4), ratio.median <= MOST_TIMES,
         ),
         Result(f"trace, bytes a call of the same, {words}", f"at most {MOST_BYTES}", f"{each:.2f}", each <= MOST_BYTES),
     ]  # fmt: skip

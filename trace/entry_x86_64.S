@@ -7,26 +7,30 @@
 
 #define SLOT(row, kind) trace_slots + 8 * (5 * row + kind)(%rip)
 
-#define WAY_IN(symbol, row, kind)                                                                                 \
+#define WAY_IN(symbol, row, kind)                                                                                      \
     .globl symbol;                                                                                                     \
     .type symbol, @function;                                                                                           \
+    .cfi_startproc;                                                                                                    \
     symbol: endbr64;                                                                                                   \
-    jmp *SLOT(row, kind);                                                                                         \
+    jmp *SLOT(row, kind);                                                                                              \
     .size symbol, . - symbol;                                                                                          \
-    first_##symbol: lea SLOT(row, kind), %r11;                                                                    \
-    jmp resolve_first;
+    first_##symbol: lea SLOT(row, kind), %r11;                                                                         \
+    jmp resolve_first;                                                                                                 \
+    .cfi_endproc;
 
-#define FORTRAN_WAY_IN(symbol, row, kind)                                                                         \
+#define FORTRAN_WAY_IN(symbol, row, kind)                                                                              \
     .globl symbol;                                                                                                     \
     .type symbol, @function;                                                                                           \
+    .cfi_startproc;                                                                                                    \
     symbol: endbr64;                                                                                                   \
     mov trace_fortran_site@gottpoff(%rip), %r10;                                                                       \
     mov (%rsp), %r11;                                                                                                  \
     mov %r11, %fs:(%r10);                                                                                              \
-    jmp *SLOT(row, kind);                                                                                         \
+    jmp *SLOT(row, kind);                                                                                              \
     .size symbol, . - symbol;                                                                                          \
-    first_##symbol: lea SLOT(row, kind), %r11;                                                                    \
-    jmp resolve_first;
+    first_##symbol: lea SLOT(row, kind), %r11;                                                                         \
+    jmp resolve_first;                                                                                                 \
+    .cfi_endproc;
 
     .hidden trace_slots
     .hidden trace_resolve
@@ -87,11 +91,11 @@ resolve_first:
 
     .set number, 0
 #define CALL_(name, lower, ...)                                                                                        \
-    WAY_IN(MPI_##name, number, 0)                                                                            \
-    WAY_IN(PMPI_##name, number, 1)                                                                           \
-    FORTRAN_WAY_IN(mpi_##lower##_, number, 2)                                                                \
-    FORTRAN_WAY_IN(mpi_##lower##_f08_, number, 3)                                                            \
-    FORTRAN_WAY_IN(mpi_##lower##_f08ts_, number, 4)                                                          \
+    WAY_IN(MPI_##name, number, 0)                                                                                      \
+    WAY_IN(PMPI_##name, number, 1)                                                                                     \
+    FORTRAN_WAY_IN(mpi_##lower##_, number, 2)                                                                          \
+    FORTRAN_WAY_IN(mpi_##lower##_f08_, number, 3)                                                                      \
+    FORTRAN_WAY_IN(mpi_##lower##_f08ts_, number, 4)                                                                    \
     .set number, number + 1;
 #include "every_call.h"
 
