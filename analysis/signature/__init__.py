@@ -1,0 +1,1 @@
+"""What a program's communication repeats: phases with their weights, from which the time of the whole run follows."""

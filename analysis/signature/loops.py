@@ -1,0 +1,198 @@
+"""The loops of a sequence of events, loops in loops: what repeats becomes one item, and one looks again.
+
+A loop is known by what one of its iterations consists of, and not by how often it turns: an outer loop is found also
+where an inner one iterates until it has converged, and where a step comes only now and then. n events; items are
+events, or loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.analysis.signature.repeats import Hashes, Repeats, repeats_of
+from incprof.model import BoolArray, IntArray
+
+# The longest iteration that is looked for, in items.
+LONGEST = 1024
+
+
+@dataclass
+class Loop:
+    """A loop. content: the items of one iteration, as in its first visit; those from `events` on are loops.
+
+    starts, ends: of each iteration, (iterations,): its first event, and the one after its last.
+    visit: (iterations,) the number of the visit, a stretch without anything between.
+    """
+
+    content: tuple[int, ...]
+    starts: IntArray
+    ends: IntArray
+    visit: IntArray
+
+    @property
+    def iterations(self) -> int:
+        """In all visits."""
+        return len(self.starts)
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The loops of a sequence. found: loop number i is the item `kinds` + i. kinds: of events, from 0."""
+
+    found: tuple[Loop, ...]
+    kinds: int
+
+    def inside(self, loop: Loop) -> tuple[int, ...]:
+        """Return the numbers of the loops that an iteration of a loop consists of, each once."""
+        return tuple(sorted({item - self.kinds for item in loop.content if item >= self.kinds}))
+
+
+@dataclass
+class _Items:
+    """A sequence of items, and the event that each begins with, (m,); first[m] is the number of events."""
+
+    items: IntArray
+    first: IntArray
+
+
+@dataclass
+class _Visits:
+    """Iterations of a loop as they are found."""
+
+    content: tuple[int, ...]
+    starts: list[IntArray] = field(default_factory=list)
+    ends: list[IntArray] = field(default_factory=list)
+    begins: list[BoolArray] = field(default_factory=list)
+
+
+class LoopFinder:
+    """Finds the loops of one sequence."""
+
+    def __init__(self, events: IntArray, longest: int = LONGEST) -> None:
+        """events: (n,) kinds from 0. longest: iteration."""
+        self._now = _Items(events.astype(np.int64), np.arange(len(events) + 1, dtype=np.int64))
+        self._kinds = int(events.max(initial=-1)) + 1
+        self._longest = longest
+        self._loops: dict[tuple[int, ...], int] = {}
+        self._visits: list[_Visits] = []
+
+    def find(self) -> Loops:
+        """Find them all, the shortest first: an outer loop is none before those inside of it are one item each."""
+        period, hashes = 1, Hashes(self._now.items)
+        while period <= min(self._longest, len(self._now.items) // 2):
+            repeats = repeats_of(self._now.items, hashes, period)
+            if repeats:
+                self._replace(repeats)
+                period, hashes = 0, Hashes(self._now.items)
+            period += 1
+        return Loops(tuple(self._loop(visits) for visits in self._visits), self._kinds)
+
+    def _replace(self, repeats: Repeats) -> None:
+        """Put a loop in the place of each repeat, and of what is the same but comes once."""
+        contents = self._now.items[repeats.first[:, None] + np.arange(repeats.period)]
+        distinct, which = np.unique(contents, axis=0, return_inverse=True)
+        numbers = [self._number(tuple(content)) for content in distinct.tolist()]
+        number = np.array(numbers, dtype=np.int64)[which.ravel()]
+        for one in dict.fromkeys(numbers):
+            mine = number == one
+            self._add(one, repeats.period, repeats.first[mine], repeats.count[mine])
+        self._shorten(repeats.first, repeats.end, number)
+        for one in dict.fromkeys(numbers):
+            self._replace_single(one)
+
+    def _replace_single(self, number: int) -> None:
+        """Put a loop in the place of single iterations of it."""
+        content = np.array(self._visits[number].content, dtype=np.int64)
+        first = _apart(_occurrences(self._now.items, content), len(content))
+        if len(first):
+            self._add(number, len(content), first, np.ones(len(first), dtype=np.int64))
+            self._shorten(first, first + len(content), np.full(len(first), number))
+
+    def _number(self, content: tuple[int, ...]) -> int:
+        """Return the number of a loop, the same wherever an iteration of it is said to begin."""
+        key = least_rotation(content)
+        if key not in self._loops:
+            self._loops[key] = len(self._visits)
+            self._visits.append(_Visits(content))
+        return self._loops[key]
+
+    def _add(self, number: int, period: int, first: IntArray, count: IntArray) -> None:
+        """Note visits, (m,): the items that they begin with, and their iterations."""
+        visits = self._visits[number]
+        turn = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        item = np.repeat(first, count) + period * turn
+        visits.starts.append(self._now.first[item])
+        visits.ends.append(self._now.first[item + period])
+        visits.begins.append(turn == 0)
+
+    def _shorten(self, first: IntArray, end: IntArray, number: IntArray) -> None:
+        """Put a loop in the place of each of some stretches, (m,). end: the items after the last ones."""
+        depth = np.zeros(len(self._now.items) + 1, dtype=np.int64)
+        depth[first] += 1
+        depth[end] -= 1
+        keep = np.cumsum(depth) == 0
+        keep[first] = True
+        items = self._now.items.copy()
+        items[first] = self._kinds + number
+        self._now = _Items(items[keep[:-1]], self._now.first[keep])
+
+    @staticmethod
+    def _loop(visits: _Visits) -> Loop:
+        """Return a loop whose iterations are in order."""
+        starts, ends = np.concatenate(visits.starts), np.concatenate(visits.ends)
+        begins = np.concatenate(visits.begins)
+        order = np.argsort(starts, kind="stable")
+        return Loop(visits.content, starts[order], ends[order], np.cumsum(begins[order]) - 1)
+
+
+def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the rotation of a sequence that is least of all: Booth's algorithm (IPL 10, 1980)."""
+    twice = content + content
+    failure, least = [-1] * len(twice), 0
+    for j in range(1, len(twice)):
+        i = failure[j - least - 1]
+        while i != -1 and twice[j] != twice[least + i + 1]:
+            if twice[j] < twice[least + i + 1]:
+                least = j - i - 1
+            i = failure[i]
+        if i == -1 and twice[j] != twice[least]:
+            if twice[j] < twice[least]:
+                least = j
+            failure[j - least] = -1
+        else:
+            failure[j - least] = i + 1
+    return twice[least : least + len(content)]
+
+
+def _occurrences(items: IntArray, content: IntArray) -> IntArray:
+    """Return where a sequence lies in another."""
+    found = np.flatnonzero(items[: len(items) - len(content) + 1] == content[0])
+    for offset in range(1, len(content)):
+        if not len(found):
+            break
+        found = found[items[found + offset] == content[offset]]
+    return found
+
+
+def _apart(starts: IntArray, length: int) -> IntArray:
+    """Return those stretches that do not reach into one before them."""
+    if not (np.diff(starts) < length).any():
+        return starts
+    kept, free = [], 0
+    for start in starts.tolist():
+        if start >= free:
+            kept.append(start)
+            free = start + length
+    return np.array(kept, dtype=np.int64)
+
+
+def in_no_loop(loops: Loops, n: int) -> BoolArray:
+    """Mark the events, (n,), that belong to no iteration of any loop."""
+    depth = np.zeros(n + 1, dtype=np.int64)
+    for loop in loops.found:
+        np.add.at(depth, loop.starts, 1)
+        np.add.at(depth, loop.ends, -1)
+    outside: BoolArray = np.cumsum(depth[:-1]) == 0
+    return outside

@@ -1,0 +1,72 @@
+"""Phases as the paper finds them: of each process by itself (EPAS), or of all together in one logical order (PAS2P).
+
+The paper: Section 4.2 to 4.4; PAS2P's order: its reference [24]. n events of a process, t ticks, P processes,
+s segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from incprof.analysis.signature.epas import epas
+from incprof.analysis.signature.order import Partners, logical_times
+from incprof.analysis.signature.phases import described
+from incprof.analysis.signature.results import ProcessPhases, SignatureOptions
+from incprof.model import FloatArray, IntArray
+
+
+def paper_phases(
+    kinds: IntArray, work: FloatArray, tick_s: FloatArray, aet_s: float, options: SignatureOptions
+) -> ProcessPhases:
+    """Find the phases of one process, whatever the others do.
+
+    Args:
+        kinds: (n,) types of communication, from 0.
+        work: (n,) before each event: instructions, or seconds on the CPU.
+        tick_s: (n,) seconds from the end of the event before to the end of this one.
+        aet_s: of the whole run.
+        options: thresholds.
+    """
+    borders, phase = epas(kinds, work[:, None], options.similar)
+    return _of_segments(kinds, tick_s, aet_s, borders, phase, options)
+
+
+def global_phases(
+    kinds: Sequence[IntArray],
+    work: Sequence[FloatArray],
+    tick_s: Sequence[FloatArray],
+    partners: Sequence[Partners],
+    aet_s: Sequence[float],
+    options: SignatureOptions,
+) -> list[ProcessPhases]:
+    """Find the phases of all processes together. Arguments as of `paper_phases`, for each process."""
+    times = logical_times(partners)
+    most = max((int(time[-1]) for time in times if len(time)), default=0)
+    # A tick is what all processes do at one logical time: kinds (t, P), -1 for nothing, and work (t, P).
+    row, amount = np.full((most, len(times)), -1, dtype=np.int64), np.zeros((most, len(times)))
+    for number, time in enumerate(times):
+        row[time - 1, number], amount[time - 1, number] = kinds[number], work[number]
+    _, tick = np.unique(row, axis=0, return_inverse=True)
+    borders, phase = epas(tick.ravel().astype(np.int64), amount, options.similar)
+    found = []
+    for number, time in enumerate(times):
+        # The first of its events in each segment.
+        own = np.searchsorted(time - 1, borders)
+        found.append(_of_segments(kinds[number], tick_s[number], aet_s[number], own, phase, options))
+    return found
+
+
+def _of_segments(
+    kinds: IntArray, tick_s: FloatArray, aet_s: float, borders: IntArray, phase: IntArray, options: SignatureOptions
+) -> ProcessPhases:
+    """Keep the phases that have enough of the run: weight times time of one. borders: (s + 1,); phase: (s,)."""
+    until = np.concatenate([[0.0], np.cumsum(tick_s)])
+    seconds = np.bincount(phase, weights=np.diff(until[borders]), minlength=int(phase.max(initial=-1)) + 1)
+    relevant = np.flatnonzero(seconds >= options.relevant * aet_s)
+    place = np.full(len(seconds) + 1, -1, dtype=np.int64)
+    place[relevant] = np.arange(len(relevant))
+    label = np.repeat(place[phase], np.diff(borders))
+    found = [(borders[:-1][phase == one], borders[1:][phase == one]) for one in relevant.tolist()]
+    return described(kinds, tick_s, aet_s, label, found)

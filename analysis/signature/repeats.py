@@ -1,0 +1,91 @@
+"""Tandem repeats of a sequence: stretches in which the same items come again at once, shortest period first.
+
+A repeat of period p is seen at least twice. It is found without looking at every lag of every item: of any p items in a
+row exactly one lies at a multiple of p, so those are compared alone, and half a period around each by its hash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import BoolArray, IntArray
+
+# Multiplier of the hashes of stretches, modulo 2 ** 64. What they find alike is compared item by item.
+BASE = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Stretches that repeat: (m,) first item and how often `period` items come; in order, and none overlap."""
+
+    period: int
+    first: IntArray
+    count: IntArray
+
+    @property
+    def end(self) -> IntArray:
+        """The items after their last ones, (m,)."""
+        return self.first + self.period * self.count
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.first)
+
+
+class Hashes:
+    """Hashes of all stretches of a sequence, (n,) of items from 0."""
+
+    def __init__(self, items: IntArray) -> None:
+        n = len(items)
+        power = np.ones(n + 1, dtype=np.uint64)
+        power[1:] = BASE
+        np.multiply.accumulate(power, out=power)
+        # sum of (item + 1) * BASE ** index: shifted to a common power before they are compared.
+        self._sums = np.zeros(n + 1, dtype=np.uint64)
+        np.cumsum((items.astype(np.uint64) + np.uint64(1)) * power[:n], out=self._sums[1:])
+        self._power = power
+
+    def same(self, one: IntArray, lag: int, length: int) -> BoolArray:
+        """Tell where the stretch at `one`, (m,), is the one that begins `lag` items later."""
+        near = self._sums[one + length] - self._sums[one]
+        far = self._sums[one + lag + length] - self._sums[one + lag]
+        same: BoolArray = near * self._power[lag] == far
+        return same
+
+
+def repeats_of(items: IntArray, hashes: Hashes, period: int) -> Repeats:
+    """Return the stretches of a sequence, (n,), that repeat with a period."""
+    none = np.zeros(0, dtype=np.int64)
+    if len(items) < 2 * period or not _may_repeat(len(items), hashes, period):
+        return Repeats(period, none, none)
+    equal = items[:-period] == items[period:]
+    edge = np.flatnonzero(np.diff(np.concatenate([[False], equal, [False]]).astype(np.int8)))
+    first, length = edge[::2], edge[1::2] - edge[::2]
+    long = length >= period
+    return _disjoint(period, first[long], (first + length + period)[long])
+
+
+def _disjoint(period: int, first: IntArray, end: IntArray) -> Repeats:
+    """Return whole periods from the end of one stretch to that of the next; stretches of less than two are none."""
+    while True:
+        count = (end - first) // period
+        first, end, count = (column[count >= 2] for column in (first, end, count))
+        after = (first + count * period)[:-1]
+        overlap = np.flatnonzero(after > first[1:])
+        if not len(overlap):
+            return Repeats(period, first, count)
+        # The one that reaches into the next comes first: what is left of the next may reach into another.
+        at = overlap[~np.isin(overlap - 1, overlap)]
+        first[at + 1] = after[at]
+
+
+def _may_repeat(n: int, hashes: Hashes, period: int) -> bool:
+    """Tell whether there is a stretch of `period` items that equal those a period later."""
+    anchor = np.arange(0, n - period, period)
+    half = (period + 1) // 2
+    # The anchor lies in the first half of those items, or in the second: what follows, or what precedes, is alike.
+    after = anchor[anchor + half + period <= n]
+    before = anchor[anchor >= half - 1] - (half - 1)
+    return bool(hashes.same(after, period, half).any() or hashes.same(before, period, half).any())

@@ -1,0 +1,78 @@
+"""What is known of the phases of a run's communication."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from incprof.model import FloatArray, IntArray
+
+Method = Literal["robust", "paper", "global"]
+
+
+@dataclass(frozen=True)
+class SignatureOptions:
+    """How phases are found and weighed.
+
+    similar: least ratio of the work before two events for which they are alike (the paper's, 0.85).
+    relevant: least part of the run that a phase has (the paper's, 0.01).
+    warm_up, occurrences: how often a phase is let pass, and is then measured at least.
+    least: part of the run that is measured at least: what comes more often meanwhile is measured each time.
+    """
+
+    similar: float = 0.85
+    relevant: float = 0.01
+    warm_up: int = 1
+    occurrences: int = 3
+    least: float = 0.005
+
+
+@dataclass(frozen=True)
+class EventPhase:
+    """What comes again and again in one process.
+
+    Attributes:
+        id: From 0, by first appearance.
+        kinds: Of the events of its first occurrence, in order, without those of other phases.
+        starts, ends: Of each occurrence, (weight,): its first event, and the one after its last.
+        time_s: Of each occurrence, (weight,), what lies in it of another phase left out.
+    """
+
+    id: int
+    kinds: tuple[int, ...]
+    starts: IntArray
+    ends: IntArray
+    time_s: FloatArray
+
+    @property
+    def weight(self) -> int:
+        """How often it comes."""
+        return len(self.time_s)
+
+    @property
+    def seconds(self) -> float:
+        """In all."""
+        return float(self.time_s.sum())
+
+
+@dataclass(frozen=True)
+class ProcessPhases:
+    """The phases of one process that matter, and what is left.
+
+    Attributes:
+        phases: By first appearance.
+        label: (n,) the phase of each event; -1 for none.
+        events: How many there are.
+        aet_s: Time of the whole run.
+        outside_s: Time in no phase.
+    """
+
+    phases: tuple[EventPhase, ...]
+    label: IntArray
+    aet_s: float
+    outside_s: float
+
+    @property
+    def coverage(self) -> float:
+        """The part of the run that lies in phases."""
+        return 1.0 - self.outside_s / self.aet_s if self.aet_s > 0 else 0.0

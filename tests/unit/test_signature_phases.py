@@ -1,0 +1,108 @@
+"""Phases and predictions of drawn programs whose time is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from incprof.analysis.signature.phases import robust_phases
+from incprof.analysis.signature.predicted import predicted
+from incprof.analysis.signature.results import ProcessPhases, SignatureOptions
+from incprof.model import FloatArray, IntArray
+
+OPTIONS = SignatureOptions()
+
+
+class Program:
+    """Events and their times, as a program would leave them."""
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self.seconds: list[float] = []
+
+    def do(self, *events: tuple[int, float]) -> None:
+        for kind, seconds in events:
+            self.kinds.append(kind)
+            self.seconds.append(seconds)
+
+    def found(self) -> tuple[ProcessPhases, FloatArray]:
+        kinds: IntArray = np.array(self.kinds)
+        tick_s = np.array(self.seconds)
+        return robust_phases(kinds, tick_s, float(tick_s.sum()), OPTIONS), tick_s
+
+
+def solver(steps: int = 1000, output: int = 100) -> Program:
+    """A solver that converges in every step, and writes now and then."""
+    rng, program = np.random.default_rng(1), Program()
+    program.do((0, 0.5))
+    for step in range(steps):
+        program.do((1, 0.01))
+        for _ in range(int(rng.integers(20, 40))):
+            program.do((2, 0.001), (3, 0.0005))
+        program.do((4, 0.002))
+        if step % output == output - 1:
+            program.do((5, 0.5))
+    program.do((6, 1.0))
+    return program
+
+
+def test_steps_iterations_and_output_are_phases_of_their_own() -> None:
+    program = solver()
+    found, _ = program.found()
+    assert [(phase.kinds, phase.weight) for phase in found.phases] == [
+        ((5,), 10),
+        ((1, 4), 1000),
+        ((2, 3), program.kinds.count(2)),
+    ]
+    assert found.phases[0].seconds == pytest.approx(5.0)
+    assert found.outside_s == pytest.approx(1.5)
+
+
+def test_the_time_of_a_solver_follows_from_its_beginning() -> None:
+    found, tick_s = solver().found()
+    guess = predicted(found, tick_s, OPTIONS)
+    assert guess.pet_s == pytest.approx(found.aet_s, rel=1e-3)
+    assert guess.low_s <= guess.pet_s <= guess.high_s
+    # Output has to be seen four times.
+    assert guess.set_s == pytest.approx(0.4 * found.aet_s, rel=0.05)
+
+
+def test_of_a_thousand_equal_steps_one_percent_is_enough() -> None:
+    program = Program()
+    for _ in range(1000):
+        program.do((0, 0.01), (1, 0.002), (1, 0.002), (2, 0.001))
+    found, tick_s = program.found()
+    assert [(phase.kinds, phase.weight) for phase in found.phases] == [((0, 1, 1, 2), 1000)]
+    guess = predicted(found, tick_s, OPTIONS)
+    assert guess.pet_s == pytest.approx(found.aet_s)
+    assert guess.set_s <= 0.01 * found.aet_s
+
+
+def test_an_inner_loop_that_always_turns_as_often_is_no_phase() -> None:
+    program = Program()
+    for _ in range(1000):
+        program.do((0, 0.01), *[(1, 0.001), (2, 0.001)] * 5)
+    found, _ = program.found()
+    assert [phase.weight for phase in found.phases] == [1000]
+
+
+def test_long_iterations_are_cut_into_what_repeats_inside() -> None:
+    program = Program()
+    for _ in range(5):
+        program.do(*[(0, 0.01), (1, 0.001)] * 1000, (2, 0.001), *[(3, 0.01)] * 1000, (4, 0.001))
+    found, tick_s = program.found()
+    assert [(phase.kinds, phase.weight) for phase in found.phases[1:]] == [((0, 1), 5000), ((3,), 5000)]
+    assert predicted(found, tick_s, OPTIONS).pet_s == pytest.approx(found.aet_s)
+
+
+def test_nothing_repeats() -> None:
+    program = Program()
+    program.do(*((kind, 0.1) for kind in range(10)))
+    found, tick_s = program.found()
+    assert (found.phases, found.coverage) == ((), pytest.approx(0.0))
+    assert predicted(found, tick_s, OPTIONS).pet_s == pytest.approx(1.0)
+
+
+def test_no_events_at_all() -> None:
+    found, tick_s = Program().found()
+    assert predicted(found, tick_s, OPTIONS).pet_s == 0.0
