@@ -92,8 +92,10 @@ class _Order:
         """Take a process past what it waits for."""
         process = self.processes[number]
         at = len(process.time)
+        key = process.channel[at], process.turn[at]
+        self._waiting.pop(key, None)
         if process.role[at] == COLLECTIVE:
-            meeting = self._meetings[process.channel[at], process.turn[at]]
+            meeting = self._meetings[key]
             meeting.waiting.remove(number)
             meeting.members -= 1
             self._end(meeting)
