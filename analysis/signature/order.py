@@ -93,7 +93,8 @@ class _Order:
         process = self.processes[number]
         at = len(process.time)
         key = process.channel[at], process.turn[at]
-        self._waiting.pop(key, None)
+        if process.role[at] == RECEIVE:
+            self._waiting.pop(key, None)
         if process.role[at] == COLLECTIVE:
             meeting = self._meetings[key]
             meeting.waiting.remove(number)
