@@ -7,7 +7,9 @@ events, or loops.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,16 +19,20 @@ from incprof.model import BoolArray, IntArray
 # The longest iteration that is looked for, in items.
 LONGEST = 1024
 
+Item = TypeVar("Item", int, str)
+
 
 @dataclass
 class Loop:
-    """A loop. content: the items of one iteration, as in its first visit; those from `events` on are loops.
+    """A loop. content: the items of one iteration, as in its first visit; see `Loops`.
 
+    key: what tells it from others in any sequence of the same kinds of events: a digest of an iteration.
     starts, ends: of each iteration, (iterations,): its first event, and the one after its last.
     visit: (iterations,) the number of the visit, a stretch without anything between.
     """
 
     content: tuple[int, ...]
+    key: str
     starts: IntArray
     ends: IntArray
     visit: IntArray
@@ -47,6 +53,16 @@ class Loops:
     def inside(self, loop: Loop) -> tuple[int, ...]:
         """Return the numbers of the loops that an iteration of a loop consists of, each once."""
         return tuple(sorted({item - self.kinds for item in loop.content if item >= self.kinds}))
+
+    def all_inside(self, loop: Loop) -> list[Loop]:
+        """Return the loops inside of a loop, and those inside of them."""
+        found, left = set[int](), [*self.inside(loop)]
+        while left:
+            number = left.pop()
+            if number not in found:
+                found.add(number)
+                left += self.inside(self.found[number])
+        return [self.found[number] for number in sorted(found)]
 
 
 @dataclass
@@ -87,7 +103,12 @@ class LoopFinder:
                 self._replace(repeats)
                 period, hashes = 0, Hashes(self._now.items)
             period += 1
-        return Loops(tuple(self._loop(visits) for visits in self._visits), self._kinds)
+        loops: list[Loop] = []
+        for visits in self._visits:
+            # Those inside of it were found before.
+            items = [loops[i - self._kinds].key if i >= self._kinds else str(i) for i in visits.content]
+            loops.append(_loop(visits, " ".join(least_rotation(tuple(items)))))
+        return Loops(tuple(loops), self._kinds)
 
     def _replace(self, repeats: Repeats) -> None:
         """Put a loop in the place of each repeat, and of what is the same but comes once."""
@@ -138,16 +159,17 @@ class LoopFinder:
         items[first] = self._kinds + number
         self._now = _Items(items[keep[:-1]], self._now.first[keep])
 
-    @staticmethod
-    def _loop(visits: _Visits) -> Loop:
-        """Return a loop whose iterations are in order."""
-        starts, ends = np.concatenate(visits.starts), np.concatenate(visits.ends)
-        begins = np.concatenate(visits.begins)
-        order = np.argsort(starts, kind="stable")
-        return Loop(visits.content, starts[order], ends[order], np.cumsum(begins[order]) - 1)
+
+def _loop(visits: _Visits, described: str) -> Loop:
+    """Return a loop whose iterations are in order. described: what one consists of, the same in any sequence."""
+    starts, ends = np.concatenate(visits.starts), np.concatenate(visits.ends)
+    begins = np.concatenate(visits.begins)
+    order = np.argsort(starts, kind="stable")
+    key = hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+    return Loop(visits.content, key, starts[order], ends[order], np.cumsum(begins[order]) - 1)
 
 
-def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
+def least_rotation(content: tuple[Item, ...]) -> tuple[Item, ...]:
     """Return the rotation of a sequence that is least of all: Booth's algorithm (IPL 10, 1980)."""
     twice = content + content
     failure, least = [-1] * len(twice), 0
@@ -168,7 +190,7 @@ def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
 
 def _occurrences(items: IntArray, content: IntArray) -> IntArray:
     """Return where a sequence lies in another."""
-    found = np.flatnonzero(items[: len(items) - len(content) + 1] == content[0])
+    found = np.flatnonzero(items[: max(len(items) - len(content) + 1, 0)] == content[0])
     for offset in range(1, len(content)):
         if not len(found):
             break

@@ -12,7 +12,7 @@ import numpy as np
 
 from incprof.analysis.signature.epas import epas
 from incprof.analysis.signature.order import Partners, logical_times
-from incprof.analysis.signature.phases import described
+from incprof.analysis.signature.phases import Taken, described
 from incprof.analysis.signature.results import ProcessPhases, SignatureOptions
 from incprof.model import FloatArray, IntArray
 
@@ -68,5 +68,5 @@ def _of_segments(
     place = np.full(len(seconds) + 1, -1, dtype=np.int64)
     place[relevant] = np.arange(len(relevant))
     label = np.repeat(place[phase], np.diff(borders))
-    found = [(borders[:-1][phase == one], borders[1:][phase == one]) for one in relevant.tolist()]
+    found = [Taken(borders[:-1][phase == one], borders[1:][phase == one]) for one in relevant.tolist()]
     return described(kinds, tick_s, aet_s, label, found)

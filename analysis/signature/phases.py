@@ -6,6 +6,9 @@ and where a few iterations of the outer loop would be much of the run. n events,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from incprof.analysis.signature.loops import Loop, LoopFinder, Loops
@@ -22,68 +25,70 @@ def robust_phases(kinds: IntArray, tick_s: FloatArray, aet_s: float, options: Si
         aet_s: of the whole run.
         options: thresholds.
     """
-    loops = LoopFinder(kinds).find()
-    label, taken = _Choice(loops, tick_s, aet_s, options).made()
-    return described(kinds, tick_s, aet_s, label, [(loop.starts[mine], loop.ends[mine]) for loop, mine in taken])
+    choice = Choice(LoopFinder(kinds).find(), tick_s)
+    # A loop is found after those inside of it.
+    for loop in choice.loops.found[::-1]:
+        mine = choice.open_iterations(loop)
+        if choice.seconds(loop, mine) >= options.relevant * aet_s:
+            choice.take(loop, mine, whole=_is_whole(choice, loop, mine, options, aet_s))
+    return choice.described(kinds, aet_s)
 
 
-class _Choice:
-    """Chooses loops, the outermost first; an event belongs to the innermost one of those that it lies in."""
+def _is_whole(choice: Choice, loop: Loop, mine: BoolArray, options: SignatureOptions, aet_s: float) -> bool:
+    """Tell whether nothing inside of a loop is a phase by itself: it always does the same, and is soon seen."""
+    least = options.relevant * aet_s
+    parts = []
+    for part in choice.loops.all_inside(loop):
+        turns = np.searchsorted(part.starts, loop.ends[mine]) - np.searchsorted(part.starts, loop.starts[mine])
+        within = choice.open_iterations(part) & _marked(loop.starts[mine], loop.ends[mine], choice.n)[part.starts]
+        if choice.seconds(part, within) >= least:
+            parts.append(bool(turns.min() < turns.max()))
+    seen = options.warm_up + options.occurrences
+    too_long = seen * choice.seconds(loop, mine) / int(mine.sum()) > least
+    return not parts or not (too_long or any(parts))
 
-    def __init__(self, loops: Loops, tick_s: FloatArray, aet_s: float, options: SignatureOptions) -> None:
-        self._loops, self._options, self._aet_s = loops, options, aet_s
+
+class Choice:
+    """Loops that are phases, the outermost first; an event belongs to the innermost one of those that it lies in."""
+
+    def __init__(self, loops: Loops, tick_s: FloatArray) -> None:
+        self.loops, self.n = loops, len(tick_s)
+        self._tick_s = tick_s
         self._until = np.concatenate([[0.0], np.cumsum(tick_s)])
-        self._label = np.full(len(tick_s), -1, dtype=np.int64)
-        # Events of a phase whose loops inside are none.
-        self._closed = np.zeros(len(tick_s), dtype=np.bool_)
-        self._taken: list[tuple[Loop, BoolArray]] = []
+        self._label = np.full(self.n, -1, dtype=np.int64)
+        # Events of a phase in which no loop is one.
+        self._closed = np.zeros(self.n, dtype=np.bool_)
+        self._taken: list[Taken] = []
 
-    def made(self) -> tuple[IntArray, list[tuple[Loop, BoolArray]]]:
-        """Return the place of each event's loop in the list that follows, (n,); loops with their iterations, (N,)."""
-        # A loop is found after those inside of it.
-        for loop in self._loops.found[::-1]:
-            mine = ~self._closed[loop.starts]
-            if self._seconds(loop, mine) >= self._options.relevant * self._aet_s:
-                self._take(loop, mine)
-        return self._label, self._taken
+    def open_iterations(self, loop: Loop) -> BoolArray:
+        """Mark the iterations, (N,), of a loop that may be a phase's."""
+        return ~self._closed[loop.starts]
 
-    def _seconds(self, loop: Loop, mine: BoolArray) -> float:
+    def seconds(self, loop: Loop, mine: BoolArray) -> float:
         """Return the time of some of a loop's iterations."""
         return float((self._until[loop.ends[mine]] - self._until[loop.starts[mine]]).sum())
 
-    def _take(self, loop: Loop, mine: BoolArray) -> None:
-        """Make a loop a phase."""
-        inside = _marked(loop.starts[mine], loop.ends[mine], len(self._label)) & ~self._closed
+    def take(self, loop: Loop, mine: BoolArray, *, whole: bool) -> None:
+        """Make some iterations of a loop, (N,), a phase. whole: with all that is in them."""
+        inside = _marked(loop.starts[mine], loop.ends[mine], self.n) & ~self._closed
         self._label[inside] = len(self._taken)
-        self._taken.append((loop, mine))
-        parts = [part for part in self._parts(loop) if self._matters(part, inside)]
-        if not parts or not (self._too_long(loop, mine) or any(_varies(loop, mine, part) for part in parts)):
+        self._taken.append(Taken(loop.starts[mine], loop.ends[mine], loop.key, whole))
+        if whole:
             self._closed |= inside
 
-    def _parts(self, loop: Loop) -> list[Loop]:
-        """Return the loops inside of a loop, and those inside of them."""
-        found, left = set[int](), [*self._loops.inside(loop)]
-        while left:
-            number = left.pop()
-            if number not in found:
-                found.add(number)
-                left += self._loops.inside(self._loops.found[number])
-        return [self._loops.found[number] for number in sorted(found)]
-
-    def _matters(self, part: Loop, inside: BoolArray) -> bool:
-        """Tell whether a loop takes time within some events."""
-        return self._seconds(part, inside[part.starts]) >= self._options.relevant * self._aet_s
-
-    def _too_long(self, loop: Loop, mine: BoolArray) -> bool:
-        """Tell whether to see it a few times takes more of the run than what does not matter."""
-        seen = self._options.warm_up + self._options.occurrences
-        return seen * self._seconds(loop, mine) / int(mine.sum()) > self._options.relevant * self._aet_s
+    def described(self, kinds: IntArray, aet_s: float) -> ProcessPhases:
+        """Return what was taken; kinds: (n,) of events; aet_s: of the whole run."""
+        return described(kinds, self._tick_s, aet_s, self._label, self._taken)
 
 
-def _varies(loop: Loop, mine: BoolArray, part: Loop) -> bool:
-    """Tell whether a loop inside of another turns more often in some of its iterations than in others."""
-    turns = np.searchsorted(part.starts, loop.ends[mine]) - np.searchsorted(part.starts, loop.starts[mine])
-    return bool(turns.min() < turns.max())
+@dataclass(frozen=True)
+class Taken:
+    """Occurrences of a phase, and of which loop."""
+
+    starts: IntArray
+    ends: IntArray
+    key: str = ""
+    whole: bool = True
 
 
 def _marked(starts: IntArray, ends: IntArray, n: int) -> BoolArray:
@@ -96,7 +101,7 @@ def _marked(starts: IntArray, ends: IntArray, n: int) -> BoolArray:
 
 
 def described(
-    kinds: IntArray, tick_s: FloatArray, aet_s: float, label: IntArray, found: list[tuple[IntArray, IntArray]]
+    kinds: IntArray, tick_s: FloatArray, aet_s: float, label: IntArray, taken: Sequence[Taken]
 ) -> ProcessPhases:
     """Return phases with the time of each occurrence.
 
@@ -104,18 +109,18 @@ def described(
         kinds: (n,) of events.
         tick_s: (n,) seconds from the end of the event before.
         aet_s: of the whole run.
-        label: (n,) place of each event's phase in `found`, -1 for none.
-        found: starts and ends of each phase's occurrences.
+        label: (n,) place of each event's phase in `taken`, -1 for none.
+        taken: occurrences of each phase.
     """
-    order = sorted((i for i in range(len(found)) if (label == i).any()), key=lambda i: int(found[i][0][0]))
-    new = np.full(len(found) + 1, -1, dtype=np.int64)
+    order = sorted((i for i in range(len(taken)) if (label == i).any()), key=lambda i: int(taken[i].starts[0]))
+    new = np.full(len(taken) + 1, -1, dtype=np.int64)
     new[order] = np.arange(len(order))
     label = new[label]
     phases = []
-    for phase, old in enumerate(order):
-        starts, ends = found[old]
+    for phase, one in enumerate(taken[i] for i in order):
         until = np.concatenate([[0.0], np.cumsum(np.where(label == phase, tick_s, 0.0))])
-        first = slice(starts[0], ends[0])
+        first = slice(one.starts[0], one.ends[0])
         content = tuple(kinds[first][label[first] == phase].tolist())
-        phases.append(EventPhase(phase, content, starts, ends, until[ends] - until[starts]))
+        time_s = until[one.ends] - until[one.starts]
+        phases.append(EventPhase(phase, content, one.starts, one.ends, time_s, one.key, one.whole))
     return ProcessPhases(tuple(phases), label, aet_s, aet_s - float(tick_s[label >= 0].sum()))

@@ -69,16 +69,16 @@ def repeats_of(items: IntArray, hashes: Hashes, period: int) -> Repeats:
 
 def _disjoint(period: int, first: IntArray, end: IntArray) -> Repeats:
     """Return whole periods from the end of one stretch to that of the next; stretches of less than two are none."""
-    while True:
+    count = (end - first) // period
+    if ((first + count * period)[:-1] > first[1:]).any():
+        free, begins = 0, []
+        for start, stop in zip(first.tolist(), end.tolist(), strict=True):
+            begins.append(max(start, free))
+            if (turns := (stop - begins[-1]) // period) >= 2:
+                free = begins[-1] + turns * period
+        first = np.array(begins, dtype=np.int64)
         count = (end - first) // period
-        first, end, count = (column[count >= 2] for column in (first, end, count))
-        after = (first + count * period)[:-1]
-        overlap = np.flatnonzero(after > first[1:])
-        if not len(overlap):
-            return Repeats(period, first, count)
-        # The one that reaches into the next comes first: what is left of the next may reach into another.
-        at = overlap[~np.isin(overlap - 1, overlap)]
-        first[at + 1] = after[at]
+    return Repeats(period, first[count >= 2], count[count >= 2])
 
 
 def _may_repeat(n: int, hashes: Hashes, period: int) -> bool:

@@ -36,6 +36,8 @@ class EventPhase:
         kinds: Of the events of its first occurrence, in order, without those of other phases.
         starts, ends: Of each occurrence, (weight,): its first event, and the one after its last.
         time_s: Of each occurrence, (weight,), what lies in it of another phase left out.
+        key: Of the loop that it is; empty for the paper's phases.
+        whole: No loop inside of it is a phase.
     """
 
     id: int
@@ -43,6 +45,8 @@ class EventPhase:
     starts: IntArray
     ends: IntArray
     time_s: FloatArray
+    key: str = ""
+    whole: bool = True
 
     @property
     def weight(self) -> int:

@@ -1,0 +1,117 @@
+"""How long a run takes where only its beginning was run: the whole run's time, phase by phase, times how much slower.
+
+Occurrences are compared with the same ones of the whole run, so that phases whose time changes as the run goes on are
+predicted as well as steady ones, and what comes seldom or never is taken along with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from incprof.analysis.signature.loops import LoopFinder
+from incprof.analysis.signature.phases import Choice
+from incprof.analysis.signature.predicted import RANGE, PhaseTime, Predicted
+from incprof.model import FloatArray, IntArray
+
+# Groups of occurrences in a row that are left out in turn, to see by how much the ratio hangs on each.
+GROUPS = 20
+
+
+@dataclass(frozen=True)
+class KnownPhase:
+    """A phase of a whole run. time_s: (m,) of its first occurrences at least; seconds: of all `weight`."""
+
+    key: str
+    whole: bool
+    weight: int
+    seconds: float
+    time_s: FloatArray
+
+
+def phases_known(kinds: IntArray, tick_s: FloatArray, known: Sequence[KnownPhase]) -> list[FloatArray]:
+    """Return the time of each occurrence of known phases, (seen,) each, in the events of another run.
+
+    Args:
+        kinds: (n,) of events, numbered as in the run that the phases are known from.
+        tick_s: (n,) seconds from the end of the event before to the end of this one.
+        known: the phases.
+    """
+    by_key = {phase.key: phase for phase in known}
+    choice = Choice(LoopFinder(kinds).find(), tick_s)
+    for loop in choice.loops.found[::-1]:
+        mine = choice.open_iterations(loop)
+        if loop.key in by_key and mine.any():
+            choice.take(loop, mine, whole=by_key[loop.key].whole)
+    found = {phase.key: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
+    return [found.get(phase.key, np.zeros(0)) for phase in known]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How much longer phases take than in the whole run: the ratio, its standard error, and by how many groups."""
+
+    value: float
+    error: float
+    groups: int
+
+    def range(self) -> tuple[float, float]:
+        """Return between which values it lies."""
+        if self.groups < 2:
+            return self.value, self.value
+        reach = float(stdtrit(self.groups - 1, (1 + RANGE) / 2)) * self.error
+        return max(self.value - reach, 0.0), self.value + reach
+
+
+def ratio(target: FloatArray, base: FloatArray, warm_up: int) -> Ratio | None:
+    """Compare occurrences, (m,) seconds each, with the same ones elsewhere; None where there is nothing to compare."""
+    both = min(len(target), len(base))
+    first = min(warm_up, both - 1)
+    if both < 1 or not base[first:both].sum() > 0:
+        return None
+    target, base = target[first:both], base[first:both]
+    groups = min(GROUPS, len(base))
+    at = np.linspace(0, len(base), groups + 1).astype(np.int64)[:-1]
+    ours, theirs = np.add.reduceat(target, at), np.add.reduceat(base, at)
+    value = float(target.sum() / base.sum())
+    if groups < 2:
+        return Ratio(value, 0.0, groups)
+    # The jackknife: what the ratio would be without each group.
+    without = (ours.sum() - ours) / np.maximum(theirs.sum() - theirs, 1e-300)
+    error = float(np.sqrt((groups - 1) / groups * ((without - without.mean()) ** 2).sum()))
+    return Ratio(value, error, groups)
+
+
+def predicted_elsewhere(
+    known: Sequence[KnownPhase], seen: Sequence[FloatArray], outside_s: float, elapsed_s: float, warm_up: int
+) -> Predicted:
+    """Predict the time of a whole run.
+
+    Args:
+        known: its phases, where it was run to its end.
+        seen: of each, the time of the occurrences that were seen elsewhere.
+        outside_s: in no phase, in the whole run, and not yet run elsewhere.
+        elapsed_s: until now.
+        warm_up: occurrences that are left out.
+    """
+    ratios = [ratio(target, phase.time_s, warm_up) for target, phase in zip(seen, known, strict=True)]
+    rest = np.array([p.seconds - float(p.time_s[: len(t)].sum()) for p, t in zip(known, seen, strict=True)])
+    rest = np.maximum(rest, 0.0)
+    usable = [(number, one) for number, one in enumerate(ratios) if one is not None]
+    # What was not seen is as much slower as the rest is on the whole.
+    weight = np.array([known[number].seconds for number, _ in usable])
+    value = np.array([(one.value, *one.range()) for _, one in usable]).reshape(-1, 3)
+    common = weight @ value / weight.sum() if len(usable) else np.ones(3)
+    scaled = np.tile(common, (len(known), 1))
+    scaled[[number for number, _ in usable]] = value
+    pet = elapsed_s + float(rest @ scaled[:, 0]) + outside_s * float(common[0])
+    below = np.sqrt((((scaled[:, 0] - scaled[:, 1]) * rest) ** 2).sum())
+    above = np.sqrt((((scaled[:, 2] - scaled[:, 0]) * rest) ** 2).sum())
+    one_s = scaled * np.array([[phase.seconds / phase.weight] for phase in known]).reshape(-1, 1)
+    times = tuple(
+        PhaseTime(mean, low, high, len(target)) for (mean, low, high), target in zip(one_s.tolist(), seen, strict=True)
+    )
+    return Predicted(pet, pet - float(below), pet + float(above), 0, elapsed_s, times)
