@@ -36,6 +36,7 @@ GROUPS = {
     },
     "message passing": {
         "trace": ("incprof.commands.trace", "trace the MPI calls of a program"),
+        "signature": ("incprof.commands.signature", "find what its calls repeat, and the time that follows"),
     },
     "other tools": {
         "export": ("incprof.commands.export", "write a recorded run in another tool's format"),

@@ -31,6 +31,7 @@ def robust_phases(kinds: IntArray, tick_s: FloatArray, aet_s: float, options: Si
         mine = choice.open_iterations(loop)
         if choice.seconds(loop, mine) >= options.relevant * aet_s:
             choice.take(loop, mine, whole=_is_whole(choice, loop, mine, options, aet_s))
+    choice.drop(options.relevant * aet_s)
     return choice.described(kinds, aet_s)
 
 
@@ -75,6 +76,13 @@ class Choice:
         self._taken.append(Taken(loop.starts[mine], loop.ends[mine], loop.key, whole))
         if whole:
             self._closed |= inside
+
+    def drop(self, least_s: float) -> None:
+        """Drop what is left with less time than that: loops inside of it have the rest."""
+        for place in range(len(self._taken)):
+            mine = self._label == place
+            if self._tick_s[mine].sum() < least_s:
+                self._label[mine] = -1
 
     def described(self, kinds: IntArray, aet_s: float) -> ProcessPhases:
         """Return what was taken; kinds: (n,) of events; aet_s: of the whole run."""

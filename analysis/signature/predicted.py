@@ -1,6 +1,7 @@
 """How long a run takes, from its beginning: weight times the time of one occurrence, over all phases (equation 1).
 
-A signature run goes on until every phase was seen a few times; what comes more often until then is measured each time.
+A signature run goes on until every phase was seen a few times, and often enough that its range is narrow. What comes
+more often until then is measured each time.
 The paper leaves out what lies in no phase; here it is added, as it was. The range comes from the run itself: as many
 other occurrences in a row could have been measured instead.
 """
@@ -51,8 +52,19 @@ def predicted(
         options: how much is measured.
         whole: with the time in no phase; the paper leaves it out.
     """
-    until = np.cumsum(tick_s)
-    events = _needed(process, until, options)
+    until, part = np.cumsum(tick_s), options.least
+    while True:
+        guess = _from_beginning(process, until, _needed(process, until, part, options), options, whole=whole)
+        reach = max(guess.high_s - guess.pet_s, guess.pet_s - guess.low_s)
+        part *= 2
+        if part > options.most or reach <= options.precise * guess.pet_s:
+            return guess
+
+
+def _from_beginning(
+    process: ProcessPhases, until: FloatArray, events: int, options: SignatureOptions, *, whole: bool
+) -> Predicted:
+    """Predict the time of a run from its first events. until: (n,) seconds at their ends."""
     times = tuple(phase_time(phase, events, options) for phase in process.phases)
     weight = np.array([phase.weight for phase in process.phases], dtype=np.float64)
     mean, low, high = np.array([(time.mean_s, time.low_s, time.high_s) for time in times]).reshape(-1, 3).T
@@ -73,9 +85,9 @@ def phase_time(phase: EventPhase, events: int, options: SignatureOptions) -> Pha
     return PhaseTime(mean, min(float(low), mean), max(float(high), mean), count)
 
 
-def _needed(process: ProcessPhases, until: FloatArray, options: SignatureOptions) -> int:
-    """Return the number of events after which every phase was seen often enough. until: (n,) seconds."""
-    last = int(np.searchsorted(until, options.least * process.aet_s))
+def _needed(process: ProcessPhases, until: FloatArray, part: float, options: SignatureOptions) -> int:
+    """Return the number of events after which every phase was seen often enough, in a part of the run at least."""
+    last = int(np.searchsorted(until, part * process.aet_s))
     for phase in process.phases:
         enough = min(options.warm_up + options.occurrences, phase.weight)
         last = max(last, int(phase.ends[enough - 1]))

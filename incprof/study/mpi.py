@@ -51,7 +51,7 @@ def summarise(directory: str, rank: int | None = None) -> list[TraceSummary]:
         raise NoDataError(f"{directory}: no trace of rank {rank} in it")
     for summary in summaries[:1]:
         summary.end.damaged += len(problems)
-    places = _places(directory, summaries)
+    places = places_of(directory, (call.site for each in summaries for call in each.calls if call.site is not None))
     return [replace(each, calls=[_placed(call, places) for call in each.calls]) for each in summaries]
 
 
@@ -137,11 +137,11 @@ def _world_rank(message: Message, where: MpiObject | None) -> int | None:
     return where.world_rank(rank) if where is not None and rank is not None else None
 
 
-def _places(directory: str, summaries: Iterable[TraceSummary]) -> dict[Site, Place]:
+def places_of(directory: str, sites: Iterable[Site]) -> dict[Site, Place]:
     """File and line of each call site that has any; each binary is asked once."""
     wanted: defaultdict[tuple[str, str | None], set[int]] = defaultdict(set)
-    for site in (call.site for summary in summaries for call in summary.calls):
-        if site is not None and site.module:
+    for site in sites:
+        if site.module:
             wanted[site.module, site.build_id].add(site.address)
     found: dict[Site, Place] = {}
     for (path, build_id), addresses in sorted(wanted.items(), key=lambda each: each[0][0]):

@@ -1,0 +1,78 @@
+"""The events of one process as numbers. n events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.signature.order import Partners
+from incprof.model import FloatArray, IntArray
+from incprof.model.mpi import Site
+
+# A channel of messages or of collective calls: the same in all processes that meet in it.
+Channel = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class EventKind:
+    """What events are told apart by: the MPI function, without its prefix, and where it is called."""
+
+    function: str
+    site: Site | None
+
+
+@dataclass(frozen=True)
+class ProcessEvents:
+    """The events of a process, by the time of their ends.
+
+    Attributes:
+        rank: Of the process.
+        app: The program.
+        kinds: What `kind` indexes.
+        kind: (n,).
+        tick_s: (n,) seconds from the end of the event before, or from the start, to the end of each.
+        work_s: (n,) seconds on the CPU since the thread's event before.
+        role: (n,) as of `Partners`. channel: (n,) indexes `channels`, -1 for none.
+        channels: Who meets.
+        aet_s: From the start to the end of the process, or to its last event.
+        clean: Whether the trace is whole.
+        start_mono_ns: Of its times, on the clock of the machine; None where it is not known.
+    """
+
+    rank: int
+    app: str
+    kinds: tuple[EventKind, ...]
+    kind: IntArray
+    tick_s: FloatArray
+    work_s: FloatArray
+    role: IntArray
+    channel: IntArray
+    channels: tuple[Channel, ...]
+    aet_s: float
+    clean: bool
+    start_mono_ns: int | None = None
+
+    @property
+    def types(self) -> IntArray:
+        """Types of communication, as the paper knows them, (n,): the function alone."""
+        return _numbered([kind.function for kind in self.kinds])[self.kind]
+
+
+def _numbered(names: list[str]) -> IntArray:
+    """Number names as they first appear."""
+    known: dict[str, int] = {}
+    return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
+
+
+def together(processes: list[ProcessEvents]) -> tuple[list[IntArray], list[Partners]]:
+    """Return the types of communication and the partners of all processes, numbered alike."""
+    functions: dict[str, int] = {}
+    channels: dict[Channel, int] = {}
+    types, partners = [], []
+    for process in processes:
+        own = [functions.setdefault(kind.function, len(functions)) for kind in process.kinds]
+        types.append(np.array(own, dtype=np.int64)[process.kind])
+        met = [channels.setdefault(channel, len(channels)) for channel in process.channels]
+        partners.append(Partners(process.role, np.array([*met, -1], dtype=np.int64)[process.channel]))
+    return types, partners

@@ -1,0 +1,118 @@
+"""The signature of a run: the phases of its processes, and the time that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incprof.analysis.signature.events import EventKind, ProcessEvents, together
+from incprof.analysis.signature.paper import global_phases, paper_phases
+from incprof.analysis.signature.phases import robust_phases
+from incprof.analysis.signature.predicted import Predicted, predicted
+from incprof.analysis.signature.results import DEFAULT, Method, ProcessPhases, SignatureOptions
+from incprof.model import FloatArray, IntArray
+
+# Parts of a run for which it is said what it was in.
+PARTS = 240
+
+
+@dataclass(frozen=True)
+class ProcessSignature:
+    """What one process repeats.
+
+    Attributes:
+        rank: Of it.
+        app: The program.
+        found: Its phases; their labels of single events are left out.
+        kinds: What the phases' events are of.
+        predicted: Its time, from its beginning.
+        events: How many it had.
+        parts: (PARTS,) the phase that most of each part of its time was in; -1 for none.
+        clean: Whether its trace is whole.
+        start_mono_ns: As of `ProcessEvents`.
+    """
+
+    rank: int
+    app: str
+    found: ProcessPhases
+    kinds: tuple[EventKind, ...]
+    predicted: Predicted
+    events: int
+    parts: IntArray
+    clean: bool
+    start_mono_ns: int | None = None
+
+    @property
+    def error(self) -> float:
+        """By how much the predicted time is off, of the run's."""
+        return abs(self.predicted.pet_s - self.found.aet_s) / self.found.aet_s if self.found.aet_s > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The processes of a run, by rank, and the one that stands for it."""
+
+    method: Method
+    options: SignatureOptions
+    processes: tuple[ProcessSignature, ...]
+
+    @property
+    def process(self) -> ProcessSignature:
+        """The representative one: that whose predicted time is nearest to its own (the paper's Section 4.4)."""
+        return min(self.processes, key=lambda one: (one.error, one.rank))
+
+
+def process_signature(
+    events: ProcessEvents, method: Method = "robust", options: SignatureOptions = DEFAULT
+) -> ProcessSignature:
+    """Find the phases of one process by itself. method: "robust" or "paper"."""
+    if method == "robust":
+        return _signed(events, robust_phases(events.kind, events.tick_s, events.aet_s, options), method, options)
+    work = np.where(events.work_s < options.least_work_s, 0.0, events.work_s)
+    return _signed(events, paper_phases(events.types, work, events.tick_s, events.aet_s, options), method, options)
+
+
+def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptions = DEFAULT) -> Signature:
+    """Find the phases of all processes in one logical order."""
+    types, partners = together(list(processes))
+    found = global_phases(
+        types,
+        [np.where(one.work_s < options.least_work_s, 0.0, one.work_s) for one in processes],
+        [one.tick_s for one in processes],
+        partners,
+        [one.aet_s for one in processes],
+        options,
+    )
+    signed = [_signed(events, phases, "global", options) for events, phases in zip(processes, found, strict=True)]
+    return Signature("global", options, tuple(signed))
+
+
+def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options: SignatureOptions) -> ProcessSignature:
+    """Return a process with its time, and with as much of it as is shown."""
+    kinds = events.kinds
+    if method != "robust":
+        functions = dict.fromkeys(kind.function for kind in kinds)
+        kinds = tuple(EventKind(function, None) for function in functions)
+    until = np.cumsum(events.tick_s)
+    guess = predicted(found, events.tick_s, options, whole=method == "robust")
+    parts = _parts(found.label, until, events.aet_s)
+    short = replace(found, label=np.zeros(0, dtype=np.int64))
+    return ProcessSignature(
+        events.rank, events.app, short, kinds, guess, len(until), parts, events.clean, events.start_mono_ns
+    )
+
+
+def _parts(label: IntArray, until: FloatArray, aet_s: float) -> IntArray:
+    """Return the label that has most of the time of each part of a run, (PARTS,). until: (n,) ends of events."""
+    edges = np.linspace(0.0, aet_s, PARTS + 1)
+    # Time of each label up to each edge; what comes after the last event is in none.
+    labels = np.unique(np.append(label, -1))
+    spent = np.zeros((len(labels), PARTS))
+    times = np.concatenate([[0.0], until])
+    for row, one in enumerate(labels.tolist()):
+        own = np.concatenate([[0.0], np.cumsum(np.where(label == one, np.diff(times), 0.0))])
+        spent[row] = np.diff(np.interp(edges, times, own))
+    found: IntArray = labels[spent.argmax(axis=0)].astype(np.int64)
+    return found

@@ -1,0 +1,92 @@
+"""Find what the communication of a traced MPI program repeats, and how long the whole run takes by that.
+
+    incprof signature trace-app
+
+The phases are those of the rank that stands for the run. `incprof help signature` explains the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from incprof.commands.output import check_target, write_text
+from incprof.commands.terminal import Stderr, text_width, warn
+from incprof.errors import PartialDataError, UsageError
+from incprof.helping import expert
+
+if TYPE_CHECKING:
+    from incprof.study.signature import Places, Signature, SignatureOptions
+
+NAME = "signature"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("directory", metavar="DIR", help="run directory with traces")
+    parser.add_argument("--method", choices=("robust", "paper", "global"), default="robust", help="how (robust)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the signature with all that a prediction needs")
+    parser.add_argument("--phase-table", metavar="FILE", help="write the paper's Phase_Table")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.signature/1")
+    expert(
+        parser.add_argument("--similar", type=float, default=0.85, metavar="R", help="least ratio of like work (0.85)"),
+        parser.add_argument("--relevant", type=float, default=0.01, metavar="R", help="least part of a phase (0.01)"),
+        parser.add_argument("--warm-up", type=int, default=1, metavar="N", help="occurrences that are let pass (1)"),
+        parser.add_argument("--occurrences", type=int, default=3, metavar="N", help="that are measured at least (3)"),
+        parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read traces (1)"),
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, analyse, print."""
+    options = _options(args)
+    for target in (args.output, args.phase_table):
+        if target is not None:
+            check_target(target, force=args.force, binary=False)
+    from incprof.study.signature import Places, found
+
+    signature, unread = found(args.directory, args.method, options, jobs=args.jobs, listener=Stderr())
+    warn(unread)
+    broken = [one.rank for one in signature.processes if not one.clean]
+    if broken:
+        these = f"rank {broken[0]}" if len(broken) == 1 else f"{len(broken)} ranks, the first {broken[0]},"
+        warn([f"the trace of {these} is not whole: the program was killed, goes on, or the file is damaged"])
+    write(signature, Places(args.directory, signature.process.kinds), args)
+    return PartialDataError.exit_code if unread or broken else 0
+
+
+def write(signature: Signature, places: Places, args: argparse.Namespace) -> None:
+    """Write what was asked for."""
+    from incprof.report.files.phase_table import write_phase_table
+    from incprof.report.json.signature import write_json
+    from incprof.report.text.signature import write_text as write_table
+    from incprof.study.signature import within
+
+    lies = within(args.directory, signature.process)
+    if args.output is not None:
+        write_text(args.output, lambda out: write_json(signature, places, out, whole=True, within=lies))
+    if args.phase_table is not None:
+        write_text(args.phase_table, lambda out: write_phase_table(signature, out))
+    if args.json:
+        write_json(signature, places, sys.stdout, within=lies)
+    else:
+        write_table(signature, places, sys.stdout, width=text_width(), within=lies)
+
+
+def _options(args: argparse.Namespace) -> SignatureOptions:
+    """Return the thresholds.
+
+    Raises:
+        UsageError: one is outside its range.
+    """
+    for name, low, high in (("similar", 0.0, 1.0), ("relevant", 0.0, 1.0)):
+        if not low <= getattr(args, name) <= high:
+            raise UsageError(f"--{name} {getattr(args, name):g} is outside {low:g}..{high:g}")
+    for name, least in (("warm_up", 0), ("occurrences", 1), ("jobs", 1)):
+        if getattr(args, name) < least:
+            raise UsageError(f"--{name.replace('_', '-')} {getattr(args, name)}: {least} or more")
+    from incprof.study.signature import SignatureOptions
+
+    return SignatureOptions(args.similar, args.relevant, args.warm_up, args.occurrences)

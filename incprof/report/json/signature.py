@@ -1,0 +1,116 @@
+"""The signature of a run as JSON, schema incprof.signature/1 (docs/signature.md)."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from incprof.analysis.signature.find import ProcessSignature, Signature
+from incprof.report.json.writing import significant, write
+from incprof.report.words.signature import Place, Within
+
+SCHEMA = "incprof.signature/1"
+# Occurrences of a phase whose times are kept: as many as a signature run may see.
+MOST_TIMES = 10_000
+
+
+def write_json(
+    signature: Signature,
+    place: Place,
+    out: TextIO,
+    *,
+    whole: bool = False,
+    within: Within | None = None,
+) -> None:
+    """Write one JSON object and a newline.
+
+    Args:
+        signature: of a run.
+        place: where calls are in the source.
+        out: takes the text.
+        whole: with what a signature run needs: keys, kinds of events, and times of occurrences.
+        within: which phases of the profile they lie in.
+    """
+    process = signature.process
+    guess, options = process.predicted, signature.options
+    answer: dict[str, object] = {
+        "schema": SCHEMA,
+        "app": process.app,
+        "ranks": len(signature.processes),
+        "rank": process.rank,
+        "method": signature.method,
+        "options": {
+            "similar": options.similar,
+            "relevant": options.relevant,
+            "warm_up": options.warm_up,
+            "occurrences": options.occurrences,
+        },
+        "aet_s": significant(process.found.aet_s),
+        "pet_s": significant(guess.pet_s),
+        "pet_low_s": significant(guess.low_s),
+        "pet_high_s": significant(guess.high_s),
+        "set_s": significant(guess.set_s),
+        "coverage": significant(process.found.coverage),
+        "outside_s": significant(process.found.outside_s),
+        "events": process.events,
+        "needed_events": guess.events,
+        "phases": [_phase(process, number, place, whole, within) for number in range(len(process.found.phases))],
+        "per_rank": [_process(one) for one in signature.processes],
+    }
+    if whole:
+        answer["kinds"] = [_kind(process, number, place) for number in range(len(process.kinds))]
+    write(answer, out)
+
+
+def _phase(
+    process: ProcessSignature, number: int, place: Place, whole: bool, within: Within | None
+) -> dict[str, object]:
+    phase, time = process.found.phases[number], process.predicted.phases[number]
+    first = place(process.kinds[phase.kinds[0]])
+    said: dict[str, object] = {
+        "id": phase.id,
+        "weight": phase.weight,
+        "mean_s": significant(time.mean_s),
+        "low_s": significant(time.low_s),
+        "high_s": significant(time.high_s),
+        "seconds": significant(phase.seconds),
+        "start": int(phase.starts[0]),
+        "end": int(phase.ends[0]),
+        "calls": [process.kinds[kind].function for kind in phase.kinds[:MOST_TIMES]],
+        "file": first[0] if first else None,
+        "line": first[1] if first else None,
+    }
+    if within is not None:
+        lies = within[number]
+        said["profile_phase"] = None if lies is None else lies[0]
+    if whole:
+        said |= {
+            "key": phase.key,
+            "whole": phase.whole,
+            "events": list(phase.kinds),
+            "time_s": [significant(float(one), 9) for one in phase.time_s[:MOST_TIMES]],
+        }
+    return said
+
+
+def _process(one: ProcessSignature) -> dict[str, object]:
+    return {
+        "rank": one.rank,
+        "aet_s": significant(one.found.aet_s),
+        "pet_s": significant(one.predicted.pet_s),
+        "coverage": significant(one.found.coverage),
+        "phases": len(one.found.phases),
+        "events": one.events,
+        "clean": one.clean,
+    }
+
+
+def _kind(process: ProcessSignature, number: int, place: Place) -> dict[str, object]:
+    kind = process.kinds[number]
+    found = place(kind)
+    return {
+        "function": f"MPI_{kind.function}",
+        "module": kind.site.module if kind.site else None,
+        "address": kind.site.address if kind.site else None,
+        "file": found[0] if found else None,
+        "line": found[1] if found else None,
+    }

@@ -1,0 +1,111 @@
+"""The signature of a run as text: its phases with weights, and the time that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+import numpy as np
+
+from incprof.analysis.signature.find import ProcessSignature, Signature
+from incprof.analysis.views.ribbon import SIGNS, sign, stretched
+from incprof.printable import printable
+from incprof.report.words.numbers import percent, seconds
+from incprof.report.words.signature import Place, Within, calls_of, place_of
+
+# Ranks that have a row.
+MOST_RANKS = 16
+METHODS = {"robust": "loops of calls", "paper": "EPAS, each process by itself", "global": "PAS2P, one logical order"}
+
+
+def write_text(
+    signature: Signature,
+    place: Place,
+    out: TextIO,
+    *,
+    width: int = 100,
+    within: Within | None = None,
+) -> None:
+    """Write the phases of the representative process, and a row for each process.
+
+    Args:
+        signature: of a run.
+        place: where calls are in the source.
+        out: takes the text.
+        width: of a line.
+        within: which phases of the profile they lie in.
+    """
+    process = signature.process
+    ranks = len(signature.processes)
+    found, guess = process.found, process.predicted
+    whose = f"{process.events} MPI calls of rank {process.rank}"
+    what = f"method {signature.method} ({METHODS[signature.method]})"
+    out.write(f"{printable(process.app)}, {ranks} rank{'s' * (ranks != 1)}, {whose}, {what}\n")
+    count = len(found.phases)
+    part = guess.set_s / found.aet_s if found.aet_s else 0.0
+    out.write(f"{count} phase{'s' * (count != 1)} in {percent(found.coverage)} % of {seconds(found.aet_s)}\n")
+    out.write(
+        f"predicted from the first {seconds(guess.set_s)} ({percent(part)} % of the run): {seconds(guess.pet_s)}, "
+        f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {percent(process.error)} %\n\n"
+    )
+    out.write("".join(sign(one) for one in stretched(process.parts, width)) + "\n\n")
+    if found.phases:
+        _table(_rows(process, place, within), out)
+        out.write("\n")
+    _processes(signature, out)
+
+
+def _rows(process: ProcessSignature, place: Place, within: Within | None) -> list[tuple[str, ...]]:
+    """Return the table of phases, its head first."""
+    head = ("Phase", "Weight", "Time of one", "of run", "Begins at", "Calls")
+    rows: list[tuple[str, ...]] = [head if within is None else (*head, "Profile phase")]
+    for phase, time in zip(process.found.phases, process.predicted.phases, strict=True):
+        spread = float(np.std(phase.time_s)) / max(float(phase.time_s.mean()), 1e-12)
+        row = (
+            SIGNS[phase.id] if 10 <= phase.id < len(SIGNS) else str(phase.id),
+            str(phase.weight),
+            f"{seconds(time.mean_s)} +- {percent(spread)} %",
+            f"{percent(phase.seconds / process.found.aet_s)} %",
+            place_of(process.kinds[phase.kinds[0]], place) or "-",
+            calls_of(phase, process),
+        )
+        rows.append(row if within is None else (*row, _within(within[phase.id])))
+    return rows
+
+
+def _within(found: tuple[int, float] | None) -> str:
+    """Name the profile's phase."""
+    return "-" if found is None else f"{found[0]} ({percent(found[1])} %)"
+
+
+def _processes(signature: Signature, out: TextIO) -> None:
+    """Write what single ranks say."""
+    rows: list[tuple[str, ...]] = [("Rank", "AET", "PET", "off by", "in phases", "Phases", "Calls", "")]
+    for one in signature.processes[:MOST_RANKS]:
+        rows.append(
+            (
+                str(one.rank),
+                seconds(one.found.aet_s),
+                seconds(one.predicted.pet_s),
+                f"{percent(one.error)} %",
+                f"{percent(one.found.coverage)} %",
+                str(len(one.found.phases)),
+                str(one.events),
+                "stands for the run" if one is signature.process else "" if one.clean else "trace not whole",
+            )
+        )
+    _table(rows, out)
+    if len(signature.processes) > MOST_RANKS:
+        out.write(f"and {len(signature.processes) - MOST_RANKS} more\n")
+
+
+def _table(rows: Sequence[tuple[str, ...]], out: TextIO) -> None:
+    """Write columns: text to the left, numbers to the right."""
+    texts = {"Calls", "Begins at", "", "Profile phase"} if rows[0][0] == "Phase" else {""}
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            cell.ljust(size) if head in texts else cell.rjust(size)
+            for head, cell, size in zip(rows[0], row, widths, strict=True)
+        ]
+        out.write(printable("  ".join(cells).rstrip()) + "\n")

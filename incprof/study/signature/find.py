@@ -1,0 +1,90 @@
+"""The signature of the processes that were traced, each read by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from incprof.analysis.signature.events import ProcessEvents
+from incprof.analysis.signature.find import ProcessSignature, Signature, global_signature, process_signature
+from incprof.analysis.signature.results import DEFAULT, Method, SignatureOptions
+from incprof.errors import NoDataError
+from incprof.readers.trace import find_traces
+from incprof.study.listener import SILENT, Listener
+from incprof.study.signature.events import process_events
+
+Found = TypeVar("Found")
+
+
+def found(
+    directory: str,
+    method: Method = "robust",
+    options: SignatureOptions = DEFAULT,
+    *,
+    jobs: int = 1,
+    listener: Listener = SILENT,
+) -> tuple[Signature, list[str]]:
+    """Find the phases of a traced run's communication.
+
+    Args:
+        directory: of the run.
+        method: "robust"; "paper", each process by itself; "global", all in one logical order.
+        options: thresholds.
+        jobs: processes that read; the answer is the same.
+        listener: hears how far it is.
+
+    Returns:
+        The signature, and a line for each trace that could not be read.
+
+    Raises:
+        NoDataError: there is no trace with an event.
+    """
+    paths = find_traces(directory)
+    if method == "global":
+        whole, unread = _mapped(_read, paths, jobs, listener)
+        _refuse_empty(directory, whole, unread)
+        return global_signature(whole, options), unread
+    signed, unread = _mapped(partial(_signed, method=method, options=options), paths, jobs, listener)
+    _refuse_empty(directory, signed, unread)
+    return Signature(method, options, tuple(signed)), unread
+
+
+def _refuse_empty(directory: str, processes: Sequence[object], unread: Sequence[str]) -> None:
+    if not processes:
+        raise NoDataError(unread[0] if unread else f"{directory}: no MPI call in its traces: the program made none")
+
+
+def _mapped(
+    work: Callable[[str], Found | str | None], paths: Sequence[str], jobs: int, listener: Listener
+) -> tuple[list[Found], list[str]]:
+    """Read every trace. Returns what was found, and why the others were left out."""
+    results: list[Found | str | None] = []
+    with listener.progress("reading traces") as report:
+        if jobs == 1 or len(paths) == 1:
+            for done, path in enumerate(paths):
+                report(done, len(paths))
+                results.append(work(path))
+        else:
+            with ProcessPoolExecutor(jobs) as pool:
+                for done, result in enumerate(pool.map(work, paths)):
+                    report(done, len(paths))
+                    results.append(result)
+    unread = [result for result in results if isinstance(result, str)]
+    return [result for result in results if result is not None and not isinstance(result, str)], unread
+
+
+def _read(path: str) -> ProcessEvents | str | None:
+    """Return the events of a process; None where there are none, and what is wrong where it cannot be read."""
+    try:
+        events = process_events(path)
+    except NoDataError as error:
+        return str(error)
+    return events if len(events.kind) else None
+
+
+def _signed(path: str, method: Method, options: SignatureOptions) -> ProcessSignature | str | None:
+    """The same, and no more of it than its signature."""
+    events = _read(path)
+    return process_signature(events, method, options) if isinstance(events, ProcessEvents) else events
