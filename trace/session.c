@@ -18,6 +18,7 @@
 #include "log.h"
 #include "sys.h"
 #include "tables_lock.h"
+#include "until.h"
 #include "worker.h"
 
 /* OPEN from the first MPI call on, RUNNING when there is a file; OVER for good, in a forked child too. */
@@ -66,6 +67,7 @@ static __attribute__((constructor)) void configure(void)
     const char *given = environment_text("INCPROF_TRACE_DIR");
     about.start_ns = monotonic_ns();
     clock_prepare();
+    until_configure();
     if (given == NULL)
         given = environment_text("INCPROF_DIR");
     if (!launch_identify(&launch, environment_rank("INCPROF_RANK")) ||
@@ -141,6 +143,17 @@ static __attribute__((destructor(101))) void at_exit(void)
         say_where();
 }
 
+/* The lane stays busy: what MPI calls meanwhile is not the program's. */
+static _Noreturn void stop(void)
+{
+    how = "stopped";
+    ask(REQUEST_STOP);
+    set_state(OVER);
+    if (launch.rank == 0)
+        log_warn("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)", NULL);
+    until_end();
+}
+
 struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
 {
     int now = get_state();
@@ -193,6 +206,8 @@ void incprof_mpi_leave(struct event *event)
     struct lane *lane = lane_of_event(event);
     if (!event->is_silent && get_state() != OVER)
         write_event(lane);
+    if (until_reached(event, launch.ranks))
+        stop();
     if (lane->begins_pause)
         __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
     lane->begins_pause = false;

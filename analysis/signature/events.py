@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.signature.order import Partners
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.mpi import Site
 
 # A channel of messages or of collective calls: the same in all processes that meet in it.
@@ -16,10 +16,26 @@ Channel = tuple[object, ...]
 
 @dataclass(frozen=True)
 class EventKind:
-    """What events are told apart by: the MPI function, without its prefix, and where it is called."""
+    """What events are told apart by: the MPI function, without its prefix, and where it is called.
+
+    file, line: of the call; None where the program has no line numbers.
+    """
 
     function: str
     site: Site | None
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def key(self) -> str:
+        """The same in another build of the program, where its lines are known."""
+        if self.file is not None:
+            return f"{self.function}@{self.file.rpartition('/')[2]}:{self.line}"
+        return (
+            f"{self.function}@{self.site.module.rpartition('/')[2]}+{self.site.address:#x}"
+            if self.site
+            else self.function
+        )
 
 
 @dataclass(frozen=True)
@@ -33,6 +49,7 @@ class ProcessEvents:
         kind: (n,).
         tick_s: (n,) seconds from the end of the event before, or from the start, to the end of each.
         work_s: (n,) seconds on the CPU since the thread's event before.
+        together: (n,) whether all processes take part in it, and all come out of it at once.
         role: (n,) as of `Partners`. channel: (n,) indexes `channels`, -1 for none.
         channels: Who meets.
         aet_s: From the start to the end of the process, or to its last event.
@@ -46,6 +63,7 @@ class ProcessEvents:
     kind: IntArray
     tick_s: FloatArray
     work_s: FloatArray
+    together: BoolArray
     role: IntArray
     channel: IntArray
     channels: tuple[Channel, ...]
@@ -65,7 +83,7 @@ def _numbered(names: list[str]) -> IntArray:
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64)
 
 
-def together(processes: list[ProcessEvents]) -> tuple[list[IntArray], list[Partners]]:
+def alike(processes: list[ProcessEvents]) -> tuple[list[IntArray], list[Partners]]:
     """Return the types of communication and the partners of all processes, numbered alike."""
     functions: dict[str, int] = {}
     channels: dict[Channel, int] = {}

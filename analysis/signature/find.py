@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.signature.events import EventKind, ProcessEvents, together
+from incprof.analysis.signature.events import EventKind, ProcessEvents, alike
 from incprof.analysis.signature.paper import global_phases, paper_phases
 from incprof.analysis.signature.phases import robust_phases
 from incprof.analysis.signature.predicted import Predicted, predicted
@@ -29,6 +29,10 @@ class ProcessSignature:
         kinds: What the phases' events are of.
         predicted: Its time, from its beginning.
         events: How many it had.
+        until: After how many calls of all processes together, all is seen that is measured; None: there is none.
+        until_events: Its events until then.
+        until_s: Time until then.
+        outside_after_s: Time in no phase after that.
         parts: (PARTS,) the phase that most of each part of its time was in; -1 for none.
         clean: Whether its trace is whole.
         start_mono_ns: As of `ProcessEvents`.
@@ -40,6 +44,10 @@ class ProcessSignature:
     kinds: tuple[EventKind, ...]
     predicted: Predicted
     events: int
+    until: int | None
+    until_events: int
+    until_s: float
+    outside_after_s: float
     parts: IntArray
     clean: bool
     start_mono_ns: int | None = None
@@ -76,7 +84,7 @@ def process_signature(
 
 def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptions = DEFAULT) -> Signature:
     """Find the phases of all processes in one logical order."""
-    types, partners = together(list(processes))
+    types, partners = alike(list(processes))
     found = global_phases(
         types,
         [np.where(one.work_s < options.least_work_s, 0.0, one.work_s) for one in processes],
@@ -97,10 +105,24 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
         kinds = tuple(EventKind(function, None) for function in functions)
     until = np.cumsum(events.tick_s)
     guess = predicted(found, events.tick_s, options, whole=method == "robust")
-    parts = _parts(found.label, until, events.aet_s)
-    short = replace(found, label=np.zeros(0, dtype=np.int64))
+    place = int(np.searchsorted(np.flatnonzero(events.together), guess.events - 1))
+    stops = place < int(events.together.sum())
+    end = int(np.flatnonzero(events.together)[place]) + 1 if stops else len(until)
+    after = float(events.tick_s[end:][found.label[end:] < 0].sum()) + events.aet_s - float(until[-1])
     return ProcessSignature(
-        events.rank, events.app, short, kinds, guess, len(until), parts, events.clean, events.start_mono_ns
+        rank=events.rank,
+        app=events.app,
+        found=replace(found, label=np.zeros(0, dtype=np.int64)),
+        kinds=kinds,
+        predicted=guess,
+        events=len(until),
+        until=place + 1 if stops else None,
+        until_events=end,
+        until_s=float(until[end - 1]),
+        outside_after_s=after,
+        parts=_parts(found.label, until, events.aet_s),
+        clean=events.clean,
+        start_mono_ns=events.start_mono_ns,
     )
 
 

@@ -17,7 +17,7 @@ from incprof.errors import PartialDataError, UsageError
 from incprof.helping import expert
 
 if TYPE_CHECKING:
-    from incprof.study.signature import Places, Signature, SignatureOptions
+    from incprof.study.signature import Signature, SignatureOptions
 
 NAME = "signature"
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     for target in (args.output, args.phase_table):
         if target is not None:
             check_target(target, force=args.force, binary=False)
-    from incprof.study.signature import Places, found
+    from incprof.study.signature import found
 
     signature, unread = found(args.directory, args.method, options, jobs=args.jobs, listener=Stderr())
     warn(unread)
@@ -53,11 +53,11 @@ def run(args: argparse.Namespace) -> int:
     if broken:
         these = f"rank {broken[0]}" if len(broken) == 1 else f"{len(broken)} ranks, the first {broken[0]},"
         warn([f"the trace of {these} is not whole: the program was killed, goes on, or the file is damaged"])
-    write(signature, Places(args.directory, signature.process.kinds), args)
+    write(signature, args)
     return PartialDataError.exit_code if unread or broken else 0
 
 
-def write(signature: Signature, places: Places, args: argparse.Namespace) -> None:
+def write(signature: Signature, args: argparse.Namespace) -> None:
     """Write what was asked for."""
     from incprof.report.files.phase_table import write_phase_table
     from incprof.report.json.signature import write_json
@@ -66,13 +66,13 @@ def write(signature: Signature, places: Places, args: argparse.Namespace) -> Non
 
     lies = within(args.directory, signature.process)
     if args.output is not None:
-        write_text(args.output, lambda out: write_json(signature, places, out, whole=True, within=lies))
+        write_text(args.output, lambda out: write_json(signature, out, whole=True, within=lies))
     if args.phase_table is not None:
         write_text(args.phase_table, lambda out: write_phase_table(signature, out))
     if args.json:
-        write_json(signature, places, sys.stdout, within=lies)
+        write_json(signature, sys.stdout, within=lies)
     else:
-        write_table(signature, places, sys.stdout, width=text_width(), within=lies)
+        write_table(signature, sys.stdout, width=text_width(), within=lies)
 
 
 def _options(args: argparse.Namespace) -> SignatureOptions:

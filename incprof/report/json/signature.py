@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from incprof.analysis.signature.events import EventKind
 from incprof.analysis.signature.find import ProcessSignature, Signature
 from incprof.report.json.writing import significant, write
-from incprof.report.words.signature import Place, Within
+from incprof.report.words.signature import Within
 
 SCHEMA = "incprof.signature/1"
 # Occurrences of a phase whose times are kept: as many as a signature run may see.
@@ -15,7 +16,6 @@ MOST_TIMES = 10_000
 
 def write_json(
     signature: Signature,
-    place: Place,
     out: TextIO,
     *,
     whole: bool = False,
@@ -25,7 +25,6 @@ def write_json(
 
     Args:
         signature: of a run.
-        place: where calls are in the source.
         out: takes the text.
         whole: with what a signature run needs: keys, kinds of events, and times of occurrences.
         within: which phases of the profile they lie in.
@@ -53,19 +52,21 @@ def write_json(
         "outside_s": significant(process.found.outside_s),
         "events": process.events,
         "needed_events": guess.events,
-        "phases": [_phase(process, number, place, whole, within) for number in range(len(process.found.phases))],
+        "until": process.until,
+        "until_events": process.until_events,
+        "until_s": significant(process.until_s),
+        "outside_after_s": significant(process.outside_after_s),
+        "phases": [_phase(process, number, whole, within) for number in range(len(process.found.phases))],
         "per_rank": [_process(one) for one in signature.processes],
     }
     if whole:
-        answer["kinds"] = [_kind(process, number, place) for number in range(len(process.kinds))]
+        answer["kinds"] = [_kind(kind) for kind in process.kinds]
     write(answer, out)
 
 
-def _phase(
-    process: ProcessSignature, number: int, place: Place, whole: bool, within: Within | None
-) -> dict[str, object]:
+def _phase(process: ProcessSignature, number: int, whole: bool, within: Within | None) -> dict[str, object]:
     phase, time = process.found.phases[number], process.predicted.phases[number]
-    first = place(process.kinds[phase.kinds[0]])
+    first = process.kinds[phase.kinds[0]]
     said: dict[str, object] = {
         "id": phase.id,
         "weight": phase.weight,
@@ -76,8 +77,8 @@ def _phase(
         "start": int(phase.starts[0]),
         "end": int(phase.ends[0]),
         "calls": [process.kinds[kind].function for kind in phase.kinds[:MOST_TIMES]],
-        "file": first[0] if first else None,
-        "line": first[1] if first else None,
+        "file": first.file,
+        "line": first.line,
     }
     if within is not None:
         lies = within[number]
@@ -104,13 +105,12 @@ def _process(one: ProcessSignature) -> dict[str, object]:
     }
 
 
-def _kind(process: ProcessSignature, number: int, place: Place) -> dict[str, object]:
-    kind = process.kinds[number]
-    found = place(kind)
+def _kind(kind: EventKind) -> dict[str, object]:
     return {
         "function": f"MPI_{kind.function}",
+        "key": kind.key,
         "module": kind.site.module if kind.site else None,
         "address": kind.site.address if kind.site else None,
-        "file": found[0] if found else None,
-        "line": found[1] if found else None,
+        "file": kind.file,
+        "line": kind.line,
     }

@@ -11,7 +11,7 @@ from incprof.analysis.signature.find import ProcessSignature, Signature
 from incprof.analysis.views.ribbon import SIGNS, sign, stretched
 from incprof.printable import printable
 from incprof.report.words.numbers import percent, seconds
-from incprof.report.words.signature import Place, Within, calls_of, place_of
+from incprof.report.words.signature import Within, calls_of, place_of
 
 # Ranks that have a row.
 MOST_RANKS = 16
@@ -20,7 +20,6 @@ METHODS = {"robust": "loops of calls", "paper": "EPAS, each process by itself", 
 
 def write_text(
     signature: Signature,
-    place: Place,
     out: TextIO,
     *,
     width: int = 100,
@@ -30,7 +29,6 @@ def write_text(
 
     Args:
         signature: of a run.
-        place: where calls are in the source.
         out: takes the text.
         width: of a line.
         within: which phases of the profile they lie in.
@@ -50,12 +48,12 @@ def write_text(
     )
     out.write("".join(sign(one) for one in stretched(process.parts, width)) + "\n\n")
     if found.phases:
-        _table(_rows(process, place, within), out)
+        _table(_rows(process, within), out)
         out.write("\n")
     _processes(signature, out)
 
 
-def _rows(process: ProcessSignature, place: Place, within: Within | None) -> list[tuple[str, ...]]:
+def _rows(process: ProcessSignature, within: Within | None) -> list[tuple[str, ...]]:
     """Return the table of phases, its head first."""
     head = ("Phase", "Weight", "Time of one", "of run", "Begins at", "Calls")
     rows: list[tuple[str, ...]] = [head if within is None else (*head, "Profile phase")]
@@ -66,7 +64,7 @@ def _rows(process: ProcessSignature, place: Place, within: Within | None) -> lis
             str(phase.weight),
             f"{seconds(time.mean_s)} +- {percent(spread)} %",
             f"{percent(phase.seconds / process.found.aet_s)} %",
-            place_of(process.kinds[phase.kinds[0]], place) or "-",
+            place_of(process.kinds[phase.kinds[0]]) or "-",
             calls_of(phase, process),
         )
         rows.append(row if within is None else (*row, _within(within[phase.id])))

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from incprof.analysis.signature.events import EventKind
 from incprof.analysis.signature.find import ProcessSignature
 from incprof.analysis.signature.results import EventPhase
 
-# File and line of a kind of events; None where they are not known.
-Place = Callable[[EventKind], tuple[str, int] | None]
 # For each phase, that of the profile which it lies in, and the part of it that does; None where it is not known.
 Within = Sequence[tuple[int, float] | None]
 # Events of a phase that are named.
 NAMED = 6
 
 
-def place_of(kind: EventKind, place: Place) -> str:
+def place_of(kind: EventKind) -> str:
     """Return where a call is: file and line, else module and address, else nothing."""
-    found = place(kind)
-    if found is not None:
-        return f"{os.path.basename(found[0])}:{found[1]}"
-    if kind.site is None or not kind.site.module:
-        return ""
-    return f"{os.path.basename(kind.site.module)}+{kind.site.address:#x}"
+    return kind.key.partition("@")[2]
 
 
 def calls_of(phase: EventPhase, process: ProcessSignature) -> str:

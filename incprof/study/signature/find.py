@@ -13,7 +13,8 @@ from incprof.analysis.signature.results import DEFAULT, Method, SignatureOptions
 from incprof.errors import NoDataError
 from incprof.readers.trace import find_traces
 from incprof.study.listener import SILENT, Listener
-from incprof.study.signature.events import process_events
+from incprof.study.mpi import places_of
+from incprof.study.signature.events import Places, process_events, sites_of
 
 Found = TypeVar("Found")
 
@@ -42,11 +43,12 @@ def found(
         NoDataError: there is no trace with an event.
     """
     paths = find_traces(directory)
+    places = _places(directory, paths)
     if method == "global":
-        whole, unread = _mapped(_read, paths, jobs, listener)
+        whole, unread = _mapped(partial(_read, places=places), paths, jobs, listener)
         _refuse_empty(directory, whole, unread)
         return global_signature(whole, options), unread
-    signed, unread = _mapped(partial(_signed, method=method, options=options), paths, jobs, listener)
+    signed, unread = _mapped(partial(_signed, places=places, method=method, options=options), paths, jobs, listener)
     _refuse_empty(directory, signed, unread)
     return Signature(method, options, tuple(signed)), unread
 
@@ -75,16 +77,26 @@ def _mapped(
     return [result for result in results if result is not None and not isinstance(result, str)], unread
 
 
-def _read(path: str) -> ProcessEvents | str | None:
+def _places(directory: str, paths: Sequence[str]) -> Places:
+    """Return where in the source the calls of the first process are: the others run the same program."""
+    for path in paths:
+        try:
+            return places_of(directory, sites_of(path))
+        except NoDataError:
+            continue
+    return {}
+
+
+def _read(path: str, places: Places) -> ProcessEvents | str | None:
     """Return the events of a process; None where there are none, and what is wrong where it cannot be read."""
     try:
-        events = process_events(path)
+        events = process_events(path, places)
     except NoDataError as error:
         return str(error)
     return events if len(events.kind) else None
 
 
-def _signed(path: str, method: Method, options: SignatureOptions) -> ProcessSignature | str | None:
+def _signed(path: str, places: Places, method: Method, options: SignatureOptions) -> ProcessSignature | str | None:
     """The same, and no more of it than its signature."""
-    events = _read(path)
+    events = _read(path, places)
     return process_signature(events, method, options) if isinstance(events, ProcessEvents) else events
