@@ -127,3 +127,19 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
     library = find_library(environ)
     preload = preload_value(library, environ.get("LD_PRELOAD", ""))
     return {"LD_PRELOAD": preload, **resolve(flags, environ)}
+
+
+# As runtime/launch.c has them.
+RANK_NAMES = (
+    "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK",
+    "JSM_NAMESPACE_RANK", "ALPS_APP_PE",
+)  # fmt: skip
+
+
+def launcher_rank(environ: Mapping[str, str]) -> int | None:
+    """The rank that a launcher has given this process; None where none has."""
+    names = (*RANK_NAMES, "SLURM_PROCID") if "SLURM_STEP_ID" in environ else RANK_NAMES
+    for name in names:
+        if environ.get(name, "").isdecimal():
+            return int(environ[name])
+    return None

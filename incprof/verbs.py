@@ -37,6 +37,7 @@ GROUPS = {
     "message passing": {
         "trace": ("incprof.commands.trace", "trace the MPI calls of a program"),
         "signature": ("incprof.commands.signature", "find what its calls repeat, and the time that follows"),
+        "predict": ("incprof.commands.predict", "run a program's beginning, and say how long the whole takes"),
     },
     "other tools": {
         "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
@@ -49,7 +50,9 @@ GROUPS = {
 }
 VERBS = {verb: about for group in GROUPS.values() for verb, about in group.items()}
 # These run a program and pass its exit status on; what else they may end with.
-RUN_PROGRAMS = {"record": (1, 2), "trace": (1, 2, 4, 5), "sample": (1, 2, 4), "selfanalyze": (1, 2, 4, 5)}
+RUN_PROGRAMS = {
+    "record": (1, 2), "trace": (1, 2, 4, 5), "predict": (1, 2, 4), "sample": (1, 2, 4), "selfanalyze": (1, 2, 4, 5),
+}  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):

@@ -16,6 +16,7 @@ from incprof.analysis.signature.loops import LoopFinder
 from incprof.analysis.signature.phases import Choice
 from incprof.analysis.signature.predicted import RANGE, PhaseTime, Predicted
 from incprof.model import FloatArray, IntArray
+from incprof.model.signature import SignatureFile
 
 # Groups of occurrences in a row that are left out in turn, to see by how much the ratio hangs on each.
 GROUPS = 20
@@ -115,3 +116,22 @@ def predicted_elsewhere(
         PhaseTime(mean, low, high, len(target)) for (mean, low, high), target in zip(one_s.tolist(), seen, strict=True)
     )
     return Predicted(pet, pet - float(below), pet + float(above), 0, elapsed_s, times)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The time of a whole run.
+
+    Attributes:
+        signature: What it follows from.
+        guess: The time, and that of one occurrence of each phase.
+        seen: Occurrences of each phase that there were.
+        doubts: Why the program may not be that of the signature, a line each; none if it follows it.
+        aet_s: What it took, if it was run to its end.
+    """
+
+    signature: SignatureFile
+    guess: Predicted
+    seen: tuple[int, ...]
+    doubts: tuple[str, ...]
+    aet_s: float | None

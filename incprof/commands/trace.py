@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
-from incprof import launch, mpi_wrappers
 from incprof.commands.becoming import NOT_FOUND, become, find_program
 from incprof.elf.preflight import mpi_warning_for
-from incprof.errors import IncprofError, PartialDataError, UsageError
+from incprof.errors import PartialDataError, UsageError
 from incprof.printable import say
+from incprof.tracing import variables
 
 NAME = "trace"
 
@@ -52,34 +51,6 @@ def run(args: argparse.Namespace) -> int:
     if warning:
         say(warning)
     return become(program, command, environment)
-
-
-def variables(output: str | None) -> dict[str, str]:
-    """The environment of a traced program.
-
-    Raises: IncprofError when no MPI can be traced here.
-    """
-    library = launch.find_mpi_library(os.environ)
-    found = {"LD_PRELOAD": launch.preload_value(library, os.environ.get("LD_PRELOAD", ""))}
-    if output is not None:
-        if not output:
-            raise UsageError("trace: -o: a directory is needed")
-        found["INCPROF_TRACE_DIR"] = output
-    if not os.environ.get(mpi_wrappers.VARIABLE):
-        found[mpi_wrappers.VARIABLE] = known_mpis(library)
-    return found
-
-
-def known_mpis(library: Path) -> str:
-    """Which wrappers are for which MPI, as the library reads it; a line for each MPI that has none."""
-    wrappers = mpi_wrappers.wrappers_for_all(launch.wrapper_sources(library), os.environ)
-    value = mpi_wrappers.variable(wrappers)
-    for each in wrappers:
-        if each.problem:
-            say(f"{each.compiler}: {each.problem}")
-    if not value:
-        raise IncprofError("trace: no MPI that can be traced: put its mpicc into PATH; incprof doctor says more")
-    return value
 
 
 def show(args: argparse.Namespace) -> int:

@@ -1,0 +1,83 @@
+"""A signature file: what `incprof signature -o` has written (docs/signature.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incprof.errors import NoDataError
+from incprof.inputs import read_input
+from incprof.jsontext import parse_json
+from incprof.model.signature import SignatureFile, SignaturePhase
+
+SCHEMA = "incprof.signature/1"
+MOST_BYTES = 1 << 28
+
+
+def read_signature(path: str) -> SignatureFile:
+    """Read a signature.
+
+    Raises:
+        NoDataError: it cannot be read, is none, lacks what a prediction needs, or holds impossible values.
+    """
+    try:
+        raw = parse_json(read_input(path, MOST_BYTES))
+    except OSError as error:
+        raise NoDataError(f"{path}: {error.strerror}") from None
+    except ValueError:
+        raise NoDataError(f"{path}: not a signature: write one with incprof signature DIR -o {path}") from None
+    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        raise NoDataError(f"{path}: not a signature of {SCHEMA}: write one with incprof signature DIR -o {path}")
+    if raw.get("method") != "robust" or "kinds" not in raw:
+        raise NoDataError(f"{path}: no signature that can be run: write one with incprof signature DIR -o {path}")
+    try:
+        found = _signature(path, raw)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise NoDataError(f"{path}: damaged or edited: write it again with incprof signature DIR -o {path}") from None
+    return found
+
+
+def _signature(path: str, raw: dict[str, Any]) -> SignatureFile:
+    return SignatureFile(
+        path=path,
+        app=str(raw["app"]),
+        ranks=_whole(raw["ranks"], 1),
+        rank=_whole(raw["rank"]),
+        warm_up=_whole(raw["options"]["warm_up"]),
+        aet_s=_amount(raw["aet_s"]),
+        coverage=_amount(raw["coverage"]),
+        until=None if raw["until"] is None else _whole(raw["until"], 1),
+        until_events=_whole(raw["until_events"]),
+        outside_after_s=max(_amount(raw["outside_after_s"]), 0.0),
+        kinds=tuple((str(kind["function"]).removeprefix("MPI_"), str(kind["key"])) for kind in raw["kinds"]),
+        phases=tuple(_phase(phase) for phase in raw["phases"]),
+    )
+
+
+def _phase(raw: dict[str, Any]) -> SignaturePhase:
+    times = tuple(_amount(one) for one in raw["time_s"])
+    weight = _whole(raw["weight"], 1)
+    if not times or len(times) > weight or any(one < 0 for one in times):
+        raise ValueError
+    return SignaturePhase(
+        id=_whole(raw["id"]),
+        key=str(raw["key"]),
+        whole=bool(raw["whole"]),
+        weight=weight,
+        mean_s=_amount(raw["mean_s"]),
+        seconds=_amount(raw["seconds"]),
+        time_s=times,
+        file=raw["file"] if isinstance(raw["file"], str) else None,
+        line=raw["line"] if isinstance(raw["line"], int) else None,
+    )
+
+
+def _whole(value: Any, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError
+    return value
+
+
+def _amount(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -1e15 < value < 1e15:
+        raise ValueError
+    return float(value)
