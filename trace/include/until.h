@@ -11,8 +11,8 @@ struct event;
 /* Reads the environment. Before main. */
 void until_configure(void);
 
-/* Whether this call, which has returned, is the last one that was asked for; `ranks`: in MPI_COMM_WORLD. Thread-safe; true
- * once. */
+/* Whether this call, which has returned, is the last one that was asked for; `ranks`: in MPI_COMM_WORLD. Thread-safe;
+ * true once. */
 bool until_reached(const struct event *event, int ranks);
 
 /* Ends MPI as MPI_Finalize does, writes what the program has left in its own buffers, and ends the process with status
