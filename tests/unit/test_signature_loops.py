@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.signature.loops import Loop, LoopFinder, in_no_loop, least_rotation
@@ -36,6 +36,7 @@ def _by_hand(items: list[int], period: int) -> list[tuple[int, int]]:
     return found
 
 
+@settings(deadline=None)
 @given(words)
 def test_repeats_of_every_period_are_those_found_item_by_item(items: np.ndarray) -> None:
     items = items.astype(np.int64)
@@ -45,6 +46,7 @@ def test_repeats_of_every_period_are_those_found_item_by_item(items: np.ndarray)
         assert list(zip(found.first.tolist(), found.count.tolist(), strict=True)) == _by_hand(items.tolist(), period)
 
 
+@settings(deadline=None)
 @given(words)
 def test_iterations_of_a_loop_consist_of_the_same_and_follow_one_another(items: np.ndarray) -> None:
     items = items.astype(np.int64)
@@ -66,6 +68,7 @@ def test_iterations_of_a_loop_consist_of_the_same_and_follow_one_another(items: 
     assert (in_no_loop(loops, len(items)) == ~covered).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_the_least_rotation_is_the_least_of_all(word: list[int]) -> None:
     assert least_rotation(tuple(word)) == min(tuple(word[i:] + word[:i]) for i in range(len(word)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.signature.epas import epas
@@ -38,6 +38,7 @@ def _step_by_step(kinds: list[int], work: list[float], similar: float) -> tuple[
     return borders, phases
 
 
+@settings(deadline=None)
 @given(ticks, st.sampled_from([0.5, 0.85, 1.0]))
 def test_phases_are_those_of_the_papers_steps(events: list[tuple[int, float]], similar: float) -> None:
     kinds, work = [kind for kind, _ in events], [amount for _, amount in events]
@@ -78,6 +79,7 @@ programs = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(programs)
 def test_whatever_waits_in_vain_goes_on_and_clocks_only_rise(program: list[list[tuple[int, int]]]) -> None:
     processes = [Partners(*np.array(events, dtype=np.int64).reshape(-1, 2).T) for events in program]
