@@ -141,8 +141,8 @@ class Study:
                 self.run, rank=self.rank, process=self.pid, libs=self.libs, exe=self.exe, inlined=self.inlined,
                 nameless=self.nameless, progress=report,
             )  # fmt: skip
-        if self.pid is None and not profile.self_s.sum():
-            self.listener.warn(_forked(self.run, profile.metadata.rank))
+        if self.pid is None:
+            self.listener.warn(_forked(self.run, profile))
         return profile
 
     @cached_property
@@ -313,7 +313,13 @@ class Study:
         return found
 
 
-def _forked(run: Run, rank: int) -> list[str]:
-    """Say that a rank without samples has forked others, if so."""
+def _forked(run: Run, profile: IntervalProfile) -> list[str]:
+    """Say that a rank has forked others that are on record."""
+    rank = profile.metadata.rank
     pids = [str(process.pid) for process in run.processes if process.rank == rank and not process.primary]
-    return [f"rank {rank} itself has no samples; it forked others: --pid {' or '.join(pids[:8])}"] if pids else []
+    if not pids:
+        return []
+    which = f"--pid {' or '.join(pids[:8])}"
+    if not profile.self_s.sum():
+        return [f"rank {rank} itself has no samples; it forked others: {which}"]
+    return [f"rank {rank} forked {len(pids)} more, on record and not shown here: {which}"]

@@ -62,6 +62,8 @@ def test_a_forked_child_by_its_number(tmp_path, capsys):
     status, out, err = answer(capsys, run, "--pid", 77, "--json")
     assert (status, err) == (0, "")
     assert [phase["sites"][0]["function"] for phase in json.loads(out)["phases"]] == ["work"]
+    works.save(run)
+    assert "rank 0 forked 1 more, on record and not shown here: --pid 77" in answer(capsys, run)[2]
     status, _, err = answer(capsys, run, "--pid", 78)
     assert (status, err.splitlines()) == (2, [f"incprof: {run}: no forked process 78, only 77"])
 
