@@ -1,6 +1,7 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
+from incprof.model.nodes import WATTS, NodeSeries
 from incprof.model.pooling import pooled
 from incprof.model.profile import (
     BROKEN,
@@ -34,6 +35,7 @@ __all__ = [
     "ROOT",
     "STANDARD",
     "UNKNOWN",
+    "WATTS",
     "Arcs",
     "BoolArray",
     "Counters",
@@ -44,6 +46,7 @@ __all__ = [
     "IntervalProfile",
     "Metadata",
     "Module",
+    "NodeSeries",
     "PathTree",
     "Process",
     "Run",
