@@ -63,7 +63,8 @@ HARNESSES = (
     Harness("settings", WORDS + CLOCK + _of("preload", "config") + _of("runtime", "launch"), 1024),
     Harness(
         "sampler",
-        WORDS + CLOCK + BUFFER + MEMORY + _of("runtime", "log tasks") + _of("sampler", "events request text"),
+        (WORDS + CLOCK + BUFFER + MEMORY + _of("runtime", "log tasks"))
+        + _of("sampler", "command events request sensor_files text"),
         4096,
     ),
     Harness("events", _of("analysis/native", "dpd_[!pv]* dpd_predict"), 256),

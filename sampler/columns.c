@@ -9,6 +9,7 @@
 
 #include "machine.h"
 #include "refusal.h"
+#include "sensors.h"
 #include "tree.h"
 
 /* A counter that others have kept away for so many ticks is not waited for any more. */
@@ -16,7 +17,7 @@
 #define OF_A_PROGRAM "only of a program, not of the machine"
 #define IN_STEPS "counted in steps of 10 ms"
 
-static double values[FIELDS];
+static double values[FIELDS], of_machine[FIELDS];
 static uint32_t tree_fields;
 
 /* Which counts the kernel's part in any case. */
@@ -36,6 +37,12 @@ static void open_counter(struct column *column, const struct event *event, struc
         strcpy(column->note, "without the kernel's part, which perf_event_paranoid forbids");
 }
 
+static bool is_in_ticks(enum field field)
+{
+    return field == CPU_NS || field == USER_NS || field == SYSTEM_NS || field == ACTIVE_CPUS ||
+           field == WAITING_FOR_IO_NS;
+}
+
 static void open_of_machine(struct column *column, enum field field)
 {
     const char *path = machine_file(field);
@@ -43,11 +50,30 @@ static void open_of_machine(struct column *column, enum field field)
     if (path == NULL)
         strcpy(column->why, OF_A_PROGRAM);
     else if (error == -ENODEV)
-        strcpy(column->why, "there is no network interface but lo");
+        snprintf(column->why, sizeof column->why, "%s lists no %s", path,
+                 field == DISK_READ_BYTES || field == DISK_WRITTEN_BYTES ? "disk" : "network interface but lo");
     else if (error != 0)
         refusal_of_file(column->why, sizeof column->why, error, path);
-    else if (strcmp(path, "/proc/stat") == 0)
+    else if (is_in_ticks(field))
         strcpy(column->note, IN_STEPS);
+    column->is_of_machine = true;
+}
+
+/* Where perf is not permitted to count an event of the kernel's, the kernel's own sums may still be read. */
+static void open_stand_in(struct column *column)
+{
+    enum field field = event_stand_in(column->event);
+    char why[sizeof column->why];
+    if (field == FIELDS)
+        return;
+    strcpy(why, column->why);
+    column->why[0] = '\0';
+    open_of_machine(column, field);
+    if (column->why[0] == '\0')
+        snprintf(column->note, sizeof column->note, "from %s", machine_file(field));
+    else
+        strcpy(column->why, why);
+    column->field = field;
 }
 
 static void open_of_tree(struct column *column, enum field field, struct target target)
@@ -80,10 +106,15 @@ static void open_column(struct column *column, struct target target)
 {
     const struct event *event = column->event;
     enum field field = (enum field)event->config;
-    if (target.scope == OF_MACHINE && is_task_clock(event))
+    column->field = field;
+    if (target.scope == OF_MACHINE && is_task_clock(event)) {
         strcpy(column->why, OF_A_PROGRAM); /* the kernel counts all time there */
-    else if (event->source == FROM_PERF)
+    } else if (event->source == FROM_PERF) {
         open_counter(column, event, target);
+        if (!column->has_counter && target.scope == OF_MACHINE)
+            open_stand_in(column);
+    } else if (event->source == FROM_SENSOR)
+        sensor_open(event->config, column->why, sizeof column->why, column->note, sizeof column->note);
     else if (target.scope == OF_MACHINE || field >= RUN_QUEUE)
         open_of_machine(column, field);
     else if (field == CPU_NS)
@@ -111,9 +142,8 @@ static void open_ratio(struct columns *columns, struct column *column)
 static bool is_too_coarse(const struct event *event, struct target target, uint64_t interval_ns)
 {
     enum field field = (enum field)event->config;
-    bool in_ticks =
-        event->source == FROM_PROC && (field == USER_NS || field == SYSTEM_NS ||
-                                       (target.scope == OF_MACHINE && (field == CPU_NS || field == ACTIVE_CPUS)));
+    bool is_exact_of_a_program = target.scope != OF_MACHINE && (field == CPU_NS || field == ACTIVE_CPUS);
+    bool in_ticks = event->source == FROM_PROC && is_in_ticks(field) && !is_exact_of_a_program;
     return in_ticks && interval_ns > 0 && interval_ns < 2000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
@@ -159,9 +189,13 @@ static bool read_column(struct column *column, bool levels)
     const struct event *event = column->event;
     if (column->why[0] != '\0' || event->kind == RATIO)
         return true;
+    if (event->source == FROM_SENSOR) {
+        column->is_counted = sensor_read(event->config, &column->now);
+        return true;
+    }
     if (!column->has_counter) {
         if (event->kind != LEVEL || levels)
-            column->now = values[event->config];
+            column->now = (column->is_of_machine ? of_machine : values)[column->field];
         column->is_counted = true;
         return true;
     }
@@ -176,7 +210,7 @@ bool columns_read(struct columns *columns, bool levels)
     bool counted = true;
     if (columns_need_scans(columns))
         tree_read(values);
-    machine_read(values);
+    machine_read(of_machine);
     for (size_t i = 0; i < columns->count; i++)
         counted &= read_column(&columns->all[i], levels);
     return counted;

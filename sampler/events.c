@@ -21,6 +21,8 @@ static const struct event events[] = {
     {"ipc-ref", RATIO, DERIVED, 0, 0, true, "instructions / ref-cycles; 0 where nothing ran"},
     HARDWARE("cache-misses", CACHE_MISSES, true, "misses of the last cache"),
     HARDWARE("cache-references", CACHE_REFERENCES, false, "accesses to the last cache"),
+    HARDWARE("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND, false, "cycles in which nothing could be fetched"),
+    HARDWARE("bus-cycles", BUS_CYCLES, false, "cycles of the bus"),
     HARDWARE("branches", BRANCH_INSTRUCTIONS, false, "branches retired"),
     HARDWARE("branch-misses", BRANCH_MISSES, false, "branches predicted wrongly"),
     PROC("cpu", SHARE, CPU_NS, true, "processors used: CPU time / time"),
@@ -42,7 +44,42 @@ static const struct event events[] = {
     PROC("disk-write-bytes", PER_INTERVAL, DISK_WRITTEN_BYTES, false, "written to storage"),
     PROC("run-queue", LEVEL, RUN_QUEUE, false, "threads of the machine that run or wait to, at this moment"),
     PROC("net-rx-bytes", PER_INTERVAL, RECEIVED_BYTES, false, "received by the machine's network interfaces but lo"),
+    PROC("net-rx-packets", PER_INTERVAL, RECEIVED_PACKETS, false, "packets of them"),
     PROC("net-tx-bytes", PER_INTERVAL, SENT_BYTES, false, "sent by the machine's network interfaces but lo"),
+    PROC("net-tx-packets", PER_INTERVAL, SENT_PACKETS, false, "packets of them"),
+    PROC("net-lo-bytes", PER_INTERVAL, LOOPBACK_BYTES, false, "sent from the machine to itself"),
+    PROC("iowait", SHARE, WAITING_FOR_IO_NS, false, "idle processors of which a thread waits for storage"),
+    PROC("interrupts", PER_INTERVAL, INTERRUPTS, false, "interrupts of the machine"),
+    PROC("memory-bytes", LEVEL, MEMORY_BYTES, false, "memory of the machine that is not available to new programs"),
+};
+
+/* The counters of a node: those of Table 1 in Tsafack Chetsa et al. (2012), in its order, and then what the kernel
+ * counts, which is all there is where the processor's counters are not. */
+static const char *const of_node[] = {
+    "cycles",
+    "instructions",
+    "cache-references",
+    "stalled-cycles-frontend",
+    "cache-misses",
+    "bus-cycles",
+    "branches",
+    "branch-misses",
+    "net-tx-bytes",
+    "net-tx-packets",
+    "net-rx-bytes",
+    "net-rx-packets",
+    "disk-write-bytes",
+    "disk-read-bytes",
+    "cpu",
+    "system",
+    "iowait",
+    "run-queue",
+    "context-switches",
+    "page-faults",
+    "major-faults",
+    "interrupts",
+    "net-lo-bytes",
+    "memory-bytes",
 };
 
 #define EVENTS (sizeof events / sizeof *events)
@@ -63,6 +100,22 @@ void event_parts(const struct event *ratio, const struct event *parts[2])
 {
     parts[0] = event_named("instructions");
     parts[1] = event_named(strcmp(ratio->name, "ipc") == 0 ? "cycles" : "ref-cycles");
+}
+
+enum field event_stand_in(const struct event *event)
+{
+    if (event->source != FROM_PERF || event->type != PERF_TYPE_SOFTWARE)
+        return FIELDS;
+    return event->config == PERF_COUNT_SW_CONTEXT_SWITCHES ? SWITCHES
+           : event->config == PERF_COUNT_SW_PAGE_FAULTS    ? FAULTS
+                                                           : FIELDS;
+}
+
+const char *kind_name(enum kind kind)
+{
+    static const char *const names[] = {[PER_INTERVAL] = "interval", [LEVEL] = "level",  [SHARE] = "share",
+                                        [RATIO] = "ratio",           [ENERGY] = "watts", [WATTS] = "watts"};
+    return names[kind];
 }
 
 bool event_is_of_kernel(const struct event *event)
@@ -107,6 +160,14 @@ static const struct event *raw_event(const char *name)
     return &raw[raws++];
 }
 
+static bool add_node(const struct event **chosen, size_t *count)
+{
+    for (size_t i = 0; i < sizeof of_node / sizeof *of_node; i++)
+        if (!add(event_named(of_node[i]), chosen, count))
+            return false;
+    return true;
+}
+
 static bool add_all(bool all, const struct event **chosen, size_t *count)
 {
     for (size_t i = 0; i < EVENTS; i++)
@@ -125,8 +186,10 @@ const char *events_choose(const char *list, const struct event **chosen, size_t 
         memcpy(name, at, length);
         name[length] = '\0';
         const struct event *event = event_named(name) != NULL ? event_named(name) : raw_event(name);
-        bool many = strcmp(name, "all") == 0 || strcmp(name, "default") == 0;
-        if (many ? !add_all(name[0] == 'a', chosen, count) : event == NULL || !add(event, chosen, count))
+        bool many = strcmp(name, "all") == 0 || strcmp(name, "default") == 0, is_node = strcmp(name, "node") == 0;
+        if (many      ? !add_all(name[0] == 'a', chosen, count)
+            : is_node ? !add_node(chosen, count)
+                      : event == NULL || !add(event, chosen, count))
             return at;
         if (at[length] == '\0')
             return NULL;

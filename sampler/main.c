@@ -15,7 +15,11 @@
 #include "loop.h"
 #include "request.h"
 #include "rows.h"
+#include "sensors.h"
 #include "sys.h"
+
+/* Commands that tell of power are processes like others. */
+#define SCHED_RESET_ON_FORKS 1
 
 /* As in incprof/errors.py. */
 enum { FAILURE = 1, USAGE = 2, NO_DATA = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -53,15 +57,22 @@ static int give_up(const struct request *request, int status)
     return status;
 }
 
+static bool has_program(const struct request *request)
+{
+    return request->words != NULL;
+}
+
 static const char *of_what(const struct request *request)
 {
     static char text[4096];
+    size_t at = 0;
     if (request->target.scope == OF_MACHINE)
-        return "the whole machine";
-    snprintf(text, sizeof text, "process %d", request->target.pid);
-    for (size_t at = 0, i = 0; request->target.scope == OF_PROGRAM && request->words[i] != NULL; i++)
+        at = (size_t)snprintf(text, sizeof text, "the whole machine%s", has_program(request) ? " during" : "");
+    else if (request->target.scope == OF_PROCESS)
+        at = (size_t)snprintf(text, sizeof text, "process %d", request->target.pid);
+    for (size_t i = 0; has_program(request) && request->words[i] != NULL; i++)
         if (at < sizeof text)
-            at += (size_t)snprintf(text + at, sizeof text - at, i > 0 ? " %s" : "%s", request->words[i]);
+            at += (size_t)snprintf(text + at, sizeof text - at, at > 0 ? " %s" : "%s", request->words[i]);
     return text;
 }
 
@@ -109,6 +120,7 @@ static enum end sample(const struct request *request, struct loop *loop, struct 
     double before = own_cpu_s();
     enum end end = loop_run(loop, rows);
     rows_end(rows, end == TIME_IS_UP);
+    sensors_close();
     if (rows->error != 0)
         log_error("the series ends here", request->output, rows->error);
     summarise(request, rows, own_cpu_s() - before);
@@ -118,17 +130,22 @@ static enum end sample(const struct request *request, struct loop *loop, struct 
 static bool choose(const struct request *request, const struct event **chosen, size_t *count)
 {
     const char *bad = events_choose(request->events, chosen, count);
+    const char *what = "no such event, or too many (incprof sample --list shows them)";
     char word[40];
+    if (bad == NULL) {
+        bad = sensors_find(&request->sensors, chosen, count);
+        what = "no such kind of power, or no NAME=COMMAND";
+    }
     if (bad == NULL)
         return true;
     snprintf(word, sizeof word, "'%.*s'", (int)strcspn(bad, ",") < 30 ? (int)strcspn(bad, ",") : 30, bad);
-    log_warn("no such event, or too many (incprof sample --list shows them)", word);
+    log_warn(what, word);
     return false;
 }
 
 static int start(const struct request *request, struct child *child, struct rows *rows, struct loop *loop)
 {
-    bool has_child = request->target.scope == OF_PROGRAM;
+    bool has_child = has_program(request);
     loop->for_ns = request->for_ns;
     rows->error = is_regular && request->force ? output_cut(&output, 0) : 0;
     if (rows->error != 0 || !rows_begin(rows, of_what(request))) {
@@ -152,7 +169,7 @@ static void ask_to_be_on_time(uint64_t interval_ns)
         int32_t nice;
         uint32_t priority;
         uint64_t runtime, deadline, period;
-    } wish = {.size = sizeof wish, .policy = SCHED_RR, .priority = 1};
+    } wish = {.size = sizeof wish, .policy = SCHED_RR, .priority = 1, .flags = SCHED_RESET_ON_FORKS};
     /* Not where it might have no time to sleep. */
     if (interval_ns >= 1000000 && SYS3(SYS_sched_setattr, 0, &wish, 0) == 0)
         return;
@@ -180,7 +197,7 @@ static void prepare_self(uint64_t interval_ns)
 static int open_and_start(const struct request *request, const struct event *const *chosen, size_t count,
                           struct child *child, struct loop *loop, struct rows *rows)
 {
-    bool has_child = request->target.scope == OF_PROGRAM, is_process = request->target.scope == OF_PROCESS;
+    bool has_child = has_program(request), is_process = request->target.scope == OF_PROCESS;
     int error = loop_open(loop, has_child ? child : NULL, is_process ? request->target.pid : 0);
     if (error != 0) {
         log_error(is_process ? "there is no such process to sample" : "cannot sample", of_what(request), error);
@@ -200,17 +217,18 @@ static int sample_all(struct request *request, const struct event *const *chosen
     struct child child = {.pid = 0};
     struct loop loop;
     struct rows rows = {.columns = &columns, .output = &output, .interval_ns = request->interval_ns};
-    bool has_child = request->target.scope == OF_PROGRAM;
+    bool has_child = has_program(request);
     int error = has_child ? child_prepare(&child, request->program, request->words, mask) : 0;
     if (error != 0) {
         log_error("cannot start a process", NULL, error);
         return give_up(request, FAILURE);
     }
     prepare_self(request->interval_ns);
-    if (has_child)
+    if (request->target.scope == OF_PROGRAM)
         request->target.pid = child.pid;
     int status = open_and_start(request, chosen, count, &child, &loop, &rows);
     if (status != 0) {
+        sensors_close();
         if (has_child && status < NOT_EXECUTABLE)
             child_abandon(&child);
         return give_up(request, status);
@@ -220,6 +238,13 @@ static int sample_all(struct request *request, const struct event *const *chosen
         return end == FAILED ? FAILURE : 0;
     loop_wait(&loop);
     child_become(&child);
+}
+
+static int list(const struct request *request, const struct event *const *chosen, size_t count)
+{
+    int status = list_events(&columns, chosen, count, request->target);
+    sensors_close();
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -232,7 +257,7 @@ int main(int argc, char **argv)
     if (!request_parse(&request, argc, argv) || !choose(&request, chosen, &count))
         return USAGE;
     if (request.list)
-        return list_events(&columns, chosen, count, request.target);
+        return list(&request, chosen, count);
     loop_block_signals(&mask);
     return open_output(&request) ? sample_all(&request, chosen, count, &mask) : FAILURE;
 }

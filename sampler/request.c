@@ -13,11 +13,19 @@
 #define MOST_NS ((uint64_t)1 << 62)
 
 static const struct option options[] = {
-    {"interval", required_argument, NULL, 'i'}, {"output", required_argument, NULL, 'o'},
-    {"events", required_argument, NULL, 'e'},   {"for", required_argument, NULL, 'f'},
-    {"pid", required_argument, NULL, 'p'},      {"program", required_argument, NULL, 'P'},
-    {"system", no_argument, NULL, 's'},         {"force", no_argument, NULL, 'F'},
-    {"list", no_argument, NULL, 'l'},           {NULL, 0, NULL, 0},
+    {"interval", required_argument, NULL, 'i'},
+    {"output", required_argument, NULL, 'o'},
+    {"events", required_argument, NULL, 'e'},
+    {"for", required_argument, NULL, 'f'},
+    {"pid", required_argument, NULL, 'p'},
+    {"program", required_argument, NULL, 'P'},
+    {"system", no_argument, NULL, 's'},
+    {"force", no_argument, NULL, 'F'},
+    {"list", no_argument, NULL, 'l'},
+    {"power", required_argument, NULL, 'w'},
+    {"power-command", required_argument, NULL, 'c'},
+    {"sysfs", required_argument, NULL, 'y'},
+    {NULL, 0, NULL, 0},
 };
 
 static bool complain(const char *what, const char *value)
@@ -60,6 +68,17 @@ static bool take(struct request *request, int option, const char *value)
         return true;
     case 'F':
         return request->force = true;
+    case 'w':
+        request->sensors.kinds = value;
+        return true;
+    case 'y':
+        request->sensors.sysfs = value;
+        return true;
+    case 'c':
+        if (request->sensors.count == MOST_COMMANDS)
+            return complain("too many commands for power", value);
+        request->sensors.commands[request->sensors.count++] = value;
+        return true;
     case 'l':
         return request->list = true;
     default:
@@ -69,15 +88,17 @@ static bool take(struct request *request, int option, const char *value)
 
 bool request_parse(struct request *request, int argc, char **argv)
 {
-    *request = (struct request){.interval_ns = 5000000, .events = "default"};
+    *request =
+        (struct request){.interval_ns = 5000000, .events = "default", .sensors = {.kinds = "none", .sysfs = "/sys"}};
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;)
         if (!take(request, option, optarg))
             return false;
     if (optind < argc)
         request->words = argv + optind;
-    bool has_program = request->words != NULL && request->target.scope == OF_PROGRAM;
-    if (!request->list && (request->output == NULL || (request->target.scope == OF_PROGRAM && !has_program)))
+    bool has_program = request->words != NULL, needs_one = request->target.scope == OF_PROGRAM;
+    bool has_too_many = has_program && request->target.scope == OF_PROCESS;
+    if (!request->list && (request->output == NULL || has_too_many || (needs_one && !has_program)))
         return complain("incprof-sampler is run by incprof sample", NULL);
     if (has_program && request->program == NULL)
         request->program = request->words[0];

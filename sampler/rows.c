@@ -54,6 +54,12 @@ static void put_value(const struct rows *rows, size_t at, const struct moment *s
         buffer_text(&text, now.counted[above] && now.counted[below] ? number : "nan");
     } else if (!now.counted[at]) {
         buffer_text(&text, "nan");
+    } else if (column->event->kind == WATTS) {
+        snprintf(number, sizeof number, "%.3f", now.values[at]);
+        buffer_text(&text, number);
+    } else if (column->event->kind == ENERGY) {
+        snprintf(number, sizeof number, "%.3f", growth(since, at) / (double)(now.at_ns - since->at_ns));
+        buffer_text(&text, number);
     } else if (column->event->kind == SHARE) {
         snprintf(number, sizeof number, "%.4f", growth(since, at) / (double)(now.at_ns - since->at_ns));
         buffer_text(&text, number);
@@ -126,6 +132,12 @@ static void put_head(const struct rows *rows, const char *of)
             snprintf(line, sizeof line, "%s: %s", column->event->name, says);
             if (says[0] != '\0')
                 put_comment(available ? "note" : "not available", line);
+        }
+    for (size_t i = 0; i < rows->columns->count; i++)
+        if (rows->columns->all[i].why[0] == '\0') {
+            const struct event *event = rows->columns->all[i].event;
+            snprintf(line, sizeof line, "%s: %s", event->name, kind_name(event->kind));
+            put_comment("column", line);
         }
     buffer_text(&text, "time_s");
     for (size_t i = 0; i < rows->columns->count; i++)

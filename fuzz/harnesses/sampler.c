@@ -2,11 +2,14 @@
 #define _GNU_SOURCE
 #include <getopt.h>
 
+#include "sampler/include/machine.h" /* preload has one too */
 #include "sampler/machine.c"
 
 #include "runtime/credentials.c"
+#include "command.h"
 #include "drawn.h"
 #include "request.h"
+#include "sensor_files.h"
 #include "watched.h"
 
 #define MOST_WORDS 16
@@ -17,10 +20,28 @@ static void check_machine(const char *proc)
     strcpy(text, proc);
     read_network(values);
     read_processors(values);
+    read_memory(values);
+    read_faults(values);
+    read_disks(values);
     read_queue(values);
     DEMAND(values[RUN_QUEUE] <= (double)text_number(text_word(text, 3)));
     for (int field = 0; field < FIELDS; field++)
         DEMAND(values[field] >= 0 && values[field] < 1e30);
+}
+
+/* What a command prints as watts, and what a file of /sys holds. */
+static void check_sensor(const char *line)
+{
+    double value = 0;
+    if (command_parse(line, &value))
+        DEMAND(value >= 0 && value <= 1e7);
+    if (sensor_number(line, &value))
+        DEMAND(value > -1e24 && value < 1e24);
+    struct sensor sensors[2] = {{.form = FORM_POWER}, {.form = FORM_POWER}};
+    sensor_name(sensors, 0, line);
+    sensor_name(sensors, 1, line);
+    DEMAND(strcmp(sensors[0].name, sensors[1].name) != 0);
+    DEMAND(strpbrk(sensors[1].name, ",\n\" ") == NULL);
 }
 
 static void check_status(const char *status)
@@ -84,7 +105,7 @@ static void check_request(struct drawn *drawn)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drawn drawn = {data, size};
-    void (*const checks[])(const char *) = {check_machine, check_status, check_stat};
+    void (*const checks[])(const char *) = {check_machine, check_status, check_stat, check_sensor};
     watched_allow(ALLOWED_BYTES(size));
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         char *proc = draw_text(&drawn);

@@ -2,6 +2,7 @@
 
     incprof sample -o run.csv -- ./app input.txt
     incprof sample -i 1ms -e instructions,ref-cycles -p 4711 --for 60
+    incprof sample --system -o node.csv -- incprof record -- ./app
     incprof sample --list
 
 incprof replaces itself by its sampler, which starts the program: exit status, output and signals are the program's own.
@@ -21,7 +22,10 @@ from incprof.printable import say
 
 NAME = "sample"
 NOT_FOUND = 127
-USAGE = "incprof sample [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --system"
+USAGE = "incprof sample [settings] -- COMMAND [ARGUMENT ...], or -p PID, or --system [-- COMMAND ...]"
+# Energy counters and the kernel's own are read as often as they change much.
+OF_A_PROGRAM_S, OF_A_NODE_S = 0.005, 1.0
+POWER = ("auto", "none", "rapl", "hwmon", "battery", "cray", "ipmi")
 SHORTEST_S, LONGEST_S, LONGEST_RUN_S = 1e-4, 3600.0, 1e9
 MOST_FILES = 10000
 
@@ -69,11 +73,32 @@ def process(text: str) -> int:
     return int(text)
 
 
+def power(text: str) -> str:
+    """Kinds of sensors of power, with commas.
+
+    Raises: ArgumentTypeError for one that is not known.
+    """
+    for kind in text.split(","):
+        if kind not in POWER:
+            raise argparse.ArgumentTypeError(f"{kind!r} is no kind of power: there are {', '.join(POWER)}")
+    return text
+
+
+def power_command(text: str) -> str:
+    """NAME=COMMAND.
+
+    Raises: ArgumentTypeError for anything else.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}=.+", text, re.DOTALL):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NAME=COMMAND, such as pdu='snmpget ...'")
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.usage = USAGE
     often = parser.add_mutually_exclusive_group()
-    often.add_argument("-i", "--interval", type=interval, default=0.005, metavar="T", help="time between rows (5ms)")
+    often.add_argument("-i", "--interval", type=interval, metavar="T", help="time between rows (5ms; --system 1s)")
     often.add_argument(
         "-r", "--rate", type=rate, dest="interval", metavar="HZ", help="rows per second instead, such as 200 or 1kHz"
     )
@@ -82,31 +107,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--for", type=duration, dest="duration", metavar="T", help="end sampling after so long, such as 2m"
     )
+    parser.add_argument(
+        "--power", type=power, metavar="KINDS", help=f"{', '.join(POWER)}, with commas (--system auto, else none)"
+    )
+    parser.add_argument(
+        "--power-command",
+        type=power_command,
+        action="append",
+        default=[],
+        metavar="NAME=COMMAND",
+        help="a command that prints watts: once, or a line from time to time; may be given again",
+    )
+    parser.add_argument("--sysfs", default="/sys", metavar="DIR", help="where sensors are looked for (/sys)")
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.add_argument("--list", action="store_true", help="show what can be sampled here, and why not")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("-p", "--pid", type=process, metavar="PID", help="sample a process that runs, and its children")
-    what.add_argument("--system", action="store_true", help="sample the whole machine")
+    what.add_argument("--system", action="store_true", help="sample the whole machine, with its power")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program and its arguments")
 
 
 def run(args: argparse.Namespace) -> int:
     """Become the sampler. Returns only if that cannot be done."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
-    words = ["--events", args.events]
+    events = "node" if args.system and args.events == "default" else args.events
+    words = ["--events", events, "--power", args.power or ("auto" if args.system else "none"), "--sysfs", args.sysfs]
+    words += [word for given in args.power_command for word in ("--power-command", given)]
     if args.pid is not None:
         words += ["--pid", str(args.pid)]
     if args.system:
         words += ["--system"]
     if args.list:
         return become([*words, "--list"])
-    if bool(command) == bool(args.pid is not None or args.system):
+    if (command and args.pid is not None) or not (command or args.system or args.pid is not None):
         raise UsageError(f"sample: {'two things' if command else 'nothing'} to sample: {USAGE}")
     program = (command[0] if "/" in command[0] else shutil.which(command[0])) if command else ""
     if program is None:
         say(f"{command[0]}: command not found")
         return NOT_FOUND
-    words += ["--interval", f"{args.interval:.9f}", "--output", target(args.output, args, command)]
+    seconds = args.interval or (OF_A_NODE_S if args.system else OF_A_PROGRAM_S)
+    words += ["--interval", f"{seconds:.9f}", "--output", target(args.output, args, command)]
     if args.duration is not None:
         words += ["--for", f"{args.duration:.9f}"]
     if args.force:
@@ -126,7 +166,8 @@ def target(given: str | None, args: argparse.Namespace, command: list[str]) -> s
         if Path(given).suffix in (".npy", ".parquet", ".pq"):
             raise UsageError(f"{given}: sample writes CSV, as rows come: give a name that ends with .csv")
         return given
-    stem = f"sample-{Path(command[0]).name if command else args.pid or 'system'}"
+    of_program = command and not args.system
+    stem = f"sample-{Path(command[0]).name if of_program else args.pid or 'system'}"
     for number in range(MOST_FILES):
         name = f"{stem}.{number}.csv" if number else f"{stem}.csv"
         if not os.path.lexists(name):

@@ -13,7 +13,9 @@ struct column {
     const struct event *event;
     char why[160];    /* why it cannot be had; empty if it can */
     char note[160];   /* what to know about it, or empty */
-    bool has_counter; /* its values are the counter's, else of /proc */
+    bool has_counter; /* its values are the counter's, else of /proc or a sensor */
+    bool is_of_machine;
+    enum field field; /* of /proc */
     struct counter counter;
     const struct column *parts[2]; /* of a ratio */
     double now;                    /* since the start, or the level */

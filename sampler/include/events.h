@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 /* PER_INTERVAL: how much it grew. LEVEL: what it is now. SHARE: growth in nanoseconds over the interval's length.
- * RATIO: growth of one column over that of another. */
-enum kind { PER_INTERVAL, LEVEL, SHARE, RATIO };
+ * RATIO: growth of one column over that of another. ENERGY: growth in nanojoules over the interval's length, which is
+ * watts. WATTS: what they are now. */
+enum kind { PER_INTERVAL, LEVEL, SHARE, RATIO, ENERGY, WATTS };
 
-enum source { FROM_PERF, FROM_PROC, DERIVED };
+enum source { FROM_PERF, FROM_PROC, FROM_SENSOR, DERIVED };
 
 /* What /proc has, of a program and its children or of the machine. CPU times are in nanoseconds. */
 enum field {
@@ -28,7 +29,15 @@ enum field {
     RUNNING_THREADS,
     RUN_QUEUE,
     RECEIVED_BYTES,
+    RECEIVED_PACKETS,
     SENT_BYTES,
+    SENT_PACKETS,
+    LOOPBACK_BYTES,
+    WAITING_FOR_IO_NS,
+    INTERRUPTS,
+    SWITCHES,
+    FAULTS,
+    MEMORY_BYTES,
     FIELDS
 };
 
@@ -37,20 +46,28 @@ struct event {
     enum kind kind;
     enum source source;
     uint32_t type;   /* perf's, of FROM_PERF */
-    uint64_t config; /* perf's, or a field of FROM_PROC */
+    uint64_t config; /* perf's, a field of FROM_PROC, or the number of a sensor */
     bool by_default;
     const char *says;
 };
 
-#define MOST_COLUMNS 64
+#define MOST_COLUMNS 128
 
-/* Adds the events of a list with commas to `chosen`, in its order and each once: names, `all`, `default`, rNNN. NULL,
- * or what of the list is no event, which ends at the next comma. Not thread-safe: raw events are kept in static memory.
+/* Adds the events of a list with commas to `chosen`, in its order and each once: names, `all`, `default`, `node`, rNNN.
+ * NULL, or what of the list is no event, which ends at the next comma. Not thread-safe: raw events are kept in static
+ * memory.
  */
 const char *events_choose(const char *list, const struct event **chosen, size_t *count);
 
 /* The event of a name, or NULL. Thread-safe. */
 const struct event *event_named(const char *name);
+
+/* What the kernel counts of the whole machine where perf is not permitted to count this event: a field, or FIELDS.
+ * Thread-safe. */
+enum field event_stand_in(const struct event *event);
+
+/* What tells a reader how the numbers of a kind are meant. Thread-safe. */
+const char *kind_name(enum kind kind);
 
 /* Numerator and denominator of a RATIO. Thread-safe. */
 void event_parts(const struct event *ratio, const struct event *parts[2]);

@@ -6,12 +6,14 @@
 #include <stdint.h>
 
 #include "perf.h"
+#include "sensors.h"
 
 struct request {
     struct target target;
     uint64_t interval_ns, for_ns;
     const char *events, *output, *program;
     char **words; /* the program's, with its name; NULL without one */
+    struct sensors_wanted sensors;
     bool force, list;
 };
 
