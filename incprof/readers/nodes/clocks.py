@@ -1,0 +1,112 @@
+"""How far the clock of a meter is from that of a node: where its power follows the node's counters best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import FloatArray, NodeSeries
+from incprof.readers.nodes.join import mean_over
+
+MOST_LAG_S = 120.0
+# Power and counters are compared by how they change, from so many rows to as many after: unlike levels, changes at one
+# time tell nothing of those at others.
+WIDTH = 2
+# Of unrelated series of n rows and 8 or 16 counters one in a hundred is explained by more than about 140 / n at some
+# shift (60 to 900 rows, 150 pairs each), and of related ones that were found at the right place, few by less than 0.2.
+LEAST_EXPLAINED, CHANCE = 0.2, 150.0
+# What is explained better by less than this is not shifted.
+LEAST_BETTER = 0.05
+RIDGE = 0.01
+
+
+@dataclass(frozen=True)
+class Lag:
+    """A shift of a meter's clock.
+
+    seconds: to be added to its times. explained, unshifted: how much of the variance of power's changes the counters
+    explain, after and before that. rows: that both have.
+    """
+
+    seconds: float
+    explained: float
+    unshifted: float
+    rows: int
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the two have enough in common."""
+        return self.explained >= max(LEAST_EXPLAINED, CHANCE / self.rows)
+
+    @property
+    def is_shift(self) -> bool:
+        """Whether they fit better when they are shifted."""
+        return self.is_sure and self.explained - self.unshifted >= LEAST_BETTER
+
+
+def lag_of(counters: NodeSeries, meter: NodeSeries, most_s: float = MOST_LAG_S) -> Lag | None:
+    """Return the shift by which a linear combination of the counters explains most of the meter's power.
+
+    None where there are too few rows of both, or nothing of one of them changes.
+    """
+    step = max(min(counters.period_s, meter.period_s), 1e-3)
+    width = round(WIDTH * max(counters.period_s, meter.period_s) / step)
+    first, last = max(counters.times[0], meter.times[0]), min(counters.times[-1], meter.times[-1])
+    rows = int((last - first) / step)
+    if meter.watts is None or rows < CHANCE:
+        return None
+    edges = first + step * np.arange(rows + 1)
+    names = [at for at, name in enumerate(counters.names) if name in counters.counters]
+    power = _changes(mean_over(meter.times, meter.watts[:, None], meter.period_s, edges), width)
+    other = _changes(mean_over(counters.times, counters.values[:, names], counters.period_s, edges), width)
+    if not power.shape[1] or not other.shape[1]:
+        return None
+    most = min(int(most_s / step), rows // 4)
+    return _best(_explained(other, power[:, 0], most), step, most, round(rows * WIDTH / width))
+
+
+def _changes(values: FloatArray, width: int) -> FloatArray:
+    """Return how the means of so many rows change from those before, mean 0 and variance 1, 0 where that is not known.
+
+    Columns that never change are left out.
+    """
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.nan_to_num(values), axis=0)])
+    gone = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(np.isnan(values), axis=0)])
+    mean, lacks = (sums[width:] - sums[:-width]) / width, gone[width:] - gone[:-width] > 0
+    changes = np.where(lacks[width:] | lacks[:-width], 0.0, mean[width:] - mean[:-width])
+    changes -= changes.mean(axis=0)
+    spread = changes.std(axis=0)
+    kept = spread > 1e-9 * np.maximum(np.abs(mean).max(axis=0), 1e-300)
+    standard: FloatArray = changes[:, kept] / spread[kept]
+    return standard
+
+
+def _correlations(one: FloatArray, other: FloatArray, most: int) -> FloatArray:
+    """Return sum over t of one[t] * other[t - lag] for lags from -most to most, per row."""
+    length = 1 << int(len(one) + most).bit_length()
+    product = np.fft.irfft(np.fft.rfft(one, length) * np.conj(np.fft.rfft(other, length)), length)
+    return np.concatenate([product[length - most :], product[: most + 1]]) / len(one)
+
+
+def _explained(counters: FloatArray, power: FloatArray, most: int) -> FloatArray:
+    """Return the share of power's variance that a combination of counters explains, for each lag."""
+    crossed = np.stack([_correlations(column, power, most) for column in counters.T])
+    within = counters.T @ counters / len(counters) + RIDGE * np.eye(counters.shape[1])
+    explained: FloatArray = np.einsum("kl,kl->l", crossed, np.linalg.solve(within, crossed))
+    return explained
+
+
+def _best(explained: FloatArray, step: float, most: int, rows: int) -> Lag:
+    """Return the lag that explains most; of several that do nearly as well the nearest to none: what repeats."""
+    lags = np.arange(-most, most + 1)
+    beside = np.pad(explained, 1)
+    is_peak = (explained >= beside[:-2]) & (explained >= beside[2:])
+    good = np.flatnonzero(is_peak & (explained >= explained.max() - LEAST_BETTER))
+    at = int(good[np.argmin(np.abs(lags[good]))])
+    part = 0.0
+    if 0 < at < 2 * most:
+        left, middle, right = (float(each) for each in explained[at - 1 : at + 2])
+        bend = left - 2 * middle + right
+        part = float(np.clip(0.5 * (left - right) / bend, -0.5, 0.5)) if bend < 0 else 0.0
+    return Lag(float((lags[at] + part) * step), float(explained[at]), float(explained[most]), rows)

@@ -1,0 +1,172 @@
+"""Tables of text: what `incprof sample` writes, `perf stat -I`, LDMS's store_csv, other CSV with a line of names."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from incprof.errors import NoDataError
+from incprof.inputs import read_input
+from incprof.printable import printable
+from incprof.readers.nodes.named import Columns, numbers, tables_of
+from incprof.readers.nodes.names import own_kind, understood
+from incprof.readers.nodes.tables import Kind, Table
+from incprof.readers.series.form import form_of, number
+from incprof.readers.series.perf import counts_by_event, is_perf
+
+LARGEST = 1 << 30
+OWN = re.compile(r"# incprof sample \d+: ")
+BEGUN = re.compile(r"# begun: (\d{1,12}\.\d{6}) s since 1970 on (\S+)")
+KIND = re.compile(r"# column: (.+): (interval|level|share|ratio|watts)$")
+MISSING = re.compile(r"# not available: (.+?): (.*)")
+SCALED = re.compile(r"# note: (.*scaled to the whole)")
+SIMULATED = re.compile(r"#\s*simulated: (.+)")
+STARTED = re.compile(r"# started on (\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})")
+# An own file's numbers are rates already, but for these.
+OWN_KINDS = {
+    "interval": Kind.AMOUNT,
+    "level": Kind.GAUGE,
+    "share": Kind.GAUGE,
+    "ratio": Kind.GAUGE,
+    "watts": Kind.GAUGE,
+}
+MOST_NOTES = 20
+
+
+def read_text(path: str) -> list[Table]:
+    """Read a file of text.
+
+    Raises:
+        NoDataError: nothing in it is a row.
+        UsageError: no column holds times.
+        OSError: it cannot be read.
+    """
+    text = read_input(path, LARGEST).decode("utf-8-sig", "replace").replace("\0", "?")
+    comments: list[str] = []
+    lines = _rows(text, comments)
+    head = next(lines, None)
+    if head is None:
+        raise NoDataError(f"{path}: empty")
+    if is_perf(head):
+        return [_perf(path, head, lines, comments)]
+    if number(form_of(head).fields(head)[0]) is not None and (names := _names_beside(path)) is not None:
+        lines, head = _again(head, lines), names
+    if comments and OWN.match(comments[0]):
+        return [_own(path, head, lines, comments)]
+    return tables_of(path, _columns(path, head, lines), simulated=_simulated(comments))
+
+
+def _rows(text: str, comments: list[str]) -> Iterator[str]:
+    """Yield the lines without comments; those go into `comments`. The names of LDMS begin like a comment."""
+    for line in io.StringIO(text):
+        if line.startswith("#") and not line.startswith("#Time"):
+            comments.append(line.rstrip("\r\n"))
+        elif line.strip():
+            yield line.lstrip("#")
+
+
+def _again(first: str, lines: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from lines
+
+
+def _names_beside(path: str) -> str | None:
+    """The line of names that LDMS has written into a file of its own."""
+    place = Path(path)
+    for beside in (f"{place.name}.HEADER", place.name.replace(".", ".HEADER.", 1)):
+        header = place.with_name(beside)
+        if beside != place.name and header.is_file():
+            return read_input(header, 1 << 20).decode("utf-8", "replace").splitlines()[0].lstrip("#") + "\n"
+    return None
+
+
+def _columns(path: str, head: str, lines: Iterator[str]) -> Columns:
+    """Read the rows that belong to a line of names, each column as it is."""
+    import pandas as pd
+
+    form = form_of(head)
+    if not form.header:
+        raise NoDataError(f"{path}: its first line has to name the columns, one of them the time")
+    kept = list(lines)
+    if kept and not kept[-1].endswith("\n") and len(form.fields(kept[-1])) < len(form.names):
+        kept.pop()  # it is still written, or torn
+    rows = "".join(kept)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns of several types, and of lines that are too long: told below
+            frame = pd.read_csv(
+                io.StringIO(rows),
+                sep=form.separator or r"\s+",
+                names=list(range(len(form.names))),
+                header=None,
+                index_col=False,
+                decimal="," if form.separator == ";" else ".",
+                on_bad_lines="skip",
+                low_memory=False,
+                skipinitialspace=True,
+            )
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise NoDataError(f"{path}: no table: {printable(str(error).splitlines()[0])[:120]}") from None
+    columns: Columns = {}
+    for at, name in enumerate(form.names):
+        columns.setdefault(name, frame[at].to_numpy())
+    return columns
+
+
+def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
+    """Read what incprof sample has written."""
+    begun = next((match for line in comments if (match := BEGUN.match(line))), None)
+    kinds = {match[1]: OWN_KINDS[match[2]] for line in comments if (match := KIND.match(line))}
+    start = float(begun[1]) if begun else 0.0
+    columns = _columns(path, head, lines)
+    if "time_s" not in columns:
+        raise NoDataError(f"{path}: its names are torn off: there is no time_s")
+    times = numbers(columns.pop("time_s"))
+    return Table(
+        path,
+        printable(begun[2]) if begun else None,
+        times + start,
+        tuple(understood(name, numbers(values), kinds.get(name) or own_kind(name)) for name, values in columns.items()),
+        by_clock=begun is not None,
+        first_s=start,
+        is_whole=True,
+        simulated=_simulated(comments),
+        notes=(*_not_available(comments), *(printable(match[1]) for line in comments if (match := SCALED.match(line)))),
+    )
+
+
+def _not_available(comments: list[str]) -> tuple[str, ...]:
+    """What the machine could not count, of the same reason in one note."""
+    reasons: dict[str, list[str]] = {}
+    for line in comments:
+        if match := MISSING.match(line):
+            reasons.setdefault(match[2], []).append(match[1])
+    return tuple(printable(f"not counted: {', '.join(names)}: {why}") for why, names in reasons.items())[:MOST_NOTES]
+
+
+def _perf(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
+    """Read what perf stat -I has written."""
+    names, times, values = counts_by_event(_again(head, lines))
+    if not len(times):
+        raise NoDataError(f"{path}: no row of counters")
+    started = next((match[1] for line in comments if (match := STARTED.match(line))), None)
+    start = _clock(started) if started else None
+    notes = () if start is None else ("began when perf says, to the second, in this machine's time zone",)
+    counts = tuple(understood(printable(name), values[:, at], Kind.AMOUNT) for at, name in enumerate(names))
+    return Table(path, None, times + (start or 0.0), counts, start is not None, start or 0.0, True, notes=notes)
+
+
+def _clock(text: str) -> float | None:
+    try:
+        return time.mktime(time.strptime(text, "%a %b %d %H:%M:%S %Y"))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _simulated(comments: list[str]) -> str | None:
+    """The formula that power was made with, where a file says so."""
+    return next((printable(match[1]) for line in comments if (match := SIMULATED.match(line))), None)
