@@ -3,13 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "command.h"
 #include "refusal.h"
 #include "sensor_files.h"
 #include "sys.h"
@@ -19,122 +15,6 @@
 #define FIRST_NS (5ull * SECOND_NS)
 /* No part of a node takes more: an energy counter that seems to have gone round so fast was reset. */
 #define MOST_WATTS 1e4
-
-static struct sensor sensors[MOST_SENSORS];
-static struct command commands[MOST_SENSORS];
-static size_t found;
-
-static struct sensor *new_sensor(enum form form, const char *name)
-{
-    if (found == MOST_SENSORS)
-        return NULL;
-    struct sensor *sensor = &sensors[found];
-    *sensor = (struct sensor){.form = form, .fds = {-1, -1, -1}};
-    sensor_name(sensors, found, name);
-    sensor->event = (struct event){
-        .name = sensor->name,
-        .kind = form == FORM_ENERGY ? ENERGY : WATTS,
-        .source = FROM_SENSOR,
-        .config = found++,
-        .says = form == FORM_COMMAND ? "printed by a command" : "a power sensor",
-    };
-    return sensor;
-}
-
-static void find_none(const char *kind)
-{
-    new_sensor(FORM_NONE, kind);
-}
-
-static bool is_executable_named(const char *name)
-{
-    char path[PATH_MAX];
-    const char *at = getenv("PATH");
-    for (size_t length; at != NULL && *at != '\0'; at += length + (at[length] == ':')) {
-        length = strcspn(at, ":");
-        snprintf(path, sizeof path, "%.*s/%s", (int)length, at, name);
-        if (access(path, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void find_command(const char *name, const char *line)
-{
-    struct sensor *sensor = new_sensor(FORM_COMMAND, name);
-    if (sensor != NULL)
-        commands[sensor->event.config] = (struct command){.line = line};
-}
-
-/* Asking a machine without a BMC takes long, and says so in many lines. */
-static void find_ipmi(bool is_named)
-{
-    bool has_device = access("/dev/ipmi0", F_OK) == 0 || access("/dev/ipmi/0", F_OK) == 0;
-    if (is_executable_named("ipmitool") && (has_device || is_named))
-        find_command("ipmi", "exec ipmitool dcmi power reading");
-    else
-        find_none("ipmi");
-}
-
-static const struct {
-    const char *name;
-    void (*find)(const char *sysfs, sensor_maker *make);
-} kinds[] = {{"rapl", find_rapl}, {"hwmon", find_hwmon}, {"battery", find_battery}, {"cray", find_cray}};
-
-#define KINDS (sizeof kinds / sizeof *kinds)
-
-static void find_files(size_t kind, const char *sysfs)
-{
-    size_t before = found;
-    kinds[kind].find(sysfs, new_sensor);
-    if (found == before)
-        find_none(kinds[kind].name);
-}
-
-/* False if there is no such kind. */
-static bool find_kind(const char *name, size_t length, const char *sysfs)
-{
-    bool is_auto = length == 4 && strncmp(name, "auto", 4) == 0, is_known = is_auto;
-    for (size_t kind = 0; kind < KINDS; kind++)
-        if (is_auto || (strlen(kinds[kind].name) == length && strncmp(name, kinds[kind].name, length) == 0)) {
-            find_files(kind, sysfs);
-            is_known = true;
-        }
-    bool is_ipmi = length == 4 && strncmp(name, "ipmi", 4) == 0;
-    if (is_auto || is_ipmi)
-        find_ipmi(is_ipmi);
-    return is_known || is_ipmi || (length == 4 && strncmp(name, "none", 4) == 0);
-}
-
-/* NAME=COMMAND */
-static bool find_given(const char *given)
-{
-    static char names[MOST_SENSORS][40];
-    size_t length = strcspn(given, "=");
-    if (length == 0 || length >= sizeof *names || given[length] == '\0' || given[length + 1] == '\0')
-        return false;
-    if (found < MOST_SENSORS) {
-        snprintf(names[found], sizeof *names, "%.*s", (int)length, given);
-        find_command(names[found], given + length + 1);
-    }
-    return true;
-}
-
-const char *sensors_find(const struct sensors_wanted *wanted, const struct event **chosen, size_t *count)
-{
-    for (const char *at = wanted->kinds; *at != '\0';) {
-        size_t length = strcspn(at, ",");
-        if (!find_kind(at, length, wanted->sysfs))
-            return at;
-        at += length + (at[length] == ',');
-    }
-    for (size_t i = 0; i < wanted->count; i++)
-        if (!find_given(wanted->commands[i]))
-            return wanted->commands[i];
-    for (size_t i = 0; i < found && *count < MOST_COLUMNS; i++)
-        chosen[(*count)++] = &sensors[i].event;
-    return NULL;
-}
 
 static int open_files(struct sensor *sensor, const char **path)
 {
@@ -164,15 +44,15 @@ static void open_command(struct command *command, char *why, size_t size)
 
 void sensor_open(size_t number, char *why, size_t why_size, char *note, size_t note_size)
 {
-    struct sensor *sensor = &sensors[number];
+    struct sensor *sensor = sensor_at(number);
     const char *path = "";
     int error;
     snprintf(note, note_size, "%s", sensor->note);
     if (sensor->form == FORM_NONE) {
         snprintf(why, why_size, "this machine tells of no power of that kind");
     } else if (sensor->form == FORM_COMMAND) {
-        open_command(&commands[number], why, why_size);
-        snprintf(note, note_size, "the last reading of '%.80s', up to 10 s old", commands[number].line);
+        open_command(sensor->command, why, why_size);
+        snprintf(note, note_size, "the last reading of '%.80s', up to 10 s old", sensor->command->line);
     } else if ((error = open_files(sensor, &path)) != 0) {
         refusal_of_file(why, why_size, error, path);
         if (error == -EACCES && sensor->form == FORM_ENERGY)
@@ -225,7 +105,7 @@ static bool read_power(const struct sensor *sensor, double *watts)
 
 bool sensor_read(size_t number, double *value)
 {
-    struct sensor *sensor = &sensors[number];
+    struct sensor *sensor = sensor_at(number);
     bool is_read;
     switch (sensor->form) {
     case FORM_ENERGY:
@@ -233,8 +113,8 @@ bool sensor_read(size_t number, double *value)
         *value = sensor->total_nj;
         return is_read;
     case FORM_COMMAND:
-        command_go_on(&commands[number]);
-        return command_read(&commands[number], value);
+        command_go_on(sensor->command);
+        return command_read(sensor->command, value);
     case FORM_POWER:
     case FORM_BATTERY:
         return read_power(sensor, value);
@@ -245,7 +125,8 @@ bool sensor_read(size_t number, double *value)
 
 void sensors_close(void)
 {
-    for (size_t i = 0; i < found; i++)
-        if (sensors[i].form == FORM_COMMAND)
-            command_stop(&commands[i]);
+    struct sensor *sensor;
+    for (size_t i = 0; (sensor = sensor_at(i)) != NULL; i++)
+        if (sensor->command != NULL)
+            command_stop(sensor->command);
 }

@@ -51,7 +51,7 @@ struct event {
     const char *says;
 };
 
-#define MOST_COLUMNS 128
+#define MOST_COLUMNS 160
 
 /* Adds the events of a list with commas to `chosen`, in its order and each once: names, `all`, `default`, `node`, rNNN.
  * NULL, or what of the list is no event, which ends at the next comma. Not thread-safe: raw events are kept in static

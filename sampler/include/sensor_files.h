@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "command.h"
 #include "events.h"
 
 #define MOST_SENSORS 96
@@ -21,7 +22,8 @@ struct sensor {
     double scale; /* of what a file says to watts or joules */
     double range; /* at which energy goes round, as the file counts */
     double before, total_nj;
-    uint64_t read_ns; /* 0: never */
+    uint64_t read_ns;        /* 0: never */
+    struct command *command; /* of FORM_COMMAND */
 };
 
 /* A sensor of this form and name, or NULL if there are too many. */

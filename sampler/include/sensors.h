@@ -21,6 +21,9 @@ struct sensors_wanted {
  * none, which sensor_open says then. NULL, or what of the request is wrong. Allocates; once. */
 const char *sensors_find(const struct sensors_wanted *wanted, const struct event **chosen, size_t *count);
 
+/* The sensors that were found, in the order of their numbers; NULL behind the last one. */
+struct sensor *sensor_at(size_t number);
+
 /* Opens the sensor of an event, and starts its command. `why`: it cannot be had; empty if it can. `note`: what to know.
  */
 void sensor_open(size_t number, char *why, size_t why_size, char *note, size_t note_size);

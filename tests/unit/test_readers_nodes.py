@@ -150,7 +150,7 @@ def test_counters_that_go_round(tmp_path, bits):
     found = one(tmp_path, c_csv=f"time,rx,x\n{rows}")
     np.testing.assert_allclose(found.column("rx")[1:], step, rtol=0.5 if bits == 64 else 1e-6)
     assert said(found, "rx went round 1 times")
-    assert said(found, "rx only grows")
+    assert said(found, "because they only grow: rx")
 
 
 def test_a_counter_that_begins_anew_has_no_value_there(tmp_path):
@@ -370,3 +370,9 @@ def test_hostile_answers_of_prometheus(tmp_path_factory, answer, results):
     for text in (json.dumps(answer), prometheus(results), prometheus([{"metric": {}, "values": results}])):
         path.write_text(text)
         tried(path)
+
+
+def test_a_node_that_was_off_costs_the_others_nothing(tmp_path):
+    rows = "".join(f"{s},{node},{'' if node == 'off' else s % 3}\n" for s in range(5) for node in ("on", "off"))
+    found = read_nodes(write(tmp_path, n_csv=f"time,node,instructions\n{rows}"))
+    assert [series.node for series in found] == ["on"]

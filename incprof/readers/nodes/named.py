@@ -46,10 +46,13 @@ def tables_of(where: str, columns: Columns, *, simulated: str | None = None) -> 
     counters = [name for name in names if name not in (at_time, at_node) and is_counter(name, names)]
     values = {name: numbers(columns[name]) for name in counters}
     kept = [name for name in counters if np.isfinite(values[name]).any()]
-    if not kept or not np.isfinite(times).any():
+    usable = np.isfinite(times) & (sum(np.isfinite(values[name]) for name in kept) > np.zeros(len(times)))
+    if not usable.any():
         raise NoDataError(f"{where}: no row with a time and a number")
     found = []
     for node, rows in _nodes(columns[at_node] if at_node else None, len(times), where):
+        if not usable[rows].any():
+            continue  # a node that was off
         mine = tuple(understood(printable(name), values[name][rows]) for name in kept)
         found.append(Table(where, node, times[rows], mine, by_clock, simulated=simulated, notes=notes))
     return found

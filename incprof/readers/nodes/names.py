@@ -53,8 +53,7 @@ def understood(name: str, values: FloatArray, kind: Kind | None = None) -> Colum
     if plain in LEVELS and kind is Kind.GAUGE:
         return Column(name, values, kind, LEVELS[plain])
     if plain in ("task-clock", "cpu-clock"):
-        # perf prints milliseconds, the sampler nanoseconds, which no machine has so few of.
-        return Column(name, values / (1e3 if _largest(values) < 1e8 else 1e9), kind or Kind.AMOUNT, "cpus")
+        return Column(name, values / 1e3, kind or Kind.AMOUNT, "cpus")  # milliseconds, as perf prints them
     unit = "B" if BYTES.search(name) else ""
     if PER_SECOND.search(name):
         return Column(name, values, Kind.GAUGE, f"{unit or '1'}/s")
@@ -75,8 +74,3 @@ def own_kind(name: str) -> Kind:
 def _scale(words: tuple[tuple[re.Pattern[str], float], ...], name: str) -> float | None:
     """Return what a unit that a name tells is worth."""
     return next((worth for pattern, worth in words if pattern.search(name)), None)
-
-
-def _largest(values: FloatArray) -> float:
-    finite = values[values == values]
-    return float(abs(finite).max()) if len(finite) else 0.0

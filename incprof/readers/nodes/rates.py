@@ -38,8 +38,10 @@ def rates_of(table: Table, node: str) -> NodeSeries:
         gaps = gaps[:0]
     columns = [_rate(column, column.values[order], times - starts, period, gaps, notes) for column in table.columns]
     kept = [(column, values) for column, values in columns if np.isfinite(values).any()]
-    if len(kept) < len(columns):
-        _tell(notes, "without a number", [column.name for column, values in columns if not np.isfinite(values).any()])
+    _tell(notes, "without a number", [column.name for column, values in columns if not np.isfinite(values).any()])
+    seen = zip(table.columns, columns, strict=True)
+    grow = [before.name for before, (now, _) in seen if before.kind is None and now.kind is Kind.TOTAL]
+    _tell(notes, "taken as counters, because they only grow", grow)
     if not kept:
         raise ValueError("no column with a number")
     values = np.stack([values for _, values in kept], axis=1)
@@ -90,9 +92,7 @@ def _rate(
     if kind is Kind.GAUGE:
         return column, values
     unit = column.unit if "/" in column.unit or column.unit in ("W", "cpus") else f"{column.unit or '1'}/s"
-    if column.kind is None and kind is Kind.TOTAL:
-        notes.append(f"{column.name} only grows: taken as a counter, its growth per second is shown")
-    column = replace(column, unit=unit)
+    column = replace(column, unit=unit, kind=kind)
     if kind is Kind.AMOUNT:
         # What rows that are missing had is in no other row.
         spans = np.array(lengths)
@@ -164,5 +164,6 @@ def _with_gaps(
 
 
 def _tell(notes: list[str], what: str, names: list[str]) -> None:
-    """Add a note on columns, not more than a line of them."""
-    notes.append(f"{what}: {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}")
+    """Add a note on columns, if there are any, not more than a line of them."""
+    if names:
+        notes.append(f"{what}: {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}")

@@ -125,6 +125,8 @@ def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Tab
     columns = _columns(path, head, lines)
     if "time_s" not in columns:
         raise NoDataError(f"{path}: its names are torn off: there is no time_s")
+    if (clock := columns.get("task-clock")) is not None:
+        columns["task-clock"] = numbers(clock) / 1e6  # nanoseconds, where perf has milliseconds
     times = numbers(columns.pop("time_s"))
     return Table(
         path,
