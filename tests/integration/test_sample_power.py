@@ -8,8 +8,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from incprof.readers.nodes import read_nodes
 from tests.integration.sampling import FIXTURES, Machine, command, read, sample
 from tests.integration.sampling import machine as machine
 from tests.integration.sampling import sampled as sampled
@@ -66,6 +68,11 @@ def test_energy_counters_are_watts_and_nothing_is_lost_or_counted_twice(packages
     assert joules(tmp_path / "run.csv", parts[2]) == 0
     assert found.has_comment("# column: rapl-package-0-watts: watts")
     assert found.has_comment("# note: rapl-package-0-core-watts: a part of package-0")
+    (node,) = read_nodes([tmp_path / "run.csv"])
+    assert node.node == os.uname().nodename
+    assert (node.power, node.counters) == ("rapl-psys-watts", ("run-queue",))
+    assert abs(node.times[-1] - time.time()) < 3600
+    assert np.nansum(node.column(parts[0]) * np.diff([0.0, *found["time_s"]])) == pytest.approx(1.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(

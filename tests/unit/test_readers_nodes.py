@@ -207,6 +207,13 @@ def test_perf_stat(tmp_path, text):
     assert (found.times[0] > 1.6e9) == text.startswith("#")
 
 
+@pytest.mark.parametrize("form", ["{t} CPU{s} {n} cs\n", "{t} S0-D{s}-C1 2 {n} cs\n", "{t},CPU{s},{n},,cs,9,1.0,,\n",
+                                  "{t},S{s},2,{n},,cs,9,1.0,,\n"])  # fmt: skip
+def test_perf_stat_of_processors_is_added_up(tmp_path, form):
+    lines = [form.format(t=f"{t}.000000000", s=s, n=100 * t + s) for t in (1, 2) for s in (0, 1)]
+    np.testing.assert_allclose(one(tmp_path, stat_txt="".join(lines)).column("cs"), [201, 401])
+
+
 LDMS = "#Time,Time_usec,ProducerName,component_id,job_id,app_id,user,user.rate,MemFree,rx_bytes#eth0\n"
 
 
@@ -258,7 +265,7 @@ def test_prometheus(tmp_path):
             ]),
         )
     )  # fmt: skip
-    assert [each.node for each in found] == ["n1:9100", "n2:9100"]
+    assert [each.node for each in found] == ["n1", "n2"]
     first, second = found
     assert first.power == "ipmi_dcmi_power_consumption_watts"
     np.testing.assert_allclose(first.column("node_rapl_package_joules_total{index=0}"), [np.nan, 100, 100, np.nan, 100])

@@ -171,3 +171,15 @@ def test_columns_of_the_same_name_are_told_apart(tmp_path):
         (tmp_path / f"{name}.csv").write_text(f"time,node,instructions,{name}\n{rows}")
     (found,) = read_nodes([tmp_path])
     assert found.names == ("instructions", "one", "two:instructions", "two")
+
+
+def test_nodes_are_the_same_with_and_without_their_domain(tmp_path):
+    for name in ("nid1", "nid1.cluster.org"):
+        rows = "".join(f"{START + s},{name},{s % 3}\n" for s in range(10))
+        (tmp_path / f"{len(name)}.csv").write_text(f"time,node,{'power' if '.' in name else 'instructions'}\n{rows}")
+    (found,) = read_nodes([tmp_path])
+    assert (found.node, found.names, found.power) == ("nid1", ("instructions", "power"), "power")
+    rows = "".join(f"{START + s},a.{domain},{s % 3}\n" for s in range(10) for domain in "xy")
+    path = tmp_path / "two.csv"
+    path.write_text(f"time,node,instructions\n{rows}")
+    assert [series.node for series in read_nodes([path])] == ["a.x", "a.y"]

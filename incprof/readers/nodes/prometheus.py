@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ MOST_BYTES = 1 << 30
 # Labels that name the node, the best first; the address of who was asked is the last resort.
 NODES = ("nodename", "node", "hostname", "host", "kubernetes_node", "exported_instance", "instance")
 LONGEST_NAME = 200
+PORT = re.compile(r"(?<=.):\d+$")
 
 
 def read_prometheus(path: str) -> list[Table]:
@@ -60,7 +62,7 @@ def _series(result: Any, path: str) -> tuple[str | None, str, FloatArray, FloatA
         raise NoDataError(f"{path}: a value that is no pair of time and number") from None
     table = table[np.isfinite(table[:, 0]) & (np.abs(table[:, 0]) < LARGEST)]
     table[~(np.abs(table[:, 1]) <= LARGEST), 1] = np.nan
-    node = next((printable(str(labels[key])) for key in NODES if labels.get(key)), None)
+    node = next((PORT.sub("", printable(str(labels[key]))) for key in NODES if labels.get(key)), None)
     told = {key: value for key, value in labels.items() if key not in (*NODES, "__name__", "job")}
     inside = ",".join(f"{key}={value}" for key, value in sorted(told.items()))
     name = f"{labels.get('__name__', 'value')}{{{inside}}}" if inside else str(labels.get("__name__", "value"))

@@ -35,6 +35,8 @@ OWN_KINDS = {
     "watts": Kind.GAUGE,
 }
 MOST_NOTES = 20
+# CPU3, or S0-D0-C1 and how many processors that has, behind the time.
+OF_A_PROCESSOR = re.compile(r"^(\s*\d+\.\d+)(\s+|[,;])(?:CPU\d+|[SN]\d+(?:-[DC]\d+)*(?:\s+|[,;])\d+)(?:\s+|[,;])")
 
 
 def read_text(path: str) -> list[Table]:
@@ -51,7 +53,7 @@ def read_text(path: str) -> list[Table]:
     head = next(lines, None)
     if head is None:
         raise NoDataError(f"{path}: empty")
-    if is_perf(head):
+    if is_perf(_of_all_processors(head)):
         return [_perf(path, head, lines, comments)]
     if number(form_of(head).fields(head)[0]) is not None and (names := _names_beside(path)) is not None:
         lines, head = _again(head, lines), names
@@ -152,7 +154,7 @@ def _not_available(comments: list[str]) -> tuple[str, ...]:
 
 def _perf(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
     """Read what perf stat -I has written."""
-    names, times, values = counts_by_event(_again(head, lines))
+    names, times, values = counts_by_event(_of_all_processors(line) for line in _again(head, lines))
     if not len(times):
         raise NoDataError(f"{path}: no row of counters")
     started = next((match[1] for line in comments if (match := STARTED.match(line))), None)
@@ -160,6 +162,11 @@ def _perf(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Ta
     notes = () if start is None else ("began when perf says, to the second, in this machine's time zone",)
     counts = tuple(understood(printable(name), values[:, at], Kind.AMOUNT) for at, name in enumerate(names))
     return Table(path, None, times + (start or 0.0), counts, start is not None, start or 0.0, True, notes=notes)
+
+
+def _of_all_processors(line: str) -> str:
+    """A line of perf without the processor or socket that it is of: they are added up."""
+    return OF_A_PROCESSOR.sub(r"\1\2", line)
 
 
 def _clock(text: str) -> float | None:

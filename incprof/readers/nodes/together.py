@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,12 +56,28 @@ def _source(table: Table) -> _Source:
     return _Source(table.where, table.node, series, table.by_clock)
 
 
+def _key(sources: Sequence[_Source]) -> Callable[[str], str]:
+    """What tells nodes apart: their names without the domain, unless two of one file differ in that only."""
+    files: dict[str, list[str]] = {}
+    for source in sources:
+        if source.node is not None:
+            files.setdefault(source.where, []).append(source.node)
+    twins = any(len(set(names)) > len({_host(name) for name in names}) for names in files.values())
+    return (lambda name: name) if twins else _host
+
+
+def _host(name: str) -> str:
+    """A name without its domain; addresses are names."""
+    return name if re.fullmatch(r"[\d.:]+|.*:.*", name) else name.split(".")[0].lower()
+
+
 def _by_node(sources: Sequence[_Source]) -> list[list[_Source]]:
     """Return the sources of each node; a meter that names none is of the only node there is."""
     nodes: dict[str, list[_Source]] = {}
+    key = _key(sources)
     for source in sources:
         if source.node is not None or not source.is_meter:
-            nodes.setdefault(source.node or source.series.node, []).append(source)
+            nodes.setdefault(key(source.node or source.series.node), []).append(source)
     for source in sources:
         if source.node is None and source.is_meter:
             if len(nodes) > 1:

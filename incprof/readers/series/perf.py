@@ -70,14 +70,19 @@ def read_perf(lines: Iterable[str], where: str, wanted: Wanted) -> Series:
 
 
 def counts_by_event(lines: Iterable[str]) -> tuple[list[str], FloatArray, FloatArray]:
-    """Read all events: their names, the times (r,), and what each counted, (r, m), NaN where it did not."""
+    """Read all events: their names, the times (r,), and what each counted, (r, m), NaN where it did not.
+
+    Several lines of one time and event, of processors or sockets, are added up.
+    """
     rows: dict[float, dict[str, float]] = {}
     names: dict[str, int] = {}
     for line in lines:
         if (parsed := _parsed(line)) is not None:
             time, text, name = parsed
             names.setdefault(name, len(names))
-            rows.setdefault(time, {})[name] = _number_of(text)
+            row, count = rows.setdefault(time, {}), _number_of(text)
+            known = [each for each in (row.get(name, np.nan), count) if each == each]
+            row[name] = sum(known) if known else np.nan
     values = np.full((len(rows), len(names)), np.nan)
     for at, row in enumerate(rows.values()):
         for name, count in row.items():
