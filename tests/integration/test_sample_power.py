@@ -179,7 +179,14 @@ def test_commands_are_run_again_read_as_they_print_and_ended(tmp_path: Path) -> 
     assert found["pdu-watts"][0] == 100
     assert found["pdu-watts"][-1] >= 200
     assert set(found["rack-watts"]) == {1500}
-    assert not lives(int((tmp_path / "pid").read_text()))
+    wait_for_end(int((tmp_path / "pid").read_text()))
+
+
+def wait_for_end(process: int) -> None:
+    deadline = time.monotonic() + 20
+    while lives(process):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def lives(process: int) -> bool:
@@ -198,9 +205,7 @@ def test_a_sampler_that_is_killed_takes_its_commands_along(tmp_path: Path) -> No
             time.sleep(0.05)
         (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.send_signal(signal.SIGKILL)
-    while lives(int(child)):
-        assert time.monotonic() < deadline + 20
-        time.sleep(0.05)
+    wait_for_end(int(child))
 
 
 @pytest.mark.parametrize(
