@@ -24,7 +24,7 @@ BAR, SHARE_BAR_PCT = 1.01, 1.0
 
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     """Name and measurement of each."""
-    yield "sample", lambda: [*whole_run(bed), start_up(bed)]
+    yield "sample", lambda: [*whole_run(bed), start_up(bed), whole_machine(bed)]
 
 
 def whole_run(bed: Bed) -> list[Result]:
@@ -114,3 +114,23 @@ def start_up(bed: Bed) -> Result:
     return Result(
         "sample, from the command line to the program's end, of true", "-", f"{min(times) * 1e3:.0f} ms", None
     )
+
+
+def whole_machine(bed: Bed) -> Result:
+    """The machine's counters at a row a second, with as many energy counters as a node of two packages has."""
+    zones = bed.scratch / "sys" / "class" / "powercap"
+    for package, part in itertools.product("01", ("", ":0", ":1")):
+        zone = zones / f"intel-rapl:{package}{part}"
+        zone.mkdir(parents=True, exist_ok=True)
+        (zone / "name").write_text(f"package-{package}\n" if not part else f"part{part[1:]}\n")
+        (zone / "energy_uj").write_text("1\n")
+    command: Command = [sys.executable, "-m", "incprof", "sample", "--system", "--for", "10", "--sysfs"]
+    command += [zones.parents[1], "-o", bed.scratch / "s.csv", "--force"]
+    shares = []
+    for _ in range(3):
+        usage = run([sys.executable, "-c", KEEPING_STDERR, *map(str, command)], HERE.parent)
+        found = re.search(r"the sampler took ([\d.]+) %", usage.output)
+        assert found is not None, usage.output
+        shares.append(float(found[1]))
+    told = f"{statistics.median(shares):.2g} % of a processor ({min(shares):.2g}-{max(shares):.2g}, {len(shares)} runs)"
+    return Result("sample --system, a row a second, six energy counters, CPU time of the sampler", "-", told, None)
