@@ -263,3 +263,15 @@ def test_without_the_right_to_count_the_kernels_own_sums_are_read(machine: Machi
     assert machine.recording.has_comment("note: context-switches: from /proc/stat")
     assert machine.recording.has_comment("note: page-faults: from /proc/vmstat")
     assert "# column: context-switches: interval" in machine.recording.comments
+
+
+def test_a_machine_with_counters_has_those_of_the_paper_in_its_order(machine: Machine) -> None:
+    counts = [f"0 {config} 0:0:0 {100 + config}:1:1" for config in range(8)]
+    done = machine.sample(counts, "--system", "-i", "50ms", "--for", "0.2")
+    assert done.returncode == 0, done.stderr
+    table = ["cycles", "instructions", "cache-references", "stalled-cycles-frontend", "cache-misses", "bus-cycles"]
+    table += ["branches", "branch-misses"]
+    assert list(machine.recording.columns)[1:9] == table
+    processors = os.sysconf("SC_NPROCESSORS_CONF")
+    configs = [0, 1, 2, 7, 3, 6, 4, 5]
+    assert [machine.recording[name][0] for name in table] == [(100 + config) * processors for config in configs]

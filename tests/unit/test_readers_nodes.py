@@ -234,6 +234,18 @@ def test_ldms(tmp_path):
     assert found.column("MemFree")[0] == 8999
 
 
+def test_lines_that_are_too_long_are_left_out_and_counted(tmp_path):
+    found = one(tmp_path, l_csv="\ufefftime,instructions\n1,5\n2,6,7\n3,7\n4,8\n")
+    assert found.times.tolist() == [1, 3, 4]
+    assert said(found, "1 lines have more fields")
+
+
+def test_a_file_of_names_that_is_empty(tmp_path):
+    (tmp_path / "vmstat.1").write_text(ldms_rows(1))
+    (tmp_path / "vmstat.HEADER.1").write_text("")
+    assert tried(tmp_path / "vmstat.1") == []
+
+
 def test_ldms_with_names_in_a_file_of_their_own_and_logs_that_were_rotated(tmp_path):
     for first in (10, 20):
         (tmp_path / f"vmstat.17000000{first}").write_text(ldms_rows(first))

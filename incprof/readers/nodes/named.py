@@ -26,7 +26,9 @@ NO_COUNTERS = {"time_usec", "component_id", "compid", "job_id", "app_id", "dt", 
 MOST_NODES = 100_000
 
 
-def tables_of(where: str, columns: Columns, *, simulated: str | None = None) -> list[Table]:
+def tables_of(
+    where: str, columns: Columns, *, simulated: str | None = None, notes: tuple[str, ...] = ()
+) -> list[Table]:
     """Return a table for each node of a file.
 
     Raises:
@@ -38,7 +40,7 @@ def tables_of(where: str, columns: Columns, *, simulated: str | None = None) -> 
     if at_time is None:
         there = listed(names, range(len(names)))
         raise UsageError(f"{where}: no column of times, such as time_s or timestamp: there are {there}")
-    times, by_clock, notes = times_of(columns[at_time])
+    times, by_clock, of_times = times_of(columns[at_time])
     if (micros := columns.get("Time_usec")) is not None and at_time == "Time":
         # Some versions of LDMS write them also behind the point.
         times = np.floor(times) + numbers(micros) * 1e-6
@@ -54,7 +56,7 @@ def tables_of(where: str, columns: Columns, *, simulated: str | None = None) -> 
         if not usable[rows].any():
             continue  # a node that was off
         mine = tuple(understood(printable(name), values[name][rows]) for name in kept)
-        found.append(Table(where, node, times[rows], mine, by_clock, simulated=simulated, notes=notes))
+        found.append(Table(where, node, times[rows], mine, by_clock, simulated=simulated, notes=notes + of_times))
     return found
 
 

@@ -47,9 +47,8 @@ def read_text(path: str) -> list[Table]:
         UsageError: no column holds times.
         OSError: it cannot be read.
     """
-    text = read_input(path, LARGEST).decode("utf-8-sig", "replace").replace("\0", "?")
     comments: list[str] = []
-    lines = _rows(text, comments)
+    lines = _rows(read_input(path, LARGEST), comments)
     head = next(lines, None)
     if head is None:
         raise NoDataError(f"{path}: empty")
@@ -59,12 +58,14 @@ def read_text(path: str) -> list[Table]:
         lines, head = _again(head, lines), names
     if comments and OWN.match(comments[0]):
         return [_own(path, head, lines, comments)]
-    return tables_of(path, _columns(path, head, lines), simulated=_simulated(comments))
+    columns, notes = _columns(path, head, lines)
+    return tables_of(path, columns, simulated=_simulated(comments), notes=notes)
 
 
-def _rows(text: str, comments: list[str]) -> Iterator[str]:
+def _rows(data: bytes, comments: list[str]) -> Iterator[str]:
     """Yield the lines without comments; those go into `comments`. The names of LDMS begin like a comment."""
-    for line in io.StringIO(text):
+    for raw in io.BytesIO(data):
+        line = raw.decode("utf-8", "replace").replace("\0", "?").lstrip("\ufeff")
         if line.startswith("#") and not line.startswith("#Time"):
             comments.append(line.rstrip("\r\n"))
         elif line.strip():
@@ -82,26 +83,29 @@ def _names_beside(path: str) -> str | None:
     for beside in (f"{place.name}.HEADER", place.name.replace(".", ".HEADER.", 1)):
         header = place.with_name(beside)
         if beside != place.name and header.is_file():
-            return read_input(header, 1 << 20).decode("utf-8", "replace").splitlines()[0].lstrip("#") + "\n"
+            names = read_input(header, 1 << 20).decode("utf-8", "replace").strip().splitlines()
+            return names[0].lstrip("#") + "\n" if names else None
     return None
 
 
-def _columns(path: str, head: str, lines: Iterator[str]) -> Columns:
-    """Read the rows that belong to a line of names, each column as it is."""
+def _columns(path: str, head: str, lines: Iterator[str]) -> tuple[Columns, tuple[str, ...]]:
+    """Read the rows that belong to a line of names, each column as it is; and what to know about them."""
     import pandas as pd
 
     form = form_of(head)
     if not form.header:
         raise NoDataError(f"{path}: its first line has to name the columns, one of them the time")
-    kept = list(lines)
-    if kept and not kept[-1].endswith("\n") and len(form.fields(kept[-1])) < len(form.names):
-        kept.pop()  # it is still written, or torn
-    rows = "".join(kept)
+    rows, count = io.BytesIO(), 0
+    for line in lines:
+        if line.endswith("\n") or len(form.fields(line)) >= len(form.names):
+            rows.write(line.encode("utf-8", "replace"))
+            count += 1
+    rows.seek(0)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of columns of several types, and of lines that are too long: told below
+            warnings.simplefilter("ignore")  # of columns of several types
             frame = pd.read_csv(
-                io.StringIO(rows),
+                rows,
                 sep=form.separator or r"\s+",
                 names=list(range(len(form.names))),
                 header=None,
@@ -116,7 +120,8 @@ def _columns(path: str, head: str, lines: Iterator[str]) -> Columns:
     columns: Columns = {}
     for at, name in enumerate(form.names):
         columns.setdefault(name, frame[at].to_numpy())
-    return columns
+    left_out = count - len(frame)
+    return columns, (f"{left_out} lines have more fields than there are names: left out",) if left_out > 0 else ()
 
 
 def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Table:
@@ -124,7 +129,7 @@ def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Tab
     begun = next((match for line in comments if (match := BEGUN.match(line))), None)
     kinds = {match[1]: OWN_KINDS[match[2]] for line in comments if (match := KIND.match(line))}
     start = float(begun[1]) if begun else 0.0
-    columns = _columns(path, head, lines)
+    columns, notes = _columns(path, head, lines)
     if "time_s" not in columns:
         raise NoDataError(f"{path}: its names are torn off: there is no time_s")
     if (clock := columns.get("task-clock")) is not None:
@@ -139,7 +144,11 @@ def _own(path: str, head: str, lines: Iterator[str], comments: list[str]) -> Tab
         first_s=start,
         is_whole=True,
         simulated=_simulated(comments),
-        notes=(*_not_available(comments), *(printable(match[1]) for line in comments if (match := SCALED.match(line)))),
+        notes=(
+            *notes,
+            *_not_available(comments),
+            *(printable(match[1]) for line in comments if (match := SCALED.match(line))),
+        ),
     )
 
 
