@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,18 @@ def test_shifts_are_found_and_not_made_up(seed):
     unrelated = lag_of(node, NodeSeries("n", times, ("pdu",), ("W",), other[:, None], "pdu"))
     assert unrelated is not None
     assert not unrelated.is_shift
+
+
+def test_times_that_are_far_apart_take_no_memory(monkeypatch):
+    monkeypatch.setattr("incprof.readers.nodes.clocks.MOST_ROWS", 1000)
+    counters, power = drawn(8, 200)
+    times = np.concatenate([[0.0], START + np.arange(199.0) / 100])
+    node = NodeSeries("n", times, tuple("abcd"), ("1/s",) * 4, counters)
+    tracemalloc.start()
+    lag_of(node, NodeSeries("n", times, ("pdu",), ("W",), power[:, None], "pdu"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 << 20
 
 
 def test_clocks_of_nodes_are_set_by_the_meter_of_all(tmp_path):

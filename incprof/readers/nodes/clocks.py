@@ -19,6 +19,8 @@ LEAST_EXPLAINED, CHANCE = 0.2, 150.0
 # What is explained better by less than this is not shifted.
 LEAST_BETTER = 0.05
 RIDGE = 0.01
+# Three weeks at 1 s: enough to know a clock by, and what times that are far apart must not take memory for.
+MOST_ROWS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def lag_of(counters: NodeSeries, meter: NodeSeries, most_s: float = MOST_LAG_S) 
     step = max(min(counters.period_s, meter.period_s), 1e-3)
     width = round(WIDTH * max(counters.period_s, meter.period_s) / step)
     first, last = max(counters.times[0], meter.times[0]), min(counters.times[-1], meter.times[-1])
-    rows = int((last - first) / step)
+    rows = min(int((last - first) / step), MOST_ROWS)
     if meter.watts is None or rows < CHANCE:
         return None
     edges = first + step * np.arange(rows + 1)
