@@ -42,20 +42,16 @@ void collection_open_early(void)
         thread_stop_all();
 }
 
-/* Wall time for which the thread existed and that has not been reported yet. */
-static uint64_t life_ns(struct thread *thread, uint64_t now_ns)
-{
-    bool exiting = __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING;
-    uint64_t until = exiting && thread->exit_ns < now_ns ? thread->exit_ns : now_ns;
-    uint64_t life = until > thread->counted_ns ? until - thread->counted_ns : 0;
-    thread->counted_ns += life;
-    return life;
-}
-
 void collection_scan(void)
 {
     module_scan_if_wanted();
     recording_keep_symbols(&recording);
+}
+
+static void take_samples_of(struct thread *thread, uint64_t now_ns)
+{
+    interval.thread_ns += thread_life_ns(thread, now_ns);
+    interval_take_thread(&interval, thread);
 }
 
 void collection_drain(void)
@@ -66,9 +62,9 @@ void collection_drain(void)
     ticker_report_trouble();
     interval.threads = 0;
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
-        interval.thread_ns += life_ns(thread, now_ns);
-        interval.threads += thread->state == THREAD_LIVE;
-        interval_take_thread(&interval, thread);
+        interval.threads += __atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE;
+        if (!thread_is_settled(thread))
+            take_samples_of(thread, now_ns);
     }
 }
 
@@ -84,12 +80,14 @@ static void take_calls_of(struct thread *thread)
 static void take_calls(void)
 {
     for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
-        take_calls_of(thread);
+        if (!thread_is_settled(thread))
+            take_calls_of(thread);
 }
 
-void collection_reap(void)
+static void take_all_of(struct thread *thread)
 {
-    thread_reap(false, take_calls_of);
+    take_samples_of(thread, monotonic_ns());
+    take_calls_of(thread);
 }
 
 /* Code that dlopen has brought is known by its calls before a sample falls into it. */
@@ -142,7 +140,7 @@ void collection_close_interval(void)
     interval_begin(&interval, now_ns, config->format == FORMAT_GMON);
     last_cpu_ns = cpu_ns;
     last_collector_ns = collector_ns;
-    thread_reap(true, take_calls_of);
+    thread_settle(take_all_of);
 }
 
 void collection_close(void)

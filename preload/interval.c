@@ -136,7 +136,7 @@ static void add_to_histogram(struct interval *interval, const struct sample *sam
         block->bins[(address - block->low) * BLOCK_BINS / BLOCK_BYTES] += sample->weight;
 }
 
-static void add_sample(struct interval *interval, const struct thread *thread, const struct sample *sample)
+static void add_sample(struct interval *interval, const struct sample *sample)
 {
     if (interval->sample_count == interval->sample_capacity && !more_samples(interval)) {
         interval->totals.lost++;
@@ -146,7 +146,7 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
     const struct module *leaf = interval_resolve(sample->leaf_pc, &address);
     interval->samples[interval->sample_count++] = (struct interval_sample){
         .time_ns = sample->time_ns,
-        .thread = thread->number,
+        .thread = sample->thread,
         .node = add_path(interval, sample),
         .weight = sample->weight,
         .library = leaf != NULL ? leaf->id : 0,
@@ -172,7 +172,7 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
     while (ring_take(thread, &sample, &interval->totals.lost))
-        add_sample(interval, thread, &sample);
+        add_sample(interval, &sample);
     const struct thread_counters *now = &thread->counters;
     struct thread_counters *taken = &thread->taken;
     interval->totals.lost += grown(&now->lost, &taken->lost);

@@ -43,7 +43,6 @@ static void serve(uint32_t request)
         break;
     case REQUEST_DRAIN:
         collection_drain();
-        collection_reap();
         break;
     case REQUEST_REMAP:
         collection_remap();
@@ -85,7 +84,6 @@ static void run(void)
             next_drain = now + drain_ns;
         } else if (now >= next_drain) {
             collection_drain();
-            collection_reap();
             next_drain = now + drain_ns;
         }
         collector_lock_give();

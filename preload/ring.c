@@ -30,7 +30,7 @@ void ring_put(struct thread *thread, const struct sample *sample)
     uint8_t flags = sample->flags | (path->frames > (int64_t)(inner + outer) ? SAMPLE_ELIDED : 0);
     uint64_t words[SAMPLE_WORDS] = {(uint64_t)sample->weight << 32 | (uint64_t)(inner + outer) << 16 |
                                         (uint64_t)sample->kind << 8 | flags,
-                                    sample->time_ns, sample->leaf_pc};
+                                    sample->time_ns, sample->leaf_pc, thread->number};
     uint64_t head = thread->head;
     put_words(thread, &head, words, SAMPLE_WORDS);
     put_words(thread, &head, path->inner, inner);
@@ -45,23 +45,28 @@ void ring_put(struct thread *thread, const struct sample *sample)
 
 bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
 {
+    uint64_t words[SAMPLE_WORDS];
     uint64_t tail = thread->tail;
     uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
     if (tail == head)
         return false;
-    uint64_t first = thread->ring[tail++ & (RING_WORDS - 1)];
-    sample->weight = (uint32_t)(first >> 32);
-    sample->frame_count = (uint16_t)(first >> 16);
-    sample->kind = (uint8_t)(first >> 8);
-    sample->flags = (uint8_t)first;
+    for (size_t i = 0; i < SAMPLE_WORDS; i++)
+        words[i] = thread->ring[(tail + i) & (RING_WORDS - 1)];
+    sample->weight = (uint32_t)(words[0] >> 32);
+    sample->frame_count = (uint16_t)(words[0] >> 16);
+    sample->kind = (uint8_t)(words[0] >> 8);
+    sample->flags = (uint8_t)words[0];
     if (sample->frame_count > INNER_FRAMES + OUTER_FRAMES || sample->kind > KIND_UNKNOWN ||
-        head - tail < SAMPLE_WORDS - 1 + (uint64_t)sample->frame_count) {
+        words[3] > __atomic_load_n(&thread->number, __ATOMIC_RELAXED) ||
+        head - tail < SAMPLE_WORDS + (uint64_t)sample->frame_count) {
         (*lost)++;
         __atomic_store_n(&thread->tail, head, __ATOMIC_RELEASE);
         return false;
     }
-    sample->time_ns = thread->ring[tail++ & (RING_WORDS - 1)];
-    sample->leaf_pc = thread->ring[tail++ & (RING_WORDS - 1)];
+    sample->time_ns = words[1];
+    sample->leaf_pc = words[2];
+    sample->thread = (uint32_t)words[3];
+    tail += SAMPLE_WORDS;
     for (size_t i = 0; i < sample->frame_count; i++)
         sample->frames[i] = thread->ring[tail++ & (RING_WORDS - 1)];
     __atomic_store_n(&thread->tail, tail, __ATOMIC_RELEASE);

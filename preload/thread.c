@@ -1,7 +1,8 @@
-/* Who may touch what: `threads` is pushed to by any thread (compare and swap), and unlinked from by the collector
- * alone, which therefore walks it without a lock. `spare` is guarded by spare_lock, which is only tried: whoever finds
- * it taken does without, so that it can be needed in a handler. `next_number` is atomic. incprof_tls is each thread's
- * own. thread.h says which field of a record is whose. */
+/* Who may touch what: `records` and `ended` are pushed to by any thread (compare and swap). Nothing is taken out of
+ * `records`, which everybody therefore walks without a lock; `ended` is taken whole. `queue` is guarded by queue_lock,
+ * which is waited for a few turns of a loop: whoever finds it taken then does without, so that it can be needed in a
+ * handler. `next_number` and `made` are atomic. incprof_tls is each thread's own. thread.h says which field of a record
+ * is whose. */
 #define _GNU_SOURCE
 #include "thread.h"
 
@@ -17,22 +18,74 @@ __thread struct tls_block incprof_tls __attribute__((tls_model("initial-exec")))
 #define ARCS_BYTES (sizeof(struct arc_table) + ARCS_SLOTS(ARCS_FIRST_HOMES) * sizeof(struct arc))
 #define RECORD_BYTES ((sizeof(struct thread) + ARCS_BYTES + MACHINE_PAGE - 1) / MACHINE_PAGE * MACHINE_PAGE)
 
-static struct thread *threads; /* pushed by any thread, unlinked by the collector */
-static struct thread *spare;   /* guarded by spare_lock */
-static int spare_lock;
-static uint32_t next_number;
+/* Of the records that nobody has, so many are looked at for one that can be used. */
+#define MOST_LOOKS 4
+#define PATIENCE 1000 /* turns of a loop: the lock is held for less, by whoever is not kept from running */
 
-static struct thread *take_spare(void)
+static struct thread *records;
+static struct thread *ended; /* newest first */
+static struct thread *queue; /* what was taken from there, oldest first */
+static int queue_lock;
+static uint32_t next_number, made;
+
+static bool take_lock(void)
+{
+    for (int turn = 0; turn < PATIENCE; turn++)
+        if (__atomic_load_n(&queue_lock, __ATOMIC_RELAXED) == 0 &&
+            __atomic_exchange_n(&queue_lock, 1, __ATOMIC_ACQUIRE) == 0)
+            return true;
+    return false;
+}
+
+static void give_lock(void)
+{
+    __atomic_store_n(&queue_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void push_ended(struct thread *thread)
+{
+    thread->next_ended = __atomic_load_n(&ended, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&ended, &thread->next_ended, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+static struct thread *pop_oldest(void)
+{
+    struct thread *thread = queue == NULL ? __atomic_exchange_n(&ended, NULL, __ATOMIC_ACQUIRE) : NULL;
+    while (thread != NULL) {
+        struct thread *older = thread->next_ended;
+        thread->next_ended = queue;
+        queue = thread;
+        thread = older;
+    }
+    thread = queue;
+    if (thread != NULL)
+        queue = thread->next_ended;
+    return thread;
+}
+
+bool thread_is_gone(pid_t tid)
+{
+    return tid == 0 || SYS3(SYS_tgkill, SYS0(SYS_getpid), tid, 0) == -ESRCH;
+}
+
+/* The thread is gone, and its ring has room for another's samples beside what the collector has not taken yet. */
+static bool is_usable(const struct thread *thread)
+{
+    uint64_t waiting = thread->head - __atomic_load_n(&thread->tail, __ATOMIC_ACQUIRE);
+    return waiting <= RING_WORDS / 2 && thread_is_gone(thread->tid);
+}
+
+static struct thread *take_ended(void)
 {
     struct thread *thread = NULL;
-    if (__atomic_exchange_n(&spare_lock, 1, __ATOMIC_ACQUIRE) != 0)
-        return NULL; /* busy: new memory is cheaper than waiting, and safe in a signal handler */
-    if (spare != NULL) {
-        thread = spare;
-        spare = thread->next;
+    for (int look = 0; look < MOST_LOOKS; look++) {
+        thread = pop_oldest();
+        if (thread == NULL || is_usable(thread))
+            return thread;
+        push_ended(thread);
     }
-    __atomic_store_n(&spare_lock, 0, __ATOMIC_RELEASE);
-    return thread;
+    return NULL;
 }
 
 /* Its first table of arcs lies behind the record itself. */
@@ -47,88 +100,99 @@ static void release(struct thread *thread)
     sys_free(thread, RECORD_BYTES);
 }
 
-void thread_discard(struct thread *thread)
+static void set_up(struct thread *thread)
 {
-    if (__atomic_exchange_n(&spare_lock, 1, __ATOMIC_ACQUIRE) != 0) {
-        release(thread);
-        return;
-    }
-    thread->next = spare;
-    spare = thread;
-    __atomic_store_n(&spare_lock, 0, __ATOMIC_RELEASE);
+    thread->table = first_table(thread);
+    arcs_init_table(thread->table, ARCS_FIRST_HOMES);
+    thread->timer = thread->perf_fd = -1;
+    thread->next = __atomic_load_n(&records, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&records, &thread->next, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
 }
 
-/* The first of some new ones; the others are spare. */
-static struct thread *make_group(void)
+/* The first of some new ones, which are zero; nobody has the others. */
+static struct thread *make_group(size_t count)
 {
-    uint32_t so_far = __atomic_load_n(&next_number, __ATOMIC_RELAXED);
-    size_t count = so_far < MOST_IN_GROUP ? so_far + 1 : MOST_IN_GROUP;
     uint8_t *group = sys_alloc_untouched(count * RECORD_BYTES);
-    if (group == NULL) {
-        count = 1;
-        group = sys_alloc_untouched(RECORD_BYTES);
-    }
-    for (size_t i = count; group != NULL && i-- > 0;) {
+    if (group == NULL)
+        return count > 1 ? make_group(1) : NULL;
+    __atomic_fetch_add(&made, (uint32_t)count, __ATOMIC_RELAXED);
+    for (size_t i = count; i-- > 0;) {
         struct thread *thread = (struct thread *)(group + i * RECORD_BYTES);
-        thread->table = first_table(thread);
-        arcs_init_table(thread->table, ARCS_FIRST_HOMES);
+        set_up(thread);
         if (i > 0)
-            thread_discard(thread);
+            push_ended(thread);
     }
     return (struct thread *)group;
 }
 
 struct thread *thread_new(void)
 {
-    struct thread *thread = take_spare();
-    if (thread == NULL && (thread = make_group()) == NULL)
+    size_t count = 1; /* while another thread is looking for one, which may make many */
+    struct thread *thread = NULL;
+    if (take_lock()) {
+        uint32_t so_far = __atomic_load_n(&made, __ATOMIC_RELAXED);
+        thread = take_ended();
+        give_lock();
+        count = so_far < MOST_IN_GROUP ? so_far + 1 : MOST_IN_GROUP;
+    }
+    if (thread == NULL && (thread = make_group(count)) == NULL)
         return NULL;
-    thread->state = THREAD_NEW;
-    thread->exit_ns = 0;
-    thread->timer = thread->perf_fd = -1;
+    __atomic_store_n(&thread->state, THREAD_NEW, __ATOMIC_RELAXED);
     thread->tick_signal = 0;
     thread->hidden_signal =
         incprof_tls.self != NULL ? incprof_tls.self->hidden_signal : 0; /* inherited, as a mask is */
-    thread->wants_ticker = false;
     thread->memory.count = 0;
     return thread;
 }
 
-void thread_link(struct thread *thread)
+void thread_give_back(struct thread *thread)
 {
-    thread->number = __atomic_fetch_add(&next_number, 1, __ATOMIC_RELAXED);
-    thread->next = __atomic_load_n(&threads, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&threads, &thread->next, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        ;
+    if (thread->state == THREAD_NEW)
+        __atomic_store_n(&thread->tid, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->state, THREAD_ENDED, __ATOMIC_RELEASE);
+    push_ended(thread);
+}
+
+void thread_sign(struct thread *thread)
+{
+    __atomic_store_n(&thread->tid, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->number, __atomic_fetch_add(&next_number, 1, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
 }
 
 struct thread *thread_first(void)
 {
-    return __atomic_load_n(&threads, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&records, __ATOMIC_ACQUIRE);
 }
 
-bool thread_unlink(struct thread *before, struct thread *thread)
+/* Sanitizers give a child a thread before we hear of it. */
+static bool is_of_child(const struct thread *thread)
 {
-    if (before == NULL) {
-        struct thread *expected = thread;
-        return __atomic_compare_exchange_n(&threads, &expected, thread->next, false, __ATOMIC_ACQ_REL,
-                                           __ATOMIC_RELAXED);
-    }
-    before->next = thread->next;
-    return true;
+    return thread->state == THREAD_NEW || (thread->state == THREAD_LIVE && !thread_is_gone(thread->tid));
 }
 
-void thread_forget_others(struct thread *mine)
+void thread_forget_others(const struct thread *mine)
 {
-    for (struct thread *thread = threads; thread != NULL;) {
-        struct thread *next = thread->next;
-        if (thread != mine)
+    struct thread *kept = NULL;
+    uint32_t count = 0;
+    uint32_t highest = 0;
+    for (struct thread *thread = records, *next; thread != NULL; thread = next) {
+        next = thread->next;
+        if (thread != mine && !is_of_child(thread)) {
             release(thread);
-        thread = next;
+            continue;
+        }
+        thread->next = kept;
+        kept = thread;
+        count++;
+        if (thread != mine && thread->number >= highest)
+            highest = thread->number + 1;
     }
-    threads = NULL;
-    spare_lock = 0;
-    next_number = 0;
+    records = kept;
+    ended = queue = NULL;
+    queue_lock = 0;
+    next_number = highest;
+    made = count;
 }
 
 void thread_use_arcs(const struct thread *thread)

@@ -80,7 +80,7 @@ EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*rou
     thread->stack_high = stack_bytes(attr); /* a size, until the thread knows where its stack is */
     int error = NEXT(pthread_create)(id, attr, run_thread, thread);
     if (error != 0)
-        thread_discard(thread);
+        thread_give_back(thread);
     return error;
 }
 
@@ -95,7 +95,7 @@ EXPORT int thrd_create(thrd_t *id, thrd_start_t routine, void *argument)
     thread->stack_high = stack_bytes(NULL);
     int result = NEXT(thrd_create)(id, run_c11_thread, thread);
     if (result != thrd_success)
-        thread_discard(thread);
+        thread_give_back(thread);
     return result;
 }
 

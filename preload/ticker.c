@@ -65,6 +65,7 @@ static int start_perf(struct thread *thread, int number)
     int fd = perf_event_open(thread->tid, thread->period_ns);
     if (fd < 0)
         return fd;
+    thread->perf_tid = thread->tid;
     __atomic_store_n(&thread->perf_fd, fd, __ATOMIC_RELEASE);
     if (perf_event_start(fd, thread->tid, number))
         return 0;
@@ -167,7 +168,7 @@ static void give_perf(struct thread *thread, int number)
 {
     int error = start_perf(thread, number);
     thread->tick_signal = number;
-    if (error == 0 || error == -ESRCH)
+    if (error == 0 || error == -ESRCH || thread_is_gone(thread->tid))
         return;
     if (is_refusal(error))
         __atomic_store_n(&perf_is_refused, true, __ATOMIC_RELAXED);
@@ -177,11 +178,20 @@ static void give_perf(struct thread *thread, int number)
     set_timer(thread, number);
 }
 
+void ticker_close_event(struct thread *thread)
+{
+    if (thread->perf_fd >= 0)
+        sys_close(thread->perf_fd);
+    thread->perf_fd = -1;
+}
+
 static void give(struct thread *thread)
 {
     int number = own_signal();
-    if (thread->state == THREAD_EXITING)
+    if (thread->state != THREAD_LIVE)
         return;
+    if (thread->perf_tid != thread->tid)
+        ticker_close_event(thread); /* of the record's last thread */
     if (number == 0)
         ticker_forget_thread(thread);
     if (number == 0)
@@ -244,7 +254,5 @@ void ticker_forget_thread(struct thread *thread)
         return;
     if (__atomic_exchange_n(&thread->wants_ticker, false, __ATOMIC_ACQ_REL))
         __atomic_fetch_sub(&wanted, 1, __ATOMIC_ACQ_REL);
-    if (thread->perf_fd >= 0)
-        sys_close(thread->perf_fd);
-    thread->perf_fd = -1;
+    ticker_close_event(thread);
 }

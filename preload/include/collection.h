@@ -28,9 +28,6 @@ void collection_scan(void);
 /* Empties the rings, and sees to what has come up meanwhile. */
 void collection_drain(void);
 
-/* Gives the records of threads that have ended back, after draining. */
-void collection_reap(void);
-
 /* Drains, writes the open interval and begins the next one. Where nothing can be written any more, the recording stops.
  */
 void collection_close_interval(void);

@@ -8,7 +8,7 @@ enum request {
     REQUEST_PAUSE,  /* samples and calls do not count (moncontrol) */
     REQUEST_RESUME, /* they do */
     REQUEST_SCAN,   /* a path ended in unknown code: look for new modules */
-    REQUEST_DRAIN,  /* a ring is half full, or many threads have ended: see to it before its turn */
+    REQUEST_DRAIN,  /* a ring is half full: empty it before its turn */
     REQUEST_REMAP,  /* libraries have come or gone */
     REQUEST_TICKERS /* some thread wants a ticker of the interval thread */
 };

@@ -11,13 +11,14 @@
 /* docs/formats.md, kind 7 */
 enum sample_kind { KIND_OWN, KIND_LIBRARY, KIND_PROFILER, KIND_UNKNOWN };
 
-/* A sample in a thread's ring: three words and the frames. */
-enum { SAMPLE_WORDS = 3 };
+/* A sample in a thread's ring: four words and the frames. */
+enum { SAMPLE_WORDS = 4 };
 enum { SAMPLE_ELIDED = 1, SAMPLE_BROKEN = 2 };
 
 struct sample {
     uint64_t time_ns;
     uint64_t leaf_pc;
+    uint32_t thread; /* its number: the record may be another's by now */
     uint32_t weight; /* in ticks */
     uint16_t frame_count;
     uint8_t kind; /* enum sample_kind */

@@ -1,8 +1,9 @@
 /* One record per application thread: its arc tables, its sample ring, its timer.
  *
- * A record is made by the thread that creates the thread (pthread_create hook) or, for threads made behind our back, by
- * the thread itself at its first instrumented call. Only the collector unlinks records, once the kernel says that the
- * thread is gone; records are then used again, so that a thread storm costs no memory.
+ * A record is found by the thread that creates the thread (pthread_create hook) or, for threads made behind our back,
+ * by the thread itself at its first instrumented call: one whose thread is gone, as the kernel says, or a new one. It
+ * stays in the list for good. What the collector has not taken of one life it takes in the next: calls are counted on,
+ * samples say whose they are. So a thread storm costs no memory, however seldom the collector gets to run.
  */
 #ifndef INCPROF_THREAD_H
 #define INCPROF_THREAD_H
@@ -23,7 +24,8 @@
 /* What the handler of the ticks saves up at most, and starts with (sampler.c). */
 #define FULL_CREDIT_NS 1000000
 
-enum thread_state { THREAD_NEW, THREAD_LIVE, THREAD_EXITING };
+/* Of a record that nobody has, of one that is somebody's who has yet to start, and of a running thread's. */
+enum thread_state { THREAD_ENDED, THREAD_NEW, THREAD_LIVE };
 
 /* A thread's record: one mapping without guards, which would be three for the kernel (vm.max_map_count). The signal
  * stack comes first and has the ring at its lower end: a handler of the application's that needs more than SIGNAL_STACK
@@ -33,19 +35,23 @@ struct thread {
         uint64_t ring[RING_WORDS];
         uint8_t signal_stack[RING_WORDS * sizeof(uint64_t) + SIGNAL_STACK];
     };
-    struct thread *next;
+    struct thread *next;       /* of all records */
+    struct thread *next_ended; /* of those that nobody has */
     struct arc_table *table;
     pid_t tid;
-    uint32_t number; /* in order of appearance, per process */
+    uint32_t number;  /* in order of appearance, per process; written after `tid` */
+    uint64_t settled; /* 1 + the number of the thread that is gone and has left nothing to take (collector) */
     int state;
-    uint64_t start_ns, exit_ns;
-    uint64_t counted_ns; /* up to where its life time has been reported (collector) */
+    uint64_t start_ns;
+    uint64_t lived_ns;   /* by the record's threads so far, but for the running one */
+    uint64_t counted_ns; /* what has been reported of that (collector) */
 
     /* Sampling. Due times are on the thread's CPU clock. */
     int tick_signal;   /* that its ticks come by, or 0 */
     int hidden_signal; /* that the application believes blocked here, or 0 (own_signal.h) */
     int timer;         /* kernel timer id, or -1 */
     int perf_fd;       /* of the interval thread's descriptors, or -1 */
+    pid_t perf_tid;    /* whose ticks that makes: of the running thread, or of one before it (collector) */
     bool wants_ticker; /* from the interval thread */
     uint64_t period_ns, first_due_ns, delivered;
     int64_t credit_ns; /* what the handler may spend; in debt it skips (sampler.c) */
@@ -85,24 +91,23 @@ static inline void thread_add(uint64_t *counter, uint64_t more)
     __atomic_store_n(counter, *counter + more, __ATOMIC_RELAXED);
 }
 
-/* A blank record, or NULL. Thread-safe and async-signal-safe. */
+/* A record for a thread that is yet to start, or NULL. Thread-safe and async-signal-safe. */
 struct thread *thread_new(void);
 
-/* Gives back a record that is in no list. Thread-safe and async-signal-safe. */
-void thread_discard(struct thread *thread);
+/* The record is nobody's any more: for others, as soon as the thread is gone. Thread-safe and async-signal-safe. */
+void thread_give_back(struct thread *thread);
 
-/* Puts the record at the head of the list, with the next number. Thread-safe and async-signal-safe. */
-void thread_link(struct thread *thread);
+/* Whether the kernel knows no such thread: it has run its last instruction. Async-signal-safe. */
+bool thread_is_gone(pid_t tid);
 
-/* Takes the record that follows `before` (NULL: it was first when the caller looked) out of the list. False where
- * another one has come before the first meanwhile. Collector. */
-bool thread_unlink(struct thread *before, struct thread *thread);
+/* The record is the calling thread's: it has its tid, and the next number. Thread-safe and async-signal-safe. */
+void thread_sign(struct thread *thread);
 
-/* All threads that were started, newest first. Collector. */
+/* All records, newest first. Thread-safe. */
 struct thread *thread_first(void);
 
-/* In a forked child: gives the memory of all records back but of this one (NULL: of all), which is in no list then. */
-void thread_forget_others(struct thread *mine);
+/* In a forked child: gives the memory of all records back but of this one (may be NULL) and of threads of its own. */
+void thread_forget_others(const struct thread *mine);
 
 /* The stubs count in the calling thread's newest table from here on. Async-signal-safe. */
 void thread_use_arcs(const struct thread *thread);

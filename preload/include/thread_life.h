@@ -10,12 +10,19 @@
 /* Makes the calling thread the record's thread: sampled and counted from now on. Async-signal-safe. */
 void thread_start(struct thread *thread, uint64_t stack_low, uint64_t stack_high, uint64_t start_pc);
 
-/* The calling thread is about to end: its timer goes, what its timer could not see is accounted for. */
+/* The calling thread is about to end: its timer goes, what its timer could not see is accounted for. What it still
+ * calls is counted, and the record is not another's before the thread is gone. */
 void thread_end(struct thread *thread);
 
-/* Unlinks the records of threads that are gone, for use again. `all`: also looks for threads that ended without
- * passing our hook. `take_calls` gets each record before it is free. Collector, after draining. */
-void thread_reap(bool all, void (*take_calls)(struct thread *));
+/* Wall time for which the record's threads existed and that has not been reported yet. Collector. */
+uint64_t thread_life_ns(struct thread *thread, uint64_t now_ns);
+
+/* Gives each record to `take` once more whose thread is gone: what other destructors did after our hook is there. Also
+ * finds threads that ended without passing our hook. Collector. */
+void thread_settle(void (*take)(struct thread *));
+
+/* After that, there is nothing in the record until another thread has it. Collector. */
+bool thread_is_settled(const struct thread *thread);
 
 /* In a forked child: forgets every thread but the calling one. */
 void thread_after_fork(void);

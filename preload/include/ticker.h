@@ -28,6 +28,9 @@ void ticker_give(void);
  * Async-signal-safe. */
 void ticker_forget_thread(struct thread *thread);
 
+/* Gives back the perf event of the record's last thread. Collector. */
+void ticker_close_event(struct thread *thread);
+
 /* Whether a signal comes from the thread's timer or event; thread may be NULL. Async-signal-safe. */
 bool ticker_is_ours(const struct thread *thread, const siginfo_t *info);
 

@@ -35,6 +35,7 @@ STANDINS_OF_THREADS = """
 void worker_nudge(uint32_t request) { (void)request; }
 void ticker_start_thread(struct thread *thread) { (void)thread; }
 void ticker_forget_thread(struct thread *thread) { (void)thread; }
+void ticker_close_event(struct thread *thread) { (void)thread; }
 void sampler_end_thread(struct thread *thread) { (void)thread; }
 __attribute__((constructor)) static void start(void) { switch_set(SWITCH_ON); }
 void count_call(uint64_t from, uint64_t self) { incprof_count_slow(from, self); }

@@ -1,4 +1,4 @@
-/* Threads that count calls, put samples into their rings, come and go, while a collector drains and reaps. Nothing is
+/* Threads that count calls, put samples into their rings, come and go, while a collector drains and settles. Nothing is
  * lost on the way: each call and each sample is taken once. For ThreadSanitizer above all.
  * Arguments: threads at a time, generations of them. Prints what does not add up. */
 #define _GNU_SOURCE
@@ -22,21 +22,20 @@ static struct interval interval;
 static uint64_t calls_taken, samples_taken, lost, ticks_taken, wrong;
 static int stop;
 
-static void take_calls(struct thread *thread)
+static void take(struct thread *thread)
 {
+    thread_life_ns(thread, monotonic_ns());
+    interval_take_thread(&interval, thread);
     interval_take_calls(&interval, thread);
 }
 
 static void drain(void)
 {
     interval_begin(&interval, 0, false);
-    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
-        interval_take_thread(&interval, thread);
-        interval_take_calls(&interval, thread);
-        if (__atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) == THREAD_EXITING)
-            thread->counted_ns = thread->exit_ns;
-    }
-    thread_reap(false, take_calls);
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        if (!thread_is_settled(thread))
+            take(thread);
+    thread_settle(take);
     interval_sort(&interval);
     for (size_t i = 0; i < interval.calls.count; i++) {
         const struct call *call = (const struct call *)(interval.calls.records + i * sizeof *call);
@@ -91,9 +90,12 @@ int main(int argc, char **argv)
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     pthread_join(collector, NULL);
     drain();
+    int left = 0;
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        left += !thread_is_settled(thread);
     uint64_t all = (uint64_t)count * (uint64_t)generations;
     bool is_exact = calls_taken == all * CALLS && samples_taken + lost == all * CALLS / 10;
     printf("wrong %lu exact %d double %d left %d\n", (unsigned long)wrong, is_exact, ticks_taken == 2 * samples_taken,
-           thread_first() != NULL);
+           left);
     return 0;
 }
