@@ -129,6 +129,7 @@ SETTINGS = (
     Setting("rate", ("-r", "--rate"), "HZ", "100", "samples per second of CPU time, such as 1kHz", rate(1, 10000)),
     Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
+    Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),
     Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),
     Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),
     Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),

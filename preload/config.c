@@ -66,6 +66,7 @@ void config_read(struct config *config)
 {
     static const char *const clocks[] = {"cpu", "perf", NULL};
     static const char *const formats[] = {"stream", "gmon", NULL};
+    static const char *const gatherings[] = {"rank", "node", NULL};
     static const char *const libraries[] = {"caller", "named", "separate", "drop", NULL};
 
     environment_log_level("INCPROF_LOG");
@@ -80,6 +81,9 @@ void config_read(struct config *config)
     config->clock = environment_choice("INCPROF_CLOCK", clocks) == 1 ? CLOCK_PERF : CLOCK_CPU;
     config->clock_given = environment_text("INCPROF_CLOCK") != NULL;
     config->format = environment_choice("INCPROF_FORMAT", formats) == 1 ? FORMAT_GMON : FORMAT_STREAM;
+    config->gather = environment_choice("INCPROF_GATHER", gatherings) == 1 ? GATHER_NODE : GATHER_RANK;
+    if (config->gather == GATHER_NODE && config->format == FORMAT_GMON)
+        environment_complain("INCPROF_GATHER", "node", "rank (gmon: a process's own files)");
     // A histogram cannot name who was called: such time is the caller's as well.
     config->charge_libraries = environment_choice("INCPROF_LIBS", libraries) < 2;
     config->follow = environment_flag("INCPROF_FOLLOW", true);

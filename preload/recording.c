@@ -26,17 +26,40 @@ static void put_metadata(struct recording *recording)
     metadata_json(&recording->data, recording->config, recording->launch, recording->start_ns, recording->forked);
 }
 
+/* Where the node's file cannot be had, the process has one of its own all the same. */
+static long open_file(struct recording *recording)
+{
+    if (recording->config->gather == GATHER_NODE && node_file_open(&recording->file, recording->launch) == 0)
+        return 0;
+    return output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->forked);
+}
+
+/* What is put between the two is appended as a whole. */
+static void begin_append(struct recording *recording)
+{
+    recording->data.length = 0;
+    if (recording->file.is_shared)
+        node_file_begin_chunk(&recording->data);
+}
+
+static long end_append(struct recording *recording)
+{
+    if (recording->file.is_shared)
+        node_file_end_chunk(&recording->data, &recording->stream);
+    return output_append(&recording->file, &recording->data);
+}
+
 static long open_stream(struct recording *recording)
 {
-    long error = output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->forked);
-    recording->data.length = 0;
+    long error = open_file(recording);
     if (error != 0)
         return error;
     recording->modules_written = modules_count();
+    begin_append(recording);
     size_t start = stream_begin_image(&recording->data, IMAGE_METADATA, 0, 0);
     put_metadata(recording);
     stream_end_image(&recording->data, start);
-    return output_append(&recording->file, &recording->data);
+    return end_append(recording);
 }
 
 static void name_gmon(struct recording *recording, char *path, const char *stem, uint64_t number, const char *suffix)
@@ -88,13 +111,9 @@ static long write_gmon(struct recording *recording, const struct interval *inter
 static long append_interval(struct recording *recording, struct interval *interval,
                             const struct interval_record *record)
 {
-    long error = recording->ended ? output_cut(&recording->file, recording->length_before_end) : 0;
-    if (error != 0)
-        return error;
-    recording->ended = false;
-    recording->data.length = 0;
+    begin_append(recording);
     stream_interval(&recording->data, interval, record, recording->config->rate_hz, recording->modules_written);
-    error = output_append(&recording->file, &recording->data);
+    long error = end_append(recording);
     if (error != 0)
         return error;
     recording_keep_symbols(recording);
@@ -110,6 +129,8 @@ void recording_begin(struct recording *recording, const struct config *config, c
     *recording = (struct recording){.config = config, .launch = launch, .start_ns = start_ns, .forked = forked};
     recording->file.fd = -1;
     recording->data = data;
+    recording->stream = (struct node_stream){
+        .rank = (uint32_t)launch->rank, .pid = (uint32_t)SYS0(SYS_getpid), .start_ns = start_ns, .forked = forked};
 }
 
 bool recording_open(struct recording *recording)
@@ -150,7 +171,7 @@ void recording_end(struct recording *recording, uint64_t end_ns)
         return;
     struct buffer *out = &recording->data;
     struct buffer json = {0};
-    out->length = 0;
+    begin_append(recording);
     buffer_u8(&json, '{');
     buffer_json_u64(&json, "end_ns", end_ns);
     buffer_json_u64(&json, "samples", recording->samples);
@@ -160,9 +181,7 @@ void recording_end(struct recording *recording, uint64_t end_ns)
     buffer_bytes(out, json.data, json.length);
     stream_end_image(out, start);
     buffer_free(&json);
-    recording->length_before_end = recording->file.length;
-    long error = output_append(&recording->file, out);
-    recording->ended = error == 0;
+    long error = end_append(recording);
     if (error != 0)
         fail(recording, error);
 }

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from soak.mutate import BINARY, EXTREMES, mutate
 from soak.mutate_json import mutate_json_text
+from tests.unit.streamwriter import chunk, chunks_of
 
 HEADER = struct.Struct("<4sIBBHII")
 METADATA, INTERVAL, MODULES, END = 1, 2, 5, 8
+STREAM, NODE, CHUNK = re.compile(r"run/rank-.*\.gmon"), "run/node-n1-0badcafe.gmon", b"incchunk"
 JSON_KINDS = (METADATA, MODULES, END)
 
 
@@ -111,3 +115,33 @@ def mutate_stream(dice: random.Random, data: bytes, others: Sequence[bytes]) -> 
             _order(dice, found)
     out = b"".join(image.encoded() for image in found)
     return mutate(dice, out, others, BINARY) if dice.random() < 0.1 else out
+
+
+def gathered(tree: Mapping[str, bytes]) -> dict[str, bytes]:
+    """A run with its streams in one file that the ranks share."""
+    streams = {path: data for path, data in sorted(tree.items()) if STREAM.fullmatch(path)}
+    parts = [chunks_of(data, rank=i // 2, pid=i, forked=i % 2 > 0) for i, data in enumerate(streams.values())]
+    rows = [part for row in itertools.zip_longest(*parts) for part in row if part is not None]
+    return {path: data for path, data in tree.items() if path not in streams} | {NODE: b"".join(rows)}
+
+
+def mutate_gathered(dice: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Damage to such a file: to what is in a chunk, to its head, to their order, and to bytes anywhere."""
+    found = [CHUNK + part for part in data.split(CHUNK)[1:]]
+    for _ in range(dice.choice((1, 1, 2, 6))):
+        if not found:
+            break
+        at, other = dice.randrange(len(found)), dice.randrange(len(found))
+        match dice.randrange(5):
+            case 0:
+                found[at] = mutate(dice, found[at], others, BINARY)
+            case 1:
+                found[at] = chunk(mutate_stream(dice, found[at][48:], others), rank=dice.randrange(3), pid=at)
+            case 2:
+                numbers = [dice.choice(EXTREMES) % 2**32 for _ in range(3)]
+                found[at] = chunk(found[at][48:], rank=numbers[0], pid=numbers[1], number=numbers[2])
+            case 3:
+                found[at], found[other] = found[other], found[at]
+            case _:
+                found[at:at] = [found[other]] * dice.choice((1, 30))
+    return b"".join(found)

@@ -8,7 +8,7 @@ from soak.hostile_names import rename
 from soak.mutate import mutate_binary
 from soak.mutate_elf import mutate_elf
 from soak.mutate_json import mutate_json_text
-from soak.mutate_stream import mutate_stream
+from soak.mutate_stream import gathered, mutate_gathered, mutate_stream
 from soak.seeds_beats import beat_runs
 from soak.seeds_runs import all_runs, gmon_trees, runs, with_source
 from soak.subject import Command, Subject
@@ -67,11 +67,13 @@ def subjects(scratch: Path) -> list[Subject]:
     small = [tree | heartbeats for tree in runs()]
     all_seeds = [tree | heartbeats for tree in all_runs(scratch)]
     recorded = [tree for tree in all_seeds if len(tree) and any(path.endswith(".elf") for path in tree)]
+    shared = [gathered(tree) for tree in small]
     placed = [with_source(tree) for tree in small]
     stream = r"run/rank-.*\.gmon"
     return [
         Subject("stream", 11, small, stream, mutate_stream, (*READ, *EXPORTS)),
         Subject("stream-recorded", 1, all_seeds, stream, mutate_stream, (*READ, *EXPORTS)),
+        Subject("gathered", 3, shared, r"run/node-.*\.gmon", mutate_gathered, (*FULL, *EXPORTS)),
         Subject("stream-verbs", 0.03, small, stream, mutate_stream, VERBS),
         Subject("symbols", 0.4, recorded, r"run/symbols/.*\.elf", mutate_elf, (*FULL, *EXPORTS)),
         Subject("stores", 0.05, placed, r"run/(symbols/)?.*\.json", mutate_json_text, PLACED),

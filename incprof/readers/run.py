@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.inputs import read_input
+from incprof.inputs import open_input, read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
 from incprof.readers.stream.collect import first_metadata
+from incprof.readers.stream.gathered import NODE, node_file
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.metadata import DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ, MOST_BYTES, parse_metadata
 from incprof.readers.stream.read import read_stream
@@ -108,12 +109,30 @@ def listed(numbers: Iterable[int], limit: int = 16) -> str:
 
 
 def streams(directory: str | os.PathLike[str], names: list[str]) -> list[Process]:
-    """Processes recorded as streams."""
+    """Processes recorded as streams, each in a file of its own or in one that the ranks of a node share.
+
+    Raises: NoDataError when such a file cannot be read.
+    """
     found: list[Process] = []
     for name in names:
-        if match := STREAM.fullmatch(name):
-            found.append(_process(match.groups(), Path(directory) / name))
+        path = Path(directory) / name
+        paths = [path / member for member in _gathered(path)] if NODE.fullmatch(name) else [path]
+        found += [_process(match.groups(), each) for each in paths if (match := STREAM.fullmatch(each.name))]
     return _with_primaries(found)
+
+
+def _gathered(path: Path) -> list[str]:
+    """Names of the streams in a file that ranks share.
+
+    Raises: NoDataError when it cannot be read.
+    """
+    file = node_file(str(path))
+    try:
+        with open_input(path, within=path.parent) as source:
+            file.read(source.fileno())
+    except OSError as error:
+        raise NoDataError(f"{path}: cannot be read: {error.strerror}: move it away to see the other ranks") from error
+    return sorted(file.streams)
 
 
 def _series(root: Path, names: list[str]) -> list[Process]:

@@ -7,6 +7,7 @@
 
 enum clock_source { CLOCK_CPU, CLOCK_PERF };
 enum output_format { FORMAT_STREAM, FORMAT_GMON };
+enum gathering { GATHER_RANK, GATHER_NODE }; /* one file for each */
 
 struct config {
     const char *directory; /* INCPROF_DIR, or NULL for the default name */
@@ -20,6 +21,7 @@ struct config {
     enum clock_source clock;
     bool clock_given; /* by INCPROF_CLOCK; else the rate may change it (rate_choose) */
     enum output_format format;
+    enum gathering gather;
     bool charge_libraries; /* gmon format: library time is part of its caller's */
     bool follow;           /* forked children are recorded */
     bool disabled;

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "interval.h"
 #include "launch.h"
+#include "node_file.h"
 #include "output.h"
 #include "stream.h"
 
@@ -15,6 +16,7 @@ struct recording {
     const struct config *config;
     const struct launch *launch;
     struct output file;
+    struct node_stream stream; /* in a file that is shared */
     struct buffer data;
     bool open;   /* the stream exists */
     bool broken; /* writing has failed: nothing more is tried */
@@ -23,8 +25,6 @@ struct recording {
     uint64_t start_ns;
     size_t modules_written, symbols_kept;
     uint64_t samples, lost;
-    bool ended; /* the end image is written: taken back if there is more to say after all */
-    uint64_t length_before_end;
 };
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,

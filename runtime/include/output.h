@@ -16,6 +16,7 @@ struct output {
     int fd;
     uint64_t length; /* what is in it, always whole images */
     bool is_torn;    /* and what could not be cut off */
+    bool is_shared;  /* others append to it as well: nothing is cut off, and `length` is not kept */
 };
 
 /* Creates a file that does not exist yet. 0 or negative errno. */
@@ -32,7 +33,8 @@ void output_append_process(char *name, size_t size, uint64_t attempt);
  * of the rank rank-00000.<pid><suffix>, rank-00000.<pid>-2<suffix>, ... 0 or negative errno. */
 long output_create_for_rank(struct output *output, const struct launch *launch, const char *suffix, bool another);
 
-/* Appends by one write. On failure the file is cut back to what it held, and the error is returned. */
+/* Appends by one write. On failure the file is cut back to what it held, and the error is returned. In a shared file,
+ * what was written in part stays there: it is followed by all of it, or by what others append. */
 long output_append(struct output *output, const struct buffer *data);
 
 /* Cuts the file back to `length` bytes. 0 or negative errno. */

@@ -63,6 +63,16 @@ def test_one_directory_one_file_each(host: BuildHost, tmp_path: Path, mpi: Imple
     assert not (tmp_path / "run.1").exists()
 
 
+def test_one_file_for_the_node(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
+    environment = {**variables(tmp_path / "run", interval=0.1), **QUIET, "INCPROF_GATHER": "node"}
+    outcome = run(mpi.launch(build(host, mpi), 4), tmp_path, environment)
+    assert (outcome.status, outcome.stdout, collector_lines(outcome)) == (0, "size 4\n", [])
+    assert len(list((tmp_path / "run").glob("node-*.gmon"))) == 1
+    assert streams(tmp_path / "run") == []
+    found = open_run(tmp_path / "run")
+    assert [calls(read_profile(found, rank=rank))["tick"] for rank in found.ranks] == [100, 101, 102, 103]
+
+
 def test_launches_do_not_mix(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
     """A second mpirun into the same INCPROF_DIR takes DIR.1, all of its ranks together."""
     program, environment = build(host, mpi), {**variables(tmp_path / "run", interval=0.1), **QUIET}

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from tests.unit.elfwriter import Symbol, write_elf
 
@@ -55,6 +56,27 @@ def zigzag(value: int) -> bytes:
 
 def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
     return struct.pack("<4sIBBHII", b"gmon", 1, kind, 0, module, len(payload), interval) + payload
+
+
+def chunk(
+    payload: bytes, *, rank: int = 0, pid: int = 4711, start_ns: int = 7, number: int = 0, forked: bool = False
+) -> bytes:
+    """A chunk of a file that ranks share."""
+    fields = (1, forked, rank, pid, len(payload), start_ns, number, crc32(payload))
+    head = struct.pack("<8sHHIIIQII", b"incchunk", *fields)
+    return head + struct.pack("<I4x", crc32(head)) + payload
+
+
+def chunks_of(data: bytes, **whose: Any) -> list[bytes]:
+    """A stream in chunks as the collector appends them: each one ends with an interval, or is the metadata."""
+    found, start, at = list[bytes](), 0, 0
+    while at < len(data):
+        kind, _, _, length = struct.unpack_from("<BBHI", data, at + 8)
+        at += 20 + length
+        if kind in (METADATA, INTERVAL) or at == len(data):
+            found.append(chunk(data[start:at], number=len(found), **whose))
+            start = at
+    return found
 
 
 def histogram(low: int, counts: Sequence[int], *, rate: int = 100, width: int = BIN) -> bytes:

@@ -78,6 +78,7 @@ def collect(source: Source) -> Collected:
     """
     found = Collected(source, first_metadata(source), {})
     found.modules = {module.id: module for module in found.metadata.modules}
+    found.damage = Damage(source.holes, source.torn)
     sorter = Sorter(found)
     for image in images.walk(source, found.damage):
         sorter.take(image)
@@ -168,4 +169,5 @@ def _commit(found: Collected, last: Image, pending: list[Image], *, spoiled: boo
         return
     members = [image for image in pending if image.interval == last.interval]
     found.bad_images += len(pending) - len(members)
+    found.ended = False  # a program that was to become another one, and has not
     found.add(counters, [image for image in members if image.kind != images.NODES])

@@ -19,6 +19,7 @@ from incprof.readers.stream.collect import Collected, Sorter, first_metadata
 from incprof.readers.stream.decoder import StreamDecoder
 from incprof.readers.stream.follow_nodes import GrowingPaths, GrowingSpace
 from incprof.readers.stream.follow_parts import joined, pruned
+from incprof.readers.stream.gathered import split
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.regions import with_regions_joined
@@ -94,7 +95,7 @@ class Follower:
         Raises: NoDataError when it cannot be read, or is no stream.
         """
         try:
-            found = os.stat(self.path)
+            found = os.stat(split(self.path)[0])
         except FileNotFoundError:
             return Look()
         except OSError as error:
@@ -105,15 +106,15 @@ class Follower:
         elif found.st_size == self._size and not self.flush:
             return Look()
         with Source(self.path) as source:
-            if restarted or not source.peek(0, KNOWN_BYTES).startswith(self._known):
+            changed = source.size < self._position or not source.peek(0, KNOWN_BYTES).startswith(self._known)
+            if restarted or changed:
                 restarted = True
                 self._start_over()
-            self._file = this
+            self._file, self._size = this, found.st_size
             return replace(self._take(source), restarted=restarted)
 
     def _take(self, source: Source) -> Look:
         """Decode what lies behind the last position, up to MOST_INTERVALS of it."""
-        self._size = source.size
         if self.metadata is None and not self._begin(source):
             return Look()
         assert self.metadata is not None
@@ -132,7 +133,7 @@ class Follower:
                 more = most == self._most and self._position < source.size
                 break
         self._size = -1 if more else self._size
-        self.ended = self.ended or found.ended
+        self.ended = found.ended or (self.ended and not found.n_intervals)
         return Look(self._decode(found), more)
 
     @property

@@ -1,4 +1,4 @@
-"""A file read in windows.
+"""A stream read in windows: a file of its own, or what a file that ranks share has of it (gathered.py).
 
 It is not mapped into memory: a mapped file that somebody cuts short would end the reader with a signal.
 """
@@ -6,6 +6,7 @@ It is not mapped into memory: a mapped file that somebody cuts short would end t
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from types import TracebackType
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from incprof.errors import NoDataError
 from incprof.inputs import next_data, open_input
+from incprof.readers.stream.gathered import Chunks, node_file, split
 
 ByteArray = npt.NDArray[np.uint8]
 
@@ -20,7 +22,9 @@ WINDOW = 4 << 20
 
 
 class Source:
-    """An open file of a run, of `size` bytes; what is appended later is not seen. Use it as a context manager.
+    """An open stream of a run, of `size` bytes; what is appended later is not seen. Use it as a context manager.
+
+    holes: pieces of it that a shared file has lost. torn: the last one is cut off there.
 
     Raises: NoDataError when the file cannot be opened or read, or becomes shorter meanwhile.
     """
@@ -28,12 +32,30 @@ class Source:
     def __init__(self, path: str):
         self.path = path
         self._window, self._start = b"", 0
+        file, name = split(path)
         try:
-            self._file = open_input(path, within=os.path.dirname(path) or ".")
+            self._file = open_input(file, within=os.path.dirname(file) or ".")
         except OSError as error:
             raise NoDataError(f"{path}: cannot be read: {error.strerror}") from error
         self._fd = self._file.fileno()
-        self.size = os.fstat(self._fd).st_size
+        self._chunks: Chunks | None = None
+        self.holes, self.torn = 0, False
+        if name is None:
+            self.size = os.fstat(self._fd).st_size
+        else:
+            self._open_chunks(file, name)
+
+    def _open_chunks(self, file: str, name: str) -> None:
+        """Find a stream in a file that it shares."""
+        try:
+            self._chunks = node_file(file).read(self._fd, name)
+        except OSError as error:
+            self._file.close()
+            raise NoDataError(f"{self.path}: cannot be read: {error.strerror}") from error
+        if self._chunks is None:
+            self._file.close()
+            raise NoDataError(f"{self.path}: no such stream in the file")
+        self.size, self.holes, self.torn = self._chunks.size, self._chunks.holes, self._chunks.torn
 
     def __enter__(self) -> Source:
         return self
@@ -69,7 +91,7 @@ class Source:
         """Offset of the first `pattern` that lies in [start, end), or -1. It does not begin with NUL."""
         overlap = len(pattern) - 1
         end = min(end, self.size)
-        while (start := next_data(self._fd, start)) + overlap < end:
+        while (start := start if self._chunks else next_data(self._fd, start)) + overlap < end:
             at = self._at(start, len(pattern))[0]
             stop = min(end - self._start, len(self._window))
             found = self._window.find(pattern, at, stop)
@@ -90,7 +112,11 @@ class Source:
 
     def _read(self, offset: int, length: int) -> bytes:
         """Exactly these bytes of the file."""
-        parts: list[bytes] = []
+        pieces = [(offset, length)] if self._chunks is None else self._chunks.pieces(offset, length)
+        return b"".join(part for at, size in pieces for part in self._parts(at, size))
+
+    def _parts(self, offset: int, length: int) -> Iterator[bytes]:
+        """These bytes of the file, as the system gives them."""
         while length > 0:
             try:
                 part = os.pread(self._fd, length, offset)
@@ -98,6 +124,5 @@ class Source:
                 raise NoDataError(f"{self.path}: cannot be read: {error.strerror}") from error
             if not part:
                 raise NoDataError(f"{self.path}: became shorter while it was read: read it again")
-            parts.append(part)
+            yield part
             offset, length = offset + len(part), length - len(part)
-        return b"".join(parts)

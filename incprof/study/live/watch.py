@@ -13,6 +13,7 @@ from incprof.analysis.options.phases import PHASES
 from incprof.analysis.phases.pooling import pooled_by_ticks
 from incprof.errors import NoDataError
 from incprof.readers.stream.follow_run import RunFollower
+from incprof.readers.stream.gathered import split
 from incprof.study.live.fitting import Fitting
 from incprof.study.live.lookup import Lookup
 
@@ -188,7 +189,7 @@ class Watch:
         raw = follower.metadata.raw
         # How old the file is tells also of what was killed long before the first look.
         try:
-            silent = time.time() - os.stat(process.path).st_mtime
+            silent = time.time() - os.stat(split(process.path)[0]).st_mtime
         except OSError:
             silent = 0.0
         silent = max(silent, time.monotonic() - self._grew.setdefault(process.path, time.monotonic()))
