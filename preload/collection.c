@@ -133,6 +133,7 @@ void collection_close_interval(void)
         .threads = interval.threads,
         .skipped = interval.totals.skipped,
         .shortened = interval.shortened,
+        .dropped = recording.dropped,
     };
     if (!recording_interval(&recording, &interval, &record))
         thread_stop_all();
@@ -152,7 +153,7 @@ void collection_close(void)
 void collection_tell(void)
 {
     if (recording.open && !recording.broken && !recording.forked)
-        closing_line_say(interval.number);
+        closing_line_say(recording.intervals);
 }
 
 bool collection_is_blank_child(void)

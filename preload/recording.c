@@ -3,10 +3,16 @@
 
 #include <string.h>
 
+#include "fixed_text.h"
 #include "log.h"
 #include "metadata.h"
 #include "snapshot.h"
 #include "sys.h"
+#include "writer.h"
+
+/* What is larger is waited for, for so long, before it is dropped. */
+#define MUCH_BYTES ((size_t)1 << 20)
+#define PATIENCE_NS 100000000u
 
 static void fail(struct recording *recording, long error)
 {
@@ -14,9 +20,12 @@ static void fail(struct recording *recording, long error)
     log_error("cannot write, recording stops here", recording->launch->directory, error);
 }
 
+/* The interval thread writes them itself: only while nothing waits, as the file system may stand still. */
 void recording_keep_symbols(struct recording *recording)
 {
-    for (; recording->open && recording->symbols_kept < modules_count(); recording->symbols_kept++)
+    if (!recording->open || (recording->has_writer && writer_waiting() > 0))
+        return;
+    for (; recording->symbols_kept < modules_count(); recording->symbols_kept++)
         if (modules_get(recording->symbols_kept)->app)
             snapshot_write(recording->launch->directory, modules_get(recording->symbols_kept));
 }
@@ -42,11 +51,31 @@ static void begin_append(struct recording *recording)
         node_file_begin_chunk(&recording->data);
 }
 
+/* More than there can ever be room for is written here, once nothing waits. */
+static long hand_over(struct recording *recording)
+{
+    const struct buffer *data = &recording->data;
+    if (data->failed)
+        return -ENOMEM;
+    long error = writer_error();
+    if (error != 0 || writer_put(data))
+        return error;
+    uint64_t patience_ns = data->length > MUCH_BYTES ? PATIENCE_NS : 0;
+    if (!writer_flush(monotonic_ns() + patience_ns))
+        return -EAGAIN;
+    error = writer_error();
+    return error != 0 || writer_put(data) ? error : output_append(&recording->file, data);
+}
+
+/* 0 or negative errno: -EAGAIN where there is no room, and nothing has happened. */
 static long end_append(struct recording *recording)
 {
     if (recording->file.is_shared)
         node_file_end_chunk(&recording->data, &recording->stream);
-    return output_append(&recording->file, &recording->data);
+    long error = recording->has_writer ? hand_over(recording) : output_append(&recording->file, &recording->data);
+    if (error == -EAGAIN && recording->file.is_shared)
+        recording->stream.chunks--;
+    return error;
 }
 
 static long open_stream(struct recording *recording)
@@ -105,6 +134,7 @@ static long write_gmon(struct recording *recording, const struct interval *inter
     stream_begin_image(&recording->data, IMAGE_GMON, 0, 0);
     unsigned int parts = PART_OWN | (recording->config->charge_libraries ? PART_LIBRARY : 0);
     stream_profile(&recording->data, interval, modules_get(0), recording->config->rate_hz, parts);
+    recording->intervals++;
     return output_write_file(path, &recording->data, false);
 }
 
@@ -114,9 +144,14 @@ static long append_interval(struct recording *recording, struct interval *interv
     begin_append(recording);
     stream_interval(&recording->data, interval, record, recording->config->rate_hz, recording->modules_written);
     long error = end_append(recording);
+    if (error == -EAGAIN) {
+        recording->dropped++;
+        return 0;
+    }
     if (error != 0)
         return error;
-    recording_keep_symbols(recording);
+    recording->dropped = 0;
+    recording->intervals++;
     recording->modules_written = modules_count();
     interval->paths_written = interval->paths.count;
     return 0;
@@ -142,6 +177,7 @@ bool recording_open(struct recording *recording)
         fail(recording, error);
     else
         recording_keep_symbols(recording);
+    recording->has_writer = error == 0 && recording->config->format == FORMAT_STREAM && writer_start(&recording->file);
     return error == 0;
 }
 
@@ -165,11 +201,8 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
     return error == 0;
 }
 
-void recording_end(struct recording *recording, uint64_t end_ns)
+static long append_end(struct recording *recording, uint64_t end_ns)
 {
-    if (!recording->open || recording->broken || recording->config->format == FORMAT_GMON)
-        return;
-    struct buffer *out = &recording->data;
     struct buffer json = {0};
     begin_append(recording);
     buffer_u8(&json, '{');
@@ -177,11 +210,39 @@ void recording_end(struct recording *recording, uint64_t end_ns)
     buffer_json_u64(&json, "samples", recording->samples);
     buffer_json_u64(&json, "lost", recording->lost);
     buffer_u8(&json, '}');
-    size_t start = stream_begin_image(out, IMAGE_END, 0, 0);
-    buffer_bytes(out, json.data, json.length);
-    stream_end_image(out, start);
+    size_t start = stream_begin_image(&recording->data, IMAGE_END, 0, 0);
+    buffer_bytes(&recording->data, json.data, json.length);
+    stream_end_image(&recording->data, start);
     buffer_free(&json);
-    long error = end_append(recording);
+    return end_append(recording);
+}
+
+/* The end that waits with them is none of them. */
+static void give_up(struct recording *recording, uint64_t left)
+{
+    char text[32] = "";
+    left += recording->dropped;
+    text_append_number(text, sizeof text, left, 1);
+    text_append(text, sizeof text, left == 1 ? " interval" : " intervals");
+    recording->intervals -= left < recording->intervals ? left : recording->intervals;
+    log_warn("the file system stands still, not waiting for it any more: not written", text);
+}
+
+void recording_end(struct recording *recording, uint64_t end_ns)
+{
+    if (!recording->open || recording->broken || recording->config->format == FORMAT_GMON)
+        return;
+    uint64_t deadline_ns = monotonic_ns() + RECORDING_LONGEST_FLUSH_NS;
+    if (recording->has_writer && !writer_flush(deadline_ns)) {
+        give_up(recording, writer_waiting());
+        return;
+    }
+    recording_keep_symbols(recording);
+    long error = append_end(recording, end_ns);
+    if (recording->has_writer && error == 0) {
+        writer_flush(deadline_ns);
+        error = writer_error();
+    }
     if (error != 0)
         fail(recording, error);
 }

@@ -1,4 +1,3 @@
-/* Who may touch what: `own` is the interval thread's; credentials_forget runs before it starts. */
 #define _GNU_SOURCE
 #include "credentials.h"
 
@@ -15,8 +14,6 @@
 struct capabilities {
     uint64_t inheritable, permitted, effective;
 };
-
-static struct buffer own; /* the calling thread's status, as it was last seen */
 
 /* The next number behind spaces; false at the end of the line. */
 static bool next_number(const char **at, unsigned int base, uint64_t *number)
@@ -110,15 +107,15 @@ static void set_ids(const char *status)
 
 /* With all that is permitted, also after the user has changed, for as long as it takes. Whether the process can be
  * dumped, which the kernel forbids with every change, is what the application has made of it since. */
-static void change(const char *status)
+static void change(const struct buffer *own, const char *status)
 {
-    struct capabilities all = read_capabilities((const char *)own.data);
+    struct capabilities all = read_capabilities((const char *)own->data);
     struct capabilities wanted = read_capabilities(status);
     long is_dumpable = SYS5(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
     all.effective = all.permitted;
     set_capabilities(all);
     SYS5(SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0);
-    if (!same_line(status, (const char *)own.data, "Groups:"))
+    if (!same_line(status, (const char *)own->data, "Groups:"))
         set_groups(status);
     set_ids(status);
     set_capabilities((struct capabilities){.inheritable = wanted.inheritable & (all.inheritable | all.permitted),
@@ -135,25 +132,21 @@ static bool has_more(struct capabilities one, struct capabilities other)
             (one.inheritable & ~other.inheritable)) != 0;
 }
 
-void credentials_forget(void)
+static bool read_own(struct buffer *own)
 {
-    own.length = 0;
+    return task_read("thread-self/status", own);
 }
 
-static bool read_own(void)
+enum credentials credentials_follow(struct buffer *own, const char *status)
 {
-    return task_read("thread-self/status", &own);
-}
-
-bool credentials_follow(const char *status)
-{
-    if (own.length == 0 && !read_own())
-        return true; /* where nothing can be seen, there was nothing in `status` either */
+    if (own->length == 0 && !read_own(own))
+        return CREDENTIALS_SAME; /* where nothing can be seen, there was nothing in `status` either */
     struct capabilities theirs = read_capabilities(status);
-    struct capabilities ours = read_capabilities((const char *)own.data);
-    if (same_users(status, (const char *)own.data) && memcmp(&ours, &theirs, sizeof ours) == 0)
-        return true;
-    change(status);
-    return read_own() && same_users(status, (const char *)own.data) &&
-           !has_more(read_capabilities((const char *)own.data), theirs);
+    struct capabilities ours = read_capabilities((const char *)own->data);
+    if (same_users(status, (const char *)own->data) && memcmp(&ours, &theirs, sizeof ours) == 0)
+        return CREDENTIALS_SAME;
+    change(own, status);
+    bool is_done = read_own(own) && same_users(status, (const char *)own->data) &&
+                   !has_more(read_capabilities((const char *)own->data), theirs);
+    return is_done ? CREDENTIALS_CHANGED : CREDENTIALS_REFUSED;
 }

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "sys.h"
 #include "tasks.h"
+#include "writer.h"
 
 #define LOOK_PERIOD_NS 500000000u
 #define CONFIRM_PERIOD_NS 50000000u
@@ -18,7 +19,7 @@
 static uint64_t next_look_ns;
 static int seen_alone;
 static bool was_left_by_the_first; /* and others were still there */
-static struct buffer status;
+static struct buffer status, own_status;
 
 /* Memory is had now: the program may allow itself no more later (RLIMIT_AS), and must end all the same. */
 void lookout_start(void)
@@ -29,7 +30,7 @@ void lookout_start(void)
     next_look_ns = monotonic_ns() + LOOK_PERIOD_NS;
     seen_alone = 0;
     was_left_by_the_first = false;
-    credentials_forget();
+    own_status.length = 0;
 }
 
 uint64_t lookout_due_ns(void)
@@ -82,7 +83,10 @@ static bool look(void)
     seen_alone = others == 0 ? seen_alone + 1 : 0;
     if (others != 1)
         return seen_alone < CONFIRMATIONS;
-    if (credentials_follow((const char *)status.data))
+    enum credentials followed = credentials_follow(&own_status, (const char *)status.data);
+    if (followed == CREDENTIALS_CHANGED)
+        writer_follow();
+    if (followed != CREDENTIALS_REFUSED)
         return true;
     log_warn("cannot become the user that the program is now, recording stops here", NULL);
     return false;
@@ -97,6 +101,11 @@ bool lookout_goes_on(bool at_once)
     bool goes_on = look();
     next_look_ns = now_ns + (seen_alone > 0 ? CONFIRM_PERIOD_NS : LOOK_PERIOD_NS);
     return goes_on;
+}
+
+bool lookout_is_alone(void)
+{
+    return seen_alone > 0;
 }
 
 /* The kernel takes the exit code of a process from the thread that ends last (before Linux 5.17, from the first one):

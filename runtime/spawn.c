@@ -1,5 +1,5 @@
-/* Who may touch what: `stack` and `entered` are written before the thread is made, and by a forked child that has one
- * thread. `tid` is atomic. */
+/* Who may touch what: `entered` and `made_known` are written before a thread is made, by the application's or, for the
+ * next one, by the one that was made and has read them. A `struct spawned` belongs to whoever asks. */
 #define _GNU_SOURCE
 #include "spawn.h"
 
@@ -24,9 +24,8 @@
 #define IS_SANITIZED false
 #endif
 
-static pid_t tid;
-static uint8_t *stack;
 static int (*entered)(void *);
+static struct spawned *made_known;
 
 /* Valgrind's own question, as in its valgrind.h: a sequence of instructions that does nothing on a processor. */
 static bool is_valgrind(void)
@@ -51,7 +50,7 @@ static bool is_valgrind(void)
 
 static void *enter_by_pthread(void *unused)
 {
-    __atomic_store_n(&tid, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELAXED);
+    __atomic_store_n(&made_known->tid, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELAXED);
     SYS1(SYS_unshare, CLONE_FILES | CLONE_FS);
     entered(unused);
     return NULL;
@@ -131,30 +130,42 @@ static void *thread_block(uint8_t *block)
 }
 
 /* 0 or negative errno. */
-static long spawn_unknown(void)
+static long spawn_unknown(struct spawned *spawned, long more_flags)
 {
-    const long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
-    stack = sys_alloc(STACK_BYTES + 2 * BLOCK_BYTES);
+    const long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | more_flags;
+    uint8_t *stack = spawned->stack = sys_alloc(STACK_BYTES + 2 * BLOCK_BYTES);
     if (stack == NULL)
         return -ENOMEM;
     SYS3(SYS_mprotect, stack, 4096, PROT_NONE);
     long made = clone_raw(flags, stack + STACK_BYTES, thread_block(stack + STACK_BYTES));
     if (made > 0) {
-        __atomic_store_n(&tid, (pid_t)made, __ATOMIC_RELAXED);
+        __atomic_store_n(&spawned->tid, (pid_t)made, __ATOMIC_RELAXED);
         return 0;
     }
-    spawn_forget();
+    spawn_forget(spawned);
     return made;
 }
 
+static bool is_known(void)
+{
+    return IS_SANITIZED || is_valgrind();
+}
+
 /* An emulator says that it knows no such flags. */
-bool spawn(int (*enter)(void *))
+bool spawn(struct spawned *spawned, int (*enter)(void *))
 {
     entered = enter;
-    if (IS_SANITIZED || is_valgrind())
+    made_known = spawned;
+    if (is_known())
         return spawn_known();
-    long error = spawn_unknown();
+    long error = spawn_unknown(spawned, 0);
     return error == -EINVAL ? spawn_known() : error == 0;
+}
+
+bool spawn_beside(struct spawned *spawned, int (*enter)(void *))
+{
+    entered = enter;
+    return !is_known() && spawn_unknown(spawned, CLONE_FILES | CLONE_FS) == 0;
 }
 
 bool spawn_is_slow(void)
@@ -162,14 +173,13 @@ bool spawn_is_slow(void)
     return is_valgrind();
 }
 
-pid_t spawn_tid(void)
+pid_t spawn_tid(const struct spawned *spawned)
 {
-    return __atomic_load_n(&tid, __ATOMIC_RELAXED);
+    return __atomic_load_n(&spawned->tid, __ATOMIC_RELAXED);
 }
 
-void spawn_forget(void)
+void spawn_forget(struct spawned *spawned)
 {
-    sys_free(stack, STACK_BYTES + 2 * BLOCK_BYTES);
-    stack = NULL;
-    tid = 0;
+    sys_free(spawned->stack, STACK_BYTES + 2 * BLOCK_BYTES);
+    *spawned = (struct spawned){0};
 }

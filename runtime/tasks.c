@@ -5,6 +5,7 @@
 
 #include "sys.h"
 #include "fixed_text.h"
+#include "writer.h"
 
 #define LEAST_ROOM 4096
 
@@ -67,7 +68,7 @@ bool task_blocks_all(const char *status)
 /* libc, too, blocks everything, for moments. */
 bool task_is_worker(const char *status)
 {
-    static const char *const names[] = {"appekg\n", "incprof\n", "selfanalyze\n"};
+    static const char *const names[] = {"appekg\n", "incprof\n", WRITER_NAME "\n", "selfanalyze\n"};
     const char *name = task_field(status, "Name:");
     bool is_named = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

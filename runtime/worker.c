@@ -14,12 +14,14 @@
 #include "lookout.h"
 #include "spawn.h"
 #include "sys.h"
+#include "writer.h"
 
 #define SLOW_FACTOR 30u /* of what is waited for, where everything is slow */
 #define REQUEST_FOLLOW (WORKER_END - 1)
 
 enum { STARTING, ALIVE, ENDED };
 
+static struct spawned thread;
 static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
 static const char *worker_name;
@@ -84,9 +86,14 @@ static int enter(void *unused)
     __atomic_store_n(&state, ALIVE, __ATOMIC_RELEASE);
     futex_wake(&state);
     run_worker();
+    bool is_last = writer_end();
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     worker_done();
-    return lookout_exit_code();
+    int code = lookout_exit_code();
+    /* A file system that stands still keeps nobody but the writer. */
+    if (!is_last && lookout_is_alone())
+        SYS1(SYS_exit_group, code);
+    return code;
 }
 
 bool worker_start(const char *name, void (*run)(void))
@@ -98,7 +105,7 @@ bool worker_start(const char *name, void (*run)(void))
     state = STARTING;
     uint64_t mask = sys_block_signals();
     int errno_kept = errno;
-    bool made = spawn(enter);
+    bool made = spawn(&thread, enter);
     errno = errno_kept;
     sys_set_signal_mask(mask);
     if (!made) {
@@ -111,19 +118,21 @@ bool worker_start(const char *name, void (*run)(void))
 
 void worker_forget(void)
 {
-    spawn_forget();
+    spawn_forget(&thread);
+    writer_forget();
     state = ENDED;
     asked = 0;
 }
 
 pid_t worker_tid(void)
 {
-    return spawn_tid();
+    return spawn_tid(&thread);
 }
 
 uint64_t worker_cpu_ns(void)
 {
-    return spawn_tid() > 0 ? sys_clock_ns(sys_thread_clock(spawn_tid())) : 0;
+    pid_t tid = spawn_tid(&thread);
+    return (tid > 0 ? sys_clock_ns(sys_thread_clock(tid)) : 0) + writer_cpu_ns();
 }
 
 uint32_t worker_wait(uint64_t deadline_ns)

@@ -25,6 +25,9 @@ struct recording {
     uint64_t start_ns;
     size_t modules_written, symbols_kept;
     uint64_t samples, lost;
+    uint64_t intervals; /* in the file, or on their way */
+    uint64_t dropped;   /* since the last of these: the file system stood still, and what waits had no room for more */
+    bool has_writer;    /* a thread of its own writes the stream (writer.h) */
 };
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
@@ -38,10 +41,13 @@ bool recording_open(struct recording *recording);
 void recording_keep_symbols(struct recording *recording);
 
 /* Appends the interval (stream), or writes its cumulative file (gmon). A forked child with nothing to say yet has no
- * file. False after one line on stderr. */
+ * file. Where there is no room for what waits to be written, the interval is dropped and counted. False after one line
+ * on stderr. */
 bool recording_interval(struct recording *recording, struct interval *interval, const struct interval_record *record);
 
-/* The recording ended as it should, or ends with the exec that comes next. */
+/* The recording ended as it should, or ends with the exec that comes next. Waits for what is not written yet, for
+ * RECORDING_LONGEST_FLUSH_NS at most; what is left then is given up with one line on stderr. */
+#define RECORDING_LONGEST_FLUSH_NS 1500000000u
 void recording_end(struct recording *recording, uint64_t end_ns);
 
 #endif

@@ -3,14 +3,14 @@
 #ifndef RUNTIME_CREDENTIALS_H
 #define RUNTIME_CREDENTIALS_H
 
-#include <stdbool.h>
+#include "buffer.h"
+
+enum credentials { CREDENTIALS_SAME, CREDENTIALS_CHANGED, CREDENTIALS_REFUSED };
 
 /* Gives the calling thread the real, effective and saved users and groups, the supplementary groups, and the permitted,
  * effective and inheritable capabilities of the one whose /proc/<..>/status this is, as far as it has not got them.
- * False if it can not, or if it has more rights than that one. For the interval thread alone. */
-bool credentials_follow(const char *status);
-
-/* Another thread is going to call it. */
-void credentials_forget(void);
+ * REFUSED if it can not, or if it has more rights than that one. `own`: the calling thread's status, as it was last
+ * seen here; empty before the first call. For threads that libc does not know. */
+enum credentials credentials_follow(struct buffer *own, const char *status);
 
 #endif

@@ -21,4 +21,7 @@ bool lookout_goes_on(bool at_once);
  * it by a signal. */
 int lookout_exit_code(void);
 
+/* After that: whether no thread of the application was left. */
+bool lookout_is_alone(void);
+
 #endif

@@ -5,20 +5,30 @@
 #define RUNTIME_SPAWN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+struct spawned {
+    pid_t tid;      /* 0 before it has started; atomic */
+    uint8_t *stack; /* not there for a thread of libc's */
+};
 
 /* Runs `enter` in a thread with a table of descriptors, a working directory, a root and a umask of its own, which ends
  * with what it returns: the process's exit code, if it is its last thread. False if there can be none. Not thread-safe.
  */
-bool spawn(int (*enter)(void *));
+bool spawn(struct spawned *spawned, int (*enter)(void *));
+
+/* The same for a thread that has those of the calling one, which has been made by `spawn`; not where each thread must
+ * be known. */
+bool spawn_beside(struct spawned *spawned, int (*enter)(void *));
 
 /* Whether everything takes some dozen times as long as elsewhere: under Valgrind. */
 bool spawn_is_slow(void);
 
-/* The thread's, or 0 before it has started. */
-pid_t spawn_tid(void);
+/* The thread's number, or 0. Thread-safe. */
+pid_t spawn_tid(const struct spawned *spawned);
 
 /* In a forked child: there is no such thread here. */
-void spawn_forget(void);
+void spawn_forget(struct spawned *spawned);
 
 #endif

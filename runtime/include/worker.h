@@ -45,7 +45,8 @@ bool worker_has_ended(void);
 
 pid_t worker_tid(void);
 
-/* CPU time that the thread has taken, or 0 where there is none. Async-signal-safe and thread-safe. */
+/* CPU time that the thread and the writer (writer.h) have taken, or 0 where there is none. Async-signal-safe and
+ * thread-safe. */
 uint64_t worker_cpu_ns(void);
 
 /* What worker_wait says when nobody has asked, and the recording has to end all the same: `run` returns. Below it is

@@ -114,3 +114,14 @@ def test_threads_that_come_and_go_beside_the_collector(parts: Parts, flags: str)
     """Calls, rings and records of threads: each call and each sample is taken once, and no access is a race."""
     said = parts("concurrent.c", "6", "8", flags=flags)
     assert said == "wrong 0 exact 1 double 1 left 0\n"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_waits_to_be_written_comes_out_whole_and_in_order(tmp_path: Path, seed: int) -> None:
+    names = "buffer credentials fixed_text output spawn tasks vdso writer"
+    target = tmp_path / "writer"
+    sources = [ROOT / f"runtime/{name}.c" for name in names.split()]
+    words = ["gcc", "-std=gnu11", "-g", "-O2", "-pthread", "-I", ROOT / "runtime/include", PROGRAMS / "writer.c"]
+    subprocess.run([*words, *sources, "-o", target], check=True)
+    done = subprocess.run([target, str(seed)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done

@@ -129,6 +129,9 @@ class StreamDecoder:
         lost = int(np.minimum(self._counters[:, 9], MAX_COUNT).sum())
         if lost:
             warnings.append(f"{where}: {lost} samples were lost in the run: lower the rate")
+        dropped = int(np.minimum(self._counters[:, 14], MAX_COUNT).sum())
+        if dropped:
+            warnings.append(f"{where}: {dropped} intervals were dropped: the file system stood still for too long")
         return warnings, damaged
 
 

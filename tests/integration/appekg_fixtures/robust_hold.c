@@ -1,4 +1,5 @@
-/* Runs a program and stops its interval thread, as a file system that does not answer would.
+/* Runs a program and stops the thread that writes, as a file system that does not answer would: the interval thread of
+ * heartbeats, or with HOLD=incprof-write that of a recording.
  *
  *     robust_hold MILLISECONDS PROGRAM ARGUMENTS...
  *
@@ -46,12 +47,12 @@ static pid_t find_thread(pid_t process, const char *name)
 }
 
 /* Whether the interval thread has written its first interval. */
-static bool has_written(const char *run)
+static bool has_written(const char *run, bool is_beats)
 {
     char pattern[600];
     struct stat file;
     glob_t found;
-    snprintf(pattern, sizeof pattern, "%s/*.ekg", run);
+    snprintf(pattern, sizeof pattern, "%s/*.%s", run, is_beats ? "ekg" : "gmon");
     bool written = glob(pattern, 0, NULL, &found) == 0 && stat(found.gl_pathv[0], &file) == 0 && file.st_size > 0;
     globfree(&found);
     return written;
@@ -72,6 +73,7 @@ static void hold(pid_t thread, long ms)
 int main(int count, char **arguments)
 {
     pid_t thread = 0;
+    bool is_beats = getenv("HOLD") == NULL;
     if (count < 3)
         return 2;
     pid_t child = fork();
@@ -81,12 +83,12 @@ int main(int count, char **arguments)
     }
     for (int attempt = 0; attempt < 10000 && thread == 0; attempt++) {
         pause_ms(1);
-        thread = find_thread(child, "appekg");
+        thread = find_thread(child, is_beats ? "appekg" : getenv("HOLD"));
     }
-    const char *run = getenv("EKG_DIR");
+    const char *run = getenv(is_beats ? "EKG_DIR" : "INCPROF_DIR");
     if (thread == 0 || run == NULL)
         return 2;
-    for (int attempt = 0; attempt < 10000 && !has_written(run); attempt++)
+    for (int attempt = 0; attempt < 10000 && !has_written(run, is_beats); attempt++)
         pause_ms(1);
     pause_ms(30);
     hold(thread, atol(arguments[1]));
