@@ -40,6 +40,7 @@ GROUPS = {
         "predict": ("incprof.commands.predict", "run a program's beginning, and say how long the whole takes"),
     },
     "other tools": {
+        "merge": ("incprof.commands.merge", "join run directories of one launch into one"),
         "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
         "env": ("incprof.commands.env", "print the environment that recording needs"),
         "config": ("incprof.commands.config", "show the settings in force, and where they come from"),

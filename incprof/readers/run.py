@@ -81,6 +81,8 @@ def read_profile(
         if inlined:
             profile = with_inlined(run, profile, exe=exe)
         profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).machine_code)
+        if profile.metadata.rank != chosen.rank:  # a directory that was joined of others
+            profile = replace(profile, metadata=replace(profile.metadata, rank=chosen.rank))
         if progress:
             progress(1, 1)
         return profile

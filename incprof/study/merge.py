@@ -1,0 +1,230 @@
+"""Run directories joined into one: those of nodes that wrote to disks of their own, or of runs that belong together.
+
+Nothing in the directories changes. Files are linked where the file system can, and copied where it cannot; the new
+directory appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from incprof.atomic import temporary_prefix
+from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.inputs import open_input, read_input
+from incprof.model import Run
+from incprof.readers import open_run
+from incprof.readers.run import CLASSIC, SERIES, STREAM
+from incprof.readers.stream.collect import first_metadata
+from incprof.readers.stream.gathered import NODE, split
+from incprof.readers.stream.window import WINDOW, Source
+
+META = re.compile(r"gmon-meta\.(\d{1,9})(\.\d{1,9}(?:-\d{1,9})?)?\.json")
+SYMBOLS = re.compile(r"[^/]+\.elf")
+LONGEST_LAUNCH = 4096
+# What a launch is known by where no scheduler and no launcher has a name for it: something else on each node.
+OF_A_NODE = ("parent ", "process ")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A directory that was made. missing: ranks of the launch that are in none of its parts."""
+
+    directory: str
+    ranks: tuple[int, ...]
+    processes: int
+    missing: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A directory that goes into it. ranks: the number that each of its ranks gets."""
+
+    run: Run
+    launch: str
+    ranks: dict[int, int]
+
+
+def merge(out: str, directories: Sequence[str], *, renumber: bool = False) -> Merged:
+    """Join run directories into a new one. renumber: give the ranks new numbers, from 0, in the order given.
+
+    Raises: UsageError when `out` is there already, a directory is given twice, ranks collide, or the directories are of
+        different launches; NoDataError when there is nothing in one of them; IncprofError when `out` cannot be written.
+    """
+    target = Path(os.path.abspath(out))
+    if os.path.lexists(target):
+        raise UsageError(f"{out} exists: give the name of a new directory")
+    parts = _parts(directories, renumber)
+    if not renumber:
+        _refuse_collisions(parts)
+    missing = () if renumber else _missing(parts)
+    try:
+        with tempfile.TemporaryDirectory(
+            dir=target.parent, prefix=temporary_prefix(target), ignore_cleanup_errors=True
+        ) as temporary:
+            made = Path(temporary) / "made"
+            made.mkdir()
+            for part in parts:
+                _add(part, made, renumber)
+            (made / "launch").write_text(parts[0].launch + "\n", encoding="utf-8", errors="surrogateescape")
+            made.rename(target)
+    except OSError as error:
+        raise IncprofError(f"{error.filename or out}: {error.strerror}: {out} was not made") from error
+    merged = open_run(target)
+    return Merged(out, merged.ranks, len(merged.processes), missing)
+
+
+def _parts(directories: Sequence[str], renumber: bool) -> list[_Part]:
+    """Open the directories."""
+    seen: dict[str, str] = {}
+    parts: list[_Part] = []
+    count = 0
+    for directory in directories:
+        real = os.path.realpath(directory)
+        if real in seen:
+            raise UsageError(f"{directory} is given twice")
+        seen[real] = directory
+        run = open_run(directory, exe="")
+        if any(CLASSIC.fullmatch(name) for name in os.listdir(directory)):
+            raise UsageError(f"{directory}: files of glibc's gprof runtime name no rank: record with incprof record")
+        ranks = {rank: count + i if renumber else rank for i, rank in enumerate(run.ranks)}
+        count += len(ranks)
+        parts.append(_Part(run, _launch(directory), ranks))
+    return parts
+
+
+def _launch(directory: str) -> str:
+    """The identity of the launch that a directory is of; empty where it does not say."""
+    try:
+        text = read_input(Path(directory) / "launch", LONGEST_LAUNCH, within=directory)
+    except OSError:
+        return ""
+    return text.decode("utf-8", "surrogateescape").strip()
+
+
+def _refuse_collisions(parts: Sequence[_Part]) -> None:
+    """Refuse what cannot be one launch."""
+    owner: dict[int, str] = {}
+    named = [part for part in parts if part.launch and not part.launch.startswith(OF_A_NODE)]
+    for part in parts:
+        here = part.run.directory
+        for rank in part.ranks:
+            if rank in owner:
+                what = f"rank {rank} is in {owner[rank]} and in {here}"
+                raise UsageError(f"{what}: --renumber gives all ranks new numbers, directory after directory")
+            owner[rank] = here
+    for part in named[1:]:
+        if part.launch != named[0].launch:
+            both = f"{named[0].run.directory} ({named[0].launch}) and {part.run.directory} ({part.launch})"
+            raise UsageError(f"{both} are of different launches: --renumber joins them all the same")
+
+
+def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
+    """Ranks of the launch that none of the directories has."""
+    there = {rank for part in parts for rank in part.ranks}
+    for process in (process for part in parts for process in part.run.processes if not process.series):
+        try:
+            with Source(process.path) as source:
+                ranks = first_metadata(source).ranks or 0
+        except NoDataError:
+            continue
+        return tuple(sorted(set(range(min(ranks, 10_000_000))) - there))
+    return ()
+
+
+def _add(part: _Part, made: Path, renumber: bool) -> None:
+    """Put the files of a directory into the new one."""
+    root = Path(part.run.directory)
+    for source, name in _renumbered(part) if renumber else _files(part):
+        if source is None:
+            _extract(str(root / name[0]), made / name[1])
+        else:
+            _put(source, _free(made / name[1]), root)
+    for elf in sorted(entry for entry in _listed(root / "symbols") if SYMBOLS.fullmatch(entry)):
+        _put_symbols(root / "symbols" / elf, made / "symbols" / elf, root)
+
+
+def _listed(directory: Path) -> list[str]:
+    return os.listdir(directory) if directory.is_dir() else []
+
+
+def _files(part: _Part) -> Iterator[tuple[Path, tuple[str, str]]]:
+    """The files of a recording under the names that they have."""
+    root = Path(part.run.directory)
+    for name in sorted(_listed(root)):
+        if any(kind.fullmatch(name) for kind in (STREAM, NODE, SERIES, META)):
+            yield root / name, (name, name)
+
+
+def _renumbered(part: _Part) -> Iterator[tuple[Path | None, tuple[str, str]]]:
+    """The same under other numbers; what several ranks have in one file becomes a file for each (no path)."""
+    root = Path(part.run.directory)
+    for process in part.run.processes:
+        if process.series:
+            continue
+        name = os.path.basename(process.path)
+        new = f"rank-{part.ranks[process.rank]:05}{name[name.index('.') :]}"
+        old = os.path.relpath(process.path, root)
+        yield None if split(process.path)[1] else root / old, (old, new)
+    for name in sorted(_listed(root)):
+        if match := SERIES.fullmatch(name):
+            new = f"gmon-{match[1]}.{part.ranks[int(match[2])]}{name[match.end(2) :]}"
+        elif match := META.fullmatch(name):
+            new = f"gmon-meta.{part.ranks.get(int(match[1]), int(match[1]))}{name[match.end(1) :]}"
+        else:
+            continue
+        yield root / name, (name, new)
+
+
+def _free(path: Path) -> Path:
+    """The path, or another one where a file of some other node has that name."""
+    number, found = 2, path
+    while os.path.lexists(found):
+        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        number += 1
+    return found
+
+
+def _extract(stream: str, target: Path) -> None:
+    """Write a stream that lies in a file of several into one of its own."""
+    with Source(stream) as source, target.open("xb") as file:
+        for offset in range(0, source.size, WINDOW):
+            file.write(source.bytes_at(offset, WINDOW))
+
+
+def _put(source: Path, target: Path, root: Path) -> None:
+    """Link a file of a run into the new directory, or copy it."""
+    with open_input(source, within=root) as file:
+        try:
+            os.link(os.path.realpath(source), target)
+        except OSError:
+            with target.open("xb") as copy:
+                shutil.copyfileobj(file, copy, WINDOW)
+            shutil.copystat(source, target)
+
+
+def _put_symbols(source: Path, target: Path, root: Path) -> None:
+    """The same for a module's symbols, of which all directories may have a copy."""
+    target.parent.mkdir(exist_ok=True)
+    if not target.exists():
+        _put(source, target, root)
+    elif target.name.startswith("path-") and not _same(source, target, root):
+        raise IncprofError(
+            f"{source}: another program than in the directories before it, and none has a build-id: "
+            f"link it with -Wl,--build-id and record again"
+        )
+
+
+def _same(one: Path, other: Path, root: Path) -> bool:
+    with open_input(one, within=root) as a, other.open("rb") as b:
+        while True:
+            x, y = a.read(WINDOW), b.read(WINDOW)
+            if x != y:
+                return False
+            if not x:
+                return True
