@@ -20,10 +20,12 @@ static void fail(struct recording *recording, long error)
     log_error("cannot write, recording stops here", recording->launch->directory, error);
 }
 
-/* The interval thread writes them itself: only while nothing waits, as the file system may stand still. */
+/* The interval thread writes them itself: only while nothing waits, as the file system may stand still. Rank 0 does so
+ * from its start; the other ranks look with their first interval, when what they would all write is there. */
 void recording_keep_symbols(struct recording *recording)
 {
-    if (!recording->open || (recording->has_writer && writer_waiting() > 0))
+    bool early = recording->launch->rank != 0 && recording->intervals == 0;
+    if (!recording->open || early || (recording->has_writer && writer_waiting() > 0))
         return;
     for (; recording->symbols_kept < modules_count(); recording->symbols_kept++)
         if (modules_get(recording->symbols_kept)->app)

@@ -2,6 +2,8 @@
 #include "snapshot.h"
 
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "buffer.h"
 #include "elf_file.h"
@@ -90,32 +92,60 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
     }
 }
 
-/* FNV-1a of the path: the name of a module that has no build-id. */
+/* FNV-1a. */
+static uint64_t hash_of(uint64_t hash, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+    return hash;
+}
+
+static void append_hash(char *name, size_t at, uint64_t hash)
+{
+    for (size_t i = 0; i < 16; i++)
+        name[at + i] = "0123456789abcdef"[(hash >> (60 - 4 * i)) & 15];
+    name[at + 16] = '\0';
+}
+
+/* The build-id; for a module that has none, the hash of its path. */
 static void name_of(const struct module *module, char *name)
 {
     if (module->build_id[0] != '\0') {
         strcpy(name, module->build_id);
         return;
     }
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *at = module->path; *at != '\0'; at++)
-        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
     strcpy(name, "path-");
-    for (int i = 0; i < 16; i++)
-        name[5 + i] = "0123456789abcdef"[(hash >> (60 - 4 * i)) & 15];
-    name[21] = '\0';
+    append_hash(name, 5, hash_of(0xcbf29ce484222325u, module->path));
+}
+
+/* Of the processes of a node, the first one to come sees to a file: it has taken a name of sockets, which the kernel
+ * knows once and gives back when the process ends. To the others the file system is not asked. Where paths may mean
+ * other files (in containers), names are others as well. */
+static bool is_seen_to(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0incprof-"};
+    char space[64] = "";
+    sys_readlink("/proc/self/ns/mnt", space, sizeof space - 1);
+    append_hash(name.sun_path, 9, hash_of(hash_of(0xcbf29ce484222325u, path), space));
+    int fd = (int)SYS3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    long error = SYS3(SYS_bind, fd, &name, offsetof(struct sockaddr_un, sun_path) + 9 + 16);
+    if (error != 0)
+        sys_close(fd);
+    return error == -EADDRINUSE;
 }
 
 void snapshot_write(const char *directory, const struct module *module)
 {
     char name[80];
+    char folder[PATH_MAX];
     char path[PATH_MAX];
     struct elf_file elf;
-    output_name(path, directory, "symbols", "");
-    sys_mkdir(path, 0777);
+    output_name(folder, directory, "symbols", "");
     name_of(module, name);
-    output_name(path, path, name, ".elf");
-    if (SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0)
+    output_name(path, folder, name, ".elf");
+    if (is_seen_to(path) || SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0)
         return;
     if (!elf_open(&elf, module->path) && (module->id != 0 || !elf_open(&elf, "/proc/self/exe")))
         return;
@@ -128,6 +158,7 @@ void snapshot_write(const char *directory, const struct module *module)
     struct buffer file = {0};
     put_file(&file, &elf);
     elf_close(&elf);
+    sys_mkdir(folder, 0777);
     long error = output_write_file(path, &file, true);
     if (error != 0 && error != -EEXIST)
         log_debug("no copy of the symbols", path);

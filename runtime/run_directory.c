@@ -13,7 +13,8 @@
 
 #define MOST_LOOKED_AT 256u /* where others of the launch may be */
 #define MOST_CLAIMS 10000u  /* while other launches are faster */
-#define MOST_PATIENCE 500   /* milliseconds, for processes that are writing their identity */
+#define MOST_PATIENCE 2000  /* milliseconds, for processes that are writing their identity */
+#define LONGEST_PAUSE 64    /* of them, between looks */
 #define LISTING_BYTES ((size_t)64 << 10)
 
 enum owner { OURS, OTHERS, NOBODYS, FAILED };
@@ -21,26 +22,36 @@ enum owner { OURS, OTHERS, NOBODYS, FAILED };
 struct search {
     const char *identity;
     int patience;
+    int pause; /* before the next look, in milliseconds */
 };
 
-/* A process that has created the file may not have written its line yet. */
+/* So many ranks may wait for the same line that they look for it less and less often. */
+static void wait_a_little(struct search *search)
+{
+    const struct timespec pause = {0, search->pause * 1000000};
+    SYS2(SYS_nanosleep, &pause, NULL);
+    search->patience -= search->pause;
+    search->pause = search->pause < LONGEST_PAUSE ? 2 * search->pause : LONGEST_PAUSE;
+}
+
+/* A process that has created the file may not have written its line yet. FAILED: it cannot be looked into. */
 static enum owner owner_of(const char *file, struct search *search)
 {
     char text[sizeof((struct launch *)0)->identity + 1];
-    const struct timespec millisecond = {0, 1000000};
+    search->pause = 1;
     for (;;) {
         int fd = sys_open(file, O_RDONLY | O_NONBLOCK, 0); /* whatever has that name, nobody waits for it */
         if (fd < 0)
-            return fd == -ENOENT ? NOBODYS : OTHERS;
+            return fd == -ENOENT ? NOBODYS : FAILED;
         long got = SYS3(SYS_read, fd, text, sizeof text - 1);
         sys_close(fd);
         if (got > 0 && text[got - 1] == '\n') {
             text[got - 1] = '\0';
             return strcmp(text, search->identity) == 0 ? OURS : OTHERS;
         }
-        if (search->patience-- <= 0)
+        if (search->patience <= 0)
             return OTHERS;
-        SYS2(SYS_nanosleep, &millisecond, NULL);
+        wait_a_little(search);
     }
 }
 
@@ -88,11 +99,15 @@ static void make_parents(const char *directory)
 }
 
 /* Takes the directory for the launch, unless another one has it. Where there can be others (`numbered`), one that is
- * not for us is another's. */
+ * not for us is another's. Most ranks of a launch come when it is taken, and do no more than read whose it is. */
 static enum owner claim(const char *directory, bool numbered, struct search *search)
 {
     static char file[PATH_MAX];
     name_file(file, directory);
+    search->patience = MOST_PATIENCE;
+    enum owner owner = owner_of(file, search);
+    if (owner == OURS || owner == OTHERS)
+        return owner;
     long error = sys_mkdir(directory, 0777);
     if (error == -ENOENT) {
         make_parents(directory);
@@ -100,8 +115,7 @@ static enum owner claim(const char *directory, bool numbered, struct search *sea
     }
     if (error != 0 && error != -EEXIST)
         return fail(directory, error);
-    enum owner owner = NOBODYS;
-    search->patience = MOST_PATIENCE;
+    owner = NOBODYS;
     for (int attempt = 0; owner == NOBODYS && attempt < 3; attempt++) { /* who had created the file has unlinked it */
         int fd = sys_open(file, O_WRONLY | O_CREAT | O_EXCL, 0666);
         if (fd >= 0)
@@ -188,7 +202,7 @@ static enum owner claim_numbered(struct launch *launch, const char *stem, struct
 bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix)
 {
     static char stem[PATH_MAX - 16];
-    struct search search = {launch->identity, MOST_PATIENCE};
+    struct search search = {launch->identity, MOST_PATIENCE, 1};
     if (!launch_name_directory(launch, given, prefix, stem, sizeof stem))
         return false;
     for (size_t length = strlen(stem); length > 1 && stem[length - 1] == '/'; length--)

@@ -5,8 +5,8 @@
 #include "modules.h"
 
 /* symbols/<build-id>.elf in the run directory: an ELF file with the symbol sections of the module, and its debug
- * sections where they are not too large; the others have no contents. The first process to come writes it. Failure
- * costs nothing but the copy. Async-signal-safe. */
+ * sections where they are not too large; the others have no contents. The first process of each node to come writes
+ * it, unless it is there. Failure costs nothing but the copy. Async-signal-safe. */
 void snapshot_write(const char *directory, const struct module *module);
 
 #endif

@@ -12,7 +12,7 @@ import pytest
 from tests.integration.collector import clean_environment, run, variables
 from tests.integration.hosts import BuildHost, collector_lines, streams
 
-OPENAT, MKDIRAT, GETDENTS64 = 257, 258, 217
+OPENAT, MKDIRAT, GETDENTS64, FACCESSAT, UNLINKAT, RENAMEAT2 = 257, 258, 217, 269, 263, 316
 RANKS = 12
 
 
@@ -83,6 +83,33 @@ def test_a_launch_that_has_made_its_directory_and_not_yet_signed(host: BuildHost
     assert streams(tmp_path / "run.3") == ["rank-00000.gmon", "rank-00001.gmon"]
 
 
+def counted(counter: Path, program: Path, directory: Path, more: Mapping[str, str]) -> dict[int, int]:
+    """How often a rank and its threads make each system call."""
+    counts = directory.parent / "counts"
+    found = run([counter, counts, program, "0"], directory.parent, {**variables(directory), **more})
+    if found.status == 77:
+        pytest.skip("no ptrace here")
+    assert (found.status, collector_lines(found)) == (3, [])
+    return {int(line.split()[0]): int(line.split()[1]) for line in counts.read_text().splitlines()}
+
+
+@pytest.mark.parametrize("gather", ["rank", "node"])
+def test_what_others_have_made_is_left_alone(host: BuildHost, tmp_path: Path, gather: str) -> None:
+    """A rank reads whose directory it is and opens its file: it makes, names and looks for nothing else."""
+    counter, program, directory = host("syscalls.c", pg=False), host("simple.c"), tmp_path / "run"
+    more = {"INCPROF_GATHER": gather}
+    environment = {**clean_environment(), **variables(directory), **rank_of("one", 0), **more}
+    with subprocess.Popen([program, "60000"], env=environment, cwd=tmp_path) as first:
+        while not list(directory.glob("symbols/*.elf")):
+            assert first.poll() is None
+        counts = counted(counter, program, directory, {**rank_of("one", 1), **more})
+        first.kill()
+    assert {call: counts.get(call, 0) for call in (MKDIRAT, FACCESSAT, UNLINKAT, RENAMEAT2)} == {
+        MKDIRAT: 0, FACCESSAT: 0, UNLINKAT: 0, RENAMEAT2: 0,
+    }  # fmt: skip
+    assert len(list(directory.glob("symbols/*"))) == 1
+
+
 @pytest.mark.slow
 def test_thousands_of_earlier_launches_cost_little(host: BuildHost, tmp_path: Path) -> None:
     """One listing and a bounded look for others of the launch, which the next rank finds at once."""
@@ -91,16 +118,10 @@ def test_thousands_of_earlier_launches_cost_little(host: BuildHost, tmp_path: Pa
     make_launches(directory, range(3000))
     counts = []
     for rank in range(2):
-        command = [counter, tmp_path / "counts", host("simple.c"), "0"]
-        found = run(command, tmp_path, {**variables(directory), **rank_of("one", rank)})
-        if found.status == 77:
-            pytest.skip("no ptrace here")
-        assert (found.status, collector_lines(found)) == (3, [])
-        lines = (tmp_path / "counts").read_text().splitlines()
-        counts.append({int(line.split()[0]): int(line.split()[1]) for line in lines})
+        counts.append(counted(counter, host("simple.c"), directory, rank_of("one", rank)))
     assert streams(tmp_path / "run.3000") == ["rank-00000.gmon", "rank-00001.gmon"]
     assert counts[0][MKDIRAT] <= 6
     assert counts[0][OPENAT] <= 256 + 60
-    assert counts[1][MKDIRAT] <= 6
+    assert counts[1].get(MKDIRAT, 0) == 0
     assert counts[1][OPENAT] <= 60
     assert counts[1][GETDENTS64] <= 10
