@@ -99,9 +99,10 @@ def choice(*words: str) -> Callable[[str], str]:
 
 
 def ranks(text: str) -> str:
-    """A list such as 0,8-15."""
-    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
-        raise ValueError("a list of ranks such as 0,8-15")
+    """A list such as 0,8-15, of which entries may also be every:64 and per-node:1."""
+    one = r"(\d+(-\d+)?|(every|per-node):0*[1-9]\d*)"
+    if not re.fullmatch(rf"{one}(,{one})*", text):
+        raise ValueError("a list of ranks such as 0,8-15, every:64 or per-node:1")
     return text
 
 
@@ -130,7 +131,7 @@ SETTINGS = (
     Setting("clock", ("--clock",), "cpu|perf", "by rate", "perf above the kernel's HZ", choice("cpu", "perf"), True),
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),
-    Setting("ranks", ("--ranks",), "LIST", "all", "record these ranks only, such as 0,8-15", ranks),
+    Setting("ranks", ("--ranks",), "LIST", "all", "these ranks only, such as 0,8-15 or every:64", ranks),
     Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),
     Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),

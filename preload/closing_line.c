@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "closing_line.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +26,11 @@ static size_t run_of(const char *text, const char *these)
     return length;
 }
 
-/* Of the ranks that are recorded. */
+/* Of the ranks that are recorded. Rank 0 is the first of its node; which the others are is not known here. */
 static bool is_lowest(const char *ranks, int rank)
 {
     for (int lower = 0; lower < rank; lower++)
-        if (config_has_rank(ranks, lower))
+        if (config_has_rank(ranks, lower, lower == 0 ? 0 : INT_MAX))
             return false;
     return true;
 }

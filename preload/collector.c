@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "call_cost.h"
 #include "closing_line.h"
@@ -100,8 +101,10 @@ static void fork_child(void)
 
 static bool is_wanted(void)
 {
-    if (!config_has_rank(config.ranks, launch.rank))
+    if (!config_has_rank(config.ranks, launch.rank, launch.local))
         return false;
+    if (launch.local < 0 && launch.rank == 0 && config.ranks != NULL && strstr(config.ranks, "per-node") != NULL)
+        log_warn("the launcher does not say which ranks share a node: every rank counts as the first of its own", NULL);
     if (config.exe == NULL || *config.exe == '\0')
         return true;
     return fnmatch(config.exe, launch.exe, 0) == 0 || fnmatch(config.exe, launch_basename(launch.exe), 0) == 0;

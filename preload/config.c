@@ -12,35 +12,72 @@
 #define LONGEST_INTERVAL (86400ull * NANO)
 #define HIGHEST_RATE 10000u
 
-/* Takes one entry (3 or 8-15) and the comma behind it, if there is more. False if there is none. */
-static bool take_ranks(const char **list, long *first, long *last)
+struct entry {
+    enum { FROM_TO, EVERY, PER_NODE } kind;
+    long first, last;
+};
+
+/* Takes a number. False if there is none. */
+static bool take_number(const char **text, long *number)
 {
     char *end;
-    if (**list < '0' || **list > '9')
+    if (**text < '0' || **text > '9')
         return false;
-    *first = *last = strtol(*list, &end, 10);
-    if (*end == '-') {
-        const char *upper = end + 1;
-        if (*upper < '0' || *upper > '9')
-            return false;
-        *last = strtol(upper, &end, 10);
-    }
-    if (*end == ',' && end[1] != '\0')
-        end++;
-    else if (*end != '\0')
-        return false;
-    *list = end;
-    return *first <= *last;
+    *number = strtol(*text, &end, 10);
+    *text = end;
+    return true;
 }
 
-bool config_has_rank(const char *list, int rank)
+static bool take_word(const char **text, const char *word)
 {
-    long first;
-    long last;
+    size_t length = strlen(word);
+    if (strncmp(*text, word, length) != 0)
+        return false;
+    *text += length;
+    return true;
+}
+
+/* Takes one entry (3, 8-15, every:64 or per-node:1) and the comma behind it, if there is more. False if there is none.
+ */
+static bool take_entry(const char **list, struct entry *entry)
+{
+    const char *at = *list;
+    entry->kind = take_word(&at, "every:") ? EVERY : take_word(&at, "per-node:") ? PER_NODE : FROM_TO;
+    if (!take_number(&at, &entry->first))
+        return false;
+    entry->last = entry->first;
+    if (entry->kind == FROM_TO && *at == '-') {
+        at++;
+        if (!take_number(&at, &entry->last))
+            return false;
+    }
+    if (*at == ',' && at[1] != '\0')
+        at++;
+    else if (*at != '\0')
+        return false;
+    *list = at;
+    return entry->first <= entry->last && (entry->kind == FROM_TO || entry->first > 0);
+}
+
+static bool is_in(const struct entry *entry, int rank, int local)
+{
+    switch (entry->kind) {
+    case EVERY:
+        return rank % entry->first == 0;
+    case PER_NODE:
+        return local < entry->first;
+    default:
+        return rank >= entry->first && rank <= entry->last;
+    }
+}
+
+bool config_has_rank(const char *list, int rank, int local)
+{
+    struct entry entry;
     if (list == NULL)
         return true;
-    while (*list != '\0' && take_ranks(&list, &first, &last))
-        if (rank >= first && rank <= last)
+    while (*list != '\0' && take_entry(&list, &entry))
+        if (is_in(&entry, rank, local))
             return true;
     return false;
 }
@@ -49,12 +86,11 @@ bool config_has_rank(const char *list, int rank)
 static const char *rank_list(void)
 {
     const char *value = environment_text("INCPROF_RANKS");
-    long first;
-    long last;
+    struct entry entry;
     if (value == NULL)
         return NULL;
     for (const char *at = value; *at != '\0';) {
-        if (!take_ranks(&at, &first, &last)) {
+        if (!take_entry(&at, &entry)) {
             environment_complain("INCPROF_RANKS", value, "all ranks");
             return NULL;
         }

@@ -17,6 +17,9 @@ static const char *const rank_names[] = {"PMIX_RANK",           "OMPI_COMM_WORLD
 static const char *const size_names[] = {
     "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",           "MV2_COMM_WORLD_SIZE",  "PALS_SIZE",
     "FLUX_JOB_SIZE",        "JSM_NAMESPACE_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
+static const char *const local_names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                          "MV2_COMM_WORLD_LOCAL_RANK",  "PALS_LOCAL_RANKID",
+                                          "FLUX_TASK_LOCAL_ID",         "JSM_NAMESPACE_LOCAL_RANK"};
 /* Job and step of a scheduler, as pairs. */
 static const char *const job_names[][2] = {
     {"SLURM_JOB_ID", "SLURM_STEP_ID"}, {"FLUX_JOB_ID", NULL}, {"LSB_JOBID", "LS_JOBPID"}, {"PBS_JOBID", "PALS_APID"}};
@@ -41,13 +44,12 @@ static int number_from(const char *const *names, size_t count)
 }
 
 /* A batch script has SLURM_PROCID=0 as well, but no step: what it starts by itself is no rank of anything. */
-static int rank_from_launcher(void)
+static int from_launcher(const char *const *names, size_t count, const char *of_slurm)
 {
-    static const char *const slurm[] = {"SLURM_PROCID"};
-    int rank = number_from(rank_names, COUNT(rank_names));
-    if (rank >= 0 || getenv("SLURM_STEP_ID") == NULL)
-        return rank;
-    return number_from(slurm, COUNT(slurm));
+    int number = number_from(names, count);
+    if (number >= 0 || getenv("SLURM_STEP_ID") == NULL)
+        return number;
+    return number_from(&of_slurm, 1);
 }
 
 /* Field 22 of /proc/<pid>/stat: when the process started, in ticks since boot. */
@@ -138,9 +140,10 @@ bool launch_identify(struct launch *launch, int rank)
     if (SYS2(SYS_getcwd, launch->cwd, sizeof launch->cwd) <= 0)
         launch->cwd[0] = '\0';
     if (rank < 0)
-        rank = rank_from_launcher();
+        rank = from_launcher(rank_names, COUNT(rank_names), "SLURM_PROCID");
     launch->rank = rank >= 0 ? rank : 0;
     launch->ranks = rank >= 0 ? number_from(size_names, COUNT(size_names)) : 1;
+    launch->local = rank >= 0 ? from_launcher(local_names, COUNT(local_names), "SLURM_LOCALID") : 0;
     identify_launch(launch, rank >= 0);
     return true;
 }

@@ -63,7 +63,7 @@ static void check_config(void)
     DEMAND(config.interval_ns >= NANO / 1000 && config.interval_ns <= 86400ull * NANO);
     DEMAND(config.rate_hz >= 1 && config.rate_hz <= 10000 && config.rank >= -1);
     DEMAND(config.overhead >= NANO / 10 && config.overhead <= 100ull * NANO);
-    config_has_rank(config.ranks, INT_MAX);
+    config_has_rank(config.ranks, INT_MAX, -1);
     DEMAND(launch_identify(&launch, config.rank));
     DEMAND(launch.rank >= 0 && launch.ranks >= -1);
     DEMAND(memchr(launch.identity, '\0', sizeof launch.identity) != NULL);

@@ -11,7 +11,7 @@ enum gathering { GATHER_RANK, GATHER_NODE }; /* one file for each */
 
 struct config {
     const char *directory; /* INCPROF_DIR, or NULL for the default name */
-    const char *ranks;     /* INCPROF_RANKS, a list such as 0,8-15, or NULL for all */
+    const char *ranks;     /* INCPROF_RANKS, a list such as 0,8-15,every:64,per-node:1, or NULL for all */
     const char *exe;       /* INCPROF_EXE, a glob for the program's name or path, or NULL */
     uint64_t interval_ns;
     uint64_t rate_hz;
@@ -31,7 +31,8 @@ struct config {
  * Not thread-safe (getenv); called once, before main. */
 void config_read(struct config *config);
 
-/* Whether `rank` is in a list such as 0,8-15 (NULL: every rank is). Pure. */
-bool config_has_rank(const char *list, int rank);
+/* Whether a rank is in such a list (NULL: every rank is): by its number, and by which it is of its node's, from 0. One
+ * of which that is not known (-1) is among the first of its node. Pure. */
+bool config_has_rank(const char *list, int rank, int local);
 
 #endif

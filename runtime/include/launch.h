@@ -9,6 +9,7 @@
 struct launch {
     int rank;                 /* 0 without a launcher */
     int ranks;                /* -1 when unknown */
+    int local;                /* which of the ranks on its node, from 0; -1 when unknown */
     char identity[256];       /* the same in every process of a launch, different in every launch */
     char exe[PATH_MAX];       /* absolute path of the program */
     char cwd[PATH_MAX];       /* at the start, or empty */

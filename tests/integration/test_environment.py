@@ -69,6 +69,8 @@ def test_values_with_units(host: BuildHost, tmp_path: Path) -> None:
         ("INCPROF_RANKS", "all", "rank", 0),
         ("INCPROF_RANKS", "0,", "rank", 0),
         ("INCPROF_RANKS", "3-1", "rank", 0),
+        ("INCPROF_RANKS", "every:0", "rank", 0),
+        ("INCPROF_RANKS", "per-node:1-2", "rank", 0),
         ("INCPROF_FOLLOW", "perhaps", "forked", False),
         ("INCPROF_DISABLE", "perhaps", "rank", 0),
         ("INCPROF_LIBS", "some", "rank", 0),
@@ -159,6 +161,31 @@ def test_only_ranks_that_are_listed(host: BuildHost, tmp_path: Path, ranks: str,
     env = {"INCPROF_DIR": "run", "INCPROF_RANK": "2", "INCPROF_RANKS": ranks}
     assert record_only([host("simple.c"), "50"], tmp_path, **env).stderr == ""
     assert streams(tmp_path / "run") == (["rank-00002.gmon"] if wanted else [])
+
+
+@pytest.mark.parametrize(
+    ("local", "wanted"),
+    [
+        ({"SLURM_LOCALID": "1", "SLURM_STEP_ID": "0"}, True),
+        ({"SLURM_LOCALID": "2", "SLURM_STEP_ID": "0"}, False),
+        ({"PALS_LOCAL_RANKID": "5"}, False),
+        ({"FLUX_TASK_LOCAL_ID": "0"}, True),
+        ({"MPI_LOCALRANKID": "2", "SLURM_LOCALID": "0", "SLURM_STEP_ID": "0"}, False),
+        ({}, True),
+    ],
+)
+def test_only_the_first_ranks_of_each_node(
+    host: BuildHost, tmp_path: Path, local: dict[str, str], wanted: bool
+) -> None:
+    env = {"INCPROF_DIR": "run", "PMI_RANK": "7", "INCPROF_RANKS": "per-node:2", **local}
+    assert record_only([host("simple.c"), "50"], tmp_path, **env).stderr == ""
+    assert streams(tmp_path / "run") == (["rank-00007.gmon"] if wanted else [])
+
+
+def test_a_launcher_that_does_not_say_who_shares_a_node(host: BuildHost, tmp_path: Path) -> None:
+    """Rank 0 says so for all."""
+    env = {"INCPROF_DIR": "run", "PMI_RANK": "0", "INCPROF_RANKS": "per-node:2"}
+    assert "does not say which ranks share a node" in record_only([host("simple.c"), "50"], tmp_path, **env).stderr
 
 
 @pytest.mark.parametrize(

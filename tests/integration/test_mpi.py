@@ -88,13 +88,23 @@ def test_default_directory(host: BuildHost, tmp_path: Path, mpi: Implementation)
     assert streams(tmp_path / f"gmon-ranks-{mpi.name}") == ["rank-00000.gmon", "rank-00001.gmon"]
 
 
-def test_chosen_ranks(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
-    environment = {**variables(tmp_path / "run", interval=0.1), **QUIET, "INCPROF_RANKS": "0,2-3"}
-    assert run(mpi.launch(build(host, mpi), 4), tmp_path, environment).status == 0
+@pytest.mark.parametrize(
+    ("chosen", "recorded"),
+    [("0,2-3", (0, 2, 3)), ("every:2", (0, 2)), ("per-node:3", (0, 1, 2)), ("3,per-node:1", (0, 3))],
+)
+def test_chosen_ranks(
+    host: BuildHost, tmp_path: Path, mpi: Implementation, chosen: str, recorded: tuple[int, ...]
+) -> None:
+    """By what the launcher tells each rank; the line at the end is said once, by the lowest that is recorded."""
+    environment = {**variables(tmp_path / "run", interval=0.1), **QUIET, "INCPROF_CLOSING_LINE": "0" * 10}
+    outcome = run(mpi.launch(build(host, mpi), 4), tmp_path, {**environment, "INCPROF_RANKS": chosen})
+    assert outcome.status == 0
     found = open_run(tmp_path / "run")
-    assert found.ranks == (0, 2, 3)
-    # So that nobody takes rank 1 for lost.
-    assert read_profile(found, rank=3).metadata.raw["selected"] is True
+    assert found.ranks == recorded
+    # So that nobody takes the others for lost.
+    assert read_profile(found, rank=recorded[-1]).metadata.raw["selected"] is True
+    (line,) = collector_lines(outcome)
+    assert f"of rank {recorded[0]} in" in line
 
 
 def test_program_without_mpi_under_mpirun(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
