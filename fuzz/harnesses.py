@@ -60,7 +60,11 @@ HARNESSES = (
         + (ELF + CFI + BUFFER + MEMORY + CLOCK),
         4096,
     ),
-    Harness("settings", WORDS + CLOCK + _of("preload", "config") + _of("runtime", "launch"), 1024),
+    Harness(
+        "settings",
+        WORDS + CLOCK + BUFFER + MEMORY + _of("preload", "config") + _of("runtime", "ancestors launch tasks"),
+        1024,
+    ),
     Harness(
         "sampler",
         (WORDS + CLOCK + BUFFER + MEMORY + _of("runtime", "log tasks"))

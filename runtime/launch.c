@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ancestors.h"
 #include "log.h"
 #include "sys.h"
 #include "fixed_text.h"
@@ -81,6 +82,14 @@ static void identify_process(char *text, size_t size, const char *kind, pid_t pi
     text_append_number(text, size, start_time(pid), 1);
 }
 
+static const char *rank_name(void)
+{
+    for (size_t i = 0; i < COUNT(rank_names); i++)
+        if (getenv(rank_names[i]) != NULL)
+            return rank_names[i];
+    return getenv("INCPROF_RANK") != NULL ? "INCPROF_RANK" : "EKG_RANK";
+}
+
 /* The scheduler's job and step; an MPI launcher's name space tells several launches within one job apart. */
 static void identify_launch(struct launch *launch, bool has_rank)
 {
@@ -108,7 +117,7 @@ static void identify_launch(struct launch *launch, bool has_rank)
     if (*text != '\0')
         return;
     if (has_rank)
-        identify_process(text, size, "parent ", getppid());
+        identify_process(text, size, "parent ", ancestor_without(rank_name()));
     else
         identify_process(text, size, "process ", getpid());
 }

@@ -10,6 +10,7 @@
 #include "drawn.h"
 #include "environment.h"
 #include "launch.h"
+#include "watched.h"
 
 #define NANO 1000000000u
 #define MOST_NS ((uint64_t)1 << 62)
@@ -64,6 +65,7 @@ static void check_config(void)
     DEMAND(config.rate_hz >= 1 && config.rate_hz <= 10000 && config.rank >= -1);
     DEMAND(config.overhead >= NANO / 10 && config.overhead <= 100ull * NANO);
     config_has_rank(config.ranks, INT_MAX, -1);
+    watched_allow((size_t)16 << 20); /* environments of other processes */
     DEMAND(launch_identify(&launch, config.rank));
     DEMAND(launch.rank >= 0 && launch.ranks >= -1);
     DEMAND(memchr(launch.identity, '\0', sizeof launch.identity) != NULL);

@@ -73,6 +73,16 @@ def test_one_file_for_the_node(host: BuildHost, tmp_path: Path, mpi: Implementat
     assert [calls(read_profile(found, rank=rank))["tick"] for rank in found.ranks] == [100, 101, 102, 103]
 
 
+def test_what_stands_between_the_launcher_and_a_rank(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
+    """A shell, or a tool that measures, which is the rank's parent."""
+    between = ["sh", "-c", '"$0"; exit $?', build(host, mpi)]
+    environment = {**variables(tmp_path / "run", interval=0.1), **QUIET}
+    outcome = run([*mpi.launch(Path("env"), 3), *between], tmp_path, environment)
+    assert (outcome.status, outcome.stdout, collector_lines(outcome)) == (0, "size 3\n", [])
+    assert open_run(tmp_path / "run").ranks == (0, 1, 2)
+    assert not (tmp_path / "run.1").exists()
+
+
 def test_launches_do_not_mix(host: BuildHost, tmp_path: Path, mpi: Implementation) -> None:
     """A second mpirun into the same INCPROF_DIR takes DIR.1, all of its ranks together."""
     program, environment = build(host, mpi), {**variables(tmp_path / "run", interval=0.1), **QUIET}
