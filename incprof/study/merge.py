@@ -23,6 +23,7 @@ from incprof.readers.run import CLASSIC, SERIES, STREAM
 from incprof.readers.stream.collect import first_metadata
 from incprof.readers.stream.gathered import NODE, split
 from incprof.readers.stream.window import WINDOW, Source
+from incprof.readers.trace.read import TRACE
 
 META = re.compile(r"gmon-meta\.(\d{1,9})(\.\d{1,9}(?:-\d{1,9})?)?\.json")
 SYMBOLS = re.compile(r"[^/]+\.elf")
@@ -33,12 +34,17 @@ OF_A_NODE = ("parent ", "process ")
 
 @dataclass(frozen=True)
 class Merged:
-    """A directory that was made. missing: ranks of the launch that are in none of its parts."""
+    """A directory that was made.
+
+    missing: ranks of the launch that are in none of its parts. traces: traces of MPI calls that were not taken, as they
+    name other ranks by their old numbers.
+    """
 
     directory: str
     ranks: tuple[int, ...]
     processes: int
     missing: tuple[int, ...]
+    traces: int
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ def merge(out: str, directories: Sequence[str], *, renumber: bool = False) -> Me
     except OSError as error:
         raise IncprofError(f"{error.filename or out}: {error.strerror}: {out} was not made") from error
     merged = open_run(target)
-    return Merged(out, merged.ranks, len(merged.processes), missing)
+    traces = sum(bool(TRACE.fullmatch(name)) for part in parts for name in _listed(Path(part.run.directory)))
+    return Merged(out, merged.ranks, len(merged.processes), missing, traces if renumber else 0)
 
 
 def _parts(directories: Sequence[str], renumber: bool) -> list[_Part]:
@@ -125,14 +132,16 @@ def _refuse_collisions(parts: Sequence[_Part]) -> None:
 
 
 def _missing(parts: Sequence[_Part]) -> tuple[int, ...]:
-    """Ranks of the launch that none of the directories has."""
+    """Ranks of the launch that none of the directories has, and that nobody has left out."""
     there = {rank for part in parts for rank in part.ranks}
     for process in (process for part in parts for process in part.run.processes if not process.series):
         try:
             with Source(process.path) as source:
-                ranks = first_metadata(source).ranks or 0
+                metadata = first_metadata(source)
         except NoDataError:
             continue
+        chosen = metadata.raw.get("selected") is True
+        ranks = 0 if chosen else metadata.ranks or 0
         return tuple(sorted(set(range(min(ranks, 10_000_000))) - there))
     return ()
 
@@ -157,7 +166,7 @@ def _files(part: _Part) -> Iterator[tuple[Path, tuple[str, str]]]:
     """The files of a recording under the names that they have."""
     root = Path(part.run.directory)
     for name in sorted(_listed(root)):
-        if any(kind.fullmatch(name) for kind in (STREAM, NODE, SERIES, META)):
+        if any(kind.fullmatch(name) for kind in (STREAM, NODE, SERIES, META, TRACE)):
             yield root / name, (name, name)
 
 

@@ -113,6 +113,18 @@ def test_runs_become_the_ranks_of_one(tmp_path: Path, capsys: pytest.CaptureFixt
         assert content(profile) == content(read_profile(open_run(directory), rank=old))
 
 
+def test_traces_of_calls_come_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where ranks keep their numbers: a trace names other ranks by them."""
+    parts = [part(tmp_path / name, rank, of=2) for rank, name in enumerate("ab")]
+    for rank, directory in enumerate(parts):
+        (directory / f"rank-{rank:05}.mpi").write_bytes(b"calls of %d" % rank)
+    assert merged(capsys, tmp_path / "out", *parts)[::2] == (0, "")
+    assert [(tmp_path / f"out/rank-{rank:05}.mpi").read_bytes() for rank in (0, 1)] == [b"calls of 0", b"calls of 1"]
+    status, _, err = merged(capsys, tmp_path / "anew", *parts, "--renumber")
+    assert (status, err.count("\n"), "without traces of MPI calls" in err) == (0, 1, True)
+    assert not list((tmp_path / "anew").glob("*.mpi"))
+
+
 def test_programs_without_a_build_id_must_be_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, rank, data in (("a", 0, b"one"), ("b", 1, b"one"), ("c", 2, b"two")):
         (part(tmp_path / name, rank) / "symbols/path-0123456789abcdef.elf").write_bytes(data)
