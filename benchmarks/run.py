@@ -25,6 +25,7 @@ from benchmarks import (
     heartbeats,
     largecode,
     long_runs,
+    many_ranks,
     periods,
     ranks_scale,
     reliability,
@@ -76,6 +77,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from sample.benchmarks(bed)
     yield from long_runs.benchmarks(bed)
     yield from ranks_scale.benchmarks(bed)
+    yield from many_ranks.benchmarks(bed)
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
     yield from trace.benchmarks(bed)
