@@ -6,9 +6,6 @@
 #include "cfi_program.h"
 #include "sys.h"
 
-/* Functions are aligned to 16 bytes: shorter gaps between them hold no code. */
-#define PADDING 15
-
 /* How often each byte is read, on the average: compilers' common records are short, and make it two or three times. */
 #define MOST_READINGS 8
 
@@ -63,7 +60,7 @@ static bool walk(struct cfi_table *table, const struct section *header, const st
             function.high > table->high || function.high <= function.low)
             continue;
         struct cfi_row gap = {.pc = (uint32_t)(previous_end - table->low), .cfa = CFA_NONE};
-        if (function.low > previous_end + PADDING && !cfi_add_row(table, &gap))
+        if (function.low > previous_end && !cfi_add_row(table, &gap))
             return false;
         if (!cfi_run(table, &reader, &function))
             return false;

@@ -253,11 +253,23 @@ struct frame unwind_frame(const struct cursor *cursor)
                           .is_exact = cursor->is_exact};
 }
 
+/* Where a function begins and none ends no call has come from: whoever made the stack has put the address there, as
+ * makecontext does for a coroutine. */
+static bool is_outermost(const struct cursor *cursor)
+{
+    if (cursor->leaf || cursor->range == NULL)
+        return false;
+    const struct cfi_table *table = &cursor->range->module->cfi;
+    uint64_t pc = cursor->pc - cursor->range->base;
+    const struct cfi_row *row = cfi_find(table, pc);
+    return row != NULL && row->cfa != CFA_NONE && row->pc == pc - table->low;
+}
+
 enum unwind_result unwind_step(struct cursor *cursor)
 {
     const struct cfi_row *row = cursor->row;
     if (row == NULL || row->cfa == CFA_NONE)
-        return step_without_rules(cursor);
+        return is_outermost(cursor) ? UNWIND_END : step_without_rules(cursor);
     if (row->cfa == CFA_END)
         return UNWIND_END;
     if (row->cfa == CFA_SIGNAL)
