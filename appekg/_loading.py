@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from appekg import _forking
 from appekg._library import SONAME, find
 
 
@@ -52,6 +53,8 @@ def _load() -> dict[str, Any]:
     atexit.register(functions["ekg_finalize"])
     _finalize_in_workers(functions["ekg_finalize"])
     os.register_at_fork(after_in_child=lambda: _finalize_in_workers(functions["ekg_finalize"]))
+    if sys.version_info >= (3, 12):
+        _forking.expect()
     return {"ffi": ffi, **functions}
 
 

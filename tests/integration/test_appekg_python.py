@@ -225,6 +225,27 @@ def test_fork_and_pool(beats: Callable[..., Totals]) -> None:
     """) == {(1, None): (51, 0), (2, None): (1, 0)}
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python warns of forks beside threads from 3.12 on")
+def test_a_fork_beside_a_thread_of_the_programs_own_is_warned_of(python: RunPython) -> None:
+    """And not one beside the interval thread alone."""
+    said = python("""
+        import os, sys, threading, appekg
+        def fork():
+            child = os.fork()
+            if child == 0: os._exit(0)
+            os.waitpid(child, 0)
+        with appekg.beat(1): pass
+        fork()
+        print("one more", file=sys.stderr)
+        wait = threading.Event()
+        threading.Thread(target=wait.wait).start()
+        fork()
+        wait.set()
+    """)
+    before, after = said.split("one more")
+    assert (before, after.count("is multi-threaded")) == ("", 1)
+
+
 @pytest.mark.parametrize(
     ("ending", "status"),
     [("", 0), ("sys.exit(4)", 4), ("raise SystemExit(5)", 5), ("raise KeyError", 1), ("appekg.finalize()", 0)],
