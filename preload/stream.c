@@ -31,13 +31,13 @@ void stream_end_image(struct buffer *out, size_t start)
 
 static void put_histogram(struct buffer *out, uint64_t low, uint64_t rate_hz, const uint16_t *bins)
 {
-    static const char unit[16] = "seconds\0\0\0\0\0\0\0\0s";
+    static const char unit[] = "seconds\0\0\0\0\0\0\0\0s";
     buffer_u8(out, TAG_HISTOGRAM);
     buffer_u64(out, low);
     buffer_u64(out, low + BLOCK_BYTES);
     buffer_u32(out, BLOCK_BINS);
     buffer_u32(out, (uint32_t)rate_hz);
-    buffer_bytes(out, unit, sizeof unit);
+    buffer_bytes(out, unit, sizeof unit - 1);
     buffer_bytes(out, bins, BLOCK_BINS * sizeof *bins);
 }
 

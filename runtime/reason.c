@@ -5,46 +5,49 @@
 
 #include "fixed_text.h"
 
+#define REASON(number, words) {number, #number, words}
 /* Not libc's table: that can be read without allocation and locale since glibc 2.32 only. */
 static const struct {
     int number;
-    const char *words;
+    const char *name, *words;
 } reasons[] = {
-    {EPERM, "Operation not permitted"},
-    {ENOENT, "No such file or directory"},
-    {EINTR, "Interrupted system call"},
-    {EIO, "Input/output error"},
-    {ENXIO, "No such device or address"},
-    {EBADF, "Bad file descriptor"},
-    {EAGAIN, "Resource temporarily unavailable"},
-    {ENOMEM, "Cannot allocate memory"},
-    {EACCES, "Permission denied"},
-    {EFAULT, "Bad address"},
-    {EBUSY, "Device or resource busy"},
-    {EEXIST, "File exists"},
-    {EXDEV, "Invalid cross-device link"},
-    {ENODEV, "No such device"},
-    {ENOTDIR, "Not a directory"},
-    {EISDIR, "Is a directory"},
-    {EINVAL, "Invalid argument"},
-    {ENFILE, "Too many open files in system"},
-    {EMFILE, "Too many open files"},
-    {ETXTBSY, "Text file busy"},
-    {EFBIG, "File too large"},
-    {ENOSPC, "No space left on device"},
-    {EROFS, "Read-only file system"},
-    {EMLINK, "Too many links"},
-    {EPIPE, "Broken pipe"},
-    {ENAMETOOLONG, "File name too long"},
-    {ENOSYS, "Function not implemented"},
-    {ELOOP, "Too many levels of symbolic links"},
-    {EOVERFLOW, "Value too large for defined data type"},
-    {EOPNOTSUPP, "Operation not supported"},
-    {ETIMEDOUT, "Connection timed out"},
-    {EHOSTDOWN, "Host is down"},
-    {ESTALE, "Stale file handle"},
-    {EREMOTEIO, "Remote I/O error"},
-    {EDQUOT, "Disk quota exceeded"},
+    REASON(EPERM, "Operation not permitted"),
+    REASON(ENOENT, "No such file or directory"),
+    REASON(ESRCH, "No such process"),
+    REASON(EINTR, "Interrupted system call"),
+    REASON(EIO, "Input/output error"),
+    REASON(ENXIO, "No such device or address"),
+    REASON(E2BIG, "Argument list too long"),
+    REASON(EBADF, "Bad file descriptor"),
+    REASON(EAGAIN, "Resource temporarily unavailable"),
+    REASON(ENOMEM, "Cannot allocate memory"),
+    REASON(EACCES, "Permission denied"),
+    REASON(EFAULT, "Bad address"),
+    REASON(EBUSY, "Device or resource busy"),
+    REASON(EEXIST, "File exists"),
+    REASON(EXDEV, "Invalid cross-device link"),
+    REASON(ENODEV, "No such device"),
+    REASON(ENOTDIR, "Not a directory"),
+    REASON(EISDIR, "Is a directory"),
+    REASON(EINVAL, "Invalid argument"),
+    REASON(ENFILE, "Too many open files in system"),
+    REASON(EMFILE, "Too many open files"),
+    REASON(ETXTBSY, "Text file busy"),
+    REASON(EFBIG, "File too large"),
+    REASON(ENOSPC, "No space left on device"),
+    REASON(EROFS, "Read-only file system"),
+    REASON(EMLINK, "Too many links"),
+    REASON(EPIPE, "Broken pipe"),
+    REASON(ENAMETOOLONG, "File name too long"),
+    REASON(ENOSYS, "Function not implemented"),
+    REASON(ELOOP, "Too many levels of symbolic links"),
+    REASON(EOVERFLOW, "Value too large for defined data type"),
+    REASON(EOPNOTSUPP, "Operation not supported"),
+    REASON(ETIMEDOUT, "Connection timed out"),
+    REASON(EHOSTDOWN, "Host is down"),
+    REASON(ESTALE, "Stale file handle"),
+    REASON(EREMOTEIO, "Remote I/O error"),
+    REASON(EDQUOT, "Disk quota exceeded"),
 };
 
 const char *reason_of(long error, char number[32])
@@ -56,4 +59,12 @@ const char *reason_of(long error, char number[32])
     text_append(number, 32, "error ");
     text_append_number(number, 32, (uint64_t)-error, 1);
     return number;
+}
+
+const char *reason_name(long error)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].number == -error)
+            return reasons[i].name;
+    return "unknown error";
 }

@@ -8,6 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Since glibc 2.43 these are macros too, which keep what they find as const as what they look in. */
+#undef memchr
+#undef strchr
+#undef strrchr
+#undef strstr
+
 /* In a loop, it keeps the compiler from making of it a call of the very function that it is in. */
 #define AS_WRITTEN() __asm__ volatile("")
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reason.h"
+
 #define NO_SETTING (-100)
 
 static int paranoid(void)
@@ -20,12 +22,6 @@ static int paranoid(void)
     return value;
 }
 
-static const char *name_of(int error)
-{
-    const char *name = strerrorname_np(-error);
-    return name != NULL ? name : "unknown error";
-}
-
 /* The kernel says EACCES where its setting forbids, and filters of system calls say EPERM. */
 static void refusal_of_permission(char *text, size_t size, int error, bool of_kernel, struct target target)
 {
@@ -34,9 +30,9 @@ static void refusal_of_permission(char *text, size_t size, int error, bool of_ke
         snprintf(text, size, "kernel.perf_event_paranoid is %d (EACCES): needs %d, or CAP_PERFMON", setting, needed);
     else if (target.scope == OF_PROCESS)
         snprintf(text, size, "not permitted for this process (%s): needs its user, or CAP_PERFMON and CAP_SYS_PTRACE",
-                 name_of(error));
+                 reason_name(error));
     else
-        snprintf(text, size, "perf_event_open is forbidden (%s), as containers often do", name_of(error));
+        snprintf(text, size, "perf_event_open is forbidden (%s), as containers often do", reason_name(error));
 }
 
 void refusal_of_counter(char *text, size_t size, int error, uint32_t type, bool of_kernel, struct target target)
@@ -47,11 +43,11 @@ void refusal_of_counter(char *text, size_t size, int error, uint32_t type, bool 
     else if (error == -ENOSYS)
         snprintf(text, size, "the kernel has no perf_event_open (ENOSYS)");
     else if (of_hardware && (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP))
-        snprintf(text, size, "this processor or hypervisor has no such hardware counter (%s)", name_of(error));
+        snprintf(text, size, "this processor or hypervisor has no such hardware counter (%s)", reason_name(error));
     else if (error == -EMFILE || error == -ENFILE)
-        snprintf(text, size, "too many open files (%s): raise ulimit -n, or take fewer events", name_of(error));
+        snprintf(text, size, "too many open files (%s): raise ulimit -n, or take fewer events", reason_name(error));
     else
-        snprintf(text, size, "%s (%s)", strerrordesc_np(-error), name_of(error));
+        snprintf(text, size, "%s (%s)", strerror(-error), reason_name(error));
 }
 
 void refusal_of_file(char *text, size_t size, int error, const char *path)
@@ -59,5 +55,5 @@ void refusal_of_file(char *text, size_t size, int error, const char *path)
     if (error == -ENOENT)
         snprintf(text, size, "there is no %s", path);
     else
-        snprintf(text, size, "reading %s: %s (%s)", path, strerrordesc_np(-error), name_of(error));
+        snprintf(text, size, "reading %s: %s (%s)", path, strerror(-error), reason_name(error));
 }

@@ -213,7 +213,9 @@ bool tree_read(double *values)
     for (size_t i = 0; i < count; i++) {
         struct process *process = &processes[i];
         add_cpu(process);
-        bool is_there = add_stat(process, sums) & add_io(process, sums) & add_statm(process, sums);
+        bool is_there = add_stat(process, sums);
+        is_there = add_io(process, sums) && is_there;
+        is_there = add_statm(process, sums) && is_there;
         if (i == 0 && !is_there)
             return false;
     }

@@ -12,8 +12,10 @@ enum { LANES = 32 };
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
-/* Compiled for several processors; the loader picks one. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
+/* Compiled for several processors; the loader picks one. Levels are known to GCC 12 and later, and to no clang. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ < 12
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CLONES

@@ -6,8 +6,12 @@
  *   RTLD_NOLOAD, _NODELETE   2.2      0.9.8    <dlfcn.h>: LDMS alone; a static musl program has no dlopen that loads
  *   SYS_*                    2.2      0.5.0    <sys/syscall.h>
  *   pthread_* without -pthread, dlopen without -ldl   2.34   always
+ *   strerrorname_np          2.32     -        not asked for: reason.h has the names
+ *   _dl_find_object          2.35     -        not asked for: modules.h has the load map
+ *   memchr as a macro        2.43     -        <string.h>: string.c takes it away
  *
- * libappekg asks for nothing else. libincprof takes the place of glibc's gprof runtime, and is for glibc alone.
+ * The oldest glibc that all of it is for is 2.28. libappekg asks for nothing else. libincprof takes the place of
+ * glibc's gprof runtime, and is for glibc alone.
  */
 #ifndef RUNTIME_LIBC_H
 #define RUNTIME_LIBC_H

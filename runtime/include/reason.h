@@ -6,4 +6,7 @@
  * it is in `number`. Async-signal-safe and thread-safe. */
 const char *reason_of(long error, char number[32]);
 
+/* "EACCES" for -EACCES, "unknown error" for what is in no table. Async-signal-safe. */
+const char *reason_name(long error);
+
 #endif

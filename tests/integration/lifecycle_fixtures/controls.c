@@ -3,6 +3,9 @@
 
 #include <sys/gmon.h>
 
+/* No header has it. */
+int moncontrol(int mode);
+
 __attribute__((noinline)) void hidden(int milliseconds)
 {
     burn(milliseconds);
