@@ -17,7 +17,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man clean tools format
+.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man release clean tools format
 all: $(VENV)/.deps $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -112,6 +112,13 @@ fuzz: $(VENV)/.deps
 # The manual pages, from the command line's own definitions.
 man: all
 	$(BIN)/python docs/man/generate.py
+
+# What is given out, from the committed state: sources, wheel, tarball, SHA256SUMS in build/release/dist.
+RELEASE := build/release/venv
+release: | tools
+	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	@$(RELEASE)/bin/python -m pip --disable-pip-version-check -q install -r packaging/requirements.txt
+	@$(RELEASE)/bin/python packaging/release.py
 
 clean:
 	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -42,6 +42,7 @@ CLONES static void fill_row(double x, const double *restrict b, double *restrict
         double *restrict cell = row + j * LANES;
         uint8_t *restrict came = from + j * LANES;
         int64_t ways[LANES];
+        EACH_LANE
         for (int l = 0; l < LANES; l++) {
             double up = cell[l], step = x - y[l];
             double best = up < left[l] ? up : left[l];

@@ -35,6 +35,7 @@ static ALWAYS_INLINE void advance(const double *restrict a, const double *restri
     for (int64_t j = 0; j < columns; j++) {
         const double *restrict y = b + j * LANES;
         double *restrict cell = row + j * LANES;
+        EACH_LANE
         for (int l = 0; l < LANES; l++) {
             double up = cell[l], step = x[l] - y[l];
             double before = smaller(up, diagonal[l]);

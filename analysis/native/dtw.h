@@ -12,13 +12,21 @@ enum { LANES = 32 };
 
 #define ALWAYS_INLINE __attribute__((always_inline)) inline
 
-/* Compiled for several processors; the loader picks one. Levels are known to GCC 12 and later, and to no clang. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ < 12
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
+/* Compiled for several processors; the loader picks one. Levels are known to GCC 12 and later; names of extensions to
+ * GCC 8 and to clang 22, 14 knows neither. */
+#if !defined(__x86_64__) || !defined(__gnu_linux__) || (defined(__clang__) && __clang_major__ < 22)
 #define CLONES
+#elif defined(__clang__) || __GNUC__ < 12
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+
+/* Before a loop over lanes: clang would unroll it into code for one lane after the other. */
+#if defined(__clang__)
+#define EACH_LANE _Pragma("clang loop vectorize_width(32) interleave(disable) unroll(disable)")
+#else
+#define EACH_LANE
 #endif
 
 /* One lane of a batch: out[i * LANES + lane] = values[i], and the last value from length to padded. */

@@ -53,7 +53,10 @@ def test_c_and_cpp(build: Build, record: Record, fast_clock: str, compiler: str,
     assert list(leaves.values()) == [30_000_000, 30_000_000], leaves
 
 
-@pytest.mark.parametrize("flags", [f"{flags} -fno-inline -fno-ipa-cp" for flags in (*COMMON, "-O2 -mfentry")])
+WHOLE = "-fno-inline -fno-ipa-cp -fno-ipa-sra"
+
+
+@pytest.mark.parametrize("flags", [f"{flags} {WHOLE}" for flags in (*COMMON, "-O2 -mfentry")])
 def test_fortran(build: Build, record: Record, fast_clock: str, flags: str) -> None:
     recording = record(build("matrix.f90", flags=flags), clock=fast_clock, rate=RATE, status=5)
     names = ("__matrix_work_MOD_steps", "__matrix_work_MOD_step")
