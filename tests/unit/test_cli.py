@@ -51,7 +51,14 @@ def test_help_lists_the_verbs_without_importing_them() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["record", "--help"], ["env", "--libpath"], ["config", "show"], ["check", sys.executable]],
+    [
+        ["--help"],
+        ["--version"],
+        ["record", "--help"],
+        ["env", "--libpath"],
+        ["config", "show"],
+        ["check", sys.executable],
+    ],
 )
 def test_starting_a_recording_imports_no_scientific_package(words: list[str]) -> None:
     code = f"import sys; from incprof.cli import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
