@@ -144,7 +144,7 @@ def test_released_libraries_are_for_the_oldest_libc(dist: Path, tmp_path: Path) 
     with tarfile.open(only(dist, "incprof-collector-*.tar.gz")) as tarball:
         tarball.extractall(tmp_path / "tarball", filter="data")
     found = [*tmp_path.rglob("*.so"), *tmp_path.rglob("incprof-sampler")]
-    assert len(found) == 9
+    assert {library.name for library in found} >= {path.name for path in libraries()}
     assert max(max(asked(library).values()) for library in found) <= OLDEST
 
 
