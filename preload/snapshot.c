@@ -14,14 +14,23 @@
 #define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
 
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool is_symbols(const struct elf_file *elf, const Elf64_Shdr *section)
 {
     static const char *const names[] = {".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab", ".note.gnu.build-id",
                                         ".comment"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(elf_section_name(elf, section), names[i]) == 0)
-            return true;
-    return false;
+    /* What tells functions apart where there is no .symtab. */
+    static const char *const instead[] = {".gnu_debugdata", ".eh_frame", ".eh_frame_hdr"};
+    const char *name = elf_section_name(elf, section);
+    return is_among(name, names, sizeof names / sizeof *names) ||
+           (elf_section(elf, ".symtab") == NULL && is_among(name, instead, sizeof instead / sizeof *instead));
 }
 
 static bool is_debug(const struct elf_file *elf, const Elf64_Shdr *section)

@@ -36,7 +36,7 @@ ROOT, ELIDED, BROKEN = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A loaded ELF object. `app`: its functions are kept as frames."""
+    """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted."""
 
     id: int
     path: str
@@ -44,6 +44,7 @@ class Module:
     low: int
     high: int
     app: bool
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,8 @@ def _module(item: dict[str, Any]) -> Module | None:
         return None
     build_id = item.get("build_id")
     low, high = _address(item.get("low")), _address(item.get("high"))
-    return Module(number, path, str(build_id) if build_id else None, low, high, bool(item.get("app", True)))
+    app, counts = bool(item.get("app", True)), bool(item.get("counts", True))
+    return Module(number, path, str(build_id) if build_id else None, low, high, app, counts)
 
 
 def _address(value: object) -> int:

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.elf.file import MOST_OF_NAMES, ElfFile, Section
-from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable, build_table
+from incprof.readers.symbols.embedded import embedded_symbols
+from incprof.readers.symbols.table import EMPTY_TABLE, AddressArray, SymbolTable, build_table
+from incprof.readers.symbols.unwind_ranges import unwind_ranges
 
 SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -22,19 +24,61 @@ FORTRAN_MARKS = (b"_gfortran_", b"\0MAIN__\0", b"_MOD_")
 
 
 def read_symbols(elf: ElfFile) -> SymbolTable:
-    """The functions of a file from .symtab, else from .dynsym (`exported_only`). Empty when it has neither."""
-    for table_name in (".symtab", ".dynsym"):
-        section = elf.section(table_name)
-        if section is None:
-            continue
-        symbols, strings = _raw(elf, section)
-        code = _code_symbols(elf, symbols, strings)
-        if len(code):
-            table = _digest(elf, code, strings)
-            if table_name == ".dynsym":
-                return replace(table, exported_only=True)
-            return table
-    return EMPTY_TABLE
+    """The functions of a file: from .symtab, else from .gnu_debugdata, else as far as they are exported.
+
+    Exported ones (.dynsym) leave gaps: what unwind tables tell of in between is called by its address, `+0x1234`; such
+    a table is `exported_only`. Empty when nothing tells of any.
+    """
+    full, strings = _functions(elf, ".symtab")
+    if len(full):
+        return _digest(elf, full, strings)
+    exported, strings = _functions(elf, ".dynsym")
+    with embedded_symbols(elf) as inner:
+        if inner is not None and inner.readable:
+            hidden, names = _functions(inner, ".symtab")
+            if len(hidden):
+                hidden = hidden.copy()
+                hidden["name"] += len(strings)
+                return _digest(elf, np.concatenate([exported, hidden]), strings + names)
+    ranges = _between(exported, *unwind_ranges(elf))
+    if not len(exported) and not len(ranges):
+        return EMPTY_TABLE
+    names = b"".join(b"+%#x\0" % address for address in ranges["value"].tolist())
+    lengths = [len(b"+%#x\0" % address) for address in ranges["value"].tolist()]
+    ranges["name"] = len(strings) + np.cumsum([0, *lengths])[:-1]
+    ranges["section"] = _sections_of(elf, ranges["value"])
+    return replace(_digest(elf, np.concatenate([exported, ranges]), strings + names), exported_only=True)
+
+
+def _functions(elf: ElfFile, table_name: str) -> tuple[SymbolArray, bytes]:
+    """The code symbols of a section and its strings; none where there is no such section."""
+    section = elf.section(table_name)
+    if section is None:
+        return np.zeros(0, dtype=SYMBOL), b""
+    symbols, strings = _raw(elf, section)
+    return _code_symbols(elf, symbols, strings), strings
+
+
+def _between(symbols: SymbolArray, start: AddressArray, size: AddressArray) -> SymbolArray:
+    """Symbols, without names, for the functions that none of some symbols covers."""
+    ordered = symbols[np.argsort(symbols["value"], kind="stable")]
+    begin = ordered["value"]
+    reach = np.maximum.accumulate(begin + np.maximum(ordered["size"], np.uint64(1))) if len(ordered) else begin
+    before = np.searchsorted(begin, start, side="right") - 1
+    free = (before < 0) | (start >= reach[before]) if len(begin) else np.ones(len(start), dtype=np.bool_)
+    out = np.zeros(int(free.sum()), dtype=SYMBOL)
+    out["info"], out["value"], out["size"] = FUNC, start[free], size[free]
+    return out
+
+
+def _sections_of(elf: ElfFile, address: AddressArray) -> npt.NDArray[np.uint16]:
+    """Indices of the sections of code that addresses lie in."""
+    out = np.zeros(len(address), dtype=np.uint16)
+    for index, section in enumerate(elf.sections):
+        if section.executable:
+            last = min(section.address + section.size, 2**64 - 1)
+            out[(address >= np.uint64(section.address)) & (address < np.uint64(last))] = index
+    return out
 
 
 def _raw(elf: ElfFile, section: Section) -> tuple[SymbolArray, bytes]:

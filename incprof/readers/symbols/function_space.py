@@ -121,8 +121,11 @@ class FunctionSpace:
         return [Function(label, m, n, a) for m, n, a in zip(mangled, names, address, strict=True)]
 
     def _mangled(self, module: int, symbol: int) -> str:
-        table = self.table(module)
-        return table.name(symbol) if symbol < len(table) else f"[unknown in {Path(self._modules[module].path).name}]"
+        table, label = self.table(module), Path(self._modules[module].path).name
+        if symbol >= len(table):
+            return f"[unknown in {label}]"
+        name = table.name(symbol)
+        return label + name if name.startswith("+") else name
 
     def _describe_special(self, number: int) -> Function:
         if number == self.no_frame:

@@ -11,9 +11,12 @@ from incprof.readers.symbols.machine_code import MachineCode
 from incprof.readers.symbols.source import binary_with_code, find_symbols
 from incprof.readers.symbols.table import SymbolTable
 
+# Of modules, in one line.
+MOST_NAMED = 4
+
 
 class SymbolLoader:
-    """Loads tables for a FunctionSpace; `warnings` has a line for each module that could not be served in full.
+    """Loads tables for a FunctionSpace; `warnings` says which could not be served in full.
 
     nameless: a program without symbols is one nameless function, and no error.
     """
@@ -22,7 +25,8 @@ class SymbolLoader:
         self._directory = directory
         self._exe = exe
         self._nameless = nameless
-        self.warnings: list[str] = []
+        self._lacking: list[str] = []
+        self._stripped: list[str] = []
         self._machine: dict[int, MachineCode | None] = {}
 
     def load(self, module: Module) -> SymbolTable:
@@ -34,8 +38,19 @@ class SymbolLoader:
         if not len(found.table):
             self._nothing(module)
         elif found.table.exported_only:
-            self.warnings.append(f"{found.path} is stripped: only exported functions have names (build with symbols)")
+            self._stripped.append(Path(module.path).name)
         return found.table
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each module without names, and one for all that are stripped."""
+        if not self._stripped:
+            return list(self._lacking)
+        some = ", ".join(self._stripped[:MOST_NAMED])
+        more = f" and {len(self._stripped) - MOST_NAMED} more" if len(self._stripped) > MOST_NAMED else ""
+        verb = "is" if len(self._stripped) == 1 else "are"
+        line = f"{some}{more} {verb} stripped: only exported functions have names, others their addresses"
+        return [*self._lacking, f"{line} (build with symbols, or install debug symbols)"]
 
     def code(self, module: Module) -> ElfFile | None:
         """The binary of a module, as far as it is here; another build of the program counts as none."""
@@ -55,11 +70,11 @@ class SymbolLoader:
         """Say that a module has no symbols: an error for the program, a warning for a library."""
         path = Path(module.path)
         if module.id == 0 and self._nameless:
-            self.warnings.append(f"{path}: no symbols: all of its time is shown as [unknown in {path.name}]")
+            self._lacking.append(f"{path}: no symbols: all of its time is shown as [unknown in {path.name}]")
             return
         if module.id == 0 and path.is_file():
             reason = "is stripped, or was built again since the run"
             raise NoDataError(f"{path} {reason}: build with symbols and record again, or give the program with --exe")
         if module.id == 0:
             raise NoDataError(f"{path}: neither the program nor its symbols are here: give the program with --exe")
-        self.warnings.append(f"{path}: no symbols: its time is shown as [unknown in {path.name}]")
+        self._lacking.append(f"{path}: no symbols: its time is shown as [unknown in {path.name}]")

@@ -1,10 +1,12 @@
 """Where the symbols of a module come from.
 
-In this order: a binary given by hand, the run's snapshot, the original file, the distribution's separate debug file.
+In this order: a binary given by hand, the run's snapshot, the original file, the distribution's separate debug file,
+and what debuggers have fetched (debuginfod).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ from incprof.model import Module
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable
 
-DEBUG_ROOT = Path("/usr/lib/debug/.build-id")
+DEBUG_ROOTS = (Path("/usr/lib/debug/.build-id"), Path("/usr/local/lib/debug/.build-id"))
 FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
@@ -25,6 +27,13 @@ class ModuleSymbols:
 
     table: SymbolTable
     path: str | None
+
+
+def downloaded() -> Path:
+    """Where debuginfod's clients keep what they have fetched."""
+    given = os.environ.get("DEBUGINFOD_CACHE_PATH")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(given) if given else Path(base) / "debuginfod_client"
 
 
 def module_key(module: Module) -> str:
@@ -65,7 +74,8 @@ def binaries(module: Module, directory: str, exe: str | None = None) -> Iterator
     snapshot = Path(directory) / "symbols" / f"{module_key(module)}.elf"
     paths = [snapshot, Path(module.path)]
     if module.build_id and len(module.build_id) > 2:
-        paths.append(DEBUG_ROOT / module_key(module)[:2] / f"{module_key(module)[2:]}.debug")
+        paths += [root / module_key(module)[:2] / f"{module_key(module)[2:]}.debug" for root in DEBUG_ROOTS]
+        paths.append(downloaded() / module_key(module) / "debuginfo")
     for path in paths:
         try:
             elf = open_elf(str(path), within=directory if path == snapshot else None)
