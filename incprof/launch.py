@@ -118,6 +118,9 @@ def become(program: str, words: list[str], environment: Mapping[str, str]) -> No
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
+# The program that a command is about: recorded also if it was built without -pg, unless INCPROF_EXE names others.
+PROGRAM = "INCPROF_PROGRAM"
+
 # Nobody has said yet how the recording ended: whoever is recorded first, and is not started by one that is, does.
 CLOSING_LINE = {"INCPROF_CLOSING_LINE": "0" * 10}
 

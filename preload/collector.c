@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "collector.h"
 
-#include <fnmatch.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,10 +106,10 @@ static bool is_wanted(void)
         log_warn("the launcher does not say which ranks share a node: every rank counts as the first of its own", NULL);
     if (config.exe == NULL || *config.exe == '\0')
         return true;
-    return fnmatch(config.exe, launch.exe, 0) == 0 || fnmatch(config.exe, launch_basename(launch.exe), 0) == 0;
+    return launch_is_program(config.exe, launch.exe);
 }
 
-static bool prepare(void)
+static bool prepare(enum start start)
 {
     log_start("incprof");
     config_read(&config);
@@ -118,20 +117,21 @@ static bool prepare(void)
         !launch_claim_directory(&launch, config.directory, "gmon"))
         return false;
     closing_line_prepare(&config, &launch);
+    modules_begin(start == START_CHOSEN);
     modules_scan();
     if (!sampler_start())
         return false;
     rate_choose(&config);
-    config.call_ps = call_cost_ps();
+    config.call_ps = modules_have_counts() ? call_cost_ps() : 0;
     return true;
 }
 
-void collector_start(void)
+void collector_start(enum start start)
 {
     if (started)
         return;
     started = true;
-    if (!prepare()) {
+    if (!prepare(start)) {
         switch_set(SWITCH_OFF);
         return;
     }

@@ -132,21 +132,25 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
     }
 }
 
-static bool is_mcount(const char *name)
-{
-    return strcmp(name, "mcount") == 0 || strcmp(name, "_mcount") == 0 || strcmp(name, "__fentry__") == 0;
-}
-
-static bool imports_mcount(const Elf64_Sym *symbols, size_t count, const char *names, size_t names_size)
+static bool is_any(const char *name, const char *const *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name < names_size &&
-            is_mcount(names + symbols[i].st_name))
+        if (strcmp(name, wanted[i]) == 0)
             return true;
     return false;
 }
 
-bool elf_calls_mcount(const struct elf_file *elf)
+/* Most objects lack the names altogether: their symbols need not be read. */
+static bool may_have(const char *strings, size_t size, const char *const *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (memmem(strings, size, wanted[i], strlen(wanted[i]) + 1) != NULL)
+            return true;
+    return false;
+}
+
+/* Whether any of the names is an undefined dynamic symbol. */
+static bool imports_any(const struct elf_file *elf, const char *const *wanted, size_t count)
 {
     const Elf64_Shdr *table = elf_section(elf, ".dynsym");
     const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
@@ -154,16 +158,26 @@ bool elf_calls_mcount(const struct elf_file *elf)
         return false;
     bool found = false;
     char *names = elf_load(elf, strings->sh_offset, strings->sh_size);
-    /* Most libraries lack the name altogether: their symbols need not be read. */
-    if (names != NULL && (memmem(names, strings->sh_size, "mcount", 7) != NULL ||
-                          memmem(names, strings->sh_size, "__fentry__", 11) != NULL)) {
-        Elf64_Sym *symbols = elf_load(elf, table->sh_offset, table->sh_size);
-        if (symbols != NULL) {
-            found = imports_mcount(symbols, table->sh_size / sizeof *symbols, names, strings->sh_size);
-            sys_free(symbols, table->sh_size + 1);
-        }
-    }
+    Elf64_Sym *symbols = names != NULL && may_have(names, strings->sh_size, wanted, count)
+                             ? elf_load(elf, table->sh_offset, table->sh_size)
+                             : NULL;
+    for (size_t i = 0; symbols != NULL && !found && i < table->sh_size / sizeof *symbols; i++)
+        found = symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name < strings->sh_size &&
+                is_any(names + symbols[i].st_name, wanted, count);
+    if (symbols != NULL)
+        sys_free(symbols, table->sh_size + 1);
     if (names != NULL)
         sys_free(names, strings->sh_size + 1);
     return found;
+}
+
+bool elf_imports(const struct elf_file *elf, const char *name)
+{
+    return imports_any(elf, &name, 1);
+}
+
+bool elf_calls_mcount(const struct elf_file *elf)
+{
+    static const char *const hooks[] = {"mcount", "_mcount", "__fentry__"};
+    return imports_any(elf, hooks, sizeof hooks / sizeof *hooks);
 }

@@ -8,10 +8,12 @@
 #include <sys/auxv.h>
 
 #include "elf_file.h"
+#include "shared_code.h"
 #include "sys.h"
 
 static struct module *modules[MOST_MODULES];
 static size_t module_count;
+static bool libraries_are_own; /* written once, before the first scan */
 static struct code_map *current_map;
 static struct code_map *all_maps; /* newest first */
 
@@ -210,7 +212,9 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
             find_plt(&elf, module);
             cfi_build(&module->cfi, &elf, module->low, module->high);
             module->profiler = holds_profiler(mapping);
-            module->app = !module->profiler && (module_count == 0 || elf_calls_mcount(&elf));
+            module->counts = !module->profiler && elf_calls_mcount(&elf);
+            module->app = !module->profiler &&
+                          (module_count == 0 || module->counts || (libraries_are_own && !shared_code_is(module->path)));
             module->id = (uint16_t)module_count;
             modules[module_count++] = module;
             result = module;
@@ -255,6 +259,19 @@ static void fill_map(struct code_map *map, const struct buffer *text, bool execu
     }
     if (executable_first)
         map->count = 0;
+}
+
+void modules_begin(bool libraries_too)
+{
+    libraries_are_own = libraries_too;
+}
+
+bool modules_have_counts(void)
+{
+    for (size_t i = 0; i < module_count; i++)
+        if (modules[i]->counts)
+            return true;
+    return false;
 }
 
 bool modules_scan(void)
@@ -331,5 +348,6 @@ void modules_json(struct buffer *out, size_t id)
     buffer_json_address(out, "low", module->low);
     buffer_json_address(out, "high", module->high);
     buffer_json_bool(out, "app", module->app);
+    buffer_json_bool(out, "counts", module->counts);
     buffer_u8(out, '}');
 }

@@ -16,7 +16,7 @@ EXPORT void __monstartup(unsigned long low, unsigned long high)
 {
     (void)low, (void)high;
     int kept = errno;
-    collector_start();
+    collector_start(START_LINKED);
     errno = kept;
 }
 

@@ -2,6 +2,8 @@
 #include "launch.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -136,6 +138,12 @@ const char *launch_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+bool launch_is_program(const char *glob, const char *exe)
+{
+    return fnmatch(glob, exe, 0) == 0 || fnmatch(glob, launch_basename(exe), 0) == 0 ||
+           fnmatch(glob, program_invocation_short_name, 0) == 0;
 }
 
 bool launch_identify(struct launch *launch, int rank)

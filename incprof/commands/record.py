@@ -13,7 +13,7 @@ import os
 
 from incprof import config, launch
 from incprof.commands.becoming import NOT_FOUND, become, find_program
-from incprof.elf.preflight import warning_for
+from incprof.elf.preflight import main_program, warning_for
 from incprof.errors import UsageError
 from incprof.printable import say
 
@@ -36,6 +36,9 @@ def run(args: argparse.Namespace) -> int:
     program = find_program(command[0])
     if program is None:
         return NOT_FOUND
+    environment.pop(launch.PROGRAM, None)
+    if chosen := main_program(program, command[1:]):
+        environment[launch.PROGRAM] = chosen
     warning = warning_for(program, command[1:])
     if warning:
         say(warning)

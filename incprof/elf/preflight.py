@@ -1,25 +1,27 @@
-"""Whether a recording is bound to stay empty: a check of the program's headers, cheap enough for every start."""
+"""Which program of a command line is recorded, and whether that is bound to fail: by its headers, at every start."""
 
 from __future__ import annotations
 
 import os
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
 from incprof.errors import NoDataError
 
 MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
 
-# Programs that start others. They are not built with -pg, and nobody expects them to be.
-LAUNCHERS = frozenset(
+# Programs that start others, or show them to somebody.
+STARTERS = frozenset(
     """
-    sh bash dash zsh ksh csh tcsh env nice nohup time timeout stdbuf taskset numactl setsid chrt xargs
-    make ninja cmake ctest python perl ruby julia Rscript perf gdb valgrind strace ltrace
+    sh bash dash zsh ksh csh tcsh fish busybox env nice nohup time timeout stdbuf taskset numactl setsid chrt xargs
+    make gmake ninja cmake ctest sudo ssh perf gdb lldb valgrind strace ltrace
     mpirun mpiexec orterun prterun prun srun aprun jsrun flux ibrun
     """.split()
 )
+# Programs that run scripts, which mostly start others: recorded only where somebody says so.
+INTERPRETERS = frozenset("python pypy perl ruby julia Rscript tclsh lua".split())
 
 
 def warning_for(program: str, words: Sequence[str]) -> str | None:
@@ -34,15 +36,44 @@ def warning_for(program: str, words: Sequence[str]) -> str | None:
         return None  # the kernel has the last word on a file like that
     if reason:
         return f"{program}: {reason}: nothing will be recorded"
-    if linked and compiled:
+    if linked and not compiled:
+        return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
+    if linked or compiled or not is_among(program, INTERPRETERS) or main_program(program, words):
         return None
-    if linked:
-        return f"{program}: linked but not compiled with -pg: time will be recorded, but no calls"
-    if compiled:
-        return f"{program}: compiled but not linked with -pg: nothing will be recorded; link it with -pg too"
-    if is_launcher(program) or any(map(is_profiled, words)):
+    name = os.path.basename(program)
+    return (
+        f"{name}: runs a script, and is not recorded itself, but by --exe {name}; programs built with -pg below it are"
+    )
+
+
+def main_program(program: str, words: Sequence[str]) -> str | None:
+    """The program that a command is about, as the kernel will name it; None where that cannot be told, as of scripts.
+
+    That is the first which is none to start others; or one that is linked with -pg, if a word names one.
+
+    Args:
+        program: path of the command.
+        words: its arguments.
+    """
+    first = None
+    for word in (program, *words):
+        path = word if "/" in word else shutil.which(word)
+        elf = _program_at(path) if path is not None and os.access(path, os.X_OK) else None
+        if path is None or elf is None or is_among(path, STARTERS | INTERPRETERS):
+            continue
+        if calls_monstartup(elf):
+            return os.path.realpath(path)
+        first = first or os.path.realpath(path)
+    return first
+
+
+def _program_at(path: str) -> ElfFile | None:
+    """The program in a file, if there is one that a library can be preloaded into."""
+    try:
+        elf = ElfFile(path) if is_elf(path) else None
+        return elf if elf is not None and elf.readable and obstacle(elf) is None else None
+    except NoDataError:
         return None
-    return f"{program}: not built with -pg: nothing will be recorded; compile and link it with -pg"
 
 
 def mpi_warning_for(program: str) -> str | None:
@@ -83,18 +114,8 @@ def calls_monstartup(elf: ElfFile) -> bool:
     return elf.readable and b"__monstartup\0" in elf.dynamic_strings
 
 
-def is_launcher(program: str) -> bool:
-    """Whether the program's name is that of a known launcher, as in mpiexec.hydra or python3.11."""
-    name = os.path.basename(program).split(".")[0]
-    return name in LAUNCHERS or name.rstrip("0123456789") in LAUNCHERS
-
-
-def is_profiled(word: str) -> bool:
-    """Whether a word of the command line is itself a program built with -pg."""
-    path = word if "/" in word else shutil.which(word)
-    if path is None or not is_elf(path):
-        return False
-    try:
-        return calls_monstartup(ElfFile(path))
-    except NoDataError:
-        return False
+def is_among(program: str, names: Set[str]) -> bool:
+    """Whether the program's name is one of these, as in mpiexec.hydra or python3.11."""
+    name = os.path.basename(os.path.realpath(program)).split(".")[0]
+    called = os.path.basename(program).split(".")[0]
+    return any(one in names or one.rstrip("0123456789") in names for one in (name, called))

@@ -25,13 +25,7 @@ def _why_not(traits: Traits) -> str | None:
         return f"built for {traits.bits}-bit {traits.machine}, which libincprof.so on this machine is not"
     if traits.kind == "library":
         return None if traits.compiled_pg else "no function calls mcount; compile the library with -pg"
-    if not traits.dynamic:
-        return "statically linked, so LD_PRELOAD has no effect; link it dynamically"
-    if traits.linked_pg:
-        return None
-    if traits.compiled_pg or traits.profiled_libraries:
-        return "compiled but not linked with -pg; add -pg to the link command too"
-    return "not built with -pg; compile and link it with -pg"
+    return None if traits.dynamic else "statically linked, so LD_PRELOAD has no effect; link it dynamically"
 
 
 def _shortcomings(traits: Traits) -> list[str]:
@@ -39,14 +33,15 @@ def _shortcomings(traits: Traits) -> list[str]:
     flaws = []
     callers = traits.callers
     if not traits.compiled_pg and not traits.profiled_libraries:
-        flaws.append("linked but not compiled with -pg: time is recorded, calls are not")
+        what = "linked but not compiled" if traits.linked_pg else "not built"
+        flaws.append(f"{what} with -pg: calls are not counted, but estimated from samples")
     elif callers and callers.share is not None and callers.share < WHOLE:
         flaws.append(
             f"only {callers.calling} of {callers.functions} functions call {callers.hook}: calls of the others are not "
             "counted; compile all files with -pg"
         )
     if not traits.symbols:
-        flaws.append("stripped: functions have no names; keep the symbol table")
+        flaws.append("stripped: only exported functions have names, unless their debug symbols are installed")
     elif not traits.lines:
         flaws.append("no line numbers; compile with -g")
     if not traits.unwind:

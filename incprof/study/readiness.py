@@ -120,7 +120,7 @@ def _tools() -> Iterator[Finding]:
     for name, version in compilers.items():
         yield Finding(name, "ok", version)
     if not compilers:
-        yield Finding("compiler", "lacking", "none found; programs must be built with -pg elsewhere")
+        yield Finding("compiler", "lacking", "none found (recording needs none)")
     gprof = machine.tool_versions(["gprof"])
     yield Finding("gprof", "ok" if gprof else "lacking", gprof.get("gprof", "not found (nothing needs it)"))
     launchers = machine.tool_versions(LAUNCHERS)

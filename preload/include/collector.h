@@ -4,9 +4,14 @@
 
 #include <stdbool.h>
 
+enum start {
+    START_LINKED, /* the program is linked with -pg, and asks for it */
+    START_CHOSEN  /* it does not know (chosen.h): its libraries are its own code, too, but for those that all have */
+};
+
 /* Reads the environment, claims the run directory and starts to record. Does nothing when called again, when disabled
  * or when this rank or program is not wanted. Not thread-safe: called before main. */
-void collector_start(void);
+void collector_start(enum start start);
 
 /* Has the last, open interval written and ends the recording. Async-signal-safe and thread-safe: never waits for more
  * than two seconds, after which the open interval is given up. Does nothing in a vfork child. */

@@ -44,6 +44,9 @@ const Elf64_Phdr *elf_segment(const struct elf_file *elf, uint32_t type);
 /* The build-id as lower-case hex into text[size]; the empty string when there is none. */
 void elf_build_id(const struct elf_file *elf, char *text, size_t size);
 
+/* Whether the object has an undefined dynamic symbol of this name. */
+bool elf_imports(const struct elf_file *elf, const char *name);
+
 /* Whether the object calls mcount or __fentry__ (an undefined dynamic symbol of that name). */
 bool elf_calls_mcount(const struct elf_file *elf);
 

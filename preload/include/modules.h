@@ -24,7 +24,8 @@ struct module {
     uint64_t plt_low, plt_high; /* link-time bounds of the PLT sections: stubs are no functions */
     struct cfi_table cfi;
     uint16_t id;
-    bool app;      /* the executable, or a library that calls mcount */
+    bool counts;   /* calls mcount */
+    bool app;      /* the executable, a library that calls mcount, or one of the program's own (modules_begin) */
     bool profiler; /* this library */
 };
 
@@ -44,6 +45,13 @@ struct code_map {
     size_t count;
     struct code_range ranges[];
 };
+
+/* Before the first scan. `libraries_too`: every library is the program's own code but those of the system, of
+ * run-times, of MPI and of numerics (shared_code.c). */
+void modules_begin(bool libraries_too);
+
+/* Whether calls of some of the program's own code are counted. Collector. */
+bool modules_have_counts(void);
 
 /* Looks at the process again; publishes a new map if anything has changed and returns whether it has. One caller at a
  * time (the collector's lock). Async-signal-safe. */

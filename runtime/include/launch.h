@@ -33,4 +33,8 @@ bool launch_claim_directory(struct launch *launch, const char *given, const char
 /* The last component of a path. Pure. */
 const char *launch_basename(const char *path);
 
+/* Whether a glob is true of this process's program, which is at `exe`: of its path, its name, or the name by which it
+ * was called. Thread-safe. */
+bool launch_is_program(const char *glob, const char *exe);
+
 #endif

@@ -1,6 +1,7 @@
 """What `check` says about programs of every build, and about files that are none."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.cli import main
-from incprof.elf.preflight import warning_for
+from incprof.elf.preflight import main_program, warning_for
 from incprof.elf.traits import read_traits
 from incprof.errors import NoDataError
 
@@ -71,7 +72,6 @@ def test_the_build_id_is_the_linkers(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("flags", "verdict"),
     [
-        ([], "not usable: not built with -pg"),
         (["-pg", "-static"], "not usable: statically linked"),
         (["-pg", "-static-pie"], "not usable: statically linked"),
         (["-pg", "-c"], "not usable: neither a program"),
@@ -91,8 +91,18 @@ def test_compiled_but_not_linked_with_pg(tmp_path: Path, capsys: pytest.CaptureF
     compile_program(tmp_path, "app.o", "-pg", "-c")
     subprocess.run(["gcc", "app.o", "-o", "app"], check=True, cwd=tmp_path)
     status, said = answer(str(tmp_path / "app"), capsys)
-    assert (status, said["compiled_pg"], said["linked_pg"]) == (1, True, False)
-    assert "compiled but not linked" in str(said["verdict"])
+    assert (status, said["compiled_pg"], said["linked_pg"], said["verdict"]) == (
+        0,
+        True,
+        False,
+        "usable, but no line numbers; compile with -g",
+    )
+
+
+def test_built_without_pg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said = answer(compile_program(tmp_path, "app", "-g"), capsys)
+    assert (status, said["compiled_pg"], said["linked_pg"]) == (0, False, False)
+    assert said["verdict"] == "usable, but not built with -pg: calls are not counted, but estimated from samples"
 
 
 def test_linked_but_not_compiled_with_pg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +110,7 @@ def test_linked_but_not_compiled_with_pg(tmp_path: Path, capsys: pytest.CaptureF
     subprocess.run(["gcc", "-pg", "app.o", "-o", "app"], check=True, cwd=tmp_path)
     status, said = answer(str(tmp_path / "app"), capsys)
     assert (status, said["compiled_pg"], said["linked_pg"]) == (0, False, True)
-    assert "calls are not" in str(said["verdict"])
+    assert "calls are not counted" in str(said["verdict"])
 
 
 def test_a_partly_profiled_program_says_which_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,6 +198,22 @@ def complaint(path: str) -> str | None:
     return None
 
 
+def test_the_program_that_a_command_is_about(tmp_path: Path) -> None:
+    plain, profiled = compile_program(tmp_path, "plain"), compile_program(tmp_path, "profiled", "-pg")
+    library = compile_program(tmp_path, "library.so", "-shared", "-fPIC")
+    (tmp_path / "text").write_text("no program")
+    link = tmp_path / "link"
+    link.symlink_to(plain)
+    shell, env = shutil.which("sh"), shutil.which("env")
+    assert shell is not None
+    assert env is not None
+    assert main_program(plain, [profiled, "x"]) == os.path.realpath(profiled)
+    assert main_program(str(link), []) == os.path.realpath(plain)
+    assert main_program(env, ["A=b", "nice", "-n", "4", plain, shell]) == os.path.realpath(plain)
+    assert main_program(shell, ["-c", f"{plain} 4"]) is None
+    assert main_program(shell, [library, str(tmp_path / "text"), str(tmp_path), "no-such-program"]) is None
+
+
 def test_warnings_before_a_recording(tmp_path: Path) -> None:
     good = compile_program(tmp_path, "good", "-pg")
     plain = compile_program(tmp_path, "plain")
@@ -197,7 +223,10 @@ def test_warnings_before_a_recording(tmp_path: Path) -> None:
     shell = shutil.which("sh")
     assert shell is not None
     assert warning_for(good, []) is None
-    assert "not built with -pg" in str(warning_for(plain, []))
+    assert warning_for(plain, []) is None
+    assert (
+        "--exe python3" in str(warning_for("/usr/bin/python3", ["script.py"])) or not Path("/usr/bin/python3").exists()
+    )
     assert "statically linked" in str(warning_for(static, []))
     assert warning_for(str(script), []) is None
     assert warning_for(shell, ["-c", plain]) is None

@@ -1,0 +1,129 @@
+/* Who may touch what: `asked` is atomic. */
+#define _GNU_SOURCE
+#include "chosen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "collector.h"
+#include "elf_file.h"
+#include "launch.h"
+#include "next.h"
+#include "sys.h"
+
+/* Programs that only start others, or show them to somebody. A pattern such as * does not mean them. */
+static const char *const starters[] = {"sh",
+                                       "bash",
+                                       "dash",
+                                       "zsh",
+                                       "ksh",
+                                       "csh",
+                                       "tcsh",
+                                       "fish",
+                                       "busybox",
+                                       "env",
+                                       "nice",
+                                       "nohup",
+                                       "time",
+                                       "timeout",
+                                       "stdbuf",
+                                       "setsid",
+                                       "chrt",
+                                       "taskset",
+                                       "numactl",
+                                       "xargs",
+                                       "make",
+                                       "gmake",
+                                       "ninja",
+                                       "cmake",
+                                       "ctest",
+                                       "sudo",
+                                       "ssh",
+                                       "gdb",
+                                       "lldb",
+                                       "perf",
+                                       "valgrind",
+                                       "strace",
+                                       "ltrace",
+                                       "mpirun",
+                                       "mpiexec",
+                                       "orterun",
+                                       "prterun",
+                                       "prun",
+                                       "orted",
+                                       "prted",
+                                       "hydra_pmi_proxy",
+                                       "hydra_bstrap_proxy",
+                                       "srun",
+                                       "slurmstepd",
+                                       "aprun",
+                                       "jsrun",
+                                       "flux",
+                                       "ibrun"};
+
+static bool is_starter(const char *name)
+{
+    size_t length = strcspn(name, "."); /* mpiexec.hydra */
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++)
+        if (strlen(starters[i]) == length && memcmp(starters[i], name, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_named(const char *exe)
+{
+    const char *glob = getenv("INCPROF_EXE");
+    const char *program = getenv("INCPROF_PROGRAM");
+    if (glob == NULL || *glob == '\0')
+        return program != NULL && strcmp(program, exe) == 0;
+    bool is_pattern = strpbrk(glob, "*?[") != NULL;
+    return launch_is_program(glob, exe) && !(is_pattern && is_starter(launch_basename(exe)));
+}
+
+/* It starts its recording by itself, a little later. */
+static bool is_linked_with_pg(void)
+{
+    struct elf_file elf;
+    if (!elf_open(&elf, "/proc/self/exe"))
+        return false;
+    bool found = elf_imports(&elf, "__monstartup");
+    elf_close(&elf);
+    return found;
+}
+
+static bool is_chosen(void)
+{
+    char exe[PATH_MAX];
+    if (getauxval(AT_SECURE) != 0 || (getenv("INCPROF_EXE") == NULL && getenv("INCPROF_PROGRAM") == NULL))
+        return false;
+    long length = sys_readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (length <= 0)
+        return false;
+    exe[length] = '\0';
+    return is_named(exe) && !is_linked_with_pg();
+}
+
+static void on_end(int status, void *unused)
+{
+    (void)status, (void)unused;
+    collector_stop();
+}
+
+void chosen_start(void)
+{
+    static int asked;
+    if (__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) != 0)
+        return;
+    int kept = errno;
+    /* Not atexit: that is before the destructors of libraries that do not know this one. */
+    if (is_chosen() && on_exit(on_end, NULL) == 0)
+        collector_start(START_CHOSEN);
+    errno = kept;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    chosen_start();
+}

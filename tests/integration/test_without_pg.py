@@ -1,0 +1,347 @@
+"""Programs that were built without -pg, as they are: who is recorded, what its functions are called, nobody else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from incprof.launch import find_library
+from incprof.model import IntervalProfile
+from incprof.readers import open_run, read_profile
+from tests.integration.collector import clean_environment
+from tests.integration.conftest import Build
+from tests.integration.hosts import BuildHost, incprof, need, streams
+from tests.integration.test_mpi import OPEN_MPI, QUIET, Implementation
+
+TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Done:
+    """An `incprof record` that has ended."""
+
+    status: int
+    stdout: str
+    lines: list[str]
+    directory: Path
+
+    @property
+    def profile(self) -> IntervalProfile:
+        return read_profile(open_run(self.directory))
+
+    def shares(self) -> dict[str, float]:
+        """Part of the program's time that each function has."""
+        profile = self.profile
+        each = np.ravel(profile.self_s.sum(axis=0))
+        return {f.mangled: float(s / each.sum()) for f, s in zip(profile.functions, each, strict=True) if s}
+
+
+def record(place: Path, *command: str | Path, exe: str = "", env: dict[str, str] | None = None) -> Done:
+    """`incprof record` of a command in a directory of its own."""
+    place.mkdir(exist_ok=True)
+    flags = ["--exe", exe] if exe else []
+    words = [sys.executable, "-m", "incprof", "record", "-i", "0.1", "-o", place / "run", *flags, "--", *command]
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=place,
+        env={**clean_environment(), "PYTHONPATH": str(Path(__file__).parents[2]), **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("incprof: ")]
+    return Done(done.returncode, done.stdout, lines, place / "run")
+
+
+@pytest.fixture
+def plain(build: Build) -> Path:
+    return build("plain.c", pg=False, output="plain")
+
+
+def recorded_programs(place: Path) -> list[str]:
+    """Names of the programs of which there is a recording below a directory."""
+    runs = [run for run in place.rglob("*") if streams(run)]
+    return sorted(read_profile(open_run(run)).metadata.app for run in runs)
+
+
+def test_time_of_functions(plain: Path, tmp_path: Path) -> None:
+    done = record(tmp_path, plain)
+    assert (done.status, done.stdout) == (7, "0\n")
+    assert len(done.lines) == 1, done.lines
+    shares = done.shares()
+    assert shares["two"] == pytest.approx(0.4, abs=0.12)
+    assert shares["three"] == pytest.approx(0.6, abs=0.12)
+    assert not any(module.counts for module in done.profile.metadata.modules)
+    assert done.profile.calls.nnz == 0
+
+
+def test_stripped_program_by_its_unwind_tables(plain: Path, tmp_path: Path) -> None:
+    """Oracle: nm of the program before it was stripped."""
+    need("nm", "strip")
+    bare = tmp_path / "bare"
+    subprocess.run(["strip", "-o", bare, plain], check=True)
+    symbols = subprocess.run(["nm", plain], check=True, capture_output=True, text=True).stdout
+    address = {name: int(value, 16) for value, _, name in re.findall(r"^(\w+) ([tT]) (\w+)$", symbols, re.MULTILINE)}
+    shares = record(tmp_path, bare).shares()
+    assert shares[f"bare+{address['two']:#x}"] == pytest.approx(0.4, abs=0.12)
+    assert shares[f"bare+{address['three']:#x}"] == pytest.approx(0.6, abs=0.12)
+
+
+def test_stripped_program_by_the_symbols_that_it_carries(plain: Path, tmp_path: Path) -> None:
+    """As Fedora builds its packages: a packed ELF file in .gnu_debugdata."""
+    need("objcopy", "xz")
+    bare, names = tmp_path / "bare", tmp_path / "names"
+    subprocess.run(["strip", "--strip-debug", "-o", names, plain], check=True)
+    subprocess.run(["xz", "-k", names], check=True)
+    subprocess.run(["strip", "-o", bare, plain], check=True)
+    subprocess.run(["objcopy", "--add-section", f".gnu_debugdata={names}.xz", bare], check=True)
+    done = record(tmp_path, bare)
+    bare.unlink()
+    assert set(done.shares()) >= {"two", "three"}
+
+
+def test_stripped_program_by_its_debug_file(
+    plain: Path, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("objcopy", "readelf")
+    program = build("plain.c", pg=False, flags="-O2 -Wl,--build-id", output="plain")
+    bare, debug = tmp_path / "bare", tmp_path / "debug"
+    subprocess.run(["strip", "-o", bare, program], check=True)
+    notes = subprocess.run(["readelf", "-n", bare], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"Build ID: (\w+)", notes)
+    assert found is not None
+    (debug / found[1]).mkdir(parents=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug / found[1] / "debuginfo"], check=True)
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(debug))
+    assert set(record(tmp_path, bare).shares()) >= {"two", "three"}
+
+
+def test_libraries_of_its_own_and_their_threads(build: Build, tmp_path: Path) -> None:
+    """A library's constructor starts a thread before the program begins: its functions are the program's own."""
+    library = build("plain_lib.c", pg=False, flags="-O2 -shared -fPIC -pthread", output="libplain.so")
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    words = ["gcc", "-no-pie", "-Wl,--no-as-needed", "main.c", library, f"-Wl,-rpath,{library.parent}", "-o", "main"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "main")
+    assert (done.status, len(done.lines)) == (0, 1)
+    assert done.shares()["work_of_library"] > 0.8
+
+
+WRAPPERS = [
+    ["env", "A=b"],
+    ["timeout", "60"],
+    ["nice", "-n", "1"],
+    ["nohup"],
+    ["setsid", "-w"],
+    ["taskset", "-c", "0"],
+    ["numactl", "--all"],
+    ["env", "timeout", "60", "nice"],
+    ["xargs", "-a", "/dev/null"],
+    ["stdbuf", "-oL"],
+]
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS, ids=" ".join)
+def test_wrappers_are_not_recorded(plain: Path, tmp_path: Path, wrapper: list[str]) -> None:
+    need(wrapper[0])
+    done = record(tmp_path, *wrapper, plain)
+    assert (done.status, len(done.lines)) == (123 if wrapper[0] == "xargs" else 7, 1)
+    assert recorded_programs(tmp_path) == ["plain"]
+
+
+def test_scripts_are_not_recorded_but_what_they_start_and_is_named(plain: Path, tmp_path: Path) -> None:
+    driver = tmp_path / "driver.py"
+    driver.write_text(f"import subprocess\nprint(sum(range(10**6)))\nsubprocess.run(['{plain}'])\n")
+    shell = tmp_path / "driver.sh"
+    shell.write_text(f"#!/bin/sh\n{plain}\n'{plain}' | cat\n")
+    shell.chmod(0o755)
+    for number, command in enumerate([[sys.executable, driver], [shell], ["sh", "-c", f"{plain}; exit 7"]]):
+        unnamed = record(tmp_path / f"a{number}", *command)
+        assert recorded_programs(tmp_path / f"a{number}") == []
+        named = record(tmp_path / f"b{number}", *command, exe="plain")
+        assert set(recorded_programs(tmp_path / f"b{number}")) == {"plain"}
+        every = record(tmp_path / f"c{number}", *command, exe="*lain")
+        assert unnamed.stdout == named.stdout == every.stdout
+        assert unnamed.status == named.status == every.status
+
+
+def test_a_pattern_never_means_shells(plain: Path, tmp_path: Path) -> None:
+    done = record(tmp_path, "bash", "-c", f"{plain}; timeout 60 {plain}", exe="*")
+    assert done.status == 7
+    assert recorded_programs(tmp_path) == ["plain", "plain"]
+
+
+def test_interpreter_is_recorded_where_it_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "work.py"
+    script.write_text("print(sum(i * i for i in range(3 * 10**6)))\n")
+    alone = record(tmp_path / "alone", sys.executable, script)
+    assert not alone.directory.exists()
+    assert any("--exe" in line for line in alone.lines)
+    named = record(tmp_path / "named", sys.executable, script, exe=os.path.basename(sys.executable))
+    assert named.stdout == alone.stdout
+    assert float(named.profile.counters.cpu_s.sum()) > 0
+
+
+def test_program_with_pg_is_what_a_starter_without_starts(plain: Path, host: BuildHost, tmp_path: Path) -> None:
+    """A launcher that nobody knows: the program that is built for it is the one to be recorded."""
+    (tmp_path / "starter.c").write_text(
+        "#include <unistd.h>\nint main(int c, char **v) { return execv(v[1], v + 1); }\n"
+    )
+    subprocess.run(["gcc", tmp_path / "starter.c", "-o", tmp_path / "starter"], check=True)
+    done = record(tmp_path, tmp_path / "starter", host("simple.c"), "50")
+    assert done.status == 3
+    assert recorded_programs(tmp_path) == ["simple"]
+    assert streams(done.directory)
+
+
+@pytest.mark.parametrize("mpi", [OPEN_MPI, Implementation("mpich")], ids=lambda mpi: mpi.name)
+def test_ranks(plain: Path, tmp_path: Path, mpi: Implementation) -> None:
+    need(f"mpirun.{mpi.name}")
+    done = record(tmp_path, *mpi.launch(plain, 2), env=QUIET)
+    assert len(done.lines) == 1, done.lines
+    assert streams(done.directory) == ["rank-00000.gmon", "rank-00001.gmon"]
+    assert recorded_programs(tmp_path) == ["plain"]
+
+
+def test_bare_preload_needs_a_name(plain: Path, tmp_path: Path) -> None:
+    preload = {**clean_environment(), "LD_PRELOAD": str(find_library(os.environ)), "INCPROF_DIR": str(tmp_path / "run")}
+    assert subprocess.run([plain], env=preload, capture_output=True, check=False).stderr == b""
+    assert not (tmp_path / "run").exists()
+    assert subprocess.run([plain], env={**preload, "INCPROF_EXE": "pl*"}, check=False).returncode == 7
+    assert streams(tmp_path / "run")
+
+
+ORDINARY = [
+    ["bash", "-c", "for i in 1 2 3; do echo $i; done; echo a | tr a b; (exit 3); kill -TERM $$"],
+    ["sh", "-c", "trap 'echo got' TERM; kill -TERM $$; echo a >&2; exit 9"],
+    ["git", "--version"],
+    ["gcc", "-x", "c", "-o", "/dev/null", "t.c"],
+    ["g++", "-x", "c++", "-c", "-o", "t.o", "t.c"],
+    [
+        sys.executable,
+        "-c",
+        "import os, threading as t; a = t.Thread(target=print, args='x'); a.start(); a.join(); os._exit(4)",
+    ],
+    ["java", "-version"],
+    ["node", "-e", "setTimeout(() => process.exit(4), 10); console.log([1, 2].map(x => x * 2))"],
+    ["perl", "-e", "print 3**5; kill 'USR1', $$"],
+    ["gdb", "-nx", "-batch", "-ex", "print 1+1"],
+    ["valgrind", "-q", "true"],
+    ["strace", "-o", "/dev/null", "true"],
+    ["make", "-f", "makefile"],
+    ["awk", "BEGIN{for(i=0;i<5;i++)print i}"],
+    ["sed", "-n", "1p", "t.c"],
+    ["grep", "-c", "main", "t.c"],
+    ["sort", "-r", "t.c"],
+    ["tar", "cf", "-", "t.c"],
+    ["gzip", "-c", "t.c"],
+    ["bzip2", "-c", "t.c"],
+    ["xz", "-c", "t.c"],
+    ["zstd", "-c", "t.c"],
+    ["openssl", "dgst", "-sha256", "t.c"],
+    ["sqlite3", ":memory:", "select 1+1;"],
+    ["find", ".", "-name", "*.c"],
+    ["timeout", "0.2", "sleep", "5"],
+    ["env", "-i", "PATH=/bin:/usr/bin", "echo", "hi"],
+    ["nice", "-n", "3", "echo", "x"],
+    ["objdump", "-f", "/bin/true"],
+    ["ssh", "-V"],
+    ["curl", "--version"],
+    ["su", "--version"],
+    ["ps", "--version"],
+    ["cat", "none"],
+]
+
+
+@pytest.mark.parametrize("command", ORDINARY, ids=lambda words: Path(words[0]).name)
+def test_ordinary_programs_do_not_notice(tmp_path: Path, command: list[str]) -> None:
+    """Under the exported variables of a recording of something else: same output, status and files."""
+    need(command[0])
+    outcomes = []
+    other = {
+        "LD_PRELOAD": str(find_library(os.environ)),
+        "INCPROF_DIR": str(tmp_path / "run"),
+        "INCPROF_PROGRAM": "/none",
+    }
+    for env in ({}, other):
+        place = tmp_path / "place"
+        place.mkdir()
+        (place / "t.c").write_text("int main(void) { return 0; }\n")
+        (place / "makefile").write_text("all:\n\t@echo made; sh -c 'echo x'\n")
+        os.utime(place / "t.c", (10**9, 10**9))
+        done = subprocess.run(
+            command,
+            cwd=place,
+            env={**clean_environment(), **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        outcomes.append((done.returncode, done.stdout, done.stderr, sorted(os.listdir(place))))
+        place.rename(tmp_path / f"place-{len(outcomes)}")
+    assert outcomes[0] == outcomes[1]
+    assert not (tmp_path / "run").exists()
+
+
+def test_programs_of_debian(tmp_path: Path) -> None:
+    """Never rebuilt, stripped; libraries with what the program does are its own code."""
+    need("gcc", "g++")
+    data = tmp_path / "data"
+    data.write_bytes(b"".join(hash_of(i) for i in range(100000)))
+    compiler = subprocess.run(
+        ["gcc", "-print-prog-name=cc1plus"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    (tmp_path / "big.cpp").write_text('#include <regex>\nstd::regex all("a+b");\nint main() { return 0; }\n')
+    source = tmp_path / "big.ii"
+    source.write_bytes(subprocess.run(["g++", "-E", tmp_path / "big.cpp"], capture_output=True, check=True).stdout)
+    commands: list[Sequence[str | Path]] = [
+        ["xz", "-kc", data],
+        ["zstd", "-19", "-qc", data],
+        ["bzip2", "-kc", data],
+        [compiler, "-fpreprocessed", "-quiet", "-O2", source, "-o", "/dev/null"],
+        [
+            "sqlite3",
+            ":memory:",
+            "with recursive n(i) as (select 1 union all select i+1 from n where i < 2000000) select sum(i) from n;",
+        ],
+        ["perl", "-e", "my $s = 0; $s += $_ * $_ for 1 .. 4000000; print $s"],
+    ]
+    tried = 0
+    for number, command in enumerate(commands):
+        name = str(command[0])
+        if not (Path(name).is_file() or any((Path(d) / name).is_file() for d in os.get_exec_path())):
+            continue
+        tried += 1
+        exe = "perl" if name == "perl" else ""
+        plain = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace", check=False)
+        done = record(tmp_path / f"d{number}", *command, exe=exe)
+        assert (done.status, done.stdout) == (plain.returncode, plain.stdout)
+        profile = done.profile
+        named = [f.name for f in profile.functions if f.is_code and not f.is_nameless]
+        assert named, name
+        self_s = np.ravel(profile.self_s.sum(axis=0))
+        code = np.array([f.is_code and not f.is_nameless for f in profile.functions])
+        assert self_s[code].sum() > 0.5 * self_s.sum(), (name, named)
+        broken = profile.counters.broken.sum() / max(profile.counters.samples.sum(), 1)
+        assert broken < 0.1, name
+        found = incprof("phases", done.directory)
+        assert found.returncode == 0, found.stderr
+    if not tried:
+        pytest.skip("none of them is installed")
+
+
+def hash_of(number: int) -> bytes:
+    """Bytes that compress somewhat, the same each time."""
+    return f"{number * 2654435761 % 2**32:08x} {number % 97} line\n".encode()
