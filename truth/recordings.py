@@ -65,23 +65,34 @@ def all_programs(split: str | None = None, folder: Path = PROGRAMS) -> list[Prog
     return programs
 
 
-def recorded(program: Program) -> tuple[IntervalProfile, IntArray]:
+def recorded(program: Program, *, pg: bool = True) -> tuple[IntervalProfile, IntArray]:
     """Return a program's recording and its true labels (n,), as of an earlier run where nothing has changed.
+
+    pg: whether it is built with -pg.
 
     Raises:
         NotRecorded: no compiler or launcher for it, or it failed.
     """
-    folder = programs_scratch() / program.name
+    folder = folder_of(program, pg=pg)
     made_of = folder / "made-of"
     if not made_of.exists() or made_of.read_text() != _fingerprint(program):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        binary = _build(program, folder)
+        binary = _build(program, folder, pg)
         _record(program, binary, folder)
         made_of.write_text(_fingerprint(program))
     profile = read_profile(open_run(folder / "run"), libs="named", inlined=True)
-    log = folder / ("log.0" if program.number("ranks", 1) > 1 else "log")
-    return profile, label(profile, log.read_text(), [phase.name for phase in program.truth.phases])
+    return profile, label(profile, log_of(program, pg=pg), [phase.name for phase in program.truth.phases])
+
+
+def folder_of(program: Program, *, pg: bool) -> Path:
+    """Return where a program's recording and its log are kept."""
+    return programs_scratch() / (program.name if pg else f"{program.name}-without-pg")
+
+
+def log_of(program: Program, *, pg: bool) -> str:
+    """Return what a recorded program said of its phases."""
+    return (folder_of(program, pg=pg) / ("log.0" if program.number("ranks", 1) > 1 else "log")).read_text()
 
 
 def label(profile: IntervalProfile, log: str, names: list[str]) -> IntArray:
@@ -121,11 +132,11 @@ def _fingerprint(program: Program) -> str:
     return digest.hexdigest()
 
 
-def _build(program: Program, folder: Path) -> Path:
-    """Compile a program with -pg -g."""
+def _build(program: Program, folder: Path, pg: bool) -> Path:
+    """Compile a program with -g, and with -pg if it is to count its calls."""
     binary = folder / program.name
     compiler, *flags = program.words("build")
-    command = [compiler, "-pg", "-g", *flags]
+    command = [compiler, *(["-pg"] if pg else []), "-g", *flags]
     if program.source.suffix == ".f90":
         log = folder / "truth_log.o"
         _run(["gfortran", "-O2", "-J", str(folder), "-c", str(PROGRAMS / "truth_log.f90"), "-o", str(log)], folder)

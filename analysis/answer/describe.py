@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.answer.counting import counting
+from incprof.analysis.answer.seen import CallsSeen
 from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.phases.spent import mostly, off_cpu_s
@@ -19,14 +20,26 @@ from incprof.model.spent import SPENT, spent_s
 TOP_FUNCTIONS = 10
 
 
-def top_functions(profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS) -> tuple[FunctionShare, ...]:
-    """Return the functions with the most self time in some intervals, largest first."""
+def top_functions(
+    profile: IntervalProfile, members: IntArray, most: int = TOP_FUNCTIONS, seen: CallsSeen | None = None
+) -> tuple[FunctionShare, ...]:
+    """Return the functions with the most self time in some intervals, largest first.
+
+    seen: what samples say of calls, where nobody has counted them.
+    """
+    guess = seen.of(members) if seen is not None else None
     self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
     calls = np.asarray(csr_array(profile.calls)[members].sum(axis=0)).ravel()
     order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:most]
     total = float(self_s.sum())
     return tuple(
-        FunctionShare(profile.functions[i], float(self_s[i]), float(self_s[i]) / total, int(calls[i]))
+        FunctionShare(
+            profile.functions[i],
+            float(self_s[i]),
+            float(self_s[i]) / total,
+            int(calls[i]) if guess is None else guess(i).seen,
+            None if guess is None else guess(i),
+        )
         for i in order
         if self_s[i] > 0
     )
@@ -57,6 +70,7 @@ def describe_phases(
     spent = spent_s(profile)
     off = off_cpu_s(profile, spent)
     steps = find_steps(profile, labels, options)
+    seen = None if profile.counted or not len(profile.samples.time_s) else CallsSeen(profile)
     phases = []
     for phase, choices in enumerate(chosen):
         members = np.flatnonzero(labels == phase)
@@ -67,7 +81,7 @@ def describe_phases(
                 intervals=len(members),
                 app_pct=100.0 * len(members) / profile.n_intervals,
                 seconds=float(wall[members].sum()),
-                functions=top_functions(profile, members),
+                functions=top_functions(profile, members, seen=seen),
                 sites=tuple(_site(profile, c, heartbeats[c.function, c.kind], len(members)) for c in choices),
                 steps=() if phase == off_cpu else steps[phase],
                 clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
@@ -114,6 +128,7 @@ def summarise(profile: IntervalProfile, ranks: int, app: str | None = None) -> R
         reached_hz=_reached_hz(profile),
         pooled=meta.pooled,
         counting=counting(profile),
+        counted=profile.counted,
     )
 
 

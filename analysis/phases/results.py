@@ -9,16 +9,21 @@ from typing import Literal
 from incprof.analysis.options import OPTIONS, Options
 from incprof.model import FloatArray, Function, IntArray
 from incprof.model.spent import Spent
+from incprof.model.visits import Visits
 
 
 @dataclass(frozen=True)
 class FunctionShare:
-    """A function in a phase: self seconds, share of the phase's time (0..1), calls."""
+    """A function in a phase: self seconds, share of the phase's time (0..1), calls.
+
+    estimated: what samples say of its calls, where nobody has counted them; None where somebody has.
+    """
 
     function: Function
     self_s: float
     share: float
     calls: int
+    estimated: Visits | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Step:
     order: its place in the iteration, from 1. None where that is not known.
     cpu: part of the loop's time that its thread was on the CPU, and rest: what it does outside of steps; None of an
     inner loop.
+    estimated: what samples say of its calls, where nobody has counted them: `calls`, and all that follows from these.
     per_call: mean calls for each call of the step above; None where there is none. steps: those that it calls again.
     """
 
@@ -95,6 +101,7 @@ class Step:
     rest: Rest | None = None
     per_call: float | None = None
     steps: tuple[Step, ...] = ()
+    estimated: Visits | None = None
 
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
@@ -291,6 +298,7 @@ class Counting:
 class RunSummary:
     """The run that an answer is about, for the head of a report. samples: of the analysed process.
 
+    counted: whether calls were, by -pg; else they are estimated from samples.
     pooled: recorded intervals that are taken as one.
     overhead_pct: by how much recording has raised the CPU time. reached_hz: samples per second of CPU time; counting:
     what is known of the calls' part in the overhead; both None where the recording cannot tell.
@@ -309,3 +317,4 @@ class RunSummary:
     reached_hz: float | None = None
     pooled: int = 1
     counting: Counting | None = None
+    counted: bool = True

@@ -43,7 +43,8 @@ class Limits:
 def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOptions = SITES) -> Limits:
     """Tell which calls are not watched. interval_s, wall_s: of the recording."""
     short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
-    return Limits(~(times.seconds <= longest_s(interval_s, wall_s, options)), short, tiny)
+    last_on = ~(times.seconds <= longest_s(interval_s, wall_s, options))
+    return Limits(last_on & ~times.again, short, tiny)
 
 
 def longest_s(interval_s: float, wall_s: float, options: SiteOptions = SITES) -> float:

@@ -13,13 +13,14 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.sites.machine_code import told_by_code
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
+from incprof.model.visits import SELDOM
 
-# Were each sample of another call, a function with a part p of its caller's samples would be left after 1 - p of its
-# own. Where that is seen less than half as often, calls last for several samples.
-SELDOM = 0.5
+# Calls that were seen so often have an end.
+SEEN_AGAIN = 3
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class ChainTimes:
     ticks: sparse (n, q), of work that ends in each. calls: (q,) in the whole run, 0 where none is known of. seconds:
     (q,) mean duration of a call, infinite where none is known of. cpu_s: the same of CPU time. unsure: (q,) whether
     calls may be far more than is known: nobody counted them, and samples are too rare to tell.
+    again: (q,) whether it is called from within a loop, and nothing says for how long, as nobody counted.
     """
 
     chains: CallTree
@@ -37,6 +39,7 @@ class ChainTimes:
     seconds: FloatArray
     cpu_s: FloatArray
     unsure: BoolArray
+    again: BoolArray
 
     @cached_property
     def inclusive(self) -> csr_array:
@@ -57,10 +60,15 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     ticks = tree_ticks(profile, chains)
     used = _whole(chains, ticks)
     calls, unsure = _calls(profile, chains, used)
+    again = np.zeros(len(calls), dtype=np.bool_)
+    if not profile.counted:
+        told = told_by_code(profile, chains)
+        unsure = (unsure & ~told.again) | told.brief
+        again = told.again & (calls < SEEN_AGAIN) & ~unsure
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
-    return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure)
+    return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again)
 
 
 def _whole(chains: CallTree, ticks: csr_array) -> FloatArray:
@@ -106,7 +114,8 @@ def _with_uncounted(
 ) -> tuple[FloatArray, BoolArray]:
     """Add calls that nobody counted: as many as of what is called beside an inlined function, and as were seen.
 
-    What was not inlined and is entered seldom was called once, before anybody could count it.
+    What was not inlined and is entered seldom was called once, before anybody could count it; where nothing is counted
+    at all, as often as was seen.
     """
     unsure = np.zeros(len(calls), dtype=np.bool_)
     inlined, beside = (
@@ -122,5 +131,6 @@ def _with_uncounted(
             continue
         chance = used[chain] * (1.0 - used[chain] / max(float(used[chains.parent[chain]]), 1e-300))
         unsure[chain] = share * seen[function] >= SELDOM * chance
-        calls[chain] = share * seen[function] if function in inlined or unsure[chain] else 0.0
+        known = function in inlined or unsure[chain] or not profile.counted
+        calls[chain] = share * seen[function] if known else 0.0
     return calls, unsure

@@ -19,6 +19,7 @@ from incprof.analysis.steps.spans import spans_of
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.spent import spent_on
+from incprof.model.visits import Visits, visits
 
 # Marks of the functions that compilers make of OpenMP regions: each thread of a team calls them.
 REGIONS = ("._omp_fn.", ".omp_outlined")
@@ -30,7 +31,8 @@ class Called:
 
     nodes: of the tree, ascending; several where what is between the two is entered once only. ticks: with all below.
     calls: by its caller in the phase, 0 where they are not counted. times: (n,) the same for each interval; None where
-    calls that come from elsewhere cannot be told from them.
+    calls that come from elsewhere cannot be told from them. estimated: where nobody counts, calls are those
+    that samples show; times are known then if hardly any are missed.
     """
 
     function: int
@@ -38,6 +40,7 @@ class Called:
     ticks: float
     calls: int = 0
     times: IntArray | None = None
+    estimated: Visits | None = None
 
 
 class PhaseCalls(PhaseSamples):
@@ -121,7 +124,8 @@ class PhaseCalls(PhaseSamples):
         if self.threads > 1:
             inside = np.where(self.inside(called.nodes), 0, -1)
             threads = max(len(driving_threads(self.profile, self.use, inside, self.options.busy)), 1)
-        calls = called.calls if self.counts.total[called.function] else self.entered(called.nodes)
+        counted = self.counts.total[called.function] or called.estimated is not None
+        calls = called.calls if counted else self.entered(called.nodes)
         if calls < self.options.fewest * threads or called.times is None:
             return calls >= self.options.fewest * threads
         ticks = self.ticks_in(driver.nodes)
@@ -144,6 +148,8 @@ class PhaseCalls(PhaseSamples):
 
     def _counted(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
         """Return a function with its calls by another one."""
+        if not self.profile.counted:
+            return self._seen(caller, function, nodes, ticks)
         times, part = None, 1.0
         for above in self.callers(caller) if self.counts.has_arcs else ():
             times = self.counts.between(above, function)
@@ -160,6 +166,15 @@ class PhaseCalls(PhaseSamples):
         if part < self.options.alone:
             return Called(function, nodes, ticks, round(part * calls))
         return Called(function, nodes, ticks, calls, times)
+
+    def _seen(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
+        """Return a function with its calls by another one as samples show them."""
+        times = self.entries(nodes)
+        found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes))
+        return Called(function, nodes, ticks, found.seen, times if found.is_known else None, found)
+
+    def _samples_in(self, nodes: Sequence[int]) -> int:
+        return int(np.count_nonzero(self.inside(nodes)))
 
     def _ticks_of(self, function: int, caller: int | None) -> float:
         """Return the ticks of a function in the phase, wherever it is called from, or by one caller."""

@@ -51,11 +51,15 @@ class PhaseSamples:
 
     def entered(self, nodes: Sequence[int]) -> int:
         """Return how often samples show that some nodes were entered: where nobody counts calls, at least so many."""
+        return int(self.entries(nodes).sum())
+
+    def entries(self, nodes: Sequence[int]) -> IntArray:
+        """Return the same for each interval, (n,)."""
         inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
         order = np.argsort(thread, kind="stable")
-        inside, thread = inside[order], thread[order]
+        inside, thread, interval = inside[order], thread[order], self.interval[order]
         before = np.concatenate([[False], inside[:-1]]) & (np.diff(thread, prepend=-1) == 0)
-        return int((inside & ~before).sum())
+        return np.bincount(interval[inside & ~before], minlength=self.profile.n_intervals)
 
 
 def _levels(below: Mapping[int, Sequence[int]]) -> list[IntArray]:

@@ -65,7 +65,8 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
     called, profile = branch.called, phase.profile
     function = profile.functions[called.function]
     callers = phase.callers(loop.driver) if loop.driver.function >= 0 else []
-    active = int(np.count_nonzero(phase.counts.of(called.function)[phase.members]))
+    times = phase.counts.of(called.function) if called.estimated is None else phase.entries(called.nodes)
+    active = int(np.count_nonzero(times[phase.members]))
     mean = (ticks or called.ticks) / profile.metadata.rate_hz / max(called.calls, 1)
     return Step(
         index=called.function,
@@ -77,9 +78,15 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
         file=function.file,
         line=function.line,
         driver=profile.functions[callers[0]] if callers else None,
-        per_call=called.calls / above.calls if above is not None and above.calls and called.calls else None,
+        per_call=called.calls / above.calls if above is not None and _is_known(above) and _is_known(called) else None,
         steps=tuple(step for below in branch.below for step in steps_of(phase, below, called)),
+        estimated=called.estimated,
     )
+
+
+def _is_known(called: Called) -> bool:
+    """Tell whether the calls of a function were counted, or hardly any was missed."""
+    return called.calls > 0 and (called.estimated is None or called.estimated.is_known)
 
 
 def _per_interval(phase: PhaseCalls, lanes: Lanes, which: BoolArray) -> FloatArray:

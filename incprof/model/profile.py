@@ -32,6 +32,8 @@ STANDARD = re.compile(r"_Z+(?:N[KVr]*[RO]?)?(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv
 
 # Function indices of path nodes that stand for no function (docs/formats.md, kind 6).
 ROOT, ELIDED, BROKEN = -1, -2, -3
+# Where an address of a call path lies in its function.
+UNKNOWN_CODE, OUTSIDE_LOOPS, IN_LOOP = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,8 @@ class IntervalProfile:
     calls: sparse (n, f), calls of the function.
     paths, samples, arcs: empty where the input has none (gmon directories).
     inlined: functions that have no frame of their own on the paths; None where they were not looked up.
+    in_loop: (p,) whether the address of each path node lies in a loop of its function's machine code (IN_LOOP,
+    OUTSIDE_LOOPS, UNKNOWN_CODE); None where nobody has looked, as in runs whose calls are counted.
     warnings: what was wrong with the input, a line each. damaged: data was dropped (exit code 5).
     """
 
@@ -247,6 +251,7 @@ class IntervalProfile:
     warnings: tuple[str, ...] = ()
     damaged: bool = False
     inlined: Inlined | None = None
+    in_loop: IntArray | None = None
 
     def __repr__(self) -> str:
         """One line: all fields would be pages."""
@@ -257,6 +262,11 @@ class IntervalProfile:
     def n_intervals(self) -> int:
         """Number of intervals."""
         return len(self.end_s)
+
+    @property
+    def counted(self) -> bool:
+        """Whether calls were counted: without -pg, samples alone say how often something is called."""
+        return not self.metadata.modules or any(module.app and module.counts for module in self.metadata.modules)
 
     @property
     def off_cpu_s(self) -> FloatArray:

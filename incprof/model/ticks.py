@@ -17,6 +17,11 @@ def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> c
     Nobody counts the calls of what was inlined, or built without calls to mcount. But a sample in such a function after
     one outside of it, in the same thread, has at least one call between them.
     """
+    return entries_and_samples(profile, tree, uncounted)[0]
+
+
+def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> tuple[csr_array, csr_array]:
+    """Count entries, and the samples that have each of some functions on the stack: both sparse (n, f)."""
     samples, shape = profile.samples, (profile.n_intervals, len(profile.functions))
     wanted = np.append(uncounted, False)
     here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
@@ -29,7 +34,7 @@ def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> c
     before = csr_array(inside[np.maximum(np.arange(len(use)) - 1, 0)] * same[:, None])
     row = profile.interval_of_samples()[use]
     gather = csr_array((np.ones(len(use)), (row, np.arange(len(use)))), shape=(shape[0], len(use)))
-    return csr_array(gather @ (inside - inside * before))
+    return csr_array(gather @ (inside - inside * before)), csr_array(gather @ inside)
 
 
 def working(profile: IntervalProfile) -> BoolArray:

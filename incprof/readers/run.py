@@ -12,6 +12,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.inputs import open_input, read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
+from incprof.readers.stream.code_loops import with_code_loops
 from incprof.readers.stream.collect import first_metadata
 from incprof.readers.stream.gathered import NODE, node_file
 from incprof.readers.stream.library_functions import with_library_functions
@@ -79,7 +80,7 @@ def read_profile(
             progress(0, 1)
         profile = read_stream(chosen.path, run.directory, libs=libs, exe=exe, arcs=arcs, nameless=nameless)
         if inlined:
-            profile = with_inlined(run, profile, exe=exe)
+            profile = with_code_loops(run, with_inlined(run, profile, exe=exe), exe=exe)
         profile = with_library_functions(profile, libs, SymbolLoader(run.directory, exe).machine_code)
         if profile.metadata.rank != chosen.rank:  # a directory that was joined of others
             profile = replace(profile, metadata=replace(profile.metadata, rank=chosen.rank))

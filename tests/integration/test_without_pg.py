@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -345,3 +346,29 @@ def test_programs_of_debian(tmp_path: Path) -> None:
 def hash_of(number: int) -> bytes:
     """Bytes that compress somewhat, the same each time."""
     return f"{number * 2654435761 % 2**32:08x} {number % 97} line\n".encode()
+
+
+def test_sites_are_those_of_the_build_with_pg(build: Build, tmp_path: Path) -> None:
+    """Calls that follow each other leave no mark in samples; the loop around them is in the machine code."""
+    need("objdump")
+    for pg in (True, False):
+        program = build(Path(__file__).parents[2] / "examples" / "phases.c", pg=pg, output="phases")
+        place = tmp_path / f"pg-{pg}"
+        place.mkdir()
+        done = incprof("record", "-i", "0.1", "-o", place / "run", "--", program, "0.5")
+        assert done.returncode == 0, done.stderr
+    found = {pg: json.loads(incprof("phases", tmp_path / f"pg-{pg}" / "run", "--json").stdout) for pg in (True, False)}
+    sites = {pg: {(s["function"], s["kind"]) for p in found[pg]["phases"] for s in p["sites"]} for pg in found}
+    assert ("fill_keys", "body") in sites[False]
+    assert sites[False] == sites[True]
+    assert (found[True]["run"]["counted"], found[False]["run"]["counted"]) == (True, False)
+    assert all(s["estimated"] for p in found[False]["phases"] for s in p["sites"])
+    assert not any("estimated" in s for p in found[True]["phases"] for s in p["sites"])
+    functions = [f for p in found[False]["phases"] for f in p["functions"]]
+    assert all(f["estimated"] and f["calls_low"] == f["calls"] for f in functions)
+    shown = incprof("phases", tmp_path / "pg-False" / "run").stdout
+    assert "calls were not counted" in shown
+    assert " 0 calls" not in shown
+    page = tmp_path / "page.html"
+    assert incprof("report", tmp_path / "pg-False" / "run", "-o", page).returncode == 0
+    assert "calls were not counted" in page.read_text()

@@ -205,7 +205,7 @@ def trees(draw):
     chains = CallTree(np.array(parent), np.array(function), np.zeros(1, dtype=np.int64))
     own = np.array([0, *(draw(st.integers(0, 50)) for _ in range(1, size))], dtype=float)
     nothing = np.zeros(size)
-    times = ChainTimes(chains, csr_array(own[None, :]), nothing, nothing, nothing, nothing > 0)
+    times = ChainTimes(chains, csr_array(own[None, :]), nothing, nothing, nothing, nothing > 0, nothing > 0)
     flags = st.lists(st.booleans(), min_size=size, max_size=size).map(np.array)
     return times, draw(flags), draw(flags), chains.inclusive(own), draw(flags)
 

@@ -8,6 +8,7 @@ from incprof.errors import NoDataError
 from incprof.jsonstore import InMemory
 from incprof.model import IntervalProfile, Module, Process, Run
 from incprof.readers.run import SERIES, streams
+from incprof.readers.stream.code_loops import with_code_loops
 from incprof.readers.stream.follow import Follower
 from incprof.readers.stream.library_functions import with_library_functions
 from incprof.readers.stream.records import Libs
@@ -92,4 +93,5 @@ class RunFollower:
         """
         run = Run(self.directory, window.metadata.app, ())
         profile = with_inlined(run, window, exe=self._exe, stores=self._answers)
+        profile = with_code_loops(run, profile, exe=self._exe, stores=self._answers)
         return with_library_functions(profile, self._libs, self._symbols.machine_code)

@@ -34,9 +34,22 @@ def jumps_of(
 
     None are known without the program or objdump, and where it is not for x86-64. stores: where answers are kept.
     """
+    return [jumps or [] for jumps in known_jumps_of(run, profile, module, functions, exe=exe, stores=stores)]
+
+
+def known_jumps_of(
+    run: Run,
+    profile: IntervalProfile,
+    module: str,
+    functions: Sequence[int],
+    *,
+    exe: str | None = None,
+    stores: Stores = JsonStore,
+) -> list[list[Jump] | None]:
+    """The same; None of functions whose code nobody could look at."""
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
-        return [[] for _ in functions]
+        return [None for _ in functions]
     store = stores(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
     known = store.load(_jumps) or {}
     missing = [address for address in dict.fromkeys(functions) if address not in known]
@@ -46,7 +59,7 @@ def jumps_of(
         if found:
             known.update({address: jumps for (address, _), jumps in found.items()})
             store.save({"jumps": {f"{a:#x}": known[a] for a in sorted(known)}})
-    return [known.get(address, []) for address in functions]
+    return [known.get(address) for address in functions]
 
 
 def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:

@@ -21,6 +21,7 @@ from incprof.analysis.ranks.results import RanksResult
 from incprof.model.spent import SPENT
 from incprof.report.json.ranks import with_ranks
 from incprof.report.json.writing import write
+from incprof.report.words.calls import calls_json
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.run import rounded, run_json
 from incprof.report.words.site_evidence import no_site
@@ -66,7 +67,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "labels": result.labels.tolist(),
         "mostly": None if result.spent is None else [SPENT[kind] for kind in result.spent.tolist()],
         "clusters": result.clusters.tolist(),
-        "phases": [_phase(phase) for phase in result.phases],
+        "phases": [_phase(phase, run.counted) for phase in result.phases],
         "borders": [_border(border) for border in result.borders],
         "levels": [_level(level) for level in result.levels],
         "in_turn": [list(span) for span in result.in_turn],
@@ -121,8 +122,9 @@ def _score(score: KScore) -> dict[str, object]:
     }
 
 
-def _phase(phase: Phase) -> dict[str, object]:
-    """Return one phase."""
+def _phase(phase: Phase, counted: bool) -> dict[str, object]:
+    """Return one phase. counted: whether calls were; else kinds of sites are as sure as estimates are."""
+    estimated = {} if counted else {"estimated": True}
     return {
         "id": phase.id,
         "intervals": phase.intervals,
@@ -141,6 +143,7 @@ def _phase(phase: Phase) -> dict[str, object]:
                 "share": rounded(top.share),
                 "calls": top.calls,
             }
+            | calls_json(top.estimated)
             for top in phase.functions
         ],
         "sites": [
@@ -158,6 +161,7 @@ def _phase(phase: Phase) -> dict[str, object]:
                 "file": site.file,
                 "line": site.line,
             }
+            | estimated
             for site in phase.sites
         ],
         "no_site": None if phase.sites else no_site(phase),
@@ -191,4 +195,4 @@ def _step(step: Step) -> dict[str, object]:
         "cpu": rounded(step.cpu),
         "rest": None if step.rest is None else _rest(step.rest),
         "steps": [_step(below) for below in step.steps],
-    }
+    } | calls_json(step.estimated)

@@ -74,6 +74,7 @@ def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
         "series": _series(parts, names),
         "tree": _tree(parts, names),
         "cells": _cells(timed.cells, timed.ticks),
+        "counted": parts.run.counted,
         "calls": {"columns": timed.called.tolist(), "cells": _by_cell(timed.calls, len(timed.cells.bin))},
         "colours": {"phases": PHASES, "functions": FUNCTIONS, "none": NO_PHASE, "rest": REST},
         "scores": [

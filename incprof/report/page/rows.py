@@ -79,6 +79,7 @@ def rest_lines(steps: Sequence[Step], names: Names) -> list[str]:
 def _step_row(step: Step, names: Names, deep: int) -> dict[str, Any]:
     """Return a row of a step. deep: how many steps are above it."""
     period = _time(step.period_s) if step.period_s is not None else ""
+    period = f"~{period}" if period and step.estimated is not None else period
     if often := how_often(step) if step.period_s is not None or step.per_call is not None else "":
         period = f"{period}{often}" if period else often.removeprefix(", ")
     return {
@@ -89,10 +90,18 @@ def _step_row(step: Step, names: Names, deep: int) -> dict[str, Any]:
         "order": step.order,
         "share": round(100 * step.share, 1),
         "calls": step.calls,
-        "mean": _time(step.mean_s) if step.calls else "",
+        "about": "" if step.estimated is None else "~" if step.estimated.is_known else "\u2265 ",
+        "mean": _about_time(step) if step.calls else "",
         "period": period,
         "where": where(step.file, step.line),
     }
+
+
+def _about_time(step: Step) -> str:
+    """Return how long a call takes; nothing where nobody can tell."""
+    if step.estimated is None:
+        return _time(step.mean_s)
+    return f"~{_time(step.mean_s)}" if step.estimated.is_known else ""
 
 
 def _time(value: float) -> str:

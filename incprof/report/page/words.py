@@ -10,6 +10,7 @@ from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.phases.verdict import verdict
 from incprof.analysis.views.quality import Quality
 from incprof.model import Metadata
+from incprof.report.words.calls import UNCOUNTED
 from incprof.report.words.counting import counting_advice
 from incprof.report.words.explanation import phase_lines, run_lines
 from incprof.report.words.figures import duration
@@ -117,6 +118,8 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     if found.cpu_s > 0:
         own = f"{run.overhead_pct:.2g} % of the program's CPU time ({duration(found.own_s)})"
         add("Recording itself", own, graded(run.overhead_pct, 2, 10))
+        if not run.counted:
+            add("Calls", UNCOUNTED)
         if advice := counting_advice(run.counting):
             add("Counting calls", advice)
         add("CPU time", duration(found.cpu_s))

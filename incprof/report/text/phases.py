@@ -19,6 +19,7 @@ from incprof.report.text.console import console_for
 from incprof.report.text.folding import folded
 from incprof.report.text.ranks import write_ranks
 from incprof.report.text.steps import step_lines
+from incprof.report.words.calls import UNCOUNTED, calls_words
 from incprof.report.words.colours import style
 from incprof.report.words.counting import counting_advice
 from incprof.report.words.doubts import doubt_lines
@@ -78,6 +79,8 @@ def write_text(
 def _write(console: Console, run: RunSummary, result: PhaseResult, budget_pct: float | None) -> None:
     """Write the answer as it is laid out."""
     console.print(_head(run), soft_wrap=not console.is_terminal)
+    if not run.counted:
+        _told(console, "note: ", [UNCOUNTED])
     if advice := counting_advice(run.counting):
         _told(console, "", [advice])
     _told(console, "", [_verdict(result)])
@@ -236,7 +239,7 @@ def _functions(console: Console, phase: Phase, names: Names) -> None:
     head.append("".join(f", {words}" for words in spent_words(phase)))
     console.print(head)
     for top in phase.functions[:TOP_FUNCTIONS]:
-        numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {count(top.calls, 'call'):>16}  "
+        numbers = f"{100 * top.share:9.1f} %  {top.self_s:9.2f} s  {calls_words(top.calls, top.estimated):>16}  "
         console.print(numbers + names(top.function, console.width - len(numbers)), soft_wrap=True)
     if not phase.sites:
         _told(console, "      no site: ", [no_site(phase, names)])

@@ -77,7 +77,8 @@ def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
 def _repeats(timed: Sequence[Step]) -> str:
     """Return the period of a loop, how much of its order is known, and what it has of the CPU, if that is less."""
     placed = [step for step in timed if step.order]
-    out = f" repeats every {seconds(timed[0].period_s)} of wall time"
+    about = "" if timed[0].estimated is None else "~"
+    out = f" repeats every {about}{seconds(timed[0].period_s)} of wall time"
     if len(placed) < len(timed):
         out += ", order known where there is a number" if placed else ", order unknown"
     cpu = timed[0].cpu
@@ -95,7 +96,9 @@ def _below(steps: Sequence[Step], deep: int, width: int, names: Names) -> Iterat
 
 def _line(step: Step, place: str, deep: int, width: int, names: Names) -> str:
     """Return one step: its place, share, duration, name, and how often it comes."""
-    duration = seconds(step.mean_s) if step.calls else ""
+    known = step.estimated is None or step.estimated.is_known
+    about = "" if step.estimated is None else "~"
+    duration = about + seconds(step.mean_s) if step.calls and known else ""
     numbers = f"{'':{3 * deep}}{place:>8} {100 * step.share:5.1f} %  {duration:>8}  "
     often = how_often(step)
     return (numbers + names(step.function, max(width - len(numbers) - len(often), 12)) + often).rstrip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from incprof.analysis.phases.results import Step
+from incprof.report.words.calls import calls_words
 
 # So near to a whole number, the mean number of calls is one.
 WHOLE = 0.02
@@ -13,7 +14,7 @@ def how_often(step: Step) -> str:
     if step.per_call is not None:
         return _often(step.per_call)
     if step.period_s is None:
-        return f", {step.calls} call{'s' * (step.calls != 1)}" if step.calls else ""
+        return f", {calls_words(step.calls, step.estimated)}" if step.calls else ""
     if step.every is not None and step.times is not None:
         return _often(step.times / step.every)
     return _often(step.per_iteration) if step.per_iteration else ""

@@ -24,6 +24,7 @@ def run_json(run: RunSummary) -> dict[str, object]:
         "rate_hz": run.rate_hz,
         "reached_hz": rounded(run.reached_hz),
         "samples": run.samples,
+        "counted": run.counted,
         "overhead_pct": rounded(run.overhead_pct),
         "duration_s": rounded(run.duration_s),
         "off_cpu_s": rounded(run.off_cpu_s),

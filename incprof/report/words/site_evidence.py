@@ -103,7 +103,7 @@ def _kind(why: SiteEvidence) -> str:
     if why.kind == "loop":
         return f"loop: {_calls(why)}{mean}, longer than {_longest(why)}"
     if not why.counted:
-        return f"body: nobody counts its calls (inlined), but samples say {_calls(why)}{mean} at most"
+        return f"body: nobody counts its calls, but samples say {_calls(why)}{mean} at most"
     return f"body: {_calls(why)}{mean}, not longer than {_longest(why)}"
 
 

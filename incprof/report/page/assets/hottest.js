@@ -29,7 +29,7 @@ function drawHottest() {
     swatch.style.background = frameColour(frame);
     const name = el("th", { scope: "row", title: frame.full || frame.name }, el("span", { class: "named" }, swatch, el("span", { text: frame.name })));
     const share = el("td", { class: "share" }, amount(self / all), percent(self / all));
-    const number = frame.function < 0 ? "" : frame.inlined ? "inlined" : group(calls.get(frame.function) || 0);
+    const number = frame.function < 0 ? "" : frame.inlined ? "inlined" : !DATA.counted ? "" : group(calls.get(frame.function) || 0);
     const inside = inLibraries.get(place) || 0;
     const libraries = el("td", { class: "number", text: inside ? percent(inside / self) : "" });
     body.append(el("tr", {}, name, el("td", { class: "number", text: seconds(self) }), share, libraries, el("td", { class: "number", text: number }), el("td", { text: frame.where || "" })));

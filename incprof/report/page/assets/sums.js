@@ -67,6 +67,7 @@ function callsText(frame, calls) {
   const what = frame.function;
   if (what < 0) return "";
   if (frame.inlined) return "inlined";
+  if (!DATA.counted) return "";
   const number = calls.get(what) || 0;
   return PLACES.get(what) > 1 && number ? `≤ ${group(number)}` : group(number);
 }
