@@ -20,11 +20,12 @@ class Bed:
     scratch: Path
     pairs: int
 
-    def compile(self, source: str | Path, *flags: str) -> Path:
-        """The program from benchmarks/programs (or from a path), built with -pg -O2 -g."""
+    def compile(self, source: str | Path, *flags: str, pg: bool = True) -> Path:
+        """The program from benchmarks/programs (or from a path), built with -O2 -g, and -pg unless told not to."""
         path = Path(source) if Path(source).is_absolute() else HERE / "programs" / source
-        program = self.scratch / path.stem
-        command = ["gcc", "-pg", "-O2", "-g", *flags, str(path), "-o", str(program), "-lm", "-lpthread"]
+        program = self.scratch / (path.stem if pg else f"{path.stem}-without-pg")
+        hook = ["-pg"] if pg else []
+        command = ["gcc", *hook, "-O2", "-g", *flags, str(path), "-o", str(program), "-lm", "-lpthread"]
         subprocess.run(command, check=True)
         return program
 

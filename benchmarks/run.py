@@ -35,6 +35,7 @@ from benchmarks import (
     startup,
     top,
     trace,
+    without_pg,
 )
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result
@@ -65,6 +66,8 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "calls-2", lambda: collector.cost_per_call(bed, 2)
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
+    yield "without-pg-callheavy", lambda: without_pg.whole_run(bed, "callheavy")
+    yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "calls-off", lambda: reliability.disabled_call(bed)
     yield "deep", lambda: reliability.deep_stacks(bed)

@@ -132,7 +132,7 @@ SETTINGS = (
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),
     Setting("ranks", ("--ranks",), "LIST", "all", "these ranks only, such as 0,8-15 or every:64", ranks),
-    Setting("exe", ("--exe",), "GLOB", "all", "record programs of this name or path only", not_empty),
+    Setting("exe", ("--exe",), "GLOB", "the command", "record programs of this name or path only", not_empty),
     Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),

@@ -19,19 +19,24 @@ BRIEF_LIBRARIES = ("libm.", "libm-", "libmvec.", "libmvec-", "libimf.", "libsvml
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of each chain, (q,). again: its caller calls it from within a loop. brief: it runs no loop."""
+    """What is known of each chain, (q,).
+
+    again: its caller calls it from within a loop; once: outside of loops, at most once each time. brief: it runs no
+    loop.
+    """
 
     again: BoolArray
+    once: BoolArray
     brief: BoolArray
 
 
 def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
     """Return what the code says; nothing of chains where nobody has looked, or of code that is not here."""
     size = len(chains.parent)
-    again, brief = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+    nothing = np.zeros(size, dtype=np.bool_)
     where = profile.in_loop
     if where is None:
-        return Told(again, brief)
+        return Told(nothing, nothing, nothing)
     ticks = _inclusive(profile)
     parent, of_node = profile.paths.parent, chains.of_node
     looped, straight = np.zeros(size), np.zeros(size)
@@ -44,7 +49,7 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
         entered = _entered(chains, int(of_node[above]), chain)
         if node and entered and where[above] == IN_LOOP:
             looped[entered] += ticks[node]
-        elif node and entered:
+        elif node and entered and where[above] == OUTSIDE_LOOPS:
             straight[entered] += ticks[node]
     # What libraries do may last, but not a square root.
     mathematics = [m.id for m in profile.metadata.modules if m.path.rpartition("/")[2].startswith(BRIEF_LIBRARIES)]
@@ -52,7 +57,17 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
     lasting[of_node[profile.samples.node[in_library]]] = True
     for chain in range(size - 1, 0, -1):
         lasting[chains.parent[chain]] |= lasting[chain]
-    return Told((looped > straight) & ~(looped == 0), ~lasting & (looped + straight > 0))
+    return Told(looped > straight, straight > looped, ~lasting & (looped + straight > 0))
+
+
+def at_least_as_often(chains: CallTree, told: Told, calls: FloatArray, unsure: BoolArray) -> FloatArray:
+    """Return the calls of each chain, (q,): no fewer than of what it calls at most once each time."""
+    out = calls.copy()
+    for chain in np.flatnonzero(told.once & ~unsure)[::-1].tolist():
+        caller = int(chains.parent[chain])
+        if caller:
+            out[caller] = max(out[caller], out[chain])
+    return out
 
 
 def _entered(chains: CallTree, above: int, chain: int) -> int:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.sites.machine_code import told_by_code
+from incprof.analysis.sites.machine_code import at_least_as_often, told_by_code
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
@@ -63,6 +63,7 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     again = np.zeros(len(calls), dtype=np.bool_)
     if not profile.counted:
         told = told_by_code(profile, chains)
+        calls = at_least_as_often(chains, told, calls, unsure)
         unsure = (unsure & ~told.again) | told.brief
         again = told.again & (calls < SEEN_AGAIN) & ~unsure
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
