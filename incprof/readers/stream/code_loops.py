@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.jsonstore import JsonStore
+from incprof.jsonstore import JsonStore, Stores
 from incprof.model import IN_LOOP, OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, IntArray, IntervalProfile, Run
-from incprof.readers.symbols.jumps import Stores, known_jumps_of
+from incprof.readers.symbols.jumps import known_jumps_of
 
 # Functions that are on the stack in less of the run are not looked at: each costs a part of a disassembly.
 LEAST = 0.005
