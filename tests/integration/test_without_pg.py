@@ -296,6 +296,7 @@ def test_ordinary_programs_do_not_notice(tmp_path: Path, command: list[str]) -> 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_programs_of_debian(tmp_path: Path) -> None:
     """Never rebuilt, stripped; libraries with what the program does are its own code."""
     need("gcc", "g++")
