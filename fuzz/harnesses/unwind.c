@@ -91,7 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < MOST_RANGES; i++) {
         uint64_t start = CODE + i * CODE_STEP;
         draw_rules(&drawn, &modules[i]);
-        map->ranges[i] = (struct code_range){start, start + CODE_STEP, start, &modules[i]};
+        map->ranges[i] =
+            (struct code_range){.start = start, .end = start + CODE_STEP, .base = start, .module = &modules[i]};
     }
     size_t words = 16 + draw_below(&drawn, 2048);
     uint64_t *stack = calloc(words, 8);
