@@ -43,8 +43,12 @@ int incprof_dba_step(const double *pattern, int64_t points, const double *values
                      const int64_t *length, int64_t series, double *sums, double *counts, double *distances);
 """
 
+STATES = """
+int incprof_states(const float *evidence, int64_t rows, int32_t states, float stay, int32_t *out);
+"""
+
 # One text per kernel, in the words of its header.
-DECLARATIONS = (COMMON, PATTERNS)
+DECLARATIONS = (COMMON, PATTERNS, STATES)
 # Headers for users of C are read as they are.
 HEADERS = ("dpd.h", "dpd_values.h")
 

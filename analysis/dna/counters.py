@@ -1,0 +1,26 @@
+"""Counters of Table 1 of the paper, in the order of its rows: letters number them from 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+TABLE1 = (
+    "cycles", "instructions", "cache-references", "stalled-cycles-frontend", "cache-misses", "bus-cycles", "branches",
+    "branch-misses", "net-sent-bytes", "net-sent-packets", "net-received-bytes", "net-received-packets",
+    "disk-write-bytes", "disk-read-bytes",
+)  # fmt: skip
+# A letter has four bits for each counter.
+MOST = 16
+
+
+def number_of(names: Sequence[str]) -> list[int | None]:
+    """The number of each counter, from 0 to 15; None for those that are one too many.
+
+    Those of Table 1 have their row there. Others take 14 and 15, and then what no counter of Table 1 takes.
+    """
+    taken = {name: TABLE1.index(name) for name in names if name in TABLE1}
+    free = [14, 15, *(at for at in range(14) if at not in taken.values())]
+    for name in names:
+        if name not in taken and free:
+            taken[name] = free.pop(0)
+    return [taken.get(name) for name in names]

@@ -1,0 +1,89 @@
+"""Rates of counters made comparable: their logarithms, with what is too small to matter near nought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import FloatArray
+from incprof.model.nodes import NodeSeries
+
+# A counter that is below this share of the most it ever reaches says nothing of what a node does. On the generated
+# nodes, half held out, 0.5 to 5 % find the same states; 0.1 % makes states of background traffic.
+MATTERS = 0.02
+# Rows that the greatest rates are taken from.
+SAMPLE = 4096
+
+
+@dataclass(frozen=True)
+class Scale:
+    """names of the counters, and the rate (counters,) at which each begins to matter."""
+
+    names: tuple[str, ...]
+    floor: FloatArray
+
+    def levels(self, values: FloatArray) -> FloatArray:
+        """Turn rates (rows, counters) into levels: a step of 0.1 is a tenth more of a rate that matters. No NaN."""
+        return np.arcsinh(np.asarray(values, dtype=np.float32) / self.floor.astype(np.float32))
+
+    def rates(self, levels: FloatArray) -> FloatArray:
+        """Turn levels into rates again."""
+        return np.asarray(np.sinh(levels) * self.floor, dtype=np.float64)
+
+
+def scale_of(names: Sequence[str], tables: Sequence[FloatArray]) -> Scale:
+    """Find where each counter begins to matter, from its greatest rates on all nodes (99.5 % are below)."""
+    most = np.zeros(len(names))
+    for table in tables:
+        some = table[:: max(1, len(table) // SAMPLE)]
+        if len(some):
+            most = np.maximum(most, np.quantile(some, 0.995, axis=0))
+    return Scale(tuple(names), np.where(most > 0, MATTERS * most, 1.0))
+
+
+def counters_of(series: NodeSeries, names: Sequence[str]) -> FloatArray:
+    """The rates (rows, counters) of the named counters. A counter that is missing in a row is as in the row before.
+
+    A counter that the node does not have at all is NaN throughout.
+    """
+    own = {name: at for at, name in enumerate(series.names)}
+    if all(name in own for name in names):
+        table = series.values[:, [own[name] for name in names]]
+    else:
+        table = np.full((len(series.times), len(names)), np.nan)
+        for to, name in enumerate(names):
+            if name in own:
+                table[:, to] = series.values[:, own[name]]
+    return filled(table)
+
+
+def filled(table: FloatArray) -> FloatArray:
+    """Put the value before in place of each NaN, the first one where there is none before."""
+    holes = np.isnan(table)
+    if not holes.any():
+        return table
+    table = table.copy()
+    for column in np.flatnonzero(holes.any(axis=0)):
+        known = np.flatnonzero(~holes[:, column])
+        if len(known):
+            before = np.searchsorted(known, np.arange(len(table)), side="right") - 1
+            table[:, column] = table[known[np.maximum(before, 0)], column]
+    return table
+
+
+def steps_of(levels: FloatArray) -> FloatArray:
+    """What rows of one state differ by (rows - 2, counters), over the square root of two.
+
+    From steps to the row after the next: few of these are changes, and large ones are taken for less.
+    """
+    steps = (levels[2:] - levels[:-2]).astype(np.float64) / np.sqrt(2)
+    if not len(steps):
+        return steps
+    usual = np.median(np.abs(steps), axis=0) / 0.6745
+    return np.clip(steps, -FAR * usual, FAR * usual)
+
+
+# Steps that are so many times as large as is usual are changes.
+FAR = 4.0

@@ -1,0 +1,147 @@
+"""What a node's counters and its power meter say while programs run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.dna.counters import TABLE1
+from incprof.model import FloatArray, IntArray
+from incprof.model.nodes import NodeSeries
+from truth.nodes.machines import IDLE, Machine, Rng
+from truth.nodes.programs import Program
+
+START = 1_700_000_000.0
+
+
+@dataclass(frozen=True)
+class Weather:
+    """What makes a node hard to read.
+
+    odd: share of rows in which the system did something else. missing: share of rows that are lost. gap_s: length of
+    a hole. warm: share of power that a warm node takes more, with the time it takes. lag_s: of the power meter.
+    pace: scatter of a step's length. run: scatter of a run's pace. rates: scatter of a step's rates.
+    """
+
+    odd: float = 0.002
+    missing: float = 0.0
+    gap_s: float = 0.0
+    warm: float = 0.02
+    warm_s: float = 300.0
+    lag_s: float = 2.0
+    pace: float = 0.02
+    run: float = 0.05
+    rates: float = 0.02
+
+
+@dataclass(frozen=True)
+class Played:
+    """A node's series and the truth on it: state (rows,), -1 where idle. energy_j (rows,): true joules of each row."""
+
+    series: NodeSeries
+    state: IntArray
+    energy_j: FloatArray
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Seconds that a node is in one state. kinds of work as in the program; rates and scatter of its rows."""
+
+    state: int
+    seconds: float
+    rates: FloatArray
+    scatter: float
+    ripple: float = 0.0
+
+
+def idle(seconds: float) -> list[Stretch]:
+    """A node that does nothing."""
+    return [Stretch(-1, seconds, IDLE, 0.15)]
+
+
+def run_of(program: Program, machine: Machine, weather: Weather, rng: Rng, first: int = 0) -> list[Stretch]:
+    """One run of a program. first: number of its first state."""
+    pace = float(rng.lognormal(0, weather.run))
+    made = []
+    for index, seconds in program.steps:
+        work = program.works[index]
+        length = seconds * pace * float(rng.lognormal(0, weather.pace)) / machine.speed_of(work.kind)
+        rates = machine.rates(work.rates, work.kind) * rng.lognormal(0, weather.rates)
+        made.append(Stretch(first + index, length, rates, work.scatter, work.ripple))
+    return made
+
+
+def play(
+    crowd: Sequence[Sequence[Stretch]], machine: Machine, weather: Weather, rng: Rng, node: str = "node0"
+) -> Played:
+    """Let stretches pass on a node, several rows of them at once, and read the counters each second."""
+    rows = int(max(sum(s.seconds for s in each) for each in crowd))
+    counted, state = np.zeros((rows, len(TABLE1))), np.zeros(rows, dtype=np.int64)
+    for each in crowd:
+        one, label = _one(each, rows, rng)
+        counted += one
+        state = state * 64 + (label + 1)
+    if len(crowd) > 1:
+        counted -= (len(crowd) - 1) * IDLE
+    counted[rng.random(rows) < weather.odd] *= rng.lognormal(0, 0.7)
+    counted = np.maximum(counted, 0)
+    dynamic = counted @ machine.watts_per
+    warm = 1 + weather.warm * (1 - np.exp(-_heat(dynamic, weather.warm_s) / max(float(np.max(dynamic)), 1.0) * 2))
+    true_w = machine.idle_w + dynamic * warm
+    meter = _lagged(true_w, weather.lag_s) + rng.normal(0, 1.5, rows)
+    kept = rng.random(rows) >= weather.missing
+    if weather.gap_s and rows > 3 * weather.gap_s:
+        at = int(rng.uniform(0.2, 0.8) * rows)
+        kept[at : at + int(weather.gap_s)] = False
+    series = NodeSeries(
+        node, START + 1.0 + np.flatnonzero(kept), (*TABLE1, "power"), (*units(), "W"),
+        np.column_stack([np.round(counted), np.round(meter, 1)])[kept], "power", simulated=True,
+    )  # fmt: skip
+    return Played(series, (state - 1)[kept], true_w[kept])
+
+
+def units() -> tuple[str, ...]:
+    """The unit of each counter."""
+    return tuple("B/s" if "bytes" in name else "1/s" for name in TABLE1)
+
+
+def _one(stretches: Sequence[Stretch], rows: int, rng: Rng) -> tuple[FloatArray, IntArray]:
+    """Counts (rows, 14) of one row of stretches, idle after its end, and the state of most of each second."""
+    ends = np.cumsum([s.seconds for s in stretches])
+    every = [*stretches, Stretch(-1, float(rows), IDLE, 0.15)]
+    edges = np.array([0.0, *ends, ends[-1] + rows])
+    at = np.arange(rows)
+    overlap = np.clip(np.minimum(edges[1:], at[:, None] + 1) - np.maximum(edges[:-1], at[:, None]), 0, 1)
+    label = np.array([s.state for s in every])[overlap.argmax(axis=1)]
+    rates = overlap @ np.array([s.rates for s in every])
+    scatter = overlap @ np.array([s.scatter for s in every])
+    wave = (overlap @ np.array([s.ripple for s in every])) * np.sin(2 * np.pi * at / rng.uniform(6, 20))
+    shared, own = _reddened(rng.normal(size=(rows, 1))), _reddened(rng.normal(size=(rows, len(TABLE1))))
+    noise = 0.7 * shared + 0.7 * own + (scatter > 0.12)[:, None] * own
+    return rates * np.exp(scatter[:, None] * noise) * (1 + wave[:, None]), label
+
+
+def _reddened(white: FloatArray) -> FloatArray:
+    """Noise of which a third stays until the next second."""
+    out = white.copy()
+    out[1:] += 0.35 * white[:-1]
+    return out / np.sqrt(1 + 0.35**2)
+
+
+def _heat(dynamic: FloatArray, warm_s: float) -> FloatArray:
+    """How warm a node is after each second of such power."""
+    from scipy.signal import lfilter
+
+    share = 1 / warm_s
+    return np.asarray(lfilter([share], [1, share - 1], dynamic))
+
+
+def _lagged(watts: FloatArray, lag_s: float) -> FloatArray:
+    """What a meter shows that is late and a little slow."""
+    from scipy.signal import lfilter
+
+    whole = int(lag_s)
+    late = np.concatenate([np.full(whole, watts[0]), watts[: len(watts) - whole]]) if whole else watts
+    return np.asarray(lfilter([0.7], [1, -0.3], late, zi=[0.3 * late[0]])[0])
