@@ -1,0 +1,148 @@
+"""The paper's own method, as it is written: Algorithm 1, letters, the transition matrix and the energy of Table 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from incprof.analysis.dna.letters import COUNTERS, encode
+from incprof.analysis.dna.relevant import by_correlation, by_regression
+from incprof.model import FloatArray
+
+# Of sets of columns over rows: (rows, counters), (rows,) -> the columns that go with power, the foremost first.
+Relevant = Callable[[FloatArray, FloatArray], tuple[int, ...]]
+WAYS: dict[str, Relevant] = {"correlation": partial(by_correlation, count=COUNTERS), "regression": by_regression}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Rows first <= row < last, and the columns that go with power in them, the foremost first."""
+
+    first: int
+    last: int
+    relevant: tuple[int, ...]
+
+    @property
+    def letter(self) -> int | None:
+        """The letter of the first four columns; None, the paper's XXX, where there are fewer."""
+        return encode(self.relevant[:COUNTERS]) if len(self.relevant) >= COUNTERS else None
+
+
+def phases(
+    rates: FloatArray, watts: FloatArray, *, ranked: bool = False, way: str = "correlation", step: int | None = None
+) -> list[Phase]:
+    """Algorithm 1: a phase ends where the set of counters that go with power is another one.
+
+    An interval begins with n rows, n > p + 1 for p counters, and grows by n rows as long as its set is that of the
+    interval before. Where it is not, a binary search among the last n rows finds the last one with which it still was;
+    there the phase ends and the next begins. What is left at the end is of the last phase.
+
+    Args:
+        rates: (rows, p). watts: (rows,).
+        ranked: whether the same counters in another order are another set.
+        way: "correlation" or "regression".
+        step: n; the least there may be unless given.
+    """
+    least = rates.shape[1] + 2
+    n = max(step or least, least)
+
+    def of(first: int, last: int) -> tuple[int, ...]:
+        return WAYS[way](rates[first:last], watts[first:last])
+
+    def same(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+        return a == b if ranked else set(a) == set(b)
+
+    found, start, rows = [], 0, len(rates)
+    while start < rows:
+        end = min(start + n, rows)
+        before = of(start, end)
+        while end < rows:
+            grown = min(end + n, rows)
+            now = of(start, grown)
+            if not same(now, before):
+                # With the rows up to `end` the set was the same; with those up to `grown` it is not.
+                low, high = end, grown
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    low, high = (middle, high) if same(of(start, middle), before) else (low, middle)
+                end = low
+                break
+            end, before = grown, now
+        found.append(Phase(start, end, before))
+        start = end
+    return found
+
+
+def idle_below(misses: FloatArray, cycles: FloatArray) -> float:
+    """The threshold beta of cache misses in a cycle, from an idle recording: the mean and three standard deviations.
+
+    The paper gives none.
+    """
+    share = misses / np.maximum(cycles, 1e-300)
+    return float(share.mean() + 3 * share.std())
+
+
+def transitions(sequences: Sequence[Sequence[int | None]]) -> dict[int | None, dict[int | None, float]]:
+    """How probable each letter is after each, from letters in the order of time; None is XXX."""
+    counts: dict[int | None, dict[int | None, int]] = {}
+    for sequence in sequences:
+        for a, b in zip(sequence[:-1], sequence[1:], strict=True):
+            row = counts.setdefault(a, {})
+            row[b] = row.get(b, 0) + 1
+    return {a: {b: n / sum(row.values()) for b, n in row.items()} for a, row in counts.items()}
+
+
+def predicted(matrix: dict[int | None, dict[int | None, float]], letter: int | None, count: int) -> list[int | None]:
+    """The letters that follow, each the most probable one after the last; it ends where nothing is known."""
+    out: list[int | None] = []
+    while len(out) < count and letter in matrix:
+        row = matrix[letter]
+        letter = max(row, key=lambda each: (row[each], each is None, -(each or 0)))
+        out.append(letter)
+    return out
+
+
+def relative_energy(target_j: float, reference_j: float) -> float:
+    """E_rel: what the executed part took, for what it took on the reference."""
+    return target_j / reference_j
+
+
+def estimated_energy(target_j: float, reference_j: float, rest_j: float) -> float:
+    """E_est: what was measured, and E_rel times what the rest took on the reference.
+
+    Args:
+        target_j: of the executed part on the target. reference_j: of the same part on the reference.
+        rest_j: of the rest, on the reference.
+    """
+    return target_j + relative_energy(target_j, reference_j) * rest_j
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A row of Table 2: joules estimated, the accuracy that is printed, joules at peak power."""
+
+    estimated_j: float
+    accuracy: float
+    peak_j: float
+
+
+TABLE2 = (Scenario(797143.5, 1.01, 811932.0), Scenario(2068515.6, 1.02, 2088515.6))
+
+
+def table2_as_printed() -> bool:
+    """Whether Table 2 agrees with itself as it is printed: accuracies are the ratios of its energies, row by row.
+
+    They are not: peak over estimated is 1.019 and 1.010, and the accuracies 1.01 and 1.02. They are if the accuracies
+    are swapped.
+    """
+    return all(round(row.peak_j / row.estimated_j, 2) == row.accuracy for row in TABLE2)
+
+
+def table2_swapped() -> bool:
+    """Whether Table 2 agrees with itself if its two accuracies are swapped."""
+    return all(
+        round(row.peak_j / row.estimated_j, 2) == other.accuracy for row, other in zip(TABLE2, TABLE2[::-1], strict=True)
+    )

@@ -1,0 +1,112 @@
+"""The paper's printed facts: its letters, LU's boundaries, Table 2."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from incprof.analysis.dna import paper
+from incprof.analysis.dna.counters import TABLE1, number_of
+from incprof.analysis.dna.letters import as_set, decode, encode, letter_of
+from incprof.analysis.dna.relevant import by_correlation, by_regression
+
+
+def test_letters_of_the_paper():
+    # 17692 is 0x451C, which is not sorted: its counters are in the order of their rank.
+    assert encode((4, 5, 1, 12)) == 17692
+    assert decode(17692) == (4, 5, 1, 12)
+    assert [TABLE1[at] for at in decode(17692)] == ["cache-misses", "bus-cycles", "instructions", "disk-write-bytes"]
+    assert encode((0, 1, 2, 5)) == 293
+    assert as_set(17692) == encode((1, 4, 5, 12)) == 0x145C
+
+
+def test_sixteen_bits_and_back():
+    assert all(encode(decode(letter)) == letter for letter in range(1 << 16))
+    for wrong in ((1, 2, 3), (1, 2, 3, 16), (-1, 2, 3, 4)):
+        with pytest.raises(ValueError, match="expected four numbers"):
+            encode(wrong)
+    with pytest.raises(ValueError, match="expected a letter"):
+        decode(1 << 16)
+
+
+def test_columns_of_others_take_what_table_1_leaves():
+    assert number_of(["instructions", "mine", "yours", "ours"]) == [1, 14, 15, 0]
+    assert number_of([*TABLE1, "a", "b", "c"])[-3:] == [14, 15, None]
+
+
+def of_counters(order, rows, rng, level=200):
+    """Rates whose correlation with power falls in this order; the others have none."""
+    watts = rng.normal(level, 10, rows)
+    rates = rng.normal(1000, 10, (rows, len(TABLE1)))
+    for rank, at in enumerate(order):
+        rates[:, at] = 1000 + 5 * (watts - level) * (-1) ** rank + rng.normal(0, 2 + 4 * rank, rows)
+    return rates, watts
+
+
+def lu_like(boundaries, rng):
+    """A series whose power goes with other counters after each boundary, as Figure 1 draws LU."""
+    sets = [(4, 5, 1, 12), (0, 1, 2, 5), (4, 5, 1, 12), (8, 9, 10, 11)]
+    levels = (205, 165, 205, 145)
+    spans = zip(sets, boundaries, boundaries[1:], levels, strict=False)
+    parts = [of_counters(s, b - a, rng, level) for s, a, b, level in spans]
+    return np.concatenate([r for r, _ in parts]), np.concatenate([w for _, w in parts])
+
+
+def test_boundaries_of_an_lu_like_series():
+    boundaries = [0, 60, 90, 120, 160]
+    rates, watts = lu_like(boundaries, np.random.default_rng(0))
+    found = paper.phases(rates, watts)
+    # The set of an interval that grows changes after its content does: each is found late, by a step at most.
+    late = np.array([phase.last for phase in found]) - boundaries[1:]
+    assert len(late) == 4
+    assert late[-1] == 0
+    assert np.all((late >= 0) & (late <= len(TABLE1) + 2))
+    assert [as_set(phase.letter) for phase in found[:3]] == [as_set(17692), 293, as_set(17692)]
+    assert set(decode(found[3].letter)) == {8, 9, 10, 11}
+    assert all(a.last == b.first for a, b in pairwise(found))
+
+
+def test_letter_of_rows_and_xxx():
+    rates, watts = of_counters((4, 5, 1, 12), 100, np.random.default_rng(1))
+    assert letter_of(TABLE1, rates, watts, ranked=True) == 17692
+    assert letter_of(TABLE1, rates, watts) == as_set(17692)
+    assert letter_of(TABLE1, rates, np.full(100, 200.0)) is None
+    assert letter_of(TABLE1, np.ones_like(rates), watts) is None
+    assert letter_of(TABLE1[:3], rates[:, :3], watts) is None
+
+
+def test_correlation_has_no_sign_and_ties_go_by_number():
+    y = np.arange(10.0)
+    x = np.column_stack([np.ones(10), -y, y, 2 * y, np.where(y == 3, 0, y)])
+    assert by_correlation(x, y, 4) == (1, 2, 3, 4)
+
+
+def test_regression_keeps_what_is_significant_and_fails_on_what_says_the_same():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(200, 6))
+    y = 3 * x[:, 2] + 0.5 * x[:, 4] + rng.normal(size=200)
+    assert by_regression(x, y)[:2] == (2, 4)
+    twice = np.column_stack([x[:, 2], x[:, 2] + rng.normal(0, 1e-6, 200)])
+    assert by_regression(twice, y) == ()
+
+
+def test_argmax_of_the_transition_matrix():
+    matrix = paper.transitions([[293, 17692, 293, 17692, 293, None], [293, 17692]])
+    assert matrix[293] == {17692: 0.75, None: 0.25}
+    assert paper.predicted(matrix, 293, 4) == [17692, 293, 17692, 293]
+    assert paper.predicted(matrix, 7, 4) == []
+
+
+def test_energy_of_the_rest_by_the_executed_part():
+    assert paper.relative_energy(30, 20) == 1.5
+    assert paper.estimated_energy(30, 20, 80) == 150
+
+
+def test_the_accuracies_of_table_2_are_swapped():
+    assert not paper.table2_as_printed()
+    assert paper.table2_swapped()
+    assert [row.peak_j / row.estimated_j for row in paper.TABLE2] == pytest.approx([1.0186, 1.0097], abs=1e-4)
+
+
+def test_idle_is_below_the_mean_and_three_deviations():
+    assert paper.idle_below(np.array([1.0, 3.0]), np.array([1.0, 1.0])) == 5.0
