@@ -17,7 +17,7 @@ NUMBER = 8
 LARGEST = np.max([*KINDS.values()], axis=0)
 KNOWN_RUNS = 5
 # Of the energy, the interval's coverage is measured: that takes many.
-ENERGY_NUMBER = 200
+ENERGY_NUMBER = 600
 
 
 def _plain(rng: Rng) -> Played:

@@ -1,0 +1,229 @@
+"""What a run will have taken at its end, from its beginning and what is known of its program on another machine.
+
+The paper's way: the rest takes what it took on the reference, times what the beginning took for what it took there.
+Ours: the beginning says for each kind of work how long it takes and what power here; what has not come yet is as fast
+and as costly as the rest is on the average. An interval comes from how much stretches of one kind differ, and kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.analysis.dna.align import Alignment, align
+from incprof.analysis.dna.changes import changes
+from incprof.analysis.dna.paper import estimated_energy
+from incprof.analysis.dna.power import lag_of, moved
+from incprof.analysis.dna.rates import counters_of
+from incprof.analysis.dna.results import Alphabet, KnownRun
+from incprof.errors import NoDataError
+from incprof.model import BoolArray, FloatArray
+from incprof.model.nodes import NodeSeries
+
+ROUNDS = 6
+# Levels that differ by this, in the root of the mean of squares, have nothing in common.
+UNLIKE = 0.8
+# What stretches of one kind differ by, in logarithms, and what kinds of work do, before anything is known: each as if
+# so many had been seen.
+LENGTHS, KINDS, SEEN = 0.02, 0.08, 3.0
+# Half the width of an interval that nine of ten runs are in, in standard deviations: on the half of the generated runs
+# for tuning that is WIDTH.
+WIDTH = 1.645
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Joules and seconds of the whole run. low_j, high_j: nine of ten runs are between.
+
+    so_far_j: measured. paper_j: the paper's estimate. similarity: to the known run. simulated: no sensor said so.
+    """
+
+    application: str
+    energy_j: float
+    low_j: float
+    high_j: float
+    seconds: float
+    so_far_j: float
+    paper_j: float
+    done: float
+    similarity: float
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Stretches of a run that has not ended: lengths, levels (n, counters) and mean watts."""
+
+    seconds: FloatArray
+    levels: FloatArray
+    watts: FloatArray
+
+
+def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = None) -> Estimate:
+    """Estimate the energy of a run from its beginning.
+
+    Args:
+        series: of the run, from its start on, with power.
+        alphabet: with runs of its program, on this machine or another.
+        application: whose runs are meant; the most similar one's unless given.
+
+    Raises:
+        NoDataError: there is no power, here or in the known runs, or no known run of the application.
+    """
+    if series.watts is None or not np.isfinite(series.watts).any():
+        raise NoDataError(f"{series.node}: no power was measured: energy cannot be told")
+    known = [run for run in alphabet.runs if application in (None, run.application)]
+    known = [run for run in known if all(stretch.energy_j is not None for stretch in run.stretches)]
+    if not known:
+        raise NoDataError(f"the alphabet has no run of {application or 'any application'} with power")
+    pieces = _pieces(series, alphabet)
+    centres = np.array([np.arcsinh(state.rates / alphabet.scale.floor) for state in alphabet.states])
+    found = [(run, _aligned(pieces, run, centres)) for run in known]
+    if application is None:
+        application = max(found, key=lambda each: each[1].similarity)[0].application
+    own = [each for each in found if each[0].application == application]
+    wholes = [_whole(pieces, run, alignment) for run, alignment in own]
+    energies = np.array([whole[0] for whole in wholes])
+    middle = float(np.median(energies))
+    spread = float(np.sqrt(np.mean([whole[1] ** 2 for whole in wholes]) + energies.var() / len(energies)))
+    so_far = float((pieces.watts * pieces.seconds).sum())
+    half = WIDTH * spread
+    return Estimate(
+        application, middle, max(middle - half, so_far), middle + half, float(np.median([w[2] for w in wholes])), so_far,
+        float(np.median([w[3] for w in wholes])), float(pieces.seconds.sum() / np.median([w[2] for w in wholes])),
+        float(np.median([each[1].similarity for each in own])), series.simulated or alphabet.simulated,
+    )  # fmt: skip
+
+
+def _pieces(series: NodeSeries, alphabet: Alphabet) -> _Pieces:
+    """Cut a series where its levels change."""
+    table = counters_of(series, alphabet.scale.names)
+    if not np.isfinite(table).all():
+        raise NoDataError(f"{series.node}: not all of {', '.join(alphabet.scale.names)} were counted")
+    levels = alphabet.scale.levels(table).astype(np.float64)
+    watts = np.asarray(series.watts)
+    watts = moved(watts, lag_of(table, watts))
+    edges = np.concatenate([[0], changes(levels @ alphabet.emissions.whitening), [len(levels)]])
+    ends = series.times[edges[1:] - 1]
+    begins = np.concatenate([[series.times[0] - series.period_s], ends[:-1]])
+    means = np.array([np.median(levels[a:b], axis=0) for a, b in zip(edges[:-1], edges[1:], strict=True)])
+    power = np.array([_mean(watts[a:b], watts) for a, b in zip(edges[:-1], edges[1:], strict=True)])
+    return _joined(_Pieces(ends - begins, means, power))
+
+
+def _joined(pieces: _Pieces) -> _Pieces:
+    """Join neighbours whose levels are alike: a state is cut where it only wavers."""
+    keep = [0]
+    seconds, levels, joules = [pieces.seconds[0]], [pieces.levels[0]], [pieces.watts[0] * pieces.seconds[0]]
+    for at in range(1, len(pieces.seconds)):
+        length = pieces.seconds[at]
+        if float(np.sqrt(((pieces.levels[at] - levels[-1]) ** 2).mean())) < UNLIKE / 8:
+            share = length / (seconds[-1] + length)
+            levels[-1] = (1 - share) * levels[-1] + share * pieces.levels[at]
+            seconds[-1] += length
+            joules[-1] += pieces.watts[at] * length
+        else:
+            keep.append(at)
+            seconds.append(length)
+            levels.append(pieces.levels[at])
+            joules.append(pieces.watts[at] * length)
+    return _Pieces(np.array(seconds), np.array(levels), np.array(joules) / np.array(seconds))
+
+
+def _mean(part: FloatArray, whole: FloatArray) -> float:
+    """The mean of what was measured; that of the whole where nothing was."""
+    return float(np.nanmean(part) if np.isfinite(part).any() else np.nanmean(whole))
+
+
+def _aligned(pieces: _Pieces, run: KnownRun, centres: FloatArray) -> Alignment:
+    """Align with a known run, whose machine counts more or less of each counter in a second, and is slower or faster."""
+    known = np.array([stretch.seconds for stretch in run.stretches])
+    levels = np.array([centres[stretch.state] for stretch in run.stretches])
+    gain, pace, best = np.zeros(levels.shape[1]), 1.0, Alignment((), 0, 0.0)
+    for _ in range(ROUNDS):
+        apart = np.sqrt(((pieces.levels[:, None] - gain - levels) ** 2).mean(axis=2))
+        found = align(pieces.seconds, known * pace, np.minimum(apart / UNLIKE, 1.0))
+        if found.similarity > best.similarity:
+            best = found
+        good = [(i, j) for i, j in found.pairs if apart[i, j] < UNLIKE]
+        if not good:
+            break
+        i, j = np.array(good).T
+        gain = 0.8 * np.average(pieces.levels[i] - levels[j], axis=0, weights=pieces.seconds[i])
+        closed = i < len(pieces.seconds) - 1
+        if closed.any():
+            pace = float(np.exp(np.median(np.log(pieces.seconds[i] / known[j])[closed])))
+    return best
+
+
+def _whole(pieces: _Pieces, run: KnownRun, found: Alignment) -> tuple[float, float, float, float]:
+    """Joules of the whole run, their standard deviation, its seconds, and the paper's joules, from one known run."""
+    state = np.array([stretch.state for stretch in run.stretches])
+    known_s = np.array([stretch.seconds for stretch in run.stretches])
+    known_w = np.array([stretch.energy_j or 0.0 for stretch in run.stretches]) / known_s
+    here = {j: i for i, j in found.pairs}
+    last = found.end - 1
+    length, power = _ratios(pieces, known_s, known_w, state, here)
+    open_s = pieces.seconds[here[last]] if last in here else 0.0
+    rest_s = known_s[last:] * np.exp(length.mean[state[last:]])
+    rest_s[0] = max(rest_s[0] - open_s, 0.0)
+    rest_j = rest_s * known_w[last:] * np.exp(power.mean[state[last:]])
+    kinds = np.bincount(state[last:], rest_j, minlength=len(length.mean))
+    own = (kinds**2 * (length.own + power.own)).sum()
+    # What has not come yet hangs on one mean of kinds.
+    shared = kinds[length.new].sum() ** 2 * length.shared + kinds[power.new].sum() ** 2 * power.shared
+    noise = ((rest_j * LENGTHS) ** 2).sum()
+    so_far = float((pieces.watts * pieces.seconds).sum())
+    passed = known_s[:last].sum() + min(open_s / float(np.exp(length.mean[state[last]])), known_s[last])
+    passed_j = (known_w[:last] * known_s[:last]).sum() + known_w[last] * (passed - known_s[:last].sum())
+    total_j = (known_w * known_s).sum()
+    by_paper = estimated_energy(so_far, float(passed_j), float(total_j - passed_j)) if passed_j > 0 else so_far
+    seconds = float(pieces.seconds.sum() + rest_s.sum())
+    return so_far + float(rest_j.sum()), float(np.sqrt(own + shared + noise)), seconds, float(by_paper)
+
+
+@dataclass(frozen=True)
+class _Ratios:
+    """Logarithms of ratios of kinds (kinds,), and variances: own (kinds,) of each, shared by all that are new (kinds,)."""
+
+    mean: FloatArray
+    own: FloatArray
+    shared: float
+    new: BoolArray
+
+
+def _ratios(
+    pieces: _Pieces, known_s: FloatArray, known_w: FloatArray, state: np.ndarray, here: dict[int, int]
+) -> tuple[_Ratios, _Ratios]:
+    """How much longer stretches of each kind are here, and how much more power they take."""
+    closed = {j: i for j, i in here.items() if i < len(pieces.seconds) - 1}
+    lengths: dict[int, list[tuple[float, float]]] = {}
+    powers: dict[int, list[tuple[float, float]]] = {}
+    for j, i in closed.items():
+        lengths.setdefault(int(state[j]), []).append((float(np.log(pieces.seconds[i] / known_s[j])), known_s[j]))
+    for j, i in here.items():
+        powers.setdefault(int(state[j]), []).append((float(np.log(pieces.watts[i] / known_w[j])), pieces.seconds[i]))
+    kinds = int(state.max()) + 1
+    return _shrunk(lengths, kinds), _shrunk(powers, kinds)
+
+
+def _shrunk(seen: dict[int, list[tuple[float, float]]], kinds: int) -> _Ratios:
+    """Kinds' ratios, drawn towards the mean of all kinds as far as few stretches or many kinds say so."""
+    if not seen:
+        return _Ratios(np.zeros(kinds), np.full(kinds, KINDS**2), (3 * KINDS) ** 2, np.ones(kinds, dtype=bool))
+    means = {kind: float(np.average([r for r, _ in each], weights=[w for _, w in each])) for kind, each in seen.items()}
+    within = [(r - means[kind]) ** 2 for kind, each in seen.items() for r, _ in each if len(each) > 1]
+    freedom = max(len(within) - sum(len(each) > 1 for each in seen.values()), 0)
+    noise = (SEEN * LENGTHS**2 + sum(within)) / (SEEN + freedom)
+    centre = float(np.mean(list(means.values())))
+    between = (SEEN * KINDS**2 + sum((m - centre) ** 2 for m in means.values())) / (SEEN + len(means) - 1)
+    out, own = np.full(kinds, centre), np.full(kinds, between)
+    for kind, mean in means.items():
+        error = noise / len(seen[kind])
+        trust = between / (between + error)
+        out[kind] = trust * mean + (1 - trust) * centre
+        own[kind] = trust * error
+    new = ~np.isin(np.arange(kinds), list(means))
+    return _Ratios(out, own, between / len(means), new)
