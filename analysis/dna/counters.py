@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 TABLE1 = (
     "cycles", "instructions", "cache-references", "stalled-cycles-frontend", "cache-misses", "bus-cycles", "branches",
-    "branch-misses", "net-sent-bytes", "net-sent-packets", "net-received-bytes", "net-received-packets",
+    "branch-misses", "net-tx-bytes", "net-tx-packets", "net-rx-bytes", "net-rx-packets",
     "disk-write-bytes", "disk-read-bytes",
 )  # fmt: skip
 # A letter has four bits for each counter.

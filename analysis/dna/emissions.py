@@ -14,6 +14,8 @@ from incprof.model import BoolArray, FloatArray, IntArray
 EACH, TOGETHER = 0.03, 0.04
 # A state that is seen in few rows scatters about as all do.
 POOLED = 0.5
+# Of each state, so many rows are enough to tell what it looks like.
+MOST_ROWS = 3000
 # Rows further off than this are no measure of scatter.
 FAR = 4.0
 # Of rows that are of no known state: coordinates are so many standard deviations off, in the mean of squares.
@@ -28,20 +30,21 @@ def emissions_of(levels: Sequence[FloatArray], labels: Sequence[IntArray]) -> Em
     Args:
         levels: (rows, counters) of each series. labels: (rows,) of each, from 0 without holes.
     """
-    rows, label = np.concatenate(levels).astype(np.float64), np.concatenate(labels)
-    inside = np.concatenate([_inside(each) for each in labels])
-    means, scatters = _moments(rows, label, inside)
+    label = np.concatenate(labels)
+    chosen = _some(label, np.concatenate([_inside(each) for each in labels]))
+    count, label = np.bincount(label), label[chosen]
+    rows = np.concatenate(levels)[chosen].astype(np.float64)
+    means, scatters = _moments(rows, label)
     counters, states = rows.shape[1], len(means)
-    weights = np.bincount(label, minlength=states)
-    pooled = np.sqrt(np.average(scatters**2, axis=0, weights=weights)) + 1e-9
+    pooled = np.sqrt(np.average(scatters**2, axis=0, weights=count)) + 1e-9
     # States are as noisy as they are, and all of them in the same directions.
     loud = np.median(scatters / pooled, axis=1) + 1e-9
-    apart = ((rows - means[label]) / np.maximum(loud, 0.2)[label][:, None])[inside]
+    apart = (rows - means[label]) / np.maximum(loud, 0.2)[label][:, None]
     whitening = whitening_of(np.clip(apart, -FAR * pooled, FAR * pooled))
-    means, scatters = _moments(rows @ whitening, label, inside)
+    means, scatters = _moments(rows @ whitening, label)
     scatters = np.maximum(np.sqrt((1 - POOLED) * scatters**2 + POOLED), 0.8)
     change = sum(int(np.count_nonzero(np.diff(each))) for each in labels)
-    stay = float(np.log(len(rows) / (change + 1)) + np.log(max(states, 2)) + CAUTION)
+    stay = float(np.log(count.sum() / (change + 1)) + np.log(max(states, 2)) + CAUTION)
     return Emissions(whitening, means, scatters, stay, STRANGE * counters)
 
 
@@ -59,16 +62,26 @@ def distances(found: Emissions) -> FloatArray:
     return np.asarray(((found.means[:, None] - found.means) ** 2 / square).mean(axis=2))
 
 
-def _moments(rows: FloatArray, label: IntArray, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
+def _moments(rows: FloatArray, label: IntArray) -> tuple[FloatArray, FloatArray]:
     """Medians of states, and what their rows scatter by, both (states, counters)."""
     states = int(label.max()) + 1
     means, scatters = np.empty((states, rows.shape[1])), np.empty((states, rows.shape[1]))
     for state in range(states):
-        own = rows[inside & (label == state)]
-        own = own if len(own) else rows[label == state]
+        own = rows[label == state]
         means[state] = np.median(own, axis=0)
         scatters[state] = np.median(np.abs(own - means[state]), axis=0) / 0.6745
     return means, scatters
+
+
+def _some(label: IntArray, inside: BoolArray) -> IntArray:
+    """Rows to learn from: not too many of each state, and those beside a change only where it has no others."""
+    chosen = []
+    for state in range(int(label.max()) + 1):
+        own = np.flatnonzero(label == state)
+        good = own[inside[own]]
+        good = good if len(good) else own
+        chosen.append(good[:: max(1, len(good) // MOST_ROWS)])
+    return np.concatenate(chosen)
 
 
 def _inside(labels: IntArray) -> BoolArray:
