@@ -15,8 +15,11 @@ from incprof.model import FloatArray
 
 @dataclass(frozen=True)
 class Alignment:
-    """pairs: (stretch, of the known run) that stand beside each other, ascending. end: stretches of the known run that
-    are used. similarity: from 0 to 1, the share of both runs' seconds that agree."""
+    """What stands beside what.
+
+    pairs: (stretch, of the known run), ascending. end: stretches of the known run that are used. similarity: from 0 to
+    1, the share of both runs' seconds that agree.
+    """
 
     pairs: tuple[tuple[int, int], ...]
     end: int
@@ -27,7 +30,8 @@ def align(seconds: FloatArray, known_s: FloatArray, unlike: FloatArray) -> Align
     """Align a run with the beginning of a known one.
 
     Args:
-        seconds: lengths (n,) of the run's stretches; the last one may go on. known_s: (m,) of the known run's.
+        seconds: lengths (n,) of the run's stretches; the last one may go on.
+        known_s: lengths (m,) of the known run's stretches.
         unlike: (n, m) from 0 where stretches are of one kind to 1 where they have nothing in common.
     """
     n, m = len(seconds), len(known_s)

@@ -39,9 +39,7 @@ def changes(table: FloatArray) -> IntArray:
     return np.flatnonzero(taken)
 
 
-def _splits(
-    sums: FloatArray, length: int, least: float, taken: np.ndarray
-) -> list[tuple[int, float]]:
+def _splits(sums: FloatArray, length: int, least: float, taken: np.ndarray) -> list[tuple[int, float]]:
     """Splits of windows of one length that hold no change yet, the strongest first, none within a window of another."""
     rows = len(sums) - 1
     starts = np.unique(np.append(np.arange(0, rows - length + 1, max(1, length // 4)), rows - length))

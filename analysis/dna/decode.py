@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from incprof.analysis._native import ffi, native
 from incprof.model import FloatArray, IntArray
@@ -26,7 +27,7 @@ class Emissions:
     """What rows of each state look like.
 
     whitening (counters, counters): of levels into coordinates. means, scatters: coordinates (states, counters).
-    stay: what leaving a state costs. strange: a row whose sum of squares is more for all states is of none that is known.
+    stay: what leaving a state costs. strange: a row whose sum of squares is more for all states is of none of them.
     """
 
     whitening: FloatArray
@@ -35,7 +36,7 @@ class Emissions:
     stay: float
     strange: float
 
-    def evidence(self, levels: FloatArray, *, unknown: bool = False) -> FloatArray:
+    def evidence(self, levels: FloatArray, *, unknown: bool = False) -> npt.NDArray[np.float32]:
         """Log likelihood (rows, states) of levels (rows, counters). unknown: with a column for none of them."""
         weight = 1 / self.scatters**2
         linear = (weight * self.means).T.astype(np.float32)
@@ -56,7 +57,7 @@ class Emissions:
         return out
 
 
-def most_probable(evidence: FloatArray, stay: float) -> IntArray:
+def most_probable(evidence: npt.NDArray[np.float32], stay: float) -> IntArray:
     """The most probable states (rows,) where each change costs `stay`; evidence (rows, states)."""
     rows, states = evidence.shape
     table = np.ascontiguousarray(evidence, dtype=np.float32)
@@ -70,7 +71,7 @@ def most_probable(evidence: FloatArray, stay: float) -> IntArray:
     return out
 
 
-def plain_most_probable(evidence: FloatArray, stay: float) -> IntArray:
+def plain_most_probable(evidence: npt.NDArray[np.float32], stay: float) -> IntArray:
     """The same in numpy: what the kernel is held against."""
     rows, states = evidence.shape
     came = np.zeros((rows, states), dtype=np.int64)

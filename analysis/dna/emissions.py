@@ -28,7 +28,8 @@ def emissions_of(levels: Sequence[FloatArray], labels: Sequence[IntArray]) -> Em
     """Describe the states of rows.
 
     Args:
-        levels: (rows, counters) of each series. labels: (rows,) of each, from 0 without holes.
+        levels: (rows, counters) of each series.
+        labels: (rows,) of each, from 0 without holes.
     """
     label = np.concatenate(labels)
     chosen = _some(label, np.concatenate([_inside(each) for each in labels]))

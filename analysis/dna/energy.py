@@ -7,16 +7,17 @@ and as costly as the rest is on the average. An interval comes from how much str
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from incprof.analysis.dna.align import Alignment, align
-from incprof.analysis.dna.changes import changes
+from incprof.analysis.dna.learn import own_states
+from incprof.analysis.dna.names import is_idle
 from incprof.analysis.dna.paper import estimated_energy
 from incprof.analysis.dna.power import lag_of, moved
-from incprof.analysis.dna.rates import counters_of
+from incprof.analysis.dna.rates import MATTERS, counters_of
 from incprof.analysis.dna.results import Alphabet, KnownRun
 from incprof.errors import NoDataError
 from incprof.model import BoolArray, FloatArray
@@ -28,9 +29,9 @@ UNLIKE = 0.8
 # What stretches of one kind differ by, in logarithms, and what kinds of work do, before anything is known: each as if
 # so many had been seen.
 LENGTHS, KINDS, SEEN = 0.02, 0.08, 3.0
-# Half the width of an interval that nine of ten runs are in, in standard deviations: on the half of the generated runs
-# for tuning that is WIDTH.
-WIDTH = 1.645
+# Half the width of an interval that nine of ten runs are in, in standard deviations: so of the 300 generated runs that
+# are for tuning.
+WIDTH = 2.35
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = N
     known = [run for run in known if all(stretch.energy_j is not None for stretch in run.stretches)]
     if not known:
         raise NoDataError(f"the alphabet has no run of {application or 'any application'} with power")
-    pieces = _pieces(series, alphabet)
+    pieces = _begun(_pieces(series, alphabet), alphabet)
     centres = np.array([np.arcsinh(state.rates / alphabet.scale.floor) for state in alphabet.states])
     found = [(run, _aligned(pieces, run, centres)) for run in known]
     if application is None:
@@ -90,46 +91,50 @@ def estimate(series: NodeSeries, alphabet: Alphabet, application: str | None = N
     spread = float(np.sqrt(np.mean([whole[1] ** 2 for whole in wholes]) + energies.var() / len(energies)))
     so_far = float((pieces.watts * pieces.seconds).sum())
     half = WIDTH * spread
+    seconds, by_paper = (float(np.median([whole[at] for whole in wholes])) for at in (2, 3))
     return Estimate(
-        application, middle, max(middle - half, so_far), middle + half, float(np.median([w[2] for w in wholes])), so_far,
-        float(np.median([w[3] for w in wholes])), float(pieces.seconds.sum() / np.median([w[2] for w in wholes])),
-        float(np.median([each[1].similarity for each in own])), series.simulated or alphabet.simulated,
-    )  # fmt: skip
+        application=application,
+        energy_j=middle,
+        low_j=max(middle - half, so_far),
+        high_j=middle + half,
+        seconds=seconds,
+        so_far_j=so_far,
+        paper_j=by_paper,
+        done=float(pieces.seconds.sum()) / seconds,
+        similarity=float(np.median([alignment.similarity for _, alignment in own])),
+        simulated=series.simulated or alphabet.simulated,
+    )
 
 
 def _pieces(series: NodeSeries, alphabet: Alphabet) -> _Pieces:
-    """Cut a series where its levels change."""
+    """Cut a series where its states change, which are found anew: another machine has other rates."""
     table = counters_of(series, alphabet.scale.names)
     if not np.isfinite(table).all():
         raise NoDataError(f"{series.node}: not all of {', '.join(alphabet.scale.names)} were counted")
     levels = alphabet.scale.levels(table).astype(np.float64)
     watts = np.asarray(series.watts)
     watts = moved(watts, lag_of(table, watts))
-    edges = np.concatenate([[0], changes(levels @ alphabet.emissions.whitening), [len(levels)]])
+    _, (labels,) = own_states([levels])
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [len(levels)]])
     ends = series.times[edges[1:] - 1]
     begins = np.concatenate([[series.times[0] - series.period_s], ends[:-1]])
-    means = np.array([np.median(levels[a:b], axis=0) for a, b in zip(edges[:-1], edges[1:], strict=True)])
-    power = np.array([_mean(watts[a:b], watts) for a, b in zip(edges[:-1], edges[1:], strict=True)])
-    return _joined(_Pieces(ends - begins, means, power))
+    means = np.array([np.median(levels[a:b], axis=0) for a, b in pairwise(edges.tolist())])
+    power = np.array([_mean(watts[a:b], watts) for a, b in pairwise(edges.tolist())])
+    return _Pieces(ends - begins, means, power)
 
 
-def _joined(pieces: _Pieces) -> _Pieces:
-    """Join neighbours whose levels are alike: a state is cut where it only wavers."""
-    keep = [0]
-    seconds, levels, joules = [pieces.seconds[0]], [pieces.levels[0]], [pieces.watts[0] * pieces.seconds[0]]
-    for at in range(1, len(pieces.seconds)):
-        length = pieces.seconds[at]
-        if float(np.sqrt(((pieces.levels[at] - levels[-1]) ** 2).mean())) < UNLIKE / 8:
-            share = length / (seconds[-1] + length)
-            levels[-1] = (1 - share) * levels[-1] + share * pieces.levels[at]
-            seconds[-1] += length
-            joules[-1] += pieces.watts[at] * length
-        else:
-            keep.append(at)
-            seconds.append(length)
-            levels.append(pieces.levels[at])
-            joules.append(pieces.watts[at] * length)
-    return _Pieces(np.array(seconds), np.array(levels), np.array(joules) / np.array(seconds))
+def _begun(pieces: _Pieces, alphabet: Alphabet) -> _Pieces:
+    """Leave out what comes before the run: rates at which a machine is idle.
+
+    Raises:
+        NoDataError: there is nothing else.
+    """
+    most = alphabet.scale.floor / MATTERS
+    busy = [not is_idle(alphabet.scale.names, alphabet.scale.rates(each), most) for each in pieces.levels]
+    if not any(busy):
+        raise NoDataError("the node was idle all the time: no run has begun")
+    first = busy.index(True)
+    return _Pieces(pieces.seconds[first:], pieces.levels[first:], pieces.watts[first:])
 
 
 def _mean(part: FloatArray, whole: FloatArray) -> float:
@@ -138,7 +143,7 @@ def _mean(part: FloatArray, whole: FloatArray) -> float:
 
 
 def _aligned(pieces: _Pieces, run: KnownRun, centres: FloatArray) -> Alignment:
-    """Align with a known run, whose machine counts more or less of each counter in a second, and is slower or faster."""
+    """Align with a known run, whose machine counts more or less of each counter, and is slower or faster."""
     known = np.array([stretch.seconds for stretch in run.stretches])
     levels = np.array([centres[stretch.state] for stretch in run.stretches])
     gain, pace, best = np.zeros(levels.shape[1]), 1.0, Alignment((), 0, 0.0)
@@ -186,7 +191,7 @@ def _whole(pieces: _Pieces, run: KnownRun, found: Alignment) -> tuple[float, flo
 
 @dataclass(frozen=True)
 class _Ratios:
-    """Logarithms of ratios of kinds (kinds,), and variances: own (kinds,) of each, shared by all that are new (kinds,)."""
+    """Logarithms of ratios of kinds (kinds,); variances: own (kinds,), and shared by those that are new (kinds,)."""
 
     mean: FloatArray
     own: FloatArray

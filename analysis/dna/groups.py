@@ -38,7 +38,9 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
         cost = _bic(points, own, found, weight)
         if cost < least:
             best, least = found, cost
-    centres = np.array([np.average(points[best == g], axis=0, weights=weight[best == g]) for g in range(best.max() + 1)])
+    centres = np.array(
+        [np.average(points[best == g], axis=0, weights=weight[best == g]) for g in range(best.max() + 1)]
+    )
     distance = ((means[:, None] / AGAIN - centres) ** 2).sum(axis=2)
     return np.asarray(distance.argmin(axis=1))
 
@@ -56,4 +58,4 @@ def _bic(points: FloatArray, own: FloatArray, found: IntArray, weight: FloatArra
     scatter = np.maximum(1.0, (apart.sum(axis=0)) / max(len(points) - number, 1))
     variance = scatter + own
     fit = float((apart / variance + np.log(variance)).sum())
-    return fit + number * (counters + 1) * np.log(len(points))
+    return fit + float(number * (counters + 1) * np.log(len(points)))

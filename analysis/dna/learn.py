@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +23,8 @@ from incprof.model.nodes import NodeSeries
 
 MOST_COUNTERS = 16
 ROUNDS = 3
-# Two states whose levels differ by less than this, in the mean of squares and in units of what rows scatter by, are one.
+# Two states whose levels differ by less than this, in the mean of squares and in what rows scatter by, are one: on the
+# generated nodes for tuning, parts of one state differed by 2.0 at most, and different states by 3.6 at least.
 ONE_STATE = 3.0
 LEAST_OF_A_STATE = 4
 
@@ -42,13 +43,19 @@ def learn(series: Sequence[NodeSeries], applications: Sequence[str]) -> Alphabet
     tables = [counters_of(each, names) for each in series]
     scale = scale_of(names, tables)
     levels = [scale.levels(table) for table in tables]
+    emissions, labels = own_states(levels)
+    return _described(series, applications, scale, emissions, tables, labels)
+
+
+def own_states(levels: Sequence[FloatArray]) -> tuple[Emissions, list[IntArray]]:
+    """Find the states of some series, and of each row (rows,), from their levels (rows, counters) alone."""
     labels = _first_labels(levels)
     emissions = emissions_of(levels, labels)
     for _ in range(ROUNDS):
         labels = [most_probable(emissions.evidence(each), emissions.stay) for each in levels]
         labels = _joined(levels, _numbered(labels))
         emissions = emissions_of(levels, labels)
-    return _described(series, applications, scale, emissions, tables, labels)
+    return emissions, labels
 
 
 def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
@@ -59,7 +66,10 @@ def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
     """
     if not series or not any(len(each.times) for each in series):
         raise NoDataError("no rows: give files of counters, a row for each second")
-    shared = [name for name in series[0].counters if all(name in each.counters for each in series[1:])]
+    units = dict(zip(series[0].names, series[0].units, strict=True))
+    others = [frozenset(each.counters) for each in series[1:]]
+    # How much memory is used is what programs did before, not what they do.
+    shared = [name for name in series[0].counters if units[name] != "B" and all(name in each for each in others)]
     tables = [counters_of(each, shared) for each in series]
     known = [at for at in range(len(shared)) if all(np.isfinite(table[:, at]).all() for table in tables)]
     spread = {}
@@ -102,7 +112,9 @@ def _first_labels(levels: Sequence[FloatArray]) -> list[IntArray]:
     tables = [each @ whitening for each in levels]
     edges = [np.concatenate([[0], changes(each), [len(each)]]) for each in tables]
     rows = np.concatenate([np.diff(each) for each in edges])
-    means = [np.add.reduceat(t, e[:-1]) / np.diff(e)[:, None] for t, e in zip(tables, edges, strict=True)]
+    means = [
+        np.add.reduceat(table, edge[:-1]) / np.diff(edge)[:, None] for table, edge in zip(tables, edges, strict=True)
+    ]
     found, out, at = group(np.concatenate(means), rows), [], 0
     for each in edges:
         out.append(np.repeat(found[at : at + len(each) - 1], np.diff(each)))
@@ -138,7 +150,7 @@ def _described(
     tables: Sequence[FloatArray], labels: Sequence[IntArray],
 ) -> Alphabet:  # fmt: skip
     """Give the states names, letters and power."""
-    nodes = [_node_states(s, t, l) for s, t, l in zip(series, tables, labels, strict=True)]
+    nodes = [_node_states(*each) for each in zip(series, tables, labels, strict=True)]
     rows, label = np.concatenate(tables), np.concatenate(labels)
     watts = np.concatenate([np.full(len(n.times), np.nan) if n.watts is None else n.watts for n in nodes])
     machine = fit(rows, watts)

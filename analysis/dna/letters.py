@@ -45,7 +45,9 @@ def letter_of(names: Sequence[str], rates: FloatArray, watts: FloatArray, *, ran
     """The letter of rows; None (the paper's XXX) where fewer than four counters go with power.
 
     Args:
-        names: of the counters. rates (rows, counters). watts (rows,), NaN where nobody measured.
+        names: of the counters.
+        rates: (rows, counters).
+        watts: (rows,), NaN where nobody measured.
         ranked: whether the order of the four matters.
     """
     found = by_correlation(rates, watts, COUNTERS)

@@ -44,7 +44,8 @@ class Live:
         """Take a row.
 
         Args:
-            time_s: its end. rates (counters,): in the order of `alphabet.scale.names`; NaN is as in the row before.
+            time_s: its end.
+            rates: (counters,), as `alphabet.scale.names` has them; NaN is as in the row before.
         """
         rates = np.where(np.isnan(rates), self._before, rates)
         self._before = rates

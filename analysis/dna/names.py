@@ -10,28 +10,38 @@ from incprof.model import FloatArray
 
 LINE = 64
 # Of the greatest rate of each counter on these nodes: less than this everywhere is idle.
-IDLE = 0.05
+IDLE = 0.01
+# A tenth of one processor: what any machine does of itself.
+PROCESSOR = {"cycles": 3e8, "instructions": 3e8, "cpu": 0.15, "task-clock": 0.15, "cpu-clock": 0.15}
+# Bytes in a second that any machine moves.
+QUIET = 1e6
 # Bytes in a second that are worth a name.
 NETWORK, DISK, MEMORY = 20e6, 20e6, 1e9
 # Instructions between two misses that go to memory, and between two branches that were guessed wrongly.
 MISS_EACH, WRONG_EACH = 100, 120
+# Processors that wait for storage.
+WAITS = 0.2
 
 
 def is_idle(names: Sequence[str], rates: FloatArray, most: FloatArray) -> bool:
     """Whether a node does next to nothing: every rate that has any size is small for the nodes that were seen."""
-    known = dict(zip(names, rates, strict=True))
-    if not np.any(most > 0):
-        return True
-    busy = [at for at, name in enumerate(names) if most[at] > 0 and name != "bus-cycles"]
-    bytes_s = sum(_sum(known, what) for what in ("net-", "disk-") if known)
-    return bool(np.all(rates[busy] < IDLE * most[busy])) or (len(busy) == 0 and bytes_s < NETWORK)
+    counted = {name: at for at, name in enumerate(names) if most[at] > 0}
+    small = {name: rates[at] < IDLE * most[at] for name, at in counted.items()}
+    working = [name for name in PROCESSOR if name in counted]
+    moved = [name for name in counted if name.startswith(("net-", "disk-")) and name.endswith("-bytes")]
+    if not working and not moved:
+        return all(small.values())
+    return all(small[name] or rates[counted[name]] < PROCESSOR[name] for name in working) and all(
+        small[name] or rates[counted[name]] < QUIET for name in moved
+    )
 
 
 def name_of(names: Sequence[str], rates: FloatArray, most: FloatArray) -> str:
     """Name a state.
 
     Args:
-        names: of the counters. rates (counters,): of the state.
+        names: of the counters.
+        rates: (counters,) of the state.
         most: (counters,) the greatest rates on all nodes that were seen.
     """
     if is_idle(names, rates, most):
@@ -66,12 +76,17 @@ def _processor(known: dict[str, float]) -> list[str]:
     if misses * LINE > MEMORY and done < MISS_EACH * misses:
         said.append(f"memory bound, {_short(misses * LINE)}B/s")
     elif known.get("branch-misses", 0) * WRONG_EACH > done > 0:
-        said.append(f"branches, {100 * known['branch-misses'] / max(known.get('branches', 0), 1):.0f} % guessed wrongly")
+        said.append(
+            f"branches, {100 * known['branch-misses'] / max(known.get('branches', 0), 1):.0f} % guessed wrongly"
+        )
     elif done and cycles:
         said.append(f"compute, {done / cycles:.1f} instructions per cycle")
-    cpus = _sum(known, "cpu-")
-    if not said and cpus > 0:
-        said.append(f"compute, {cpus:.1f} processors")
+    if not said and (cpus := known.get("cpu", 0)) > 0:
+        said.append(
+            f"{'system calls' if known.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
+        )
+    if known.get("iowait", 0) > max(WAITS, known.get("cpu", 0)):
+        said.insert(0, "waits for disks")
     return said
 
 

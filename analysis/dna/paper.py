@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
+from incprof.analysis.dna.counters import TABLE1, number_of
 from incprof.analysis.dna.letters import COUNTERS, encode
 from incprof.analysis.dna.relevant import by_correlation, by_regression
 from incprof.model import FloatArray
@@ -19,7 +21,7 @@ WAYS: dict[str, Relevant] = {"correlation": partial(by_correlation, count=COUNTE
 
 @dataclass(frozen=True)
 class Phase:
-    """Rows first <= row < last, and the columns that go with power in them, the foremost first."""
+    """Rows first <= row < last, and the numbers of the counters that go with power in them, the foremost first."""
 
     first: int
     last: int
@@ -31,8 +33,24 @@ class Phase:
         return encode(self.relevant[:COUNTERS]) if len(self.relevant) >= COUNTERS else None
 
 
+@dataclass(frozen=True)
+class PaperStates:
+    """A node and its phases. times (rows,), watts (rows,)."""
+
+    node: str
+    phases: tuple[Phase, ...]
+    times: FloatArray
+    watts: FloatArray
+
+
 def phases(
-    rates: FloatArray, watts: FloatArray, *, ranked: bool = False, way: str = "correlation", step: int | None = None
+    rates: FloatArray,
+    watts: FloatArray,
+    names: Sequence[str] = TABLE1,
+    *,
+    ranked: bool = False,
+    way: str = "correlation",
+    step: int | None = None,
 ) -> list[Phase]:
     """Algorithm 1: a phase ends where the set of counters that go with power is another one.
 
@@ -41,16 +59,19 @@ def phases(
     there the phase ends and the next begins. What is left at the end is of the last phase.
 
     Args:
-        rates: (rows, p). watts: (rows,).
+        rates: (rows, p).
+        watts: (rows,).
+        names: of the counters, (p,), which say their numbers.
         ranked: whether the same counters in another order are another set.
         way: "correlation" or "regression".
         step: n; the least there may be unless given.
     """
-    least = rates.shape[1] + 2
+    least, numbers = rates.shape[1] + 2, number_of(names)
     n = max(step or least, least)
 
     def of(first: int, last: int) -> tuple[int, ...]:
-        return WAYS[way](rates[first:last], watts[first:last])
+        found = (numbers[at] for at in WAYS[way](rates[first:last], watts[first:last]))
+        return tuple(number for number in found if number is not None)
 
     def same(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
         return a == b if ranked else set(a) == set(b)
@@ -89,7 +110,7 @@ def transitions(sequences: Sequence[Sequence[int | None]]) -> dict[int | None, d
     """How probable each letter is after each, from letters in the order of time; None is XXX."""
     counts: dict[int | None, dict[int | None, int]] = {}
     for sequence in sequences:
-        for a, b in zip(sequence[:-1], sequence[1:], strict=True):
+        for a, b in pairwise(sequence):
             row = counts.setdefault(a, {})
             row[b] = row.get(b, 0) + 1
     return {a: {b: n / sum(row.values()) for b, n in row.items()} for a, row in counts.items()}
@@ -114,7 +135,8 @@ def estimated_energy(target_j: float, reference_j: float, rest_j: float) -> floa
     """E_est: what was measured, and E_rel times what the rest took on the reference.
 
     Args:
-        target_j: of the executed part on the target. reference_j: of the same part on the reference.
+        target_j: of the executed part on the target.
+        reference_j: of the same part on the reference.
         rest_j: of the rest, on the reference.
     """
     return target_j + relative_energy(target_j, reference_j) * rest_j
@@ -144,5 +166,6 @@ def table2_as_printed() -> bool:
 def table2_swapped() -> bool:
     """Whether Table 2 agrees with itself if its two accuracies are swapped."""
     return all(
-        round(row.peak_j / row.estimated_j, 2) == other.accuracy for row, other in zip(TABLE2, TABLE2[::-1], strict=True)
+        round(row.peak_j / row.estimated_j, 2) == other.accuracy
+        for row, other in zip(TABLE2, TABLE2[::-1], strict=True)
     )

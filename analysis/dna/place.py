@@ -31,8 +31,11 @@ ENDED = -2
 
 @dataclass(frozen=True)
 class Next:
-    """state: that comes next, `ENDED` where a run ends. probability: of it. in_s: seconds until then, from now, and
-    between which 80 % lie."""
+    """What may come.
+
+    state: that comes next, `ENDED` where a run ends. probability: of it. in_s: seconds until then, from now. low_s,
+    high_s: between which 80 % lie.
+    """
 
     state: int
     probability: float

@@ -27,8 +27,11 @@ LEAST_ROWS = 8
 
 @dataclass(frozen=True)
 class PowerModel:
-    """base_w, watts_per (counters,) for a count in a second. mean_w: of the state's rows. low_w, high_w: 90 % of rows
-    lie between, as differences from what the model says."""
+    """Power from rates.
+
+    base_w, watts_per (counters,): for a count in a second. mean_w: of the rows that it was made from. low_w, high_w:
+    90 % of other rows lie between, as differences from what the model says.
+    """
 
     base_w: float
     watts_per: FloatArray
@@ -45,7 +48,8 @@ def fit(rates: FloatArray, watts: FloatArray, towards: PowerModel | None = None)
     """Fit a model to rows; None where there are too few.
 
     Args:
-        rates: (rows, counters). watts: (rows,), NaN where nobody measured.
+        rates: (rows, counters).
+        watts: (rows,), NaN where nobody measured.
         towards: the machine's model.
     """
     good = np.flatnonzero(np.isfinite(watts) & np.isfinite(rates).all(axis=1))

@@ -80,9 +80,9 @@ def steps_of(levels: FloatArray) -> FloatArray:
     """
     steps = (levels[2:] - levels[:-2]).astype(np.float64) / np.sqrt(2)
     if not len(steps):
-        return steps
+        return np.asarray(steps)
     usual = np.median(np.abs(steps), axis=0) / 0.6745
-    return np.clip(steps, -FAR * usual, FAR * usual)
+    return np.asarray(np.clip(steps, -FAR * usual, FAR * usual))
 
 
 # Steps that are so many times as large as is usual are changes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,8 @@ def stretches_of(times: FloatArray, labels: IntArray, watts: FloatArray | None, 
     """Join neighbouring rows of one state. Rows that are missing belong to the stretch that is open then.
 
     Args:
-        times: (rows,) at which rows end. labels: (rows,).
+        times: (rows,) at which rows end.
+        labels: (rows,).
         watts: (rows,) or None; what is NaN is as the mean of its stretch.
         period_s: length of the first row.
     """
@@ -28,7 +30,7 @@ def stretches_of(times: FloatArray, labels: IntArray, watts: FloatArray | None, 
     ends = times[first[1:] - 1]
     joules: list[float | None] = [None] * len(begins)
     if watts is not None:
-        for at, (low, high) in enumerate(zip(first[:-1], first[1:], strict=True)):
+        for at, (low, high) in enumerate(pairwise(first.tolist())):
             own = watts[low:high]
             mean = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
             joules[at] = mean * float(ends[at] - begins[at]) if np.isfinite(mean) else None

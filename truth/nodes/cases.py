@@ -130,9 +130,7 @@ class Known:
 def known_program(number: int, *, elsewhere: bool) -> Known:
     """Draw a program, its known runs and a further run. elsewhere: on another machine."""
     rng = np.random.default_rng(seed_of("node-energy" if elsewhere else "node-next", number))
-    program = any_program(
-        rng, int(rng.integers(2, 6)), (15, 60), scatter=0.05, rounds=int(rng.integers(6, 12))
-    )
+    program = any_program(rng, int(rng.integers(2, 6)), (15, 60), scatter=0.05, rounds=int(rng.integers(6, 12)))
     machine, weather = reference(rng), Weather(odd=0.001)
     runs = [_alone(program, machine, weather, rng)[0] for _ in range(KNOWN_RUNS)]
     there: Machine = other(rng, machine) if elsewhere else machine

@@ -31,7 +31,8 @@ WATTS_PER = np.array((2.2e-9, 7e-10, 6e-9, 0, 2.2e-8, 0, 0, 1.5e-8, 1e-8, 4e-6, 
 # Which of the counters follow the clock of the processor, memory, network, disk.
 PART_OF = np.array((0, 0, 1, 0, 1, 0, 0, 0, 2, 2, 2, 2, 3, 3))
 BOUND_BY = {
-    "compute": 0, "vector": 0, "memory": 1, "branchy": 0, "exchange": 2, "gather": 2, "write": 3, "read": 3, "serial": 0,
+    "compute": 0, "vector": 0, "memory": 1, "branchy": 0, "exchange": 2, "gather": 2, "write": 3, "read": 3,
+    "serial": 0,
 }  # fmt: skip
 
 

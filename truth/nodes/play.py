@@ -96,7 +96,7 @@ def play(
         at = int(rng.uniform(0.2, 0.8) * rows)
         kept[at : at + int(weather.gap_s)] = False
     series = NodeSeries(
-        node, START + 1.0 + np.flatnonzero(kept), (*TABLE1, "power"), (*units(), "W"),
+        node, (START + 1.0 + np.flatnonzero(kept)).astype(np.float64), (*TABLE1, "power"), (*units(), "W"),
         np.column_stack([np.round(counted), np.round(meter, 1)])[kept], "power", simulated=True,
     )  # fmt: skip
     return Played(series, (state - 1)[kept], true_w[kept])
@@ -127,7 +127,7 @@ def _reddened(white: FloatArray) -> FloatArray:
     """Noise of which a third stays until the next second."""
     out = white.copy()
     out[1:] += 0.35 * white[:-1]
-    return out / np.sqrt(1 + 0.35**2)
+    return np.asarray(out / np.sqrt(1 + 0.35**2))
 
 
 def _heat(dynamic: FloatArray, warm_s: float) -> FloatArray:

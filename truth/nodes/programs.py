@@ -41,7 +41,7 @@ def any_program(rng: Rng, states: int, seconds: tuple[float, float], *, scatter:
         work = any_work(rng, scatter)
         if all(distinct(work.rates, each.rates) for each in works):
             works.append(work)
-    lengths = np.exp(rng.uniform(*np.log(seconds), states))
+    lengths = np.exp(rng.uniform(float(np.log(seconds[0])), float(np.log(seconds[1])), states))
     rounds = rounds or int(rng.integers(3, 9))
     if states < 3:
         return Program(tuple(works), tuple((i, float(lengths[i])) for _ in range(rounds) for i in range(states)))

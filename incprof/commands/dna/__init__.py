@@ -1,0 +1,1 @@
+"""The verb `dna`: verb.py is its command line."""

@@ -1,0 +1,157 @@
+"""What `incprof dna` does: each action reads, asks the study and prints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from incprof.commands.output import write_text
+from incprof.commands.plots import write_plot
+from incprof.commands.terminal import STDERR, text_width, wants_colour
+from incprof.errors import IncprofError
+
+if TYPE_CHECKING:
+    from incprof.study.dna import Alphabet, NodeStates, Source
+
+FOLLOW_IDLE_S = 10.0
+
+
+def learn(args: argparse.Namespace) -> int:
+    """Make an alphabet, and say what is in it."""
+    from incprof.study.dna import alphabet_of, write_alphabet
+
+    found = alphabet_of(_sources(args), STDERR)
+    try:
+        write_alphabet(found, args.output)
+    except OSError as error:
+        raise IncprofError(f"{args.output}: {error.strerror or error}") from None
+    if args.json:
+        from incprof.report.json.dna import write_alphabet as as_json
+
+        as_json(found, sys.stdout)
+    else:
+        from incprof.report.text.dna import write_alphabet as as_text
+
+        as_text(found, args.output, sys.stdout, width=text_width(), colour=wants_colour())
+    return 0
+
+
+def states(args: argparse.Namespace) -> int:
+    """Say the states of nodes."""
+    if args.method == "paper":
+        return _paper(args)
+    alphabet, nodes = _found(args)
+    if args.plot is not None:
+        from incprof.report.plots.dna import write_ribbons
+
+        write_plot(args, lambda out, form: write_ribbons(alphabet, nodes, out, form))
+    if args.json:
+        from incprof.report.json.dna import write_states as as_json
+
+        as_json(alphabet, nodes, sys.stdout)
+    else:
+        from incprof.report.text.dna import write_states as as_text
+
+        as_text(alphabet, nodes, sys.stdout, width=text_width(), colour=wants_colour())
+    return 0
+
+
+def _paper(args: argparse.Namespace) -> int:
+    """Say the phases of Algorithm 1."""
+    from incprof.study.dna import paper_states, series_of
+
+    series, _ = series_of(_sources(args), STDERR)
+    way = "regression" if args.regression else "correlation"
+    found = [paper_states(each, ranked=bool(args.ranked), way=way) for each in series]
+    if args.json:
+        from incprof.report.json.dna import write_paper as write
+    else:
+        from incprof.report.text.dna import write_paper as write
+    write(found, sys.stdout)
+    return 0
+
+
+def follow(args: argparse.Namespace) -> int:
+    """Say the state of a node as rows come: each of them in JSON, and changes for people."""
+    from incprof.report.json.dna import now_object
+    from incprof.report.json.writing import write
+    from incprof.report.text.dna import now_line
+    from incprof.study.dna import follow as rows
+    from incprof.study.dna import read_alphabet
+
+    alphabet = read_alphabet(args.alphabet)
+    for now in rows(args.files[0], alphabet, FOLLOW_IDLE_S if args.idle is None else args.idle):
+        if args.json:
+            write(now_object(alphabet, now), sys.stdout)
+            sys.stdout.flush()
+        elif now.changed:
+            print(now_line(alphabet, now), flush=True)
+    return 0
+
+
+def match(args: argparse.Namespace) -> int:
+    """Say which applications the beginning of a run looks like."""
+    from incprof.study.dna import matches_of, read_alphabet
+
+    found = matches_of(_sources(args)[0], read_alphabet(args.alphabet), STDERR)
+    if args.json:
+        from incprof.report.json.dna import write_matches as write
+    else:
+        from incprof.report.text.dna import write_matches as write
+    write(found, sys.stdout)
+    return 0
+
+
+def energy(args: argparse.Namespace) -> int:
+    """Say what a run will have taken, from its beginning."""
+    from incprof.study.dna import energy_of, read_alphabet
+
+    found = energy_of(_sources(args)[0], read_alphabet(args.alphabet), args.application, STDERR)
+    if args.json:
+        from incprof.report.json.dna import write_energy as write
+    else:
+        from incprof.report.text.dna import write_energy as write
+    write(found, sys.stdout)
+    return 0
+
+
+def graph(args: argparse.Namespace) -> int:
+    """Say which states a system has, and where each leads."""
+    from incprof.study.dna import graph_of
+
+    alphabet, nodes = _found(args)
+    found = graph_of(alphabet, nodes)
+    if args.plot is not None:
+        from incprof.report.plots.dna import write_graph as draw
+
+        write_plot(args, lambda out, form: draw(alphabet, found, out, form))
+    if args.dot:
+        from incprof.report.files.dna_dot import write_dot
+
+        write_text(args.output or "-", lambda out: write_dot(alphabet, found, out))
+    if args.json:
+        from incprof.report.json.dna import write_graph as as_json
+
+        as_json(alphabet, found, sys.stdout)
+    elif not args.dot or args.output not in (None, "-"):
+        from incprof.report.text.dna import write_graph as as_text
+
+        as_text(alphabet, found, sys.stdout)
+    return 0
+
+
+def _sources(args: argparse.Namespace) -> list[Source]:
+    from incprof.study.dna import Source
+
+    return [Source.of(text) for text in args.files]
+
+
+def _found(args: argparse.Namespace) -> tuple[Alphabet, list[NodeStates]]:
+    """The alphabet that is meant, and the states of all nodes by it."""
+    from incprof.study import StudyOptions
+    from incprof.study.dna import alphabet_of, read_alphabet, states_of
+
+    sources = _sources(args)
+    alphabet = read_alphabet(args.alphabet) if args.alphabet else alphabet_of(sources, STDERR)
+    return alphabet, states_of(sources, alphabet, StudyOptions(jobs=args.jobs or 0, dask=args.dask), STDERR)

@@ -1,0 +1,122 @@
+"""Say what nodes do, what comes next and what it takes in energy, from their counters and power alone.
+
+    incprof dna learn lu=lu1.csv lu=lu2.csv cg=cg1.csv -o alphabet.json
+    incprof dna states node7.csv --alphabet alphabet.json --plot node7.svg
+    incprof dna states node7.csv                               # the states of these nodes alone
+    incprof sample --system -o - | incprof dna follow - --alphabet alphabet.json
+    incprof dna match beginning.csv --alphabet alphabet.json
+    incprof dna energy beginning.csv --alphabet alphabet.json
+    incprof dna graph node*.csv --alphabet alphabet.json --plot system.svg
+
+Files are those of incprof sample --system, CSV, Parquet, perf stat -I, LDMS or Prometheus: `incprof help nodes`.
+`incprof help dna` explains input and output.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from incprof.commands.dna.actions import energy, follow, graph, learn, match, states
+from incprof.commands.output import check_target
+from incprof.commands.plots import add_plot_argument, check_plot
+from incprof.errors import IncprofError, UsageError
+from incprof.helping import expert
+from incprof.units import time
+
+NAME = "dna"
+ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "learn": learn, "states": states, "follow": follow, "match": match, "energy": energy, "graph": graph,
+}  # fmt: skip
+# Options that only some take.
+TAKEN = {
+    "output": ("learn", "graph"), "plot": ("states", "graph"), "method": ("states",), "ranked": ("states",),
+    "regression": ("states",), "dot": ("graph",), "idle": ("follow",), "application": ("energy",),
+    "jobs": ("states", "graph"), "dask": ("states", "graph"),
+}  # fmt: skip
+NEED_ALPHABET = ("follow", "match", "energy")
+NEED_ONE = ("follow", "match", "energy")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("action", choices=tuple(ACTIONS), metavar="ACTION", help=", ".join(ACTIONS))
+    parser.add_argument("files", nargs="+", metavar="[APP=]FILE", help="rows of nodes; APP is the application in them")
+    parser.add_argument(
+        "--alphabet", metavar="FILE", help="what learn has written (states, graph: learnt from the files)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="learn: where the alphabet goes; graph: where --dot goes"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.dna/1; follow: one a row")
+    add_plot_argument(parser, "states over power, or the graph of states")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--dot", action="store_const", const=True, help="graph: as text for Graphviz")
+    parser.add_argument("--application", metavar="NAME", help="energy: whose runs are meant (the most similar one's)")
+    parser.add_argument(
+        "--method", choices=("states", "paper"), help="states: by noise, or the paper's letters (states)"
+    )
+    parser.add_argument("--idle", type=time, metavar="T", help="follow: a file ends so long after a line (10s)")
+    expert(
+        parser.add_argument(
+            "--ranked", action="store_const", const=True, help="paper: letters differ by their order too"
+        ),
+        parser.add_argument(
+            "--regression", action="store_const", const=True, help="paper: counters of 5 %% significance"
+        ),
+        parser.add_argument(
+            "--jobs", type=int, metavar="N", help="processes; the answer is the same (one on each processor)"
+        ),
+        parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the files"),
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Refuse what cannot be meant, and do it."""
+    _check(args)
+    try:
+        return ACTIONS[args.action](args)
+    except MemoryError:
+        raise IncprofError(f"{args.files[0]}: not enough memory: take fewer files at once") from None
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together, before anything is read.
+
+    Raises: UsageError.
+    """
+    for option, actions in TAKEN.items():
+        if getattr(args, option) is not None and args.action not in actions:
+            raise UsageError(f"--{option} is for {' and '.join(actions)}, not for {args.action}")
+    if args.action in NEED_ALPHABET and args.alphabet is None:
+        raise UsageError(f"{args.action} needs --alphabet FILE: incprof dna learn RUNS... -o FILE makes one")
+    if args.action in NEED_ONE and len(args.files) > 1:
+        raise UsageError(f"{args.action} takes one file")
+    _check_output(args)
+    if args.jobs is not None and args.jobs < 1:
+        raise UsageError(f"--jobs {args.jobs}: expected a number from 1")
+    if args.idle is not None and not 0 <= args.idle < 1e9:
+        raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
+    if (args.ranked or args.regression) and args.method != "paper":
+        raise UsageError(f"--{'ranked' if args.ranked else 'regression'} is for --method paper")
+    if args.method == "paper" and (args.plot or args.alphabet):
+        raise UsageError(f"--{'plot' if args.plot else 'alphabet'} does not go with --method paper")
+    check_plot(args)
+
+
+def _check_output(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be meant.
+
+    Raises: UsageError.
+    """
+    if args.action == "learn":
+        if args.alphabet is not None:
+            raise UsageError("learn makes an alphabet: --alphabet is for the others; -o says where it goes")
+        if args.output in (None, "-"):
+            raise UsageError("learn needs -o FILE: where the alphabet goes")
+    if args.action == "graph" and args.output is not None and not args.dot:
+        raise UsageError("-o is where --dot goes: give --dot")
+    if args.output is not None:
+        check_target(args.output, force=args.force, binary=False)
+    if args.dot and args.json and args.output in (None, "-"):
+        raise UsageError("--dot and --json would both go to stdout: give --dot a file with -o")

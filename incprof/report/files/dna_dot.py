@@ -1,0 +1,23 @@
+"""A system's states as a graph for Graphviz."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from incprof.analysis.dna.graph import Graph
+from incprof.analysis.dna.results import Alphabet
+from incprof.report.words.dna import name_of
+
+
+def write_dot(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
+    """Write the graph; idle, where it begins and ends, has two rings."""
+    out.write("digraph system {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n")
+    for at, state in enumerate(found.states):
+        words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:8])
+        power = f"\\n{state.power_w:.0f} W" if state.power_w is not None else ""
+        shape = ", shape=doublecircle" if state.idle else ""
+        label = words.replace("\\", "\\\\").replace('"', '\\"')
+        out.write(f'  s{at} [label="{label}\\n{state.seconds:.0f} s{power}"{shape}];\n')
+    for edge in found.edges:
+        out.write(f'  s{edge.source} -> s{edge.target} [label="{edge.probability:.2f}"];\n')
+    out.write("}\n")

@@ -1,0 +1,162 @@
+"""States of nodes as JSON, schema incprof.dna/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+import numpy as np
+
+from incprof.analysis.dna.energy import Estimate
+from incprof.analysis.dna.graph import Graph
+from incprof.analysis.dna.live import Now
+from incprof.analysis.dna.match import MATCHES, Match
+from incprof.analysis.dna.paper import PaperStates
+from incprof.analysis.dna.place import ENDED
+from incprof.analysis.dna.results import Alphabet, NodeStates
+from incprof.report.json.writing import significant, write
+from incprof.report.words.dna import name_of
+
+SCHEMA = "incprof.dna/1"
+
+
+def write_alphabet(alphabet: Alphabet, out: TextIO) -> None:
+    """Write what was learnt."""
+    runs: dict[str, int] = {}
+    for run in alphabet.runs:
+        runs[run.application] = runs.get(run.application, 0) + 1
+    answer = {
+        "schema": SCHEMA,
+        "simulated": alphabet.simulated,
+        "counters": list(alphabet.scale.names),
+        "states": [_state(alphabet, each.id, []) for each in alphabet.states],
+        "applications": [{"name": name, "runs": count} for name, count in sorted(runs.items())],
+    }
+    write(answer, out)
+
+
+def write_states(alphabet: Alphabet, nodes: Sequence[NodeStates], out: TextIO) -> None:
+    """Write the states of nodes: `labels` are those of the first one, and `nodes` has them all."""
+    answer = {
+        "schema": SCHEMA,
+        "method": "states",
+        "simulated": alphabet.simulated or any(node.simulated for node in nodes),
+        "labels": nodes[0].labels.tolist(),
+        "states": [_state(alphabet, each.id, nodes) for each in alphabet.states],
+        "nodes": [_node(node) for node in nodes],
+    }
+    write(answer, out)
+
+
+def _state(alphabet: Alphabet, state: int, nodes: Sequence[NodeStates]) -> dict[str, object]:
+    """A state, and how long nodes were in it."""
+    found, power = alphabet.states[state], alphabet.states[state].power
+    stretches = [s for node in nodes for s in node.stretches if s.state == state]
+    seconds = sum(s.seconds for s in stretches)
+    joules = [s.energy_j for s in stretches if s.energy_j is not None]
+    measured = sum(joules) / seconds if len(joules) == len(stretches) and seconds else None
+    return {
+        "id": state,
+        "name": found.name,
+        "idle": found.idle,
+        "letter": found.letter,
+        "seconds": significant(seconds),
+        "visits": len(stretches),
+        "power_w": significant(measured if measured is not None else power.mean_w if power else None),
+        "power_model": None if power is None else {
+            "base_w": significant(power.base_w),
+            "watts_per": _named(alphabet, power.watts_per.tolist()),
+            "low_w": significant(power.low_w), "high_w": significant(power.high_w),
+        },
+        "rates": _named(alphabet, found.rates.tolist()),
+    }  # fmt: skip
+
+
+def _named(alphabet: Alphabet, values: Sequence[float]) -> dict[str, float | None]:
+    """Numbers of the counters by their names."""
+    return {name: significant(value) for name, value in zip(alphabet.scale.names, values, strict=True)}
+
+
+def _node(node: NodeStates) -> dict[str, object]:
+    return {
+        "node": node.node,
+        "labels": node.labels.tolist(),
+        "times": np.round(node.times, 6).tolist(),
+        "lag_s": significant(node.lag_s),
+        "simulated": node.simulated,
+        "stretches": [
+            {"state": s.state, "start_s": round(s.begins_s, 6), "end_s": round(s.ends_s, 6),
+             "energy_j": significant(s.energy_j)}
+            for s in node.stretches
+        ],
+        "notes": list(node.notes),
+    }  # fmt: skip
+
+
+def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
+    """Write phases of Algorithm 1."""
+    every = []
+    for node in nodes:
+        phases, times, watts = node.phases, node.times, node.watts
+        labels = np.concatenate([np.full(p.last - p.first, p.letter if p.letter is not None else -1) for p in phases])
+        every.append({
+            "node": node.node,
+            "labels": labels.tolist(),
+            "phases": [
+                {"letter": p.letter, "start_s": round(float(times[p.first]), 6), "rows": p.last - p.first,
+                 "power_w": significant(float(np.nanmean(watts[p.first : p.last])))}
+                for p in phases
+            ],
+        })  # fmt: skip
+    write({"schema": SCHEMA, "method": "paper", "labels": every[0]["labels"], "nodes": every}, out)
+
+
+def now_object(alphabet: Alphabet, now: Now) -> dict[str, object]:
+    """What is known after a row."""
+    power = alphabet.states[now.state].power if now.state >= 0 else None
+    return {
+        "schema": SCHEMA,
+        "time_s": round(now.time_s, 6),
+        "state": now.state,
+        "name": name_of(alphabet, now.state),
+        "since_s": round(now.since_s, 6),
+        "changed": now.changed,
+        "power_w": significant(power.mean_w if power else None),
+        "next": [
+            {"state": None if n.state == ENDED else n.state, "name": name_of(alphabet, n.state),
+             "probability": significant(n.probability, 4), "in_s": significant(n.in_s, 6),
+             "low_s": significant(n.low_s, 6), "high_s": significant(n.high_s, 6)}
+            for n in now.next
+        ],
+    }  # fmt: skip
+
+
+def write_matches(found: Sequence[Match], out: TextIO) -> None:
+    """Write which applications a run looks like."""
+    rows = [
+        {"application": m.application, "similarity": significant(m.similarity, 6), "pace": significant(m.pace, 6),
+         "done": significant(m.done, 6), "matches": m.matches}
+        for m in found
+    ]  # fmt: skip
+    write({"schema": SCHEMA, "threshold": MATCHES, "matches": rows}, out)
+
+
+def write_energy(found: Estimate, out: TextIO) -> None:
+    """Write an estimate."""
+    numbers = ("energy_j", "low_j", "high_j", "seconds", "so_far_j", "paper_j", "done", "similarity")
+    answer = {name: significant(getattr(found, name)) for name in numbers}
+    write({"schema": SCHEMA, "application": found.application, "simulated": found.simulated, **answer}, out)
+
+
+def write_graph(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
+    """Write the graph of a system."""
+    states = [
+        {"id": at, "letters": list(s.letters), "names": [name_of(alphabet, each) for each in s.letters], "idle": s.idle,
+         "seconds": significant(s.seconds), "visits": s.visits, "power_w": significant(s.power_w)}
+        for at, s in enumerate(found.states)
+    ]  # fmt: skip
+    edges = [
+        {"from": e.source, "to": e.target, "count": e.count, "probability": significant(e.probability)}
+        for e in found.edges
+    ]
+    write({"schema": SCHEMA, "nodes": list(found.nodes), "states": states, "edges": edges}, out)

@@ -1,0 +1,107 @@
+"""States of nodes as pictures: a ribbon over power for each node, and the graph of a system's states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from incprof.analysis.dna.graph import Graph
+from incprof.analysis.dna.results import Alphabet, NodeStates
+from incprof.report.plots.style import COLOURS, WIDTH_IN, save, time_unit
+from incprof.report.words.dna import MARK, name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_NODES, ROW_IN, MOST_STATES = 12, 1.3, 14
+UNKNOWN_COLOUR = "#dddddd"
+
+
+def write_ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates], out: BinaryIO, form: str) -> None:
+    """Write a picture of nodes' states over their power. form: `svg`, `png` or `pdf`.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed.
+    """
+    save(lambda: ribbons(alphabet, nodes), out, form)
+
+
+def ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Figure:
+    """Return the picture, not yet drawn."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    shown = nodes[:MOST_NODES]
+    picture = Figure(figsize=(WIDTH_IN, 0.9 + ROW_IN * len(shown)), layout="constrained")
+    panels = picture.subplots(len(shown), 1, squeeze=False, sharex=True)[:, 0]
+    start = min(node.stretches[0].begins_s for node in shown)
+    divisor, unit = time_unit(max(node.stretches[-1].ends_s for node in shown) - start)
+    for panel, node in zip(panels, shown, strict=True):
+        _ribbon(panel, node, start, divisor)
+    panels[-1].set_xlabel(f"Time since start ({unit})")
+    used = sorted({stretch.state for node in shown for stretch in node.stretches})
+    marks = [
+        Patch(color=_colour(each), label=f"{each if each >= 0 else ''} {name_of(alphabet, each)}") for each in used
+    ]
+    picture.legend(handles=marks, loc="outside lower left", ncols=3, fontsize=7, frameon=False)
+    more = f", {len(nodes) - len(shown)} more nodes not shown" if len(nodes) > len(shown) else ""
+    simulated = f", {MARK}" if any(node.simulated for node in nodes) else ""
+    picture.suptitle(f"{len(used)} states{more}{simulated}", fontsize=9)
+    return picture
+
+
+def _ribbon(axes: Axes, node: NodeStates, start: float, divisor: float) -> None:
+    """Draw the states of a node as a band, and its power as a line over it."""
+    for stretch in node.stretches:
+        low, high = (stretch.begins_s - start) / divisor, (stretch.ends_s - start) / divisor
+        axes.axvspan(low, high, color=_colour(stretch.state), alpha=0.45, linewidth=0)
+    if node.watts is not None:
+        axes.plot((node.times - start) / divisor, node.watts, color="black", linewidth=0.6)
+        axes.set_ylabel("W")
+    else:
+        axes.set_yticks([])
+    axes.set_title(node.node.replace("$", r"\$"), fontsize=8, loc="left")
+
+
+def write_graph(alphabet: Alphabet, found: Graph, out: BinaryIO, form: str) -> None:
+    """Write a picture of a system's states, the larger the more time it spends there."""
+    save(lambda: graph(alphabet, found), out, form)
+
+
+def graph(alphabet: Alphabet, found: Graph) -> Figure:
+    """Return the picture, not yet drawn."""
+    from matplotlib.figure import Figure
+
+    shown = list(range(min(len(found.states), MOST_STATES)))
+    angle = 2 * np.pi * np.arange(len(shown)) / max(len(shown), 1)
+    where = np.column_stack([np.cos(angle), np.sin(angle)])
+    picture = Figure(figsize=(WIDTH_IN, 0.8 * WIDTH_IN), layout="constrained")
+    axes = picture.subplots()
+    for edge in found.edges:
+        if edge.source in shown and edge.target in shown:
+            axes.annotate(
+                "", where[edge.target], where[edge.source],
+                arrowprops={"arrowstyle": "->", "connectionstyle": "arc3,rad=0.15", "lw": 0.4 + 2 * edge.probability,
+                            "color": "#555555", "shrinkA": 12, "shrinkB": 12},
+            )  # fmt: skip
+    total = sum(state.seconds for state in found.states)
+    for at in shown:
+        state = found.states[at]
+        colour = UNKNOWN_COLOUR if state.idle else _colour(max(state.letters))
+        axes.scatter(*where[at], s=120 + 1800 * state.seconds / total, color=colour, edgecolor="black", zorder=3)
+        words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:3])
+        power = f"\n{state.power_w:.0f} W" if state.power_w is not None else ""
+        axes.text(*(1.17 * where[at]), f"S{at} {words}{power}", ha="center", va="center", fontsize=6).set_parse_math(
+            False
+        )
+    axes.set_xlim(-1.6, 1.6)
+    axes.set_ylim(-1.4, 1.4)
+    axes.axis("off")
+    return picture
+
+
+def _colour(state: int) -> str:
+    return UNKNOWN_COLOUR if state < 0 else COLOURS[state % len(COLOURS)]

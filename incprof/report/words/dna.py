@@ -1,0 +1,29 @@
+"""Words for states of nodes."""
+
+from __future__ import annotations
+
+from incprof.analysis.dna.place import ENDED
+from incprof.analysis.dna.results import Alphabet
+
+UNKNOWN_NAME, END_NAME = "unknown", "end"
+MARK = "power is simulated"
+
+
+def name_of(alphabet: Alphabet, state: int) -> str:
+    """The name of a state, of none that is known, or of a run's end."""
+    if state == ENDED:
+        return END_NAME
+    return UNKNOWN_NAME if state < 0 else alphabet.states[state].name
+
+
+def letter_name(letter: int | None) -> str:
+    """A letter of the paper; XXX where there is none."""
+    return "XXX" if letter is None else str(letter)
+
+
+def joules(value: float) -> str:
+    """Energy as people say it."""
+    for size, unit in ((3.6e9, "MWh"), (3.6e6, "kWh"), (1e3, "kJ")):
+        if value >= size:
+            return f"{value / size:.4g} {unit}"
+    return f"{value:.4g} J"
