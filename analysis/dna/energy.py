@@ -31,7 +31,7 @@ UNLIKE = 0.8
 LENGTHS, KINDS, SEEN = 0.02, 0.08, 3.0
 # Half the width of an interval that nine of ten runs are in, in standard deviations: so of the 300 generated runs that
 # are for tuning.
-WIDTH = 2.35
+WIDTH = 1.67
 
 
 @dataclass(frozen=True)

@@ -24,28 +24,33 @@ SHORTEST_PART = 3600
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and the application that runs in it."""
+    """A file, a directory or several of these that belong together, and the application that runs in it."""
 
     application: str
-    path: str
+    paths: tuple[str, ...]
 
     @staticmethod
     def of(text: str) -> Source:
-        """Understand APP=FILE, or FILE: the application then is the file's name without its number."""
+        """Understand APP=FILE, FILE or FILE+METER: without APP it is the file's name without its number."""
         name, equals, path = text.partition("=")
         if equals and name and "/" not in name:
             if not path:
                 raise UsageError(f"{text}: expected APPLICATION=FILE")
-            return Source(name, path)
+            return Source(name, _together(path))
         stem = os.path.basename(text.rstrip("/")).split(".")[0]
-        return Source(stem.rstrip("0123456789").rstrip("-_") or stem, text)
+        return Source(stem.rstrip("0123456789").rstrip("-_") or stem, _together(text))
+
+
+def _together(text: str) -> tuple[str, ...]:
+    """The files of FILE+METER; a name with a plus in it is one file where there is one."""
+    return (text,) if os.path.exists(text) else tuple(part for part in text.split("+") if part)
 
 
 @dataclass(frozen=True)
 class _Job:
     """What is done for a file, wherever. problem: of the file."""
 
-    path: str
+    paths: tuple[str, ...]
     alphabet: Alphabet
 
 
@@ -62,8 +67,8 @@ def series_of(sources: Sequence[Source], listener: Listener) -> tuple[list[NodeS
     """
     series, applications = [], []
     for source in sources:
-        for each in read_nodes([source.path]):
-            listener.warn(f"{source.path}: {note}" for note in each.notes)
+        for each in read_nodes(source.paths):
+            listener.warn(f"{each.node}: {note}" for note in each.notes)
             series.append(each)
             applications.append(source.application)
     return series, applications
@@ -74,9 +79,6 @@ def alphabet_of(sources: Sequence[Source], listener: Listener) -> Alphabet:
 
     Raises: as the readers do; NoDataError: nothing can be learnt from them.
     """
-    if len(sources) > 1 and not all(os.path.isfile(source.path) for source in sources):
-        missing = next(source.path for source in sources if not os.path.isfile(source.path))
-        raise IncprofError(f"{missing}: no such file")
     series: list[NodeSeries] = []
     applications: list[str] = []
     for source in _spread(sources):
@@ -123,7 +125,11 @@ def states_of(
     """
     with listener.progress("reading") as progress:
         work: Work[_Job, _Done] = Work(
-            _do, [_Job(os.path.abspath(source.path), alphabet) for source in sources], _lost, progress, listener.warn
+            _do,
+            [_Job(tuple(os.path.abspath(path) for path in source.paths), alphabet) for source in sources],
+            _lost,
+            progress,
+            listener.warn,
         )
         found = mapped(work, options)
     problems = [each.problem for each in found if each.problem]
@@ -136,7 +142,7 @@ def states_of(
 
 def _do(job: _Job) -> _Done:
     try:
-        return _Done(tuple(_small(decoded(each, job.alphabet)) for each in read_nodes([job.path])))
+        return _Done(tuple(_small(decoded(each, job.alphabet)) for each in read_nodes(job.paths)))
     except IncprofError as error:
         return _Done((), str(error))
 
@@ -147,4 +153,4 @@ def _small(states: NodeStates) -> NodeStates:
 
 
 def _lost(job: _Job) -> _Done:
-    return _Done((), f"{job.path}: the process that read it was killed: there was no memory for it, perhaps")
+    return _Done((), f"{job.paths[0]}: the process that read it was killed: there was no memory for it, perhaps")

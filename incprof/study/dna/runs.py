@@ -41,7 +41,7 @@ def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[
         raise NoDataError("the alphabet knows no run: all nodes that it was learnt from were idle")
     runs = without_idle(decoded(_one(source, listener), alphabet).stretches, alphabet.idle)
     if not runs:
-        raise NoDataError(f"{source.path}: the node was idle, or did nothing that is known, all the time")
+        raise NoDataError(f"{source.paths[0]}: the node was idle, or did nothing that is known, all the time")
     return match(runs[-1], alphabet.runs)
 
 
@@ -72,5 +72,5 @@ def _one(source: Source, listener: Listener) -> NodeSeries:
     """
     series, _ = series_of([source], listener)
     if len(series) > 1:
-        raise UsageError(f"{source.path} holds {len(series)} nodes: give a file of one of them")
+        raise UsageError(f"{source.paths[0]} holds {len(series)} nodes: give a file of one of them")
     return series[0]

@@ -1,0 +1,239 @@
+"""States of nodes, what comes next, energy: against definitions, brute force and generated nodes."""
+
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from incprof.analysis.dna.align import align
+from incprof.analysis.dna.changes import changes
+from incprof.analysis.dna.decode import most_probable, plain_most_probable
+from incprof.analysis.dna.energy import estimate
+from incprof.analysis.dna.graph import graph
+from incprof.analysis.dna.learn import decoded, learn
+from incprof.analysis.dna.live import Live
+from incprof.analysis.dna.match import match
+from incprof.analysis.dna.place import ENDED, Places
+from incprof.analysis.dna.power import fit, lag_of, moved
+from incprof.analysis.dna.rates import counters_of, filled
+from incprof.analysis.dna.results import KnownRun, NodeStates, Stretch
+from incprof.errors import NoDataError
+from truth.nodes.cases import names, node_case
+from truth.nodes.scores import change_f1, energy_score, next_score, states_score
+
+MODEST = settings(max_examples=60, deadline=None)
+
+
+@given(
+    arrays(np.float32, st.tuples(st.integers(1, 7), st.integers(1, 4)), elements=st.integers(-9, 0)), st.integers(0, 5)
+)
+@MODEST
+def test_the_kernel_finds_a_best_sequence(evidence, stay):
+    def worth(states):
+        change = sum(a != b for a, b in pairwise(states))
+        return sum(evidence[row, state] for row, state in enumerate(states)) - stay * change
+
+    rows, count = evidence.shape
+    best = max(worth(states) for states in product(range(count), repeat=rows))
+    assert worth(most_probable(evidence, stay)) == best
+    assert worth(plain_most_probable(evidence, stay)) == best
+
+
+def test_kernel_and_numpy_agree_on_many_rows_and_states():
+    evidence = np.random.default_rng(0).normal(0, 2, (3000, 70)).astype(np.float32)
+    for stay in (0.0, 3.0, 50.0):
+        assert np.array_equal(most_probable(evidence, stay), plain_most_probable(evidence, stay))
+
+
+def test_changes_are_where_means_differ_and_noise_has_none():
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(600, 4))
+    assert changes(noise).tolist() == []
+    steps = np.repeat([0.0, 4.0, 0.0, -4.0], 150)[:, None]
+    assert np.all(np.abs(changes(noise + steps) - [150, 300, 450]) <= 1)
+
+
+@pytest.mark.parametrize(("family", "number"), [("plain", 0), ("gaps", 2), ("mixed", 1), ("idle", 1)])
+def test_states_of_generated_nodes(family, number):
+    score = states_score(family, number, "states")
+    assert score.found == score.true
+    assert score.ari > 0.9
+    assert score.f1 > 0.9
+
+
+def test_the_same_nodes_give_the_same_alphabet():
+    series = node_case("plain", 0).series
+    one, other = (learn([series], ["a"]) for _ in range(2))
+    assert np.array_equal(one.emissions.means, other.emissions.means)
+    assert one.runs == other.runs
+
+
+def test_halves_of_the_truth_share_no_case():
+    assert not set(names("tune")) & set(names("held"))
+    assert len(list(names("tune"))) == len(list(names("held")))
+
+
+def test_change_f1_by_hand():
+    assert change_f1(np.array([]), np.array([])) == 1.0
+    assert change_f1(np.array([10.0, 20.0]), np.array([12.0])) == pytest.approx(2 / 3)
+    assert change_f1(np.array([10.0]), np.array([12.1])) == 0.0
+
+
+def test_holes_are_as_the_row_before():
+    table = np.array([[np.nan, 1.0], [2.0, np.nan], [np.nan, 3.0]])
+    assert filled(table).tolist() == [[2, 1], [2, 1], [2, 3]]
+
+
+def test_a_counter_that_the_alphabet_needs_is_named():
+    series = node_case("plain", 0).series
+    alphabet = learn([series], ["a"])
+    at = series.names.index("cycles")
+    without = replace(
+        series, names=tuple(np.delete(series.names, at)), units=tuple(np.delete(series.units, at)),
+        values=np.delete(series.values, at, axis=1),
+    )  # fmt: skip
+    with pytest.raises(NoDataError, match="cycles"):
+        decoded(without, alphabet)
+
+
+def test_power_has_no_factor_below_nought_and_comes_late():
+    rng = np.random.default_rng(1)
+    rates = rng.uniform(0, 100, (500, 3))
+    watts = 80 + rates @ [2.0, 0.5, 0.0] + rng.normal(0, 1, 500)
+    model = fit(rates, watts)
+    assert np.all(model.watts_per >= 0)
+    assert model.watts_per == pytest.approx([2, 0.5, 0], abs=0.05)
+    assert model.base_w == pytest.approx(80, abs=3)
+    other = 80 + rates @ [2.0, 0.5, 0.0] + rng.normal(0, 1, 500)
+    off = other - model.watts(rates)
+    assert 0.8 < np.mean((off >= model.low_w) & (off <= model.high_w)) < 0.98
+    late = np.concatenate([np.full(4, watts[0]), watts[:-4]])
+    assert lag_of(rates, late) == 4
+    assert np.array_equal(moved(late, 4)[:496], watts[:496])
+
+
+def stretches(*pairs, watts=None):
+    out, at = [], 0.0
+    for state, seconds in pairs:
+        out.append(Stretch(state, at, at + seconds, None if watts is None else watts[state] * seconds))
+        at += seconds
+    return tuple(out)
+
+
+LOOP = stretches((0, 10), *[(1, 20), (2, 30)] * 3, (0, 5))
+
+
+def test_places_know_which_round_it_is():
+    places = Places([LOOP] * 3)
+    places.begin(0)
+    seen = []
+    for state, seconds in [(1, 10), (2, 20), (1, 30), (2, 20), (1, 30), (2, 20)]:
+        places.enter(state, seconds)
+        seen.append(places.next(0.0)[0])
+    assert [each.state for each in seen] == [2, 1, 2, 1, 2, 0]
+    assert [each.in_s for each in seen] == pytest.approx([20, 30, 20, 30, 20, 30])
+    assert seen[-1].probability > 0.8
+    places.enter(0, 30)
+    assert places.next(2.0)[0].state == ENDED
+    assert places.next(2.0)[0].in_s == pytest.approx(3.0)
+
+
+def test_a_slower_run_takes_longer_until_the_next_state():
+    places = Places([LOOP])
+    places.begin(0)
+    for state, seconds in [(1, 15), (2, 30), (1, 45), (2, 30), (1, 45)]:
+        places.enter(state, seconds)
+    assert places.next(0.0)[0].in_s == pytest.approx(30, rel=0.06)
+
+
+def test_nothing_follows_what_is_unknown():
+    places = Places([LOOP])
+    places.begin(7)
+    assert places.next(0.0) == ()
+    assert Places([]).next(0.0) == ()
+
+
+def test_alignment_with_the_beginning_of_itself():
+    seconds, state = np.array([10.0, 20, 30, 20]), np.array([0, 1, 2, 1])
+    unlike = (state[:3, None] != state).astype(float)
+    found = align(np.array([10.0, 20, 12]), seconds, unlike)
+    assert found.pairs == ((0, 0), (1, 1), (2, 2))
+    assert (found.end, found.similarity) == (3, 1.0)
+    assert align(np.array([]), seconds, np.empty((0, 4))).similarity == 0.0
+
+
+def test_alignment_says_how_much_is_not_there():
+    # 10 of the run's 30 s are of another kind, beside nothing: 10 of 50 s in all do not agree.
+    unlike = np.array([[0.0, 1], [1, 1], [1, 0]])
+    found = align(np.array([10.0, 10, 10]), np.array([10.0, 10]), unlike)
+    assert found.similarity == pytest.approx(1 - 10 / 50)
+    assert found.pairs == ((0, 0), (2, 1))
+
+
+def test_match_finds_the_application_and_its_pace():
+    other = stretches((2, 30), (0, 30), (2, 40))
+    known = [KnownRun("loop", "n", LOOP), KnownRun("other", "n", other)]
+    slow = [replace(s, begins_s=2 * s.begins_s, ends_s=2 * s.ends_s) for s in LOOP[:4]]
+    best, second = match(slow, known)
+    assert (best.application, best.matches, best.pace) == ("loop", True, pytest.approx(2.0))
+    assert not second.matches
+
+
+def test_what_comes_next_in_a_known_program():
+    asked, right, timely = next_score(1)
+    assert asked > 10
+    assert right == asked
+    assert timely > 0.7 * asked
+
+
+def test_energy_on_another_machine():
+    true, found = energy_score(0)
+    assert found.energy_j == pytest.approx(true, rel=0.15)
+    assert found.low_j < found.energy_j < found.high_j
+    assert found.so_far_j < 0.5 * true
+    assert found.simulated
+
+
+def test_energy_needs_power():
+    series = node_case("plain", 0).series
+    alphabet = learn([series], ["a"])
+    with pytest.raises(NoDataError, match="no power"):
+        estimate(replace(series, power=None), alphabet)
+
+
+def test_live_says_what_the_whole_series_says_but_at_changes():
+    played = node_case("plain", 0)
+    alphabet = learn([played.series], ["a"])
+    live = Live(alphabet)
+    table = counters_of(played.series, alphabet.scale.names)
+    said = np.array([live.feed(t, row).state for t, row in zip(played.series.times, table, strict=True)])
+    whole = decoded(played.series, alphabet)
+    changing = np.convolve(np.diff(whole.labels, prepend=whole.labels[0]) != 0, np.ones(4), "full")[: len(said)] > 0
+    assert np.mean(said[~changing] == whole.labels[~changing]) > 0.99
+
+
+def node(name, *pairs, watts=None):
+    made = stretches(*pairs, watts=watts)
+    times = np.arange(1.0, made[-1].ends_s + 1)
+    labels = np.repeat([s.state for s in made], [int(s.seconds) for s in made])
+    power = None if watts is None else np.array([watts[each] for each in labels])
+    return NodeStates(name, times, labels, made, power, 0.0, False)
+
+
+def test_graph_begins_and_ends_idle():
+    watts = {0: 50.0, 1: 100.0, 2: 80.0}
+    nodes = [
+        node("a", (0, 10), (1, 20), (2, 20), (1, 20), (0, 10), watts=watts),
+        node("b", (0, 11), (1, 20), (2, 19), (1, 20), (0, 10), watts=watts),
+    ]
+    found = graph(nodes, {0, -1})
+    words = ["idle" if found.states[at].idle else found.states[at].letters for at in found.visited]
+    assert words == ["idle", (1, 1), (2, 2), (1, 1), "idle"]
+    assert sum(s.seconds for s in found.states) == 80
+    assert {(e.source, e.target, e.probability) for e in found.edges if words[0] == "idle"} >= {(2, 0, 1.0)}
+    assert found.states[0].power_w == pytest.approx(200, abs=4)
+    assert sum(e.count for e in found.edges) == 4

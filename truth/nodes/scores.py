@@ -1,0 +1,138 @@
+"""How well states, what comes next and energy are found on the generated nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from incprof.analysis.dna.counters import TABLE1
+from incprof.analysis.dna.energy import Estimate, estimate
+from incprof.analysis.dna.learn import decoded, learn
+from incprof.analysis.dna.live import Live
+from incprof.analysis.dna.paper import phases
+from incprof.analysis.dna.place import ENDED
+from incprof.analysis.dna.rates import counters_of
+from incprof.analysis.dna.results import Alphabet
+from incprof.model import FloatArray, IntArray
+from incprof.model.nodes import NodeSeries
+from truth.nodes.cases import known_program, node_case
+from truth.nodes.play import START, Played
+
+TOLERANCE_S = 2.0
+# Rows after a change at which what comes next is asked.
+ASKED_AFTER = 3
+# Share of a state's length by which the time of its end may be missed.
+LATE = 0.1
+BEGINNING = 0.2
+XXX = -1
+
+
+@dataclass(frozen=True)
+class StatesScore:
+    """Agreement of labels (adjusted Rand index), of changes within 2 s (F1), states found and true ones."""
+
+    ari: float
+    f1: float
+    found: int
+    true: int
+
+
+def states_score(family: str, number: int, method: str) -> StatesScore:
+    """Find the states of a generated node by a method, and hold them against the truth."""
+    from sklearn.metrics import adjusted_rand_score
+
+    played = node_case(family, number)
+    labels = METHODS[method](played.series)
+    times = played.series.times
+    return StatesScore(
+        float(adjusted_rand_score(played.state, labels)),
+        change_f1(times[_changes(played.state)], times[_changes(labels)]),
+        len(np.unique(labels)),
+        len(np.unique(played.state)),
+    )
+
+
+def _ours(series: NodeSeries) -> IntArray:
+    return decoded(series, learn([series], ["program"])).labels
+
+
+def _paper(series: NodeSeries) -> IntArray:
+    """The letters of Algorithm 1; sets of the same counters are the same letter."""
+    found = phases(counters_of(series, TABLE1), np.asarray(series.watts))
+    codes: dict[frozenset[int], int] = {}
+    label = [codes.setdefault(frozenset(phase.relevant), len(codes)) for phase in found]
+    return np.repeat(label, [phase.last - phase.first for phase in found])
+
+
+def _one_state(series: NodeSeries) -> IntArray:
+    return np.zeros(len(series.times), dtype=np.int64)
+
+
+METHODS = {"states": _ours, "paper": _paper, "one state": _one_state}
+
+
+def _changes(labels: IntArray) -> IntArray:
+    return np.flatnonzero(np.diff(labels) != 0) + 1
+
+
+def change_f1(true: FloatArray, found: FloatArray, tolerance_s: float = TOLERANCE_S) -> float:
+    """The F1 score of changes that are found within a tolerance, each of one true change; 1 where there are none."""
+    if not len(true) and not len(found):
+        return 1.0
+    hits, at = 0, 0
+    for change in true.tolist():
+        while at < len(found) and found[at] < change - tolerance_s:
+            at += 1
+        if at < len(found) and found[at] <= change + tolerance_s:
+            hits, at = hits + 1, at + 1
+    return 2.0 * hits / (len(true) + len(found))
+
+
+def next_score(number: int) -> tuple[int, int, int]:
+    """Follow a program that is known from five runs: changes, those whose next state was right, and its time too."""
+    known = known_program(number, elsewhere=False)
+    alphabet = learn([played.series for played in known.runs], ["program"] * len(known.runs))
+    names = _true_names(alphabet_labels(alphabet, known.runs), [played.state for played in known.runs])
+    live, series, true = Live(alphabet), known.run.series, known.run.state
+    table = counters_of(series, alphabet.scale.names)
+    now = [live.feed(float(t), row) for t, row in zip(series.times, table, strict=True)]
+    changes = _changes(true).tolist()
+    asked = right = timely = 0
+    for begin, end in pairwise(changes):
+        if true[begin] < 0:
+            continue
+        said = now[min(begin + ASKED_AFTER, end - 1)]
+        asked += 1
+        if said.next and names.get(said.next[0].state) == true[end]:
+            right += 1
+            length = series.times[end - 1] - series.times[begin - 1]
+            timely += bool(abs(said.time_s + said.next[0].in_s - series.times[end - 1]) <= LATE * length)
+    return asked, right, timely
+
+
+def alphabet_labels(alphabet: Alphabet, runs: Sequence[Played]) -> list[IntArray]:
+    """The states (rows,) of runs by an alphabet."""
+    return [decoded(played.series, alphabet).labels for played in runs]
+
+
+def _true_names(found: Sequence[IntArray], true: Sequence[IntArray]) -> dict[int, int]:
+    """Which true state each found one is, by most of its rows in the known runs."""
+    label, state = np.concatenate(found), np.concatenate(true)
+    names = {int(each): int(np.bincount(state[label == each] + 1).argmax()) - 1 for each in np.unique(label)}
+    return {**names, ENDED: -1}
+
+
+def energy_score(number: int) -> tuple[float, Estimate]:
+    """Estimate a run's energy on another machine from its first fifth; return the true joules and the estimate."""
+    known = known_program(number, elsewhere=True)
+    alphabet = learn([played.series for played in known.runs], ["program"] * len(known.runs))
+    since = known.run.series.times - START
+    ends = known.begins_s + BEGINNING * (known.ends_s - known.begins_s)
+    first = (since > known.begins_s + 0.5) & (since <= ends + 0.5)
+    whole = (since > known.begins_s + 0.5) & (since <= known.ends_s + 0.5)
+    series = known.run.series
+    beginning = replace(series, times=series.times[first], values=series.values[first])
+    return float(known.run.energy_j[whole].sum()), estimate(beginning, alphabet)
