@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.dna.decode import UNKNOWN
-from incprof.analysis.dna.results import NodeStates
+from incprof.analysis.dna.results import NodeStates, Stretch
 from incprof.model import FloatArray, IntArray
 
 # Nodes do not change at the same moment: what a system is in for less than this is no state of it.
@@ -54,12 +54,15 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
     """Put nodes together over the time that all of them were seen in. idle: ids of states that are."""
     begins = max(node.stretches[0].begins_s for node in nodes)
     ends = min(node.stretches[-1].ends_s for node in nodes)
-    step = float(np.median([np.median(np.diff(node.times)) if len(node.times) > 1 else 1.0 for node in nodes]))
+    step = float(np.median([node.period_s for node in nodes]))
     at = np.arange(begins, max(ends, begins + step), step) + step / 2
-    letters = np.column_stack([_at(node, at) for node in nodes])
-    watts = [_watts(node, at) for node in nodes]
-    known = [each for each in watts if each is not None]
-    power = np.sum(known, axis=0) if len(known) == len(nodes) else None
+    letters = np.empty((len(at), len(nodes)), dtype=np.int16)
+    watts = np.zeros(len(at))
+    for number, node in enumerate(nodes):
+        begins_s = np.array([stretch.begins_s for stretch in node.stretches])
+        place = np.clip(np.searchsorted(begins_s, at, side="right") - 1, 0, len(begins_s) - 1)
+        letters[:, number] = np.array([stretch.state for stretch in node.stretches])[place]
+        watts += np.array([_power(stretch) for stretch in node.stretches])[place]
     quiet = np.asarray(np.isin(letters, list(idle)).all(axis=1))
     letters[quiet] = UNKNOWN
     vectors, label = np.unique(letters, axis=0, return_inverse=True)
@@ -74,7 +77,7 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
         SystemState(
             tuple(vectors[each].tolist()), bool(np.all(vectors[each] == UNKNOWN) and quiet[label == each].any()),
             float(total[each]), int((visited == each).sum()),
-            None if power is None else float(np.nanmean(power[label == each])),
+            None if np.isnan(watts).any() else float(watts[label == each].mean()),
         )
         for each in order
     )  # fmt: skip
@@ -88,23 +91,14 @@ def _edges(visited: IntArray) -> tuple[Edge, ...]:
     for a, b in zip(visited[:-1].tolist(), visited[1:].tolist(), strict=True):
         counts[a, b] = counts.get((a, b), 0) + 1
     left: dict[int, int] = {}
-    for (a, _), count in counts.items():
-        left[a] = left.get(a, 0) + count
+    for (source, _), count in counts.items():
+        left[source] = left.get(source, 0) + count
     return tuple(Edge(a, b, count, count / left[a]) for (a, b), count in sorted(counts.items()))
 
 
-def _at(node: NodeStates, times: FloatArray) -> IntArray:
-    """The state of a node at some times (n,)."""
-    begins = np.array([stretch.begins_s for stretch in node.stretches])
-    state = np.array([stretch.state for stretch in node.stretches], dtype=np.int64)
-    return state[np.clip(np.searchsorted(begins, times, side="right") - 1, 0, len(state) - 1)]
-
-
-def _watts(node: NodeStates, times: FloatArray) -> FloatArray | None:
-    """The power of a node at some times (n,), or None."""
-    if node.watts is None:
-        return None
-    return np.asarray(node.watts[np.clip(np.searchsorted(node.times, times), 0, len(node.times) - 1)], dtype=np.float64)
+def _power(stretch: Stretch) -> float:
+    """The mean power in a stretch, NaN where nobody measured."""
+    return float("nan") if stretch.energy_j is None else stretch.energy_j / stretch.seconds
 
 
 def _without_short(label: IntArray, shortest: int) -> IntArray:

@@ -102,8 +102,9 @@ def _node_states(series: NodeSeries, table: FloatArray, labels: IntArray) -> Nod
         watts = moved(watts, lag)
     stretches = stretches_of(series.times, labels, watts, series.period_s)
     return NodeStates(
-        series.node, series.times, labels, stretches, watts, lag * series.period_s, series.simulated, series.notes
-    )
+        series.node, series.times, labels, stretches, watts, lag * series.period_s, series.period_s, series.simulated,
+        series.notes,
+    )  # fmt: skip
 
 
 def _first_labels(levels: Sequence[FloatArray]) -> list[IntArray]:

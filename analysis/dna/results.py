@@ -71,7 +71,12 @@ class Alphabet:
 
 @dataclass(frozen=True)
 class NodeStates:
-    """The states of a node. labels (rows,): ids, -1 for none that is known. lag_s: the meter is late by so much."""
+    """The states of a node.
+
+    times, labels (rows,): the ends of rows and the ids of states, -1 for none that is known; watts (rows,) or None.
+    All three are empty where only the stretches were wanted. lag_s: the meter is late by so much. period_s: the usual
+    length of a row.
+    """
 
     node: str
     times: FloatArray
@@ -79,5 +84,6 @@ class NodeStates:
     stretches: tuple[Stretch, ...]
     watts: FloatArray | None
     lag_s: float
+    period_s: float
     simulated: bool
     notes: tuple[str, ...] = ()

@@ -221,7 +221,7 @@ def node(name, *pairs, watts=None):
     times = np.arange(1.0, made[-1].ends_s + 1)
     labels = np.repeat([s.state for s in made], [int(s.seconds) for s in made])
     power = None if watts is None else np.array([watts[each] for each in labels])
-    return NodeStates(name, times, labels, made, power, 0.0, False)
+    return NodeStates(name, times, labels, made, power, 0.0, 1.0, False)
 
 
 def test_graph_begins_and_ends_idle():

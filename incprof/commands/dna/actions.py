@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from incprof.study.dna import Alphabet, NodeStates, Source
 
 FOLLOW_IDLE_S = 10.0
+# Nodes whose rows are drawn for people.
+SHOWN = 16
 
 
 def learn(args: argparse.Namespace) -> int:
@@ -41,7 +43,7 @@ def states(args: argparse.Namespace) -> int:
     """Say the states of nodes."""
     if args.method == "paper":
         return _paper(args)
-    alphabet, nodes = _found(args)
+    alphabet, nodes = _found(args, None if args.json else SHOWN)
     if args.plot is not None:
         from incprof.report.plots.dna import write_ribbons
 
@@ -120,7 +122,7 @@ def graph(args: argparse.Namespace) -> int:
     """Say which states a system has, and where each leads."""
     from incprof.study.dna import graph_of
 
-    alphabet, nodes = _found(args)
+    alphabet, nodes = _found(args, 0)
     found = graph_of(alphabet, nodes)
     if args.plot is not None:
         from incprof.report.plots.dna import write_graph as draw
@@ -147,11 +149,11 @@ def _sources(args: argparse.Namespace) -> list[Source]:
     return [Source.of(text) for text in args.files]
 
 
-def _found(args: argparse.Namespace) -> tuple[Alphabet, list[NodeStates]]:
-    """The alphabet that is meant, and the states of all nodes by it."""
+def _found(args: argparse.Namespace, rows: int | None) -> tuple[Alphabet, list[NodeStates]]:
+    """The alphabet that is meant, and the states of all nodes by it. rows: of so many files; of all where None."""
     from incprof.study import StudyOptions
     from incprof.study.dna import alphabet_of, read_alphabet, states_of
 
     sources = _sources(args)
     alphabet = read_alphabet(args.alphabet) if args.alphabet else alphabet_of(sources, STDERR)
-    return alphabet, states_of(sources, alphabet, StudyOptions(jobs=args.jobs or 0, dask=args.dask), STDERR)
+    return alphabet, states_of(sources, alphabet, StudyOptions(jobs=args.jobs or 0, dask=args.dask), STDERR, rows=rows)

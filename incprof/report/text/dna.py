@@ -42,14 +42,14 @@ def write_states(alphabet: Alphabet, nodes: Sequence[NodeStates], out: TextIO, *
     """Write the states of nodes: a ribbon for each node, and a table."""
     console = console_for(out, width=width, colour=colour, terminal=colour)
     room = max(len(node.node) for node in nodes[:MOST_NODES])
-    for node in nodes[:MOST_NODES]:
+    for node in (each for each in nodes[:MOST_NODES] if len(each.labels)):
         line = Text(node.node.ljust(room + 2))
         for label, length in runs(stretched(node.labels, max(console.width - room - 2, 10))):
             line.append(sign(label) * length, style=style(label))
         console.print(line, soft_wrap=True)
     if len(nodes) > MOST_NODES:
         console.print(f"... and {len(nodes) - MOST_NODES} more nodes")
-    longest = max(float(node.times[-1] - node.stretches[0].begins_s) for node in nodes)
+    longest = max(node.stretches[-1].ends_s - node.stretches[0].begins_s for node in nodes)
     console.print(" " * (room + 2) + "0" + duration(longest).rjust(console.width - room - 3), soft_wrap=True)
     console.print()
     console.print(_states(alphabet, nodes))

@@ -48,10 +48,11 @@ def _together(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is done for a file, wherever. problem: of the file."""
+    """What is done for a file, wherever. rows: whether rows are wanted, beside stretches."""
 
     paths: tuple[str, ...]
     alphabet: Alphabet
+    rows: bool
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,11 @@ def _parts(series: Sequence[NodeSeries]) -> list[NodeSeries]:
 
 
 def states_of(
-    sources: Sequence[Source], alphabet: Alphabet, options: StudyOptions, listener: Listener
+    sources: Sequence[Source], alphabet: Alphabet, options: StudyOptions, listener: Listener, *, rows: int | None = None
 ) -> list[NodeStates]:
     """Say the states of all nodes of some files, by an alphabet.
+
+    rows: of so many files the rows are wanted; of all unless given. Those of a thousand nodes take much memory.
 
     Files that cannot be read are named, and left out where there are others.
 
@@ -126,7 +129,10 @@ def states_of(
     with listener.progress("reading") as progress:
         work: Work[_Job, _Done] = Work(
             _do,
-            [_Job(tuple(os.path.abspath(path) for path in source.paths), alphabet) for source in sources],
+            [
+                _Job(tuple(map(os.path.abspath, source.paths)), alphabet, rows is None or at < rows)
+                for at, source in enumerate(sources)
+            ],
             _lost,
             progress,
             listener.warn,
@@ -142,13 +148,15 @@ def states_of(
 
 def _do(job: _Job) -> _Done:
     try:
-        return _Done(tuple(_small(decoded(each, job.alphabet)) for each in read_nodes(job.paths)))
+        return _Done(tuple(_small(decoded(each, job.alphabet), rows=job.rows) for each in read_nodes(job.paths)))
     except IncprofError as error:
         return _Done((), str(error))
 
 
-def _small(states: NodeStates) -> NodeStates:
+def _small(states: NodeStates, *, rows: bool) -> NodeStates:
     """The same in less memory: there may be a thousand nodes."""
+    if not rows:
+        return replace(states, times=np.empty(0), labels=np.empty(0, dtype=np.int16), watts=None)
     return replace(states, labels=states.labels.astype(np.int16))
 
 
