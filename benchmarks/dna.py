@@ -45,9 +45,7 @@ def scale(nodes: int, different: int, seconds: float) -> None:
         after, elapsed = os.times(), time.perf_counter() - begun
         busy = after.children_user + after.children_system - before.children_user - before.children_system
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        print(
-            f"{nodes} nodes x {seconds:.0f} rows: {elapsed:.1f} s, {busy:.1f} s of processors, largest process {most:.2f} GiB"
-        )
+        print(f"{nodes} nodes x {seconds:.0f} rows: {elapsed:.1f} s, {busy:.1f} s of processors, {most:.2f} GiB")
 
 
 def follow() -> None:
@@ -80,7 +78,8 @@ def main() -> None:
     if "real" in what:
         from benchmarks.dna_real import real
 
-        real()
+        real(system=False)
+        real(system=True)
 
 
 if __name__ == "__main__":

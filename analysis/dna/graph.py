@@ -72,7 +72,7 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
     visited = label[first]
     total = np.bincount(visited, seconds, minlength=len(vectors))
     order = [int(each) for each in np.argsort(-total, kind="stable") if total[each] > 0]
-    number = {each: at for at, each in enumerate(order)}
+    rank = {each: place for place, each in enumerate(order)}
     states = tuple(
         SystemState(
             tuple(vectors[each].tolist()), bool(np.all(vectors[each] == UNKNOWN) and quiet[label == each].any()),
@@ -81,7 +81,7 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
         )
         for each in order
     )  # fmt: skip
-    visited = np.array([number[int(each)] for each in visited])
+    visited = np.array([rank[int(each)] for each in visited])
     return Graph(tuple(node.node for node in nodes), states, _edges(visited), visited, seconds)
 
 
