@@ -41,13 +41,17 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """states: the one of most time first. changes: (k,) of them in the order of time, with their seconds (k,)."""
+    """states: the one of most time first. visited: (k,) of them in the order of time, with their seconds (k,).
+
+    simulated: the power of a node comes from a formula.
+    """
 
     nodes: tuple[str, ...]
     states: tuple[SystemState, ...]
     edges: tuple[Edge, ...]
     visited: IntArray
     seconds: FloatArray
+    simulated: bool
 
 
 def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
@@ -82,7 +86,8 @@ def graph(nodes: Sequence[NodeStates], idle: Collection[int]) -> Graph:
         for each in order
     )  # fmt: skip
     visited = np.array([rank[int(each)] for each in visited])
-    return Graph(tuple(node.node for node in nodes), states, _edges(visited), visited, seconds)
+    simulated = any(node.simulated for node in nodes)
+    return Graph(tuple(node.node for node in nodes), states, _edges(visited), visited, seconds, simulated)
 
 
 def _edges(visited: IntArray) -> tuple[Edge, ...]:

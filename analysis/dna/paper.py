@@ -35,12 +35,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class PaperStates:
-    """A node and its phases. times (rows,), watts (rows,)."""
+    """A node and its phases. times (rows,), watts (rows,), simulated: these come from a formula."""
 
     node: str
     phases: tuple[Phase, ...]
     times: FloatArray
     watts: FloatArray
+    simulated: bool
 
 
 def phases(

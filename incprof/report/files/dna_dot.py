@@ -6,12 +6,14 @@ from typing import TextIO
 
 from incprof.analysis.dna.graph import Graph
 from incprof.analysis.dna.results import Alphabet
-from incprof.report.words.dna import name_of
+from incprof.report.words.dna import MARK, name_of
 
 
 def write_dot(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
     """Write the graph; idle, where it begins and ends, has two rings."""
     out.write("digraph system {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n")
+    if found.simulated:
+        out.write(f'  label="{MARK}";\n')
     for at, state in enumerate(found.states):
         words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:8])
         power = f"\\n{state.power_w:.0f} W" if state.power_w is not None else ""

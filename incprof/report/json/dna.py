@@ -108,7 +108,16 @@ def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
                 for p in phases
             ],
         })  # fmt: skip
-    write({"schema": SCHEMA, "method": "paper", "labels": every[0]["labels"], "nodes": every}, out)
+    write(
+        {
+            "schema": SCHEMA,
+            "method": "paper",
+            "simulated": any(node.simulated for node in nodes),
+            "labels": every[0]["labels"],
+            "nodes": every,
+        },
+        out,
+    )
 
 
 def now_object(alphabet: Alphabet, now: Now) -> dict[str, object]:
@@ -122,6 +131,7 @@ def now_object(alphabet: Alphabet, now: Now) -> dict[str, object]:
         "since_s": round(now.since_s, 6),
         "changed": now.changed,
         "power_w": significant(power.mean_w if power else None),
+        "simulated": alphabet.simulated,
         "next": [
             {"state": None if n.state == ENDED else n.state, "name": name_of(alphabet, n.state),
              "probability": significant(n.probability, 4), "in_s": significant(n.in_s, 6),
@@ -159,4 +169,5 @@ def write_graph(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
         {"from": e.source, "to": e.target, "count": e.count, "probability": significant(e.probability)}
         for e in found.edges
     ]
-    write({"schema": SCHEMA, "nodes": list(found.nodes), "states": states, "edges": edges}, out)
+    answer = {"nodes": list(found.nodes), "simulated": found.simulated, "states": states, "edges": edges}
+    write({"schema": SCHEMA, **answer}, out)

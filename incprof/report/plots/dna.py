@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_NODES, ROW_IN, MOST_STATES = 12, 1.3, 14
-UNKNOWN_COLOUR = "#dddddd"
+GREY, FAINT = "#bbbbbb", 0.45
 
 
 def write_ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates], out: BinaryIO, form: str) -> None:
@@ -40,12 +40,10 @@ def ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Figure:
     start = min(node.stretches[0].begins_s for node in shown)
     divisor, unit = time_unit(max(node.stretches[-1].ends_s for node in shown) - start)
     for panel, node in zip(panels, shown, strict=True):
-        _ribbon(panel, node, start, divisor)
+        _ribbon(panel, alphabet, node, start, divisor)
     panels[-1].set_xlabel(f"Time since start ({unit})")
     used = sorted({stretch.state for node in shown for stretch in node.stretches})
-    marks = [
-        Patch(color=_colour(each), label=f"{each if each >= 0 else ''} {name_of(alphabet, each)}") for each in used
-    ]
+    marks = [Patch(color=_colour(each, alphabet), alpha=FAINT, label=_label(alphabet, each)) for each in used]
     picture.legend(handles=marks, loc="outside lower left", ncols=3, fontsize=7, frameon=False)
     more = f", {len(nodes) - len(shown)} more nodes not shown" if len(nodes) > len(shown) else ""
     simulated = f", {MARK}" if any(node.simulated for node in nodes) else ""
@@ -53,11 +51,11 @@ def ribbons(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Figure:
     return picture
 
 
-def _ribbon(axes: Axes, node: NodeStates, start: float, divisor: float) -> None:
+def _ribbon(axes: Axes, alphabet: Alphabet, node: NodeStates, start: float, divisor: float) -> None:
     """Draw the states of a node as a band, and its power as a line over it."""
     for stretch in node.stretches:
         low, high = (stretch.begins_s - start) / divisor, (stretch.ends_s - start) / divisor
-        axes.axvspan(low, high, color=_colour(stretch.state), alpha=0.45, linewidth=0)
+        axes.axvspan(low, high, color=_colour(stretch.state, alphabet), alpha=FAINT, linewidth=0)
     if node.watts is not None:
         axes.plot((node.times - start) / divisor, node.watts, color="black", linewidth=0.6)
         axes.set_ylabel("W")
@@ -90,18 +88,27 @@ def graph(alphabet: Alphabet, found: Graph) -> Figure:
     total = sum(state.seconds for state in found.states)
     for at in shown:
         state = found.states[at]
-        colour = UNKNOWN_COLOUR if state.idle else _colour(max(state.letters))
+        colour = _colour(-1 if state.idle else max(state.letters), alphabet)
         axes.scatter(*where[at], s=120 + 1800 * state.seconds / total, color=colour, edgecolor="black", zorder=3)
         words = "idle" if state.idle else " | ".join(name_of(alphabet, each) for each in state.letters[:3])
         power = f"\n{state.power_w:.0f} W" if state.power_w is not None else ""
-        axes.text(*(1.17 * where[at]), f"S{at} {words}{power}", ha="center", va="center", fontsize=6).set_parse_math(
-            False
-        )
+        x, y = where[at]
+        axes.text(
+            x, y + (0.2 if y >= 0 else -0.2), f"S{at} {words}{power}", ha="center", va="center", fontsize=6
+        ).set_parse_math(False)
     axes.set_xlim(-1.6, 1.6)
     axes.set_ylim(-1.4, 1.4)
     axes.axis("off")
+    more = f", {len(found.states) - len(shown)} more not shown" if len(found.states) > len(shown) else ""
+    picture.suptitle(f"{len(found.states)} states{more}{', ' + MARK if found.simulated else ''}", fontsize=9)
     return picture
 
 
-def _colour(state: int) -> str:
-    return UNKNOWN_COLOUR if state < 0 else COLOURS[state % len(COLOURS)]
+def _label(alphabet: Alphabet, state: int) -> str:
+    """The number and the name of a state."""
+    return f"{state} {name_of(alphabet, state)}" if state >= 0 else name_of(alphabet, state)
+
+
+def _colour(state: int, alphabet: Alphabet) -> str:
+    """Grey for what is idle or unknown."""
+    return GREY if state in alphabet.idle else COLOURS[state % len(COLOURS)]

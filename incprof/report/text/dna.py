@@ -94,6 +94,8 @@ def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
             seconds = (phase.last - phase.first) * period
             power = float(np.nanmean(watts[phase.first : phase.last]))
             out.write(f"  ({letter_name(phase.letter)} {seconds:g})  {power:.1f} W\n")
+    if any(node.simulated for node in nodes):
+        out.write(f"{MARK}\n")
 
 
 def now_line(alphabet: Alphabet, now: Now) -> str:
@@ -135,6 +137,8 @@ def write_graph(alphabet: Alphabet, found: Graph, out: TextIO) -> None:
         for edge in found.edges:
             if edge.source == at:
                 out.write(f"      {100 * edge.probability:3.0f} % to S{edge.target}\n")
+    if found.simulated:
+        out.write(f"{MARK}\n")
 
 
 def _name(alphabet: Alphabet, letters: Sequence[int], *, idle: bool) -> str:

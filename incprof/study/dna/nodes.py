@@ -18,7 +18,7 @@ from incprof.study.listener import Listener
 from incprof.study.options import StudyOptions
 
 # An alphabet is learnt from so many rows; of more, from parts of the nodes, each from another time of the day.
-MOST_ROWS = 400_000
+MOST_ROWS = 200_000
 SHORTEST_PART = 3600
 
 
@@ -86,7 +86,7 @@ def alphabet_of(sources: Sequence[Source], listener: Listener) -> Alphabet:
         found, names = series_of([source], listener)
         series += found
         applications += names
-        if sum(len(each.times) for each in series) >= 4 * MOST_ROWS:
+        if sum(len(each.times) for each in series) >= 8 * MOST_ROWS:
             break
     rows = sum(len(each.times) for each in series)
     if rows > MOST_ROWS:

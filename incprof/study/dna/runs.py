@@ -28,7 +28,7 @@ def paper_states(series: NodeSeries, *, ranked: bool, way: str) -> PaperStates:
         raise NoDataError(f"{series.node}: no power was measured, by which --method paper tells letters")
     names = common_counters([series])
     found = phases(counters_of(series, names), series.watts, names, ranked=ranked, way=way)
-    return PaperStates(series.node, tuple(found), series.times, series.watts)
+    return PaperStates(series.node, tuple(found), series.times, series.watts, series.simulated)
 
 
 def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[Match, ...]:
