@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,10 +19,6 @@ from truth.nodes.scores import change_f1
 ROUNDS, SECONDS = 2, 25
 # Run by this Python: each ends with its parent's order, and none needs more than what is installed.
 SUMS = "s = 0\nwhile True:\n for i in range(10**6): s += i * i"
-SORTS = (
-    "import numpy as np\nr = np.random.default_rng(0)\nx = np.empty(30_000_000)\n"
-    "while True:\n r.random(out=x)\n np.sort(x[:3_000_000])\n x[::64] += 1; x.sum()"
-)
 WRITES = (
     "import os, sys\np = sys.argv[1]\nb = os.urandom(1 << 22)\n"
     "while True:\n f = os.open(p, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)\n"
@@ -39,6 +36,16 @@ C_FILE = "#include <stdio.h>\n" + "\n".join(
 )
 
 
+def molecules(folder: Path) -> tuple[str, list[str]] | None:
+    """The LAMMPS of benchmarks/realworld/lammps.sh, again and again; None where it has not been built."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "incprof-realworld"
+    place = Path(os.environ.get("INCPROF_SCRATCH", cache)) / "lammps"
+    program, given = place / "build" / "lmp_serial", place / "in.melt"
+    if not (program.exists() and given.exists()):
+        return None
+    return "lammps", ["sh", "-c", f"cd {folder}; while :; do {program} -log none -in {given}; rm -f gmon.out; done"]
+
+
 def script(folder: Path) -> list[tuple[str, list[str]]]:
     """What is done, in its order: names and commands."""
     (folder / "many.c").write_text(C_FILE)
@@ -49,8 +56,7 @@ def script(folder: Path) -> list[tuple[str, list[str]]]:
         ("idle", ["sleep", "1000"]),
         ("compile", ["sh", "-c", f"while :; do gcc -O2 -c {folder}/many.c -o {folder}/many.o; done"]),
         ("compress", ["sh", "-c", f"while :; do {squeeze} {folder}/data; done"]),
-        ("sums", [python, "-c", SUMS]),
-        ("sort", [python, "-c", SORTS]),
+        molecules(folder) or ("sums", [python, "-c", SUMS]),
         ("loopback", [python, "-c", SENDS]),
         ("write", [python, "-c", WRITES, str(folder / "written")]),
     ]

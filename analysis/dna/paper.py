@@ -12,7 +12,7 @@ import numpy as np
 from incprof.analysis.dna.counters import TABLE1, number_of
 from incprof.analysis.dna.letters import COUNTERS, encode
 from incprof.analysis.dna.relevant import by_correlation, by_regression
-from incprof.model import FloatArray
+from incprof.model import BoolArray, FloatArray
 
 # Of sets of columns over rows: (rows, counters), (rows,) -> the columns that go with power, the foremost first.
 Relevant = Callable[[FloatArray, FloatArray], tuple[int, ...]]
@@ -98,12 +98,35 @@ def phases(
     return found
 
 
-def idle_below(misses: FloatArray, cycles: FloatArray) -> float:
-    """The threshold beta of cache misses in a cycle, from an idle recording: the mean and three standard deviations.
+def phases_but_idle(
+    rates: FloatArray, watts: FloatArray, names: Sequence[str], idle: BoolArray, *, ranked: bool = False,
+    way: str = "correlation",
+) -> list[Phase]:  # fmt: skip
+    """Algorithm 1 between the rows (rows,) that are idle; those are phases of their own, with the letter XXX."""
+    first = [0, *(np.flatnonzero(np.diff(idle)) + 1).tolist(), len(idle)]
+    found: list[Phase] = []
+    for start, end in pairwise(first):
+        if idle[start]:
+            found.append(Phase(start, end, ()))
+            continue
+        for phase in phases(rates[start:end], watts[start:end], names, ranked=ranked, way=way):
+            found.append(Phase(start + phase.first, start + phase.last, phase.relevant))
+    return found
+
+
+def misses_per_cycle(rates: FloatArray, names: Sequence[str]) -> FloatArray | None:
+    """Cache misses in a cycle (rows,), by which the paper tells idle nodes; None where these are not counted."""
+    if not {"cache-misses", "cycles"} <= set(names):
+        return None
+    misses, cycles = (rates[:, names.index(name)] for name in ("cache-misses", "cycles"))
+    return np.asarray(misses / np.maximum(cycles, 1e-300))
+
+
+def idle_below(share: FloatArray) -> float:
+    """The threshold beta of cache misses in a cycle, from those of an idle recording: mean and 3 standard deviations.
 
     The paper gives none.
     """
-    share = misses / np.maximum(cycles, 1e-300)
     return float(share.mean() + 3 * share.std())
 
 

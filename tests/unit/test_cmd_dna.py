@@ -135,6 +135,12 @@ def test_the_papers_letters_cover_all_rows(files, capsys):
     assert len(ranked["nodes"][0]["phases"]) >= len(found["nodes"][0]["phases"])
 
 
+def test_what_is_as_idle_as_an_idle_node_has_no_letter(files, tmp_path, capsys):
+    idle = write(node_case("idle", 0).series, tmp_path / "idle.csv")
+    found = answer(capsys, "states", idle, "--method", "paper", "--idle-run", idle)
+    assert np.mean(np.array(found["labels"]) == -1) > 0.9
+
+
 def test_states_without_an_alphabet_are_those_of_the_files(tmp_path, capsys):
     path = write(node_case("one", 0).series, tmp_path / "node.csv")
     found = answer(capsys, "states", path)

@@ -109,4 +109,20 @@ def test_the_accuracies_of_table_2_are_swapped():
 
 
 def test_idle_is_below_the_mean_and_three_deviations():
-    assert paper.idle_below(np.array([1.0, 3.0]), np.array([1.0, 1.0])) == 5.0
+    assert paper.idle_below(np.array([1.0, 3.0])) == 5.0
+
+
+def test_idle_rows_are_xxx_and_parted_from_the_rest():
+    rates, watts = of_counters((4, 5, 1, 12), 60, np.random.default_rng(1))
+    idle = np.zeros(60, dtype=bool)
+    idle[:10] = idle[50:] = True
+    found = paper.phases_but_idle(rates, watts, TABLE1, idle)
+    assert [(phase.first, phase.last, phase.letter is None) for phase in (found[0], found[-1])] == [
+        (0, 10, True),
+        (50, 60, True),
+    ]
+    assert found[1].first == 10
+    assert all(phase.letter is not None for phase in found[1:-1])
+    share = paper.misses_per_cycle(rates, TABLE1)
+    assert share == pytest.approx(rates[:, 4] / rates[:, 0])
+    assert paper.misses_per_cycle(rates[:, :2], TABLE1[:2]) is None

@@ -61,11 +61,12 @@ def states(args: argparse.Namespace) -> int:
 
 def _paper(args: argparse.Namespace) -> int:
     """Say the phases of Algorithm 1."""
-    from incprof.study.dna import paper_states, series_of
+    from incprof.study.dna import Source, idle_threshold, paper_states, series_of
 
     series, _ = series_of(_sources(args), STDERR)
     way = "regression" if args.regression else "correlation"
-    found = [paper_states(each, ranked=bool(args.ranked), way=way) for each in series]
+    beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
+    found = [paper_states(each, ranked=bool(args.ranked), way=way, beta=beta) for each in series]
     if args.json:
         from incprof.report.json.dna import write_paper as write
     else:

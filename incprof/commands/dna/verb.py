@@ -31,10 +31,11 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
 # Options that only some take.
 TAKEN = {
     "output": ("learn", "graph"), "plot": ("states", "graph"), "method": ("states",), "ranked": ("states",),
-    "regression": ("states",), "dot": ("graph",), "idle": ("follow",), "application": ("energy",),
+    "regression": ("states",), "idle_run": ("states",), "dot": ("graph",), "idle": ("follow",), "application": ("energy",),
     "jobs": ("states", "graph"), "dask": ("states", "graph"),
 }  # fmt: skip
 NEED_ALPHABET = ("follow", "match", "energy")
+OF_PAPER = ("ranked", "regression", "idle_run")
 NEED_ONE = ("follow", "match", "energy")
 
 
@@ -64,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--regression", action="store_const", const=True, help="paper: counters of 5 %% significance"
         ),
+        parser.add_argument("--idle-run", metavar="FILE", help="paper: of an idle node: what is as idle is XXX"),
         parser.add_argument(
             "--jobs", type=int, metavar="N", help="processes; the answer is the same (one on each processor)"
         ),
@@ -87,7 +89,7 @@ def _check(args: argparse.Namespace) -> None:
     """
     for option, actions in TAKEN.items():
         if getattr(args, option) is not None and args.action not in actions:
-            raise UsageError(f"--{option} is for {' and '.join(actions)}, not for {args.action}")
+            raise UsageError(f"--{option.replace('_', '-')} is for {' and '.join(actions)}, not for {args.action}")
     if args.action in NEED_ALPHABET and args.alphabet is None:
         raise UsageError(f"{args.action} needs --alphabet FILE: incprof dna learn RUNS... -o FILE makes one")
     if args.action in NEED_ONE and len(args.files) > 1:
@@ -97,8 +99,9 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--jobs {args.jobs}: expected a number from 1")
     if args.idle is not None and not 0 <= args.idle < 1e9:
         raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
-    if (args.ranked or args.regression) and args.method != "paper":
-        raise UsageError(f"--{'ranked' if args.ranked else 'regression'} is for --method paper")
+    for option in OF_PAPER:
+        if getattr(args, option) and args.method != "paper":
+            raise UsageError(f"--{option.replace('_', '-')} is for --method paper")
     if args.method == "paper" and (args.plot or args.alphabet):
         raise UsageError(f"--{'plot' if args.plot else 'alphabet'} does not go with --method paper")
     check_plot(args)

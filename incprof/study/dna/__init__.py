@@ -4,7 +4,7 @@ from incprof.analysis.dna.results import Alphabet, NodeStates
 from incprof.study.dna.alphabet import read_alphabet, write_alphabet
 from incprof.study.dna.following import follow
 from incprof.study.dna.nodes import Source, alphabet_of, series_of, states_of
-from incprof.study.dna.runs import energy_of, graph_of, matches_of, paper_states
+from incprof.study.dna.runs import energy_of, graph_of, idle_threshold, matches_of, paper_states
 
 __all__ = [
     "Alphabet",
@@ -14,6 +14,7 @@ __all__ = [
     "energy_of",
     "follow",
     "graph_of",
+    "idle_threshold",
     "matches_of",
     "paper_states",
     "read_alphabet",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from incprof.analysis.dna.energy import Estimate, estimate
 from incprof.analysis.dna.graph import Graph, graph
 from incprof.analysis.dna.learn import common_counters, decoded
 from incprof.analysis.dna.match import Match, match
-from incprof.analysis.dna.paper import PaperStates, phases
+from incprof.analysis.dna.paper import PaperStates, idle_below, misses_per_cycle, phases_but_idle
 from incprof.analysis.dna.rates import counters_of
 from incprof.analysis.dna.results import Alphabet, NodeStates
 from incprof.analysis.dna.stretches import without_idle
@@ -18,8 +20,23 @@ from incprof.study.dna.nodes import Source, series_of
 from incprof.study.listener import Listener
 
 
-def paper_states(series: NodeSeries, *, ranked: bool, way: str) -> PaperStates:
+def idle_threshold(source: Source, listener: Listener) -> float:
+    """The cache misses in a cycle below which a node is idle, from a recording of an idle node.
+
+    Raises:
+        NoDataError: these are not counted in it.
+    """
+    series = _one(source, listener)
+    share = misses_per_cycle(counters_of(series, series.counters), series.counters)
+    if share is None or not np.isfinite(share).all():
+        raise NoDataError(f"{source.paths[0]}: no cache-misses and cycles, by which the paper tells an idle node")
+    return idle_below(share)
+
+
+def paper_states(series: NodeSeries, *, ranked: bool, way: str, beta: float | None = None) -> PaperStates:
     """Apply Algorithm 1 to a node.
+
+    beta: with fewer cache misses in a cycle it is idle; it never is where None.
 
     Raises:
         NoDataError: there is no power, or no counter.
@@ -27,7 +44,12 @@ def paper_states(series: NodeSeries, *, ranked: bool, way: str) -> PaperStates:
     if series.watts is None:
         raise NoDataError(f"{series.node}: no power was measured, by which --method paper tells letters")
     names = common_counters([series])
-    found = phases(counters_of(series, names), series.watts, names, ranked=ranked, way=way)
+    rates = counters_of(series, names)
+    share = misses_per_cycle(rates, names)
+    if beta is not None and share is None:
+        raise NoDataError(f"{series.node}: no cache-misses and cycles, by which the paper tells an idle node")
+    idle = np.zeros(len(rates), dtype=bool) if beta is None or share is None else share < beta
+    found = phases_but_idle(rates, series.watts, names, idle, ranked=ranked, way=way)
     return PaperStates(series.node, tuple(found), series.times, series.watts, series.simulated)
 
 
