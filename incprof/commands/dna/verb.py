@@ -31,8 +31,8 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
 # Options that only some take.
 TAKEN = {
     "output": ("learn", "graph"), "plot": ("states", "graph"), "method": ("states",), "ranked": ("states",),
-    "regression": ("states",), "idle_run": ("states",), "dot": ("graph",), "idle": ("follow",), "application": ("energy",),
-    "jobs": ("states", "graph"), "dask": ("states", "graph"),
+    "regression": ("states",), "idle_run": ("states",), "dot": ("graph",), "idle": ("follow",),
+    "application": ("energy",), "jobs": ("states", "graph"), "dask": ("states", "graph"),
 }  # fmt: skip
 NEED_ALPHABET = ("follow", "match", "energy")
 OF_PAPER = ("ranked", "regression", "idle_run")
