@@ -12,8 +12,8 @@ from incprof.analysis.dna.decode import UNKNOWN, Emissions, most_probable
 from incprof.analysis.dna.emissions import distances, emissions_of, whitening_of
 from incprof.analysis.dna.groups import group
 from incprof.analysis.dna.letters import letter_of
-from incprof.analysis.dna.names import is_idle, name_of
-from incprof.analysis.dna.power import PowerModel, fit, lag_of, moved
+from incprof.analysis.dna.names import is_idle, name_of, told_apart
+from incprof.analysis.dna.power import fit, lag_of, moved
 from incprof.analysis.dna.rates import Scale, counters_of, scale_of, steps_of
 from incprof.analysis.dna.results import Alphabet, KnownRun, NodeStates, State
 from incprof.analysis.dna.stretches import stretches_of, without_idle
@@ -156,15 +156,16 @@ def _described(
     watts = np.concatenate([np.full(len(n.times), np.nan) if n.watts is None else n.watts for n in nodes])
     machine = fit(rows, watts)
     most = np.quantile(rows, 0.995, axis=0)
-    states = []
-    for state in range(len(emissions.means)):
-        own = label == state
-        rates = np.median(rows[own], axis=0)
-        power: PowerModel | None = fit(rows[own], watts[own], machine) if machine else None
-        states.append(
-            State(state, name_of(scale.names, rates, most), is_idle(scale.names, rates, most), rates,
-                  letter_of(scale.names, rows[own], watts[own]), power)
-        )  # fmt: skip
+    own = [label == state for state in range(len(emissions.means))]
+    rates = np.array([np.median(rows[each], axis=0) for each in own])
+    called = told_apart([name_of(scale.names, each, most) for each in rates], scale.names, rates, scale.floor)
+    states = [
+        State(
+            state, called[state], is_idle(scale.names, rates[state], most), rates[state],
+            letter_of(scale.names, rows[each], watts[each]), fit(rows[each], watts[each], machine) if machine else None,
+        )
+        for state, each in enumerate(own)
+    ]  # fmt: skip
     alphabet = Alphabet(scale, emissions, tuple(states), (), any(each.simulated for each in series))
     runs = tuple(
         KnownRun(application, node.node, run)

@@ -56,6 +56,26 @@ def name_of(names: Sequence[str], rates: FloatArray, most: FloatArray) -> str:
     return ", ".join(said[:2])
 
 
+def told_apart(called: Sequence[str], names: Sequence[str], rates: FloatArray, floor: FloatArray) -> list[str]:
+    """Names of states, those that are called the same with the counter in which these differ most.
+
+    Args:
+        called: what the states (states,) are called.
+        names: of the counters.
+        rates: (states, counters).
+        floor: (counters,) at which each begins to matter.
+    """
+    out = list(called)
+    for name in dict.fromkeys(called):
+        same = [at for at, each in enumerate(called) if each == name]
+        if len(same) > 1:
+            levels = np.arcsinh(rates[same] / floor)
+            most = int(np.ptp(levels, axis=0).argmax())
+            for at in same:
+                out[at] = f"{name}, {names[most]} {_short(float(rates[at, most])).strip()}"
+    return out
+
+
 def _disk(known: dict[str, float]) -> list[str]:
     """What it has to do with disks."""
     written, read = known.get("disk-write-bytes", 0), known.get("disk-read-bytes", 0)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from incprof.model import FloatArray
 
@@ -69,6 +68,9 @@ def fit(rates: FloatArray, watts: FloatArray, towards: PowerModel | None = None)
 
 def _solve(x: FloatArray, y: FloatArray, towards: PowerModel | None) -> tuple[float, FloatArray]:
     """The factors of the least squares that are nought at least."""
+    # Pages and tables know models, and fit none.
+    from scipy.optimize import nnls
+
     size = np.maximum(np.abs(x).mean(axis=0), 1e-12)
     weight = np.sqrt(DRAWN if towards else 1e-3 * len(y))
     wanted = np.array([towards.base_w, *(towards.watts_per * size)]) if towards else np.zeros(x.shape[1] + 1)

@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
     parser.add_argument("--heartbeats", metavar="EKG-DIR", help="heartbeats to show under the phases")
     add_counters_argument(parser)
+    parser.add_argument(
+        "--node", metavar="FILE", help="of the machine, sampled meanwhile: power and states of each phase"
+    )
     parser.add_argument("--one-rank", dest="all_ranks", action="store_false", help="leave out the map of all ranks")
     parser.add_argument("--full", action="store_true", help="sum nothing up: every interval, every call path")
     add_phase_arguments(parser)
@@ -62,9 +65,14 @@ def run(args: argparse.Namespace) -> int:
         from incprof.study.counters import StudyCounters
 
         counters = StudyCounters(study, args.counters)
+    node = None
+    if args.node is not None:
+        from incprof.study.dna import NodeBeside
+
+        node = NodeBeside(study, args.node)
     warn(study.confident.warnings)
     parts = page_parts(
-        study, beats=beats, counters=counters, source=args.source, allow_changed=args.allow_changed,
+        study, beats=beats, counters=counters, node=node, source=args.source, allow_changed=args.allow_changed,
         all_ranks=args.all_ranks, whole=args.full,
     )  # fmt: skip
     unread = parts.ranks.unread if parts.ranks is not None else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from incprof.analysis.views.timebins import MOST, time_bins
 from incprof.analysis.views.timecells import calls_by_cell, cut
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.readers.symbols.lines import locate
-from incprof.report.page.parts import BeatLanes, CounterParts, PageParts, Timed
+from incprof.report.page.parts import BeatLanes, CounterParts, NodeParts, PageParts, Timed
 from incprof.report.words.doubts import doubt_lines
 from incprof.study.counters import StudyCounters
 from incprof.study.options import Libs
@@ -25,6 +26,9 @@ from incprof.study.sites.cost import TYPICAL
 from incprof.study.sites.described import described
 from incprof.study.sites.store import STORE
 from incprof.study.study import Study
+
+if TYPE_CHECKING:
+    from incprof.study.dna import NodeBeside
 
 # What the tables by time and phase may take of a page.
 MOST_BYTES = 2_200_000
@@ -37,6 +41,7 @@ def page_parts(
     *,
     beats: BeatLanes | None = None,
     counters: StudyCounters | None = None,
+    node: NodeBeside | None = None,
     source: str | None = None,
     allow_changed: bool = False,
     all_ranks: bool = True,
@@ -48,6 +53,7 @@ def page_parts(
         study: of the rank that the page is on.
         beats: heartbeats to show beside the phases.
         counters: to lay under the phases.
+        node: that the run was on.
         source: the directory that holds the program's source, for the lines around each site.
         allow_changed: take files that were changed since the recording.
         all_ranks: read the other ranks too, for the map of ranks.
@@ -74,6 +80,7 @@ def page_parts(
         # Heartbeats that were put in elsewhere than the phases' own sites say so in the run directory.
         beats=beats and with_phases(beats, study.as_placed(result, STORE), timed.tree, result.labels),
         counters=None if counters is None else CounterParts(counters.under, counters.lanes(timed.bins)),
+        node=None if node is None else NodeParts(node.phases, node.alphabet, node.node),
         warnings=(*profile.warnings, *result.warnings, *doubt_lines(study.summary, result)),
         whole=whole,
         libs=study.libs,

@@ -1,6 +1,7 @@
 """incprof dna: its actions, its files and what it refuses."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from incprof.cli import main
 from incprof.study.dna import Source, read_alphabet, write_alphabet
+from tests.unit.profiles import two_phase_run
 from truth.nodes.cases import known_program, node_case
 
 
@@ -194,3 +196,26 @@ def test_sources_are_applications_and_files(tmp_path, monkeypatch):
     assert Source.of("node.csv+pdu.csv").paths == ("node.csv", "pdu.csv")
     assert Source.of("a+b.csv").paths == ("a+b.csv",)
     assert Source.of("7.csv").application == "7"
+
+
+def test_a_page_has_power_energy_and_states_of_each_phase(tmp_path, capsys):
+    start = 1_700_000_000
+    run = two_phase_run(tmp_path / "run", start_unix_ns=start * 10**9)
+    node = tmp_path / "node.csv"
+    lines = ["timestamp,cpu,cycles,instructions,disk-write-bytes,power_watts"]
+    for second in range(-5, 25):
+        busy = 0 <= second < 10
+        counted = [each * (1 + 0.01 * (second % 3)) for each in ((2, 8e9, 12e9, 0) if busy else (0.2, 1e9, 1e9, 4e8))]
+        lines.append(",".join(map(str, [start + second + 1, *counted, 200 if busy else 100])))
+    node.write_text("\n".join(lines) + "\n")
+    assert main(["report", str(run), "--node", str(node), "-o", "-"]) == 0
+    page = capsys.readouterr().out
+    section = page.split('id="node-title"')[1].split("</section>")[0]
+    rows = [re.sub(r"<[^>]+>", " ", row).split() for row in section.split("<tr>")[2:]]
+    assert ["2", "kJ"] in [row[4:6] for row in rows]
+    assert ["1", "kJ"] in [row[4:6] for row in rows]
+    assert "disk write" in section
+    assert "compute" in section
+    node.write_text("\n".join([lines[0], *(line.replace("17", "18", 1) for line in lines[1:])]) + "\n")
+    assert main(["report", str(run), "--node", str(node), "-o", "-"]) == 4
+    assert "another time" in capsys.readouterr().err

@@ -17,10 +17,12 @@ from incprof.analysis.dna.graph import graph
 from incprof.analysis.dna.learn import decoded, learn
 from incprof.analysis.dna.live import Live
 from incprof.analysis.dna.match import match
+from incprof.analysis.dna.names import name_of, told_apart
 from incprof.analysis.dna.place import ENDED, Places
 from incprof.analysis.dna.power import fit, lag_of, moved
 from incprof.analysis.dna.rates import counters_of, filled
 from incprof.analysis.dna.results import KnownRun, NodeStates, Stretch
+from incprof.analysis.dna.under import under
 from incprof.errors import NoDataError
 from truth.nodes.cases import names, node_case
 from truth.nodes.scores import change_f1, energy_score, next_score, states_score
@@ -237,3 +239,37 @@ def test_graph_begins_and_ends_idle():
     assert {(e.source, e.target, e.probability) for e in found.edges if words[0] == "idle"} >= {(2, 0, 1.0)}
     assert found.states[0].power_w == pytest.approx(200, abs=4)
     assert sum(e.count for e in found.edges) == 4
+
+
+def test_power_and_states_under_phases():
+    watts = {0: 50.0, 1: 100.0}
+    found = under(node("a", (0, 10), (1, 20), watts=watts), np.array([0.0, 5, 15, 30, 35]), np.array([0, 0, 1, -1]))
+    outside, first, second = found
+    assert [(each.phase, each.seconds, each.energy_j) for each in found] == [(-1, 0, 0), (0, 15, 1000), (1, 15, 1500)]
+    assert (outside.power_w, second.power_w) == (None, 100)
+    assert second.states == ((1, 1.0),)
+    assert sum(share for _, share in first.states) == pytest.approx(1)
+
+
+def test_states_of_one_name_are_told_apart():
+    rates = np.array([[1e9, 50.0], [1e9, 7e6], [5.0, 50.0]])
+    named = told_apart(["compute", "compute", "idle"], ["cycles", "page-faults"], rates, np.array([1e7, 1e3]))
+    assert named == ["compute, page-faults 50", "compute, page-faults 7 M", "idle"]
+
+
+NAMED = [
+    ({"cycles": 4e10, "instructions": 7e10, "cache-misses": 1e7}, "compute, 1.8 instructions per cycle"),
+    ({"cycles": 4e10, "instructions": 1e10, "cache-misses": 2e8}, "memory bound, 12.8 GB/s"),
+    ({"cycles": 1e10, "instructions": 1e10, "net-rx-bytes": 5e8, "net-tx-bytes": 5e8}, "network 1 GB/s"),
+    ({"cpu": 1.2, "system": 0.1, "disk-write-bytes": 4e7}, "disk write 40 MB/s"),
+    ({"cpu": 1.2, "system": 1.0}, "system calls, 1.2 processors busy"),
+    ({"cycles": 1e8, "instructions": 5e7, "net-rx-bytes": 2e3}, "idle"),
+    ({"cpu": 0.02}, "idle"),
+    ({"branches": 9e9, "branch-misses": 9e8, "instructions": 3e10}, "branches, 10 % guessed wrongly"),
+]
+
+
+@pytest.mark.parametrize(("rates", "name"), NAMED, ids=[name for _, name in NAMED])
+def test_names_of_states(rates, name):
+    most = np.array([max(value, 1e10 if key in ("cycles", "instructions") else value) for key, value in rates.items()])
+    assert name_of(list(rates), np.array(list(rates.values())), most) == name

@@ -18,7 +18,7 @@ from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
 from incprof.report.page.parts import PageParts
 from incprof.report.page.rankwords import rank_words
-from incprof.report.page.rows import counter_words, phase_row, rest_lines, site_row, step_rows
+from incprof.report.page.rows import counter_words, node_words, phase_row, rest_lines, site_row, step_rows
 from incprof.report.page.words import count, data_quality, facts, grouped, percent, why_k, why_phases, why_site
 from incprof.report.sites_answer import RefusedRow, SiteRow
 from incprof.report.words.figures import duration
@@ -134,6 +134,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "ranks": None if parts.ranks is None else rank_words(parts.ranks, names),
         "beats": parts.beats,
         "counters": None if parts.counters is None else counter_words(parts.counters.under),
+        "node": None if parts.node is None else node_words(parts.node),
         "lanes": parts.counters is not None and bool(parts.counters.lanes),
         "beyond": _beyond(parts),
         "next": [

@@ -9,6 +9,8 @@ from incprof.analysis.beats.results import BeatSummary
 from incprof.analysis.beats.traces import BeatTrace
 from incprof.analysis.counters.lanes import CounterLane
 from incprof.analysis.counters.results import CountersUnder
+from incprof.analysis.dna.results import Alphabet, NodeStates
+from incprof.analysis.dna.under import PhasePower
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.ranks.results import RanksResult
@@ -82,6 +84,15 @@ class CounterParts:
 
 
 @dataclass(frozen=True)
+class NodeParts:
+    """The node that the run was on: power and states of each phase, and what the states are called."""
+
+    phases: tuple[PhasePower, ...]
+    alphabet: Alphabet
+    node: NodeStates
+
+
+@dataclass(frozen=True)
 class PageParts:
     """What there is to say about a run. functions: all of the profile, with their places where they are known.
 
@@ -106,6 +117,7 @@ class PageParts:
     ranks: RankMap | None
     beats: BeatLanes | None
     counters: CounterParts | None
+    node: NodeParts | None
     warnings: tuple[str, ...]
     whole: bool
     libs: str

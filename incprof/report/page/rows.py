@@ -8,9 +8,12 @@ from typing import Any
 
 from incprof.analysis.counters.results import CountersUnder
 from incprof.analysis.phases.results import Phase, Step
+from incprof.report.page.parts import NodeParts
 from incprof.report.page.words import percent
 from incprof.report.sites_answer import SiteRow
 from incprof.report.words.counters import WORDS, bound_line, columns, lines_about, value
+from incprof.report.words.dna import joules
+from incprof.report.words.dna import name_of as state_name
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
 from incprof.report.words.numbers import rate, seconds
@@ -19,6 +22,9 @@ from incprof.report.words.recurrence import how_often
 from incprof.report.words.remainder import remainder
 from incprof.report.words.site_evidence import no_site
 from incprof.report.words.spent import spent_words
+
+# Of a phase, as many states of the node are named.
+MOST_STATES = 4
 
 
 def phase_row(phase: Phase, name: str, names: Names) -> dict[str, Any]:
@@ -53,6 +59,28 @@ def counter_words(found: CountersUnder) -> dict[str, Any]:
         ],
         "notes": lines_about(found),
     }
+
+
+def node_words(found: NodeParts) -> dict[str, Any]:
+    """Return the table of the node: a row for each phase with its power, its energy and its states."""
+    rows = [
+        (
+            each.phase,
+            duration(each.seconds),
+            "-" if each.power_w is None else f"{each.power_w:.0f}",
+            "-" if each.energy_j is None else joules(each.energy_j),
+            [f"{state_name(found.alphabet, state)}: {percent(share)}" for state, share in each.states[:MOST_STATES]],
+        )
+        for each in found.phases
+        if each.seconds and each.phase >= 0
+    ]
+    notes = [
+        f"Node {found.node.node}.",
+        *(["Power is simulated: no sensor measured it."] if found.node.simulated else []),
+    ]
+    if found.node.watts is None:
+        notes.append("No power was measured.")
+    return {"rows": rows, "notes": notes}
 
 
 def step_rows(steps: Sequence[Step], names: Names, deep: int = 0) -> list[dict[str, Any]]:

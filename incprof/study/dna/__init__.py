@@ -2,12 +2,14 @@
 
 from incprof.analysis.dna.results import Alphabet, NodeStates
 from incprof.study.dna.alphabet import read_alphabet, write_alphabet
+from incprof.study.dna.beside import NodeBeside
 from incprof.study.dna.following import follow
 from incprof.study.dna.nodes import Source, alphabet_of, series_of, states_of
 from incprof.study.dna.runs import energy_of, graph_of, idle_threshold, matches_of, paper_states
 
 __all__ = [
     "Alphabet",
+    "NodeBeside",
     "NodeStates",
     "Source",
     "alphabet_of",
