@@ -17,6 +17,13 @@ MATTERS = 0.02
 SAMPLE = 4096
 
 
+# What a machine does of itself in a second, about: a tenth of one processor, some hundred of what it handles.
+OF_ITSELF = {
+    "cpu": 0.1, "user": 0.1, "system": 0.1, "task-clock": 0.1, "iowait": 0.1, "interrupts": 1e3,
+    "context-switches": 300.0, "page-faults": 300.0, "minor-faults": 300.0, "major-faults": 10.0, "cpu-migrations": 30.0,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Scale:
     """names of the counters, and the rate (counters,) at which each begins to matter."""
@@ -40,7 +47,14 @@ def scale_of(names: Sequence[str], tables: Sequence[FloatArray]) -> Scale:
         some = table[:: max(1, len(table) // SAMPLE)]
         if len(some):
             most = np.maximum(most, np.quantile(some, 0.995, axis=0))
-    return Scale(tuple(names), np.where(most > 0, MATTERS * most, 1.0))
+    return Scale(tuple(names), np.maximum(np.where(most > 0, MATTERS * most, 1.0), [of_itself(name) for name in names]))
+
+
+def of_itself(name: str) -> float:
+    """The rate that any machine has of itself, of the counters whose names say what they count."""
+    if name.startswith(("net-", "disk-")) or name in ("read-bytes", "write-bytes"):
+        return 1e6 if name.endswith("bytes") else 1e3
+    return OF_ITSELF.get(name, 0.0)
 
 
 def counters_of(series: NodeSeries, names: Sequence[str]) -> FloatArray:
