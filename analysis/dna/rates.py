@@ -20,7 +20,8 @@ SAMPLE = 4096
 # What a machine does of itself in a second, about: a tenth of one processor, some hundred of what it handles.
 OF_ITSELF = {
     "cpu": 0.1, "user": 0.1, "system": 0.1, "task-clock": 0.1, "iowait": 0.1, "interrupts": 1e3,
-    "context-switches": 300.0, "page-faults": 300.0, "minor-faults": 300.0, "major-faults": 10.0, "cpu-migrations": 30.0,
+    "context-switches": 300.0, "page-faults": 300.0, "minor-faults": 300.0, "major-faults": 10.0,
+    "cpu-migrations": 30.0,
 }  # fmt: skip
 
 
