@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--relevant", type=float, default=0.01, metavar="R", help="least part of a phase (0.01)"),
         parser.add_argument("--warm-up", type=int, default=1, metavar="N", help="occurrences that are let pass (1)"),
         parser.add_argument("--occurrences", type=int, default=3, metavar="N", help="that are measured at least (3)"),
-        parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read traces (1)"),
+        parser.add_argument("--jobs", type=int, metavar="N", help="processes that read traces (one on each processor)"),
+        parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the traces"),
     )
 
 
@@ -47,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
             check_target(target, force=args.force, binary=False)
     from incprof.study.signature import found
 
-    signature, unread = found(args.directory, args.method, options, jobs=args.jobs, listener=Stderr())
+    signature, unread = found(
+        args.directory, args.method, options, jobs=args.jobs or 0, dask=args.dask, listener=Stderr()
+    )
     warn(unread)
     broken = [one.rank for one in signature.processes if not one.clean]
     if broken:
@@ -85,7 +88,7 @@ def _options(args: argparse.Namespace) -> SignatureOptions:
         if not low <= getattr(args, name) <= high:
             raise UsageError(f"--{name} {getattr(args, name):g} is outside {low:g}..{high:g}")
     for name, least in (("warm_up", 0), ("occurrences", 1), ("jobs", 1)):
-        if getattr(args, name) < least:
+        if getattr(args, name) is not None and getattr(args, name) < least:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(args, name)}: {least} or more")
     from incprof.study.signature import SignatureOptions
 

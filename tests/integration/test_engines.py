@@ -18,7 +18,8 @@ from incprof.cli import main
 from incprof.errors import IncprofError
 from incprof.study.engines import dask
 from incprof.study.options import StudyOptions
-from tests.integration.engine_work import read_or_die, results
+from tests.integration.engine_work import events_or_die, read_or_die, results
+from tests.unit.tracefile import write_run
 
 ROOT = Path(__file__).parents[2]
 RANKS = Options(ranks=8, intervals=100, truncated=(3,), foreign=(5,), missing=(6,))
@@ -38,6 +39,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("engines") / "simulated"
     simulate(out, RANKS)
     return out
+
+
+def signature(cwd: Path, *words: str, launch: list[str] | None = None) -> tuple[int, bytes, list[str]]:
+    """The same of incprof signature."""
+    command = [*(launch or [sys.executable]), "-m", "incprof", "signature", "traced", "--json", *words]
+    done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, timeout=300, check=False)
+    assert b"Traceback" not in done.stderr
+    return done.returncode, done.stdout, [x for x in done.stderr.decode().splitlines() if x.startswith("incprof:")]
 
 
 def phases(directory: Path, *words: str, launch: list[str] | None = None) -> tuple[int, bytes, list[str]]:
@@ -95,6 +104,52 @@ def test_dask(directory: Path, expected: tuple[int, bytes, list[str]], scheduler
 def test_mpi(directory: Path, expected: tuple[int, bytes, list[str]]) -> None:
     pytest.importorskip("mpi4py")
     assert phases(directory, launch=MPIRUN) == expected
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, bytes, list[str]]]:
+    """Where traces of three ranks lie in `traced`, one of them no trace; and what one process says of them."""
+    cwd = tmp_path_factory.mktemp("signature")
+    write_run(cwd / "traced", 3)
+    (cwd / "traced" / "rank-00001.mpi").write_bytes(b"none")
+    answer = signature(cwd, "--jobs", "1")
+    assert (answer[0], len(answer[2])) == (5, 1)
+    assert "rank-00001.mpi: not an MPI trace" in answer[2][0]
+    return cwd, answer
+
+
+def test_traces_by_two_processes(traced: tuple[Path, tuple[int, bytes, list[str]]]) -> None:
+    cwd, expected = traced
+    assert signature(cwd, "--jobs", "2") == expected
+
+
+@pytest.mark.slow
+def test_traces_by_dask(traced: tuple[Path, tuple[int, bytes, list[str]]], scheduler: str) -> None:
+    cwd, (status, answer, lines) = traced
+    # Its workers are somewhere else: paths are whole.
+    assert signature(cwd, "--dask", scheduler) == (
+        status,
+        answer,
+        [x.replace("traced", f"{cwd}/traced") for x in lines],
+    )
+
+
+@pytest.mark.slow
+@mpi
+def test_traces_by_mpi(traced: tuple[Path, tuple[int, bytes, list[str]]]) -> None:
+    pytest.importorskip("mpi4py")
+    cwd, expected = traced
+    assert signature(cwd, launch=MPIRUN) == expected
+
+
+def test_a_trace_that_nobody_lives_to_read(
+    traced: tuple[Path, tuple[int, bytes, list[str]]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("incprof.study.signature.find.process_events", events_or_die)
+    assert main(["signature", str(traced[0] / "traced"), "--jobs", "2"]) == 5
+    assert "rank-00002.mpi: left out: the process that read it was killed" in capsys.readouterr().err
 
 
 def test_a_process_that_is_killed_once_costs_nothing(tmp_path: Path) -> None:

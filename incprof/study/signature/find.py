@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -12,8 +12,10 @@ from incprof.analysis.signature.find import ProcessSignature, Signature, global_
 from incprof.analysis.signature.results import DEFAULT, Method, SignatureOptions
 from incprof.errors import NoDataError
 from incprof.readers.trace import find_traces
+from incprof.study.engines import Work, mapped
 from incprof.study.listener import SILENT, Listener
 from incprof.study.mpi import places_of
+from incprof.study.options import StudyOptions
 from incprof.study.signature.events import Places, process_events, sites_of
 
 Found = TypeVar("Found")
@@ -24,7 +26,8 @@ def found(
     method: Method = "robust",
     options: SignatureOptions = DEFAULT,
     *,
-    jobs: int = 1,
+    jobs: int = 0,
+    dask: str | None = None,
     listener: Listener = SILENT,
 ) -> tuple[Signature, list[str]]:
     """Find the phases of a traced run's communication.
@@ -33,7 +36,8 @@ def found(
         directory: of the run.
         method: "robust"; "paper", each process by itself; "global", all in one logical order.
         options: thresholds.
-        jobs: processes that read; the answer is the same.
+        jobs: processes that read, 0 for one on each processor; the answer is the same.
+        dask: the address of a scheduler whose workers read instead.
         listener: hears how far it is.
 
     Returns:
@@ -41,14 +45,19 @@ def found(
 
     Raises:
         NoDataError: there is no trace with an event.
+        IncprofError: no such scheduler answers.
     """
     paths = find_traces(directory)
+    if dask is not None:
+        # Workers may have another working directory.
+        paths = list(map(os.path.abspath, paths))
     places = _places(directory, paths)
+    engine = StudyOptions(jobs=jobs, dask=dask)
     if method == "global":
-        whole, unread = _mapped(partial(_read, places=places), paths, jobs, listener)
+        whole, unread = _mapped(partial(_read, places=places), paths, engine, listener)
         _refuse_empty(directory, whole, unread)
         return global_signature(whole, options), unread
-    signed, unread = _mapped(partial(_signed, places=places, method=method, options=options), paths, jobs, listener)
+    signed, unread = _mapped(partial(_signed, places=places, method=method, options=options), paths, engine, listener)
     _refuse_empty(directory, signed, unread)
     return Signature(method, options, tuple(signed)), unread
 
@@ -59,22 +68,17 @@ def _refuse_empty(directory: str, processes: Sequence[object], unread: Sequence[
 
 
 def _mapped(
-    work: Callable[[str], Found | str | None], paths: Sequence[str], jobs: int, listener: Listener
+    work: Callable[[str], Found | str | None], paths: Sequence[str], engine: StudyOptions, listener: Listener
 ) -> tuple[list[Found], list[str]]:
     """Read every trace. Returns what was found, and why the others were left out."""
-    results: list[Found | str | None] = []
     with listener.progress("reading traces") as report:
-        if jobs == 1 or len(paths) == 1:
-            for done, path in enumerate(paths):
-                report(done, len(paths))
-                results.append(work(path))
-        else:
-            with ProcessPoolExecutor(jobs) as pool:
-                for done, result in enumerate(pool.map(work, paths)):
-                    report(done, len(paths))
-                    results.append(result)
+        results = mapped(Work(work, paths, _lost, report, listener.warn), engine)
     unread = [result for result in results if isinstance(result, str)]
     return [result for result in results if result is not None and not isinstance(result, str)], unread
+
+
+def _lost(path: str) -> str:
+    return f"{path}: left out: the process that read it was killed"
 
 
 def _places(directory: str, paths: Sequence[str]) -> Places:
