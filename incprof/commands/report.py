@@ -4,7 +4,7 @@
     incprof report gmon-app --source . --heartbeats ekg-app -o app.html
 
 Phases over time, self time, call tree and flame graph of any stretch of the run or any phase, sites with their source,
-why there are so many phases, all ranks, heartbeats, counters, and how good the recording is.
+why there are so many phases, all ranks, MPI calls, heartbeats, counters, and how good the recording is.
 `incprof help report` explains the page.
 """
 
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="SRC", help="the program's source: lines around each site")
     parser.add_argument("--allow-changed", action="store_true", help="take files that were changed since the recording")
     parser.add_argument("--heartbeats", metavar="EKG-DIR", help="heartbeats to show under the phases")
+    parser.add_argument("--trace", metavar="DIR", help="MPI calls to show, by incprof trace (default: those in DIR)")
     add_counters_argument(parser)
     parser.add_argument(
         "--node", metavar="FILE", help="of the machine, sampled meanwhile: power and states of each phase"
@@ -70,10 +71,14 @@ def run(args: argparse.Namespace) -> int:
         from incprof.study.dna import NodeBeside
 
         node = NodeBeside(study, args.node)
+    from incprof.study.communication import page_mpi
+
+    mpi, untraced = page_mpi(study, args.trace)
     warn(study.confident.warnings)
+    warn(untraced)
     parts = page_parts(
         study, beats=beats, counters=counters, node=node, source=args.source, allow_changed=args.allow_changed,
-        all_ranks=args.all_ranks, whole=args.full,
+        all_ranks=args.all_ranks, mpi=mpi, whole=args.full,
     )  # fmt: skip
     unread = parts.ranks.unread if parts.ranks is not None else ()
     text = page(parts, damaged=study.profile.damaged or torn)
@@ -83,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{target}, {size / 1e6:.2g} MB")
         if size > LARGE:
             say("browsers may take long to open it: leave out --full")
-    return PartialDataError.exit_code if torn or unread else exit_status(study)
+    return PartialDataError.exit_code if torn or unread or untraced else exit_status(study)
 
 
 def default_target(directory: str) -> str:

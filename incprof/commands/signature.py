@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from incprof.commands.output import check_target, write_text
+from incprof.commands.plots import add_plot_argument, check_plot, write_plot
 from incprof.commands.terminal import Stderr, text_width, warn
 from incprof.errors import PartialDataError, UsageError
 from incprof.helping import expert
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", choices=("robust", "paper", "global"), default="robust", help="how (robust)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the signature with all that a prediction needs")
     parser.add_argument("--phase-table", metavar="FILE", help="write the paper's Phase_Table")
+    add_plot_argument(parser, "phases over ranks, who talks to whom, and time in MPI by call")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.signature/1")
     expert(
@@ -46,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     for target in (args.output, args.phase_table):
         if target is not None:
             check_target(target, force=args.force, binary=False)
+    check_plot(args)
     from incprof.study.signature import found
 
     signature, unread = found(
@@ -72,6 +75,12 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
         write_text(args.output, lambda out: write_json(signature, out, whole=True, within=lies))
     if args.phase_table is not None:
         write_text(args.phase_table, lambda out: write_phase_table(signature, out))
+    if args.plot is not None:
+        from incprof.report.plots.signature import write_plot as picture
+        from incprof.study.communication import drawn
+
+        shown = drawn(args.directory, signature)
+        write_plot(args, lambda out, form: picture(shown, out, form))
     if args.json:
         write_json(signature, sys.stdout, within=lies)
     else:

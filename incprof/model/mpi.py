@@ -155,7 +155,10 @@ class TraceEnd:
 
 @dataclass(frozen=True, slots=True)
 class CallSum:
-    """All calls of a function from one place. Times in nanoseconds; peers: ranks in MPI_COMM_WORLD to bytes."""
+    """All calls of a function from one place. Times in nanoseconds.
+
+    peers: ranks in MPI_COMM_WORLD to bytes; sent: what of this went to them.
+    """
 
     function: str
     kind: str
@@ -166,6 +169,7 @@ class CallSum:
     time_ns: int
     bytes: int
     peers: Mapping[int, int]
+    sent: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)

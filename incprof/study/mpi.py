@@ -29,6 +29,7 @@ class _Sum:
     time_ns: int = 0
     bytes: int = 0
     peers: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+    sent: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def summarise(directory: str, rank: int | None = None) -> list[TraceSummary]:
@@ -91,14 +92,25 @@ def _summary(trace: Trace) -> TraceSummary:
         threads.add((event.lane, event.thread))
         if call.template is not None and call.message is not None and "recv" not in call.function.lower():
             templates[call.template] = (call.message, call.where)
-        for message, where in _moved(call, templates):
+        for message, where, leaves in _moved(call, templates):
             own.bytes += message.bytes or 0
             world = _world_rank(message, where)
             if world is not None:
                 own.peers[world] += message.bytes or 0
+                if leaves:
+                    own.sent[world] += message.bytes or 0
     calls = [
         CallSum(
-            function, own.kind, site, None, None, own.calls, own.time_ns, own.bytes, dict(sorted(own.peers.items()))
+            function,
+            own.kind,
+            site,
+            None,
+            None,
+            own.calls,
+            own.time_ns,
+            own.bytes,
+            dict(sorted(own.peers.items())),
+            dict(sorted(own.sent.items())),
         )
         for (function, site), own in sums.items()
     ]
@@ -115,21 +127,21 @@ def _summary(trace: Trace) -> TraceSummary:
     )
 
 
-def _moved(call: Call, templates: Mapping[int, Moved]) -> Iterator[Moved]:
-    """What a call has sent and received. A receive that is only posted has not moved anything yet."""
+def _moved(call: Call, templates: Mapping[int, Moved]) -> Iterator[tuple[Message, MpiObject | None, bool]]:
+    """What a call has sent and received, and which of them: a receive that is only posted has not moved anything."""
     if call.message is not None and call.kind in SENDING:
-        yield call.message, call.where
+        yield call.message, call.where, True
     elif call.message is not None and call.kind in AMONG_ALL:
         # The partner is the root, through which not everything goes.
-        yield call.message._replace(instead=NO_PROCESS), call.where
+        yield call.message._replace(instead=NO_PROCESS), call.where, True
     if call.actual is not None and call.kind != "probe":
-        yield call.actual, call.where
+        yield call.actual, call.where, False
     for number in call.started:
         if number in templates:
-            yield templates[number]
+            yield *templates[number], True
     for completion in call.completed:
         if completion.message is not None:
-            yield completion.message, completion.where
+            yield completion.message, completion.where, False
 
 
 def _world_rank(message: Message, where: MpiObject | None) -> int | None:

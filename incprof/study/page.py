@@ -17,7 +17,7 @@ from incprof.analysis.views.timebins import MOST, time_bins
 from incprof.analysis.views.timecells import calls_by_cell, cut
 from incprof.model import Function, IntArray, IntervalProfile, distinct
 from incprof.readers.symbols.lines import locate
-from incprof.report.page.parts import BeatLanes, CounterParts, NodeParts, PageParts, Timed
+from incprof.report.page.parts import BeatLanes, CounterParts, MpiParts, NodeParts, PageParts, Timed
 from incprof.report.words.doubts import doubt_lines
 from incprof.study.counters import StudyCounters
 from incprof.study.options import Libs
@@ -45,6 +45,7 @@ def page_parts(
     source: str | None = None,
     allow_changed: bool = False,
     all_ranks: bool = True,
+    mpi: MpiParts | None = None,
     whole: bool = False,
 ) -> PageParts:
     """Collect what the page shows.
@@ -57,6 +58,7 @@ def page_parts(
         source: the directory that holds the program's source, for the lines around each site.
         allow_changed: take files that were changed since the recording.
         all_ranks: read the other ranks too, for the map of ranks.
+        mpi: MPI calls of the run.
         whole: sum nothing up.
     """
     profile, result = study.profile, study.confident
@@ -82,6 +84,7 @@ def page_parts(
         counters=None if counters is None else CounterParts(counters.under, counters.lanes(timed.bins)),
         node=None if node is None else NodeParts(node.phases, node.alphabet, node.node),
         warnings=(*profile.warnings, *result.warnings, *doubt_lines(study.summary, result)),
+        mpi=mpi,
         whole=whole,
         libs=study.libs,
         inlined=never_called(profile),

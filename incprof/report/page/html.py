@@ -16,6 +16,7 @@ from incprof import __version__
 from incprof.analysis.phases.results import Phase, all_steps
 from incprof.model import Function
 from incprof.report.page.data import embedded, page_data
+from incprof.report.page.mpiwords import mpi_words
 from incprof.report.page.parts import PageParts
 from incprof.report.page.rankwords import rank_words
 from incprof.report.page.rows import counter_words, node_words, phase_row, rest_lines, site_row, step_rows
@@ -132,6 +133,7 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "quality": data_quality(parts.quality, parts.run, damaged),
         "warnings": _warnings(parts.warnings),
         "ranks": None if parts.ranks is None else rank_words(parts.ranks, names),
+        "mpi": None if parts.mpi is None else mpi_words(parts.mpi),
         "beats": parts.beats,
         "counters": None if parts.counters is None else counter_words(parts.counters.under),
         "node": None if parts.node is None else node_words(parts.node),

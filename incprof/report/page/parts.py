@@ -15,6 +15,7 @@ from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.ranks.results import RanksResult
 from incprof.analysis.views.calltree import DrawnTree
+from incprof.analysis.views.communication import Communication
 from incprof.analysis.views.quality import Quality
 from incprof.analysis.views.rankmap import RowGroup
 from incprof.analysis.views.self_time import SelfSeries
@@ -93,6 +94,14 @@ class NodeParts:
 
 
 @dataclass(frozen=True)
+class MpiParts:
+    """MPI calls of the run. within: the profile's phases that those of the communication lie in, where it is known."""
+
+    found: Communication
+    within: tuple[tuple[int, float] | None, ...] | None
+
+
+@dataclass(frozen=True)
 class PageParts:
     """What there is to say about a run. functions: all of the profile, with their places where they are known.
 
@@ -124,3 +133,4 @@ class PageParts:
     inlined: frozenset[int] = frozenset()
     processes: int = 1
     directory: str = ""
+    mpi: MpiParts | None = None

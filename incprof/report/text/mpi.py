@@ -10,9 +10,9 @@ from typing import TextIO
 from incprof.model.mpi import CallSum, TraceSummary
 from incprof.printable import printable
 from incprof.report.words.numbers import percent, seconds
+from incprof.report.words.sizes import size
 
 MOST_RANKS, MOST_CALLS = 16, 25
-PREFIXES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def write_text(summaries: Sequence[TraceSummary], out: TextIO) -> None:
@@ -60,7 +60,7 @@ def _rank_row(summary: TraceSummary) -> tuple[str, ...]:
 
 def _call_row(call: CallSum, total_ns: int) -> tuple[str, ...]:
     share = percent(call.time_ns / total_ns) if total_ns else "-"
-    count = _bytes(call.bytes) if call.bytes else "-"
+    count = size(call.bytes) if call.bytes else "-"
     partners = str(len(call.peers)) if call.peers else "-"
     return (call.function, str(call.calls), seconds(call.time_ns * 1e-9), share, count, partners, _place(call))
 
@@ -71,13 +71,6 @@ def _place(call: CallSum) -> str:
     if call.site is None or not call.site.module:
         return "unknown"
     return printable(f"{os.path.basename(call.site.module)}+{call.site.address:#x}")
-
-
-def _bytes(count: int) -> str:
-    for size, unit in PREFIXES:
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"
 
 
 def _table(rows: Sequence[tuple[str, ...]], out: TextIO) -> None:
