@@ -46,9 +46,21 @@ int incprof_dba_step(const double *pattern, int64_t points, const double *values
 STATES = """
 int incprof_states(const float *evidence, int64_t rows, int32_t states, float stay, int32_t *out);
 """
+TRACES = """
+struct incprof_mpi_lane {
+    int64_t end_ns;
+    int32_t last, shapes, bad, most;
+    int64_t *gap, *duration, *key_at, *key_length;
+    int32_t *follower;
+    uint8_t *is_timed;
+};
+int64_t incprof_mpi_events(struct incprof_mpi_lane *lane, const uint8_t *payload, int64_t length, int64_t *at,
+                           int64_t room, int32_t *shape, int64_t *start_ns, int64_t *end_ns,
+                           int64_t *work_ns);
+"""
 
 # One text per kernel, in the words of its header.
-DECLARATIONS = (COMMON, PATTERNS, STATES)
+DECLARATIONS = (COMMON, PATTERNS, STATES, TRACES)
 # Headers for users of C are read as they are.
 HEADERS = ("dpd.h", "dpd_values.h")
 

@@ -32,6 +32,7 @@ from benchmarks import (
     report,
     sample,
     selfanalyze,
+    signature,
     startup,
     top,
     trace,
@@ -84,6 +85,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield from report.benchmarks(bed)
     yield from top.benchmarks(bed)
     yield from trace.benchmarks(bed)
+    yield from signature.benchmarks(bed)
     yield from startup.benchmarks(bed)
     for compiler, threads in (("gcc", 1), ("gcc", 2), ("clang", 1), ("clang", 2)):
         yield f"regions-{compiler}-{threads}", functools.partial(selfanalyze.whole_run, bed, compiler, threads)

@@ -73,6 +73,7 @@ HARNESSES = (
     ),
     Harness("events", _of("analysis/native", "dpd_[!pv]* dpd_predict"), 256),
     Harness("values", _of("analysis/native", "dpd_kernels dpd_values*"), 256),
+    Harness("traces", (), 4096),
     Harness("kernels", _of("analysis/native", "base_period dba dtw dtw_bounds lags scan trace"), 1024, VECTORS),
 )
 

@@ -36,13 +36,14 @@ class Shape:
 
 
 class Lane:
-    """Decodes one lane. made: requests put under way so far; lost: events that are missing."""
+    """Decodes one lane. latest_ns: the end of its last event; lost: events that are missing."""
 
     def __init__(self, number: int):
         self.number = number
         self.thread = 0
-        self.made = self.lost = self.events = 0
-        self._tables = Tables()
+        self.lost = self.events = 0
+        self.latest_ns = 0
+        self.tables = Tables()
         self._shapes: list[Shape] = []
         self._last: Shape | None = None
         self._end_ns = 0
@@ -61,7 +62,7 @@ class Lane:
             elif EXPECTED <= first <= NEW_SHAPE:
                 yield self._event(cursor, first)
             else:
-                self._note(cursor, first)
+                self.note(cursor, first)
 
     def _steady(self, cursor: Cursor, duration: int) -> MpiEvent:
         """An event of the shape that is expected, whose work is its gap."""
@@ -98,7 +99,7 @@ class Lane:
     def _timed(self, shape: Shape, duration: int, gap: int, cursor: Cursor | None) -> MpiEvent:
         """Give an event its times. cursor: where its work follows, if that is not its gap."""
         if shape.call is None:
-            shape.call = parse_call(shape.key, self._tables)
+            shape.call = parse_call(shape.key, self.tables)
         quantum, long_quantum = _quantum(shape.gap), _quantum(shape.duration)
         gap_ns = max(shape.gap + ((gap >> 1 ^ -(gap & 1)) << quantum), 0)
         duration_ns = max(shape.duration + ((duration >> 1 ^ -(duration & 1)) << long_quantum), 0)
@@ -116,16 +117,17 @@ class Lane:
             self._last.follower = shape
         self._last, self._end_ns = shape, end_ns
         self.events += 1
-        self.made += shape.call.made
+        self.latest_ns = max(self.latest_ns, end_ns)
         return MpiEvent(self.number, self.thread, shape.call, start_ns, end_ns, work_ns)
 
-    def _note(self, cursor: Cursor, record: int) -> None:
+    def note(self, cursor: Cursor, record: int) -> None:
         """Take a record that is no event."""
-        tables = self._tables
+        tables = self.tables
         if record == FORGET:
-            self._shapes, self._last = [], None
+            self.forget()
         elif record == THREAD:
-            self.thread, self._end_ns, self._last = cursor.number(), 0, None
+            self.thread = cursor.number()
+            self.another_thread()
         elif record == FUNCTION:
             number = cursor.number()
             tables.functions[number] = (cursor.text(), cursor.text())
@@ -137,17 +139,17 @@ class Lane:
             self._note_object(cursor)
         elif record == LOST:
             self.lost += cursor.number()
-            self.made = cursor.number()
+            cursor.number()
         else:
             raise BadRecordError("a record of no kind")
 
     def _note_site(self, cursor: Cursor) -> None:
         number, address = cursor.number(), cursor.number()
-        modules = self._tables.modules
+        modules = self.tables.modules
         if number > len(modules):
             raise BadRecordError("a call site in no module")
         module, build_id = modules[number - 1] if number else ("", None)
-        self._tables.sites.append(Site(module, build_id, address))
+        self.tables.sites.append(Site(module, build_id, address))
 
     def _note_object(self, cursor: Cursor) -> None:
         """An object, perhaps of a number that another one had: calls are told anew then."""
@@ -156,7 +158,20 @@ class Lane:
             raise BadRecordError("an object of no kind")
         members = tuple(Stretch(*part) for part in parse_members(cursor))
         remote = tuple(Stretch(*part) for part in parse_members(cursor))
-        known = number in self._tables.objects
-        self._tables.objects[number] = MpiObject(number, KINDS[kind], rank, size, members, remote, cursor.text())
-        for shape in self._shapes if known else ():
+        known = number in self.tables.objects
+        self.tables.objects[number] = MpiObject(number, KINDS[kind], rank, size, members, remote, cursor.text())
+        if known:
+            self.ask_again()
+
+    def forget(self) -> None:
+        """Forget all shapes."""
+        self._shapes, self._last = [], None
+
+    def another_thread(self) -> None:
+        """Begin at 0 again."""
+        self._end_ns, self._last = 0, None
+
+    def ask_again(self) -> None:
+        """Take it that shapes may stand for other calls from here on."""
+        for shape in self._shapes:
             shape.call = None

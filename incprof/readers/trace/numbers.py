@@ -27,6 +27,8 @@ class Cursor:
             at += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
+                if value >> MOST_BITS + 1:
+                    break
                 self.at = at
                 return value
             shift += 7

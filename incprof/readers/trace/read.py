@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from incprof.errors import IncprofError, NoDataError
 from incprof.jsontext import parse_json
@@ -17,6 +17,8 @@ from incprof.readers.trace.numbers import BadRecordError
 
 TRACE = re.compile(r"rank-(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?\.mpi")
 MOST_LANES = 1 << 16
+SomeLane = TypeVar("SomeLane", bound=Lane)
+Got = TypeVar("Got")
 
 
 def find_traces(directory: str) -> list[str]:
@@ -66,32 +68,39 @@ class Trace:
 
         A lane with a damaged place ends there: what follows is told by what was before.
         """
+        return self.decoded(Lane, Lane.decode)
+
+    def decoded(
+        self, make: Callable[[int], SomeLane], decode: Callable[[SomeLane, bytes], Iterator[Got]]
+    ) -> Iterator[Got]:
+        """The same by other decoders. make: a lane, of its number; decode: what a payload of it holds."""
         self.end = end = TraceEnd()
-        lanes: dict[int, Lane | None] = {}
+        lanes: dict[int, SomeLane | None] = {}
         hole = False
         for block in blocks.walk(self._source, end):
             if block.after_hole:
                 lanes, hole = dict.fromkeys(lanes), True
             if block.kind == blocks.EVENTS and block.lane < MOST_LANES:
                 # One that is met first behind a hole may have begun in it.
-                lane = lanes.setdefault(block.lane, None if hole else Lane(block.lane))
+                if block.lane not in lanes:
+                    lanes[block.lane] = None if hole else make(block.lane)
+                lane = lanes[block.lane]
                 if lane is not None:
-                    yield from self._decoded(lane, block.payload, lanes)
+                    yield from self._noted(lane, decode(lane, block.payload), lanes)
             elif block.kind == blocks.END:
                 _note_end(end, block.payload)
 
-    def _decoded(self, lane: Lane, payload: bytes, lanes: dict[int, Lane | None]) -> Iterator[MpiEvent]:
-        """The events of a block. A lane whose bytes make no sense is given up."""
+    def _noted(self, lane: SomeLane, found: Iterator[Got], lanes: dict[int, SomeLane | None]) -> Iterator[Got]:
+        """What a block holds. A lane whose bytes make no sense is given up."""
         events, lost = lane.events, lane.lost
         try:
-            for event in lane.decode(payload):
-                self.end.end_ns = max(self.end.end_ns, event.end_ns)
-                yield event
+            yield from found
         except BadRecordError:
             self.end.damaged += 1
             lanes[lane.number] = None
         self.end.events += lane.events - events
         self.end.lost += lane.lost - lost
+        self.end.end_ns = max(self.end.end_ns, lane.latest_ns)
 
 
 def open_trace(path: str) -> Trace:

@@ -11,11 +11,10 @@ from incprof.analysis.signature.order import COLLECTIVE, LOCAL, RECEIVE, SEND
 from incprof.model import IntArray
 from incprof.model.mpi import Call, Message, MpiObject, Site
 from incprof.readers.trace import Trace, open_trace
+from incprof.study.signature.columns import columns
 
 # Calls that look whether something has come: as often as it takes. One that finds nothing is part of the next event.
 LOOKING = frozenset({"test", "probe"})
-# Different calls whose numbers are kept at hand.
-MOST_CALLS = 1 << 16
 
 
 # File and line of call sites.
@@ -23,26 +22,30 @@ Places = Mapping[Site, tuple[str, int]]
 
 
 class _Known:
-    """Numbers of what a call is, for calls that come again: the reader returns the same object for them."""
+    """What different calls are, by the number that each is given: one for all events that are alike."""
 
     def __init__(self, trace: Trace, places: Places):
         self.kinds: dict[str, EventKind] = {}
         self.channels: dict[Channel, int] = {}
         self._numbers: dict[str, int] = {}
-        self._calls: dict[int, tuple[Call, tuple[int, int, int, int]]] = {}
+        self._rows: list[tuple[int, int, int, int, int]] = []
         self._rank, self._ranks, self._places = trace.metadata.rank, trace.metadata.ranks, places
 
-    def of(self, call: Call) -> tuple[int, int, int, int]:
-        """Return the kind of a call, its role and channel, and whether all take part in it."""
-        found = self._calls.get(id(call))
-        if found is None:
-            if len(self._calls) >= MOST_CALLS:
-                self._calls.clear()
+    def number_of(self, call: Call) -> int:
+        """Note what a call is: its kind, role and channel, whether all take part in it, and whether it counts."""
+        counts = call.kind not in LOOKING or call.value != 0
+        if counts:
             role, channel = _partner(call, self._rank)
             number = -1 if channel is None else self.channels.setdefault(channel, len(self.channels))
-            # The call itself is kept, so that no other object gets its address.
-            found = self._calls[id(call)] = (call, (self._kind(call), role, number, int(self._is_of_all(call))))
-        return found[1]
+            self._rows.append((self._kind(call), role, number, int(self._is_of_all(call)), 1))
+        else:
+            self._rows.append((0, LOCAL, -1, 0, 0))
+        return len(self._rows) - 1
+
+    @property
+    def table(self) -> IntArray:
+        """What was noted, (calls, 5)."""
+        return np.array(self._rows, dtype=np.int64).reshape(-1, 5)
 
     def _kind(self, call: Call) -> int:
         place = self._places.get(call.site) if call.site is not None else None
@@ -64,36 +67,33 @@ def process_events(path: str, places: Places) -> ProcessEvents:
     """
     with open_trace(path) as trace:
         known = _Known(trace, places)
-        ends, work, numbers = list[int](), list[int](), list[tuple[int, int, int, int]]()
-        for event in trace.events():
-            call = event.call
-            if call.kind in LOOKING and call.value == 0:
-                continue
-            ends.append(event.end_ns)
-            work.append(event.work_ns)
-            numbers.append(known.of(call))
-        return _events(trace, known, np.array(ends, dtype=np.int64), work, numbers)
+        found = [(one.call.astype(np.int32), one.end_ns, one.work_ns) for one in columns(trace, known.number_of)]
+        call, end, work = (
+            np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+            for parts in (zip(*found, strict=True) if found else ((), (), ()))
+        )
+        return _events(trace, known, call, end, work)
 
 
-def _events(
-    trace: Trace, known: _Known, end: IntArray, work: list[int], numbers: list[tuple[int, int, int, int]]
-) -> ProcessEvents:
+def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: IntArray) -> ProcessEvents:
+    table = known.table
+    kept = np.flatnonzero(table[call, 4])
     # Threads have blocks of their own.
-    order = np.argsort(end, kind="stable")
-    columns: IntArray = np.array(numbers, dtype=np.int64).reshape(-1, 4)[order]
+    order = kept[np.argsort(end[kept], kind="stable")]
+    rows, last = table[call[order]], end[order]
     start = trace.metadata.raw.get("start_mono_ns")
     return ProcessEvents(
         rank=trace.metadata.rank,
         app=trace.metadata.app,
         kinds=tuple(known.kinds.values()),
-        kind=columns[:, 0],
-        tick_s=np.diff(end[order], prepend=0) * 1e-9,
-        work_s=np.array(work, dtype=np.float64)[order] * 1e-9,
-        together=columns[:, 3].astype(np.bool_),
-        role=columns[:, 1],
-        channel=columns[:, 2],
+        kind=rows[:, 0].copy(),
+        tick_s=np.diff(last, prepend=0) * 1e-9,
+        work_s=work[order].astype(np.float64) * 1e-9,
+        together=rows[:, 3].astype(np.bool_),
+        role=rows[:, 1].copy(),
+        channel=rows[:, 2].copy(),
         channels=tuple(known.channels),
-        aet_s=max(trace.end.end_ns, int(end.max(initial=0))) * 1e-9,
+        aet_s=max(trace.end.end_ns, int(last.max(initial=0))) * 1e-9,
         clean=trace.end.how is not None and not (trace.end.damaged or trace.end.torn or trace.end.lost),
         start_mono_ns=start if isinstance(start, int) else None,
     )
@@ -101,8 +101,17 @@ def _events(
 
 def sites_of(path: str) -> set[Site]:
     """Return where the calls of a process are."""
+    sites: set[Site] = set()
+
+    def noted(call: Call) -> int:
+        if call.site is not None:
+            sites.add(call.site)
+        return 0
+
     with open_trace(path) as trace:
-        return {event.call.site for event in trace.events() if event.call.site is not None}
+        for _ in columns(trace, noted):
+            pass
+    return sites
 
 
 def _partner(call: Call, rank: int) -> tuple[int, Channel | None]:
