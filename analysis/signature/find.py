@@ -11,7 +11,7 @@ from incprof.analysis.signature.events import EventKind, ProcessEvents, alike
 from incprof.analysis.signature.paper import global_phases, paper_phases
 from incprof.analysis.signature.phases import robust_phases
 from incprof.analysis.signature.predicted import Predicted, predicted
-from incprof.analysis.signature.results import DEFAULT, Method, ProcessPhases, SignatureOptions
+from incprof.analysis.signature.results import DEFAULT, EventPhase, Method, ProcessPhases, SignatureOptions
 from incprof.model import FloatArray, IntArray
 
 # Parts of a run for which it is said what it was in.
@@ -25,7 +25,7 @@ class ProcessSignature:
     Attributes:
         rank: Of it.
         app: The program.
-        found: Its phases; their labels of single events are left out.
+        found: Its phases; the labels of single events are left out, and the places of all but first occurrences.
         kinds: What the phases' events are of.
         predicted: Its time, from its beginning.
         events: How many it had.
@@ -112,7 +112,7 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
     return ProcessSignature(
         rank=events.rank,
         app=events.app,
-        found=replace(found, label=np.zeros(0, dtype=np.int64)),
+        found=replace(found, label=np.zeros(0, dtype=np.int64), phases=tuple(map(_first, found.phases))),
         kinds=kinds,
         predicted=guess,
         events=len(until),
@@ -124,6 +124,11 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
         clean=events.clean,
         start_mono_ns=events.start_mono_ns,
     )
+
+
+def _first(phase: EventPhase) -> EventPhase:
+    """Return a phase without the places of all but its first occurrence: of many processes, they fill the memory."""
+    return replace(phase, starts=phase.starts[:1].copy(), ends=phase.ends[:1].copy())
 
 
 def _parts(label: IntArray, until: FloatArray, aet_s: float) -> IntArray:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds programs that nobody here wrote with -pg, records them, prints their
-# phases, and closes the loop with heartbeats; and samples OpenFOAM. Sources and OpenFOAM come from Debian packages into a scratch folder
+# phases, and closes the loop with heartbeats; and samples OpenFOAM; and predicts MPI programs. Sources and OpenFOAM come from Debian packages into a scratch folder
 # (INCPROF_SCRATCH, else the user's cache); nothing is installed or committed.
 #   run.sh                all programs
 #   run.sh zstd [build]   one of them [built and its input made, not recorded]
@@ -8,18 +8,18 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 case ${1:-all} in
-    zstd | sqlite | hmmer | lammps | muscle | heat | openfoam)
+    zstd | sqlite | hmmer | lammps | muscle | heat | openfoam | signature)
         program=$1
         shift
         exec sh "$here/$program.sh" "$@"
         ;;
     all | build)
-        for program in zstd sqlite hmmer lammps muscle heat openfoam; do
+        for program in zstd sqlite hmmer lammps muscle heat openfoam signature; do
             sh "$here/$program.sh" "${1:-}"
         done
         ;;
     *)
-        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|openfoam|all|build] [build]" >&2
+        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|openfoam|signature|all|build] [build]" >&2
         exit 2
         ;;
 esac
