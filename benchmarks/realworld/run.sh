@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds programs that nobody here wrote with -pg, records them, prints their
-# phases, and closes the loop with heartbeats; and samples OpenFOAM; and predicts MPI programs. Sources and OpenFOAM come from Debian packages into a scratch folder
+# phases, and closes the loop with heartbeats; samples OpenFOAM; predicts how long MPI programs take. Sources, OpenFOAM
+# and MPI programs come from Debian packages into a scratch folder
 # (INCPROF_SCRATCH, else the user's cache); nothing is installed or committed.
 #   run.sh                all programs
 #   run.sh zstd [build]   one of them [built and its input made, not recorded]
