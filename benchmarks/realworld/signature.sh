@@ -2,7 +2,8 @@
 # MPI programs as Debian ships them, through trace, signature and predict: the prediction from a run's beginning against
 # what the same run took in the end. Debian builds them for Open MPI alone; a program of benchmarks/programs stands in
 # for MPICH. Ranks share the processors if there are fewer of these.
-#   signature.sh [lammps|espresso|steps]...    SIGNATURE_RANKS (4), SIGNATURE_RUNS (5)
+#   signature.sh [lammps|espresso|steps]...    SIGNATURE_RANKS (4), SIGNATURE_RUNS (5),
+#                                              SIGNATURE_SECONDS (600) at most for each, SIGNATURE_STEPS (5000)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -38,16 +39,27 @@ predicted() {
         { tail -n 5 "$answer/base.err" >&2; die "the traced run of $name failed"; }
     "$incprof" signature "$answer/base" -o "$answer/signature" >"$answer/signature.txt"
     cat "$answer/signature.txt"
-    launch "$mpi" "$incprof" predict "$answer/signature" -o "$answer/short" --json -- "$@" 2>"$answer/short.err" |
-        tail -n 1 >"$answer/short.json"
+    answered short "$@"
     for run in $(seq "$runs"); do
-        launch "$mpi" "$incprof" predict "$answer/signature" -o "$answer/full" --full --json -- "$@" \
-            2>"$answer/full-$run.err" | tail -n 1 >"$answer/full-$run.json"
-        rm -rf "$answer/full"
+        answered "full-$run" "$@"
     done
     )
     python3 "$here/signature_errors.py" "$name, $mpi" "$answer"/short.json "$answer"/full-*.json |
         tee "$answer.verdict"
+}
+
+# answered FILE COMMAND...: a prediction as FILE.json; a name that begins with full has the program run on to its end.
+answered() {
+    file=$answer/$1
+    full=
+    [ "$1" = short ] || full=--full
+    shift
+    # shellcheck disable=SC2086  # no word where there is no option
+    launch "$mpi" "$incprof" predict "$answer/signature" -o "$file" $full --json -- "$@" >"$file.out" 2>"$file.err" ||
+        { tail -n 5 "$file.err" >&2; die "a run of $name failed, or took more than $most seconds"; }
+    # The program's own output comes before it.
+    tail -n 1 "$file.out" >"$file.json"
+    rm -rf "$file"
 }
 
 lammps() {
@@ -78,7 +90,7 @@ espresso() {
     gunzip -c "$work_dir/root/usr/share/doc/quantum-espresso/examples/EPW/diamond/pp/C_3.98148.UPF.gz" >"$work_dir/C.UPF"
     cat >"$work_dir/in.signature" <<'END'
 &control
- calculation='md', prefix='diamond', pseudo_dir='./', outdir='./out', nstep=40, dt=20, disk_io='none'
+ calculation='md', prefix='diamond', pseudo_dir='./', outdir='./out', nstep=20, dt=20, disk_io='none'
 /
 &system
  ibrav=2, celldm(1)=6.64, nat=2, ntyp=1, ecutwfc=30, nosym=.true.
@@ -106,7 +118,7 @@ steps() {
     for mpi in openmpi mpich; do
         command -v "mpicc.$mpi" >/dev/null || continue
         "mpicc.$mpi" -O2 -g "$repo/benchmarks/programs/mpi_steps.c" -o "$work_dir/steps-$mpi" -ldl
-        predicted steps "$mpi" "$work_dir/steps-$mpi" 20000
+        predicted steps "$mpi" "$work_dir/steps-$mpi" "${SIGNATURE_STEPS:-5000}"
     done
 }
 
