@@ -86,8 +86,13 @@ def phase_time(phase: EventPhase, events: int, options: SignatureOptions) -> Pha
 
 
 def _needed(process: ProcessPhases, until: FloatArray, part: float, options: SignatureOptions) -> int:
-    """Return the number of events after which every phase was seen often enough, in a part of the run at least."""
-    last = int(np.searchsorted(until, part * process.aet_s))
+    """Return the number of events after which every phase was seen often enough, in a part of the run at least.
+
+    The part begins with the first phase: a start that takes long says nothing about what comes again.
+    """
+    first = int(process.phases[0].starts[0]) if process.phases else 0
+    begin_s = float(until[first - 1]) if first else 0.0
+    last = int(np.searchsorted(until, begin_s + part * process.aet_s))
     for phase in process.phases:
         enough = min(options.warm_up + options.occurrences, phase.weight)
         last = max(last, int(phase.ends[enough - 1]))

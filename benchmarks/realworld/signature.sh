@@ -93,7 +93,7 @@ espresso() {
  calculation='md', prefix='diamond', pseudo_dir='./', outdir='./out', nstep=20, dt=20, disk_io='none'
 /
 &system
- ibrav=2, celldm(1)=6.64, nat=2, ntyp=1, ecutwfc=30, nosym=.true.
+ ibrav=2, celldm(1)=6.64, nat=2, ntyp=1, ecutwfc=30, nosym=.true., occupations='smearing', degauss=0.02
 /
 &electrons
  conv_thr=1d-8

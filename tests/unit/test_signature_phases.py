@@ -106,3 +106,14 @@ def test_nothing_repeats() -> None:
 def test_no_events_at_all() -> None:
     found, tick_s = Program().found()
     assert predicted(found, tick_s, OPTIONS).pet_s == 0.0
+
+
+def test_a_start_that_takes_long_is_no_part_of_what_is_measured() -> None:
+    program = Program()
+    program.do((0, 5.0))
+    for _ in range(1000):
+        program.do((1, 0.004), (2, 0.001))
+    found, tick_s = program.found()
+    guess = predicted(found, tick_s, OPTIONS)
+    assert guess.set_s - 5.0 >= OPTIONS.least * found.aet_s
+    assert guess.phases[0].seen == 9
