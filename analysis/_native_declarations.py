@@ -46,6 +46,7 @@ int incprof_dba_step(const double *pattern, int64_t points, const double *values
 STATES = """
 int incprof_states(const float *evidence, int64_t rows, int32_t states, float stay, int32_t *out);
 """
+
 TRACES = """
 struct incprof_mpi_lane {
     int64_t end_ns;
