@@ -161,15 +161,16 @@ static unsigned int quantum_of(uint64_t mean_ns)
     return bits <= FINEST_BITS ? 0 : bits - FINEST_BITS < COARSEST_BITS ? bits - FINEST_BITS : COARSEST_BITS;
 }
 
-/* The distance from the running mean in quanta; the time becomes what a reader makes of it, and goes into the mean. */
-static uint64_t code_time(uint64_t *mean_ns, bool is_timed, uint64_t *ns)
+/* The distance from the running mean in quanta; the time becomes what a reader makes of it, and goes into the mean. A
+ * time below 0 takes back what times before were made too long by. */
+static uint64_t code_time(uint64_t *mean_ns, bool is_timed, int64_t *ns)
 {
     unsigned int quantum = quantum_of(*mean_ns);
     int64_t mean = (int64_t)*mean_ns;
-    int64_t steps = ((int64_t)*ns - mean + ((int64_t)1 << quantum >> 1)) >> quantum;
+    int64_t steps = (*ns - mean + ((int64_t)1 << quantum >> 1)) >> quantum;
     int64_t told = mean + steps * ((int64_t)1 << quantum);
     told = told > 0 ? told : 0;
-    *ns = (uint64_t)told;
+    *ns = told;
     *mean_ns = (uint64_t)(is_timed ? mean + ((told - mean) >> MEAN_SHIFT) : told);
     return zigzag(steps);
 }
@@ -186,16 +187,16 @@ static size_t put_record(struct lane *lane, uint32_t number, bool expected, bool
     const struct event *e = &lane->event;
     struct shape *shape = &lane->shapes.shapes[number];
     unsigned int quantum = quantum_of(shape->gap_ns);
-    uint64_t gap_ns = since(lane->last_end_ns, since(start_ns, e->start_ns));
+    int64_t gap_ns = (int64_t)(since(start_ns, e->start_ns) - lane->last_end_ns);
     uint64_t gap = code_time(&shape->gap_ns, shape->is_timed, &gap_ns);
-    uint64_t duration_ns = since(lane->last_end_ns + gap_ns, since(start_ns, e->end_ns));
+    int64_t duration_ns = (int64_t)(since(start_ns, e->end_ns) - lane->last_end_ns) - gap_ns;
     uint64_t duration = code_time(&shape->duration_ns, shape->is_timed, &duration_ns);
-    int64_t idle_ns = (int64_t)(gap_ns - e->work_ns);
-    uint64_t tolerated = gap_ns >> WORK_SHIFT > (uint64_t)1 << quantum ? gap_ns >> WORK_SHIFT : (uint64_t)1 << quantum;
-    bool is_gap = idle_ns <= (int64_t)tolerated && -idle_ns <= (int64_t)tolerated;
+    int64_t idle_ns = gap_ns - (int64_t)e->work_ns;
+    int64_t tolerated = gap_ns >> WORK_SHIFT > (int64_t)1 << quantum ? gap_ns >> WORK_SHIFT : (int64_t)1 << quantum;
+    bool is_gap = idle_ns <= tolerated && -idle_ns <= tolerated;
     uint8_t *at = record;
     shape->is_timed = true;
-    lane->last_end_ns += gap_ns + duration_ns;
+    lane->last_end_ns += (uint64_t)(gap_ns + duration_ns);
     if (expected && is_gap) {
         *at++ = (uint8_t)(RECORD_STEADY | (duration < STEADY_MORE ? duration : STEADY_MORE));
         if (duration >= STEADY_MORE)

@@ -111,8 +111,8 @@ class Coder:
             shape = {"number": len(self.shapes), "gap": 0, "duration": 0, "timed": False, "follower": None}
             self.shapes[event.key] = shape
         quantum = min(max(shape["gap"].bit_length() - 9, 0), 9)
-        gap, gap_ns = self._time(shape, "gap", max(event.start_ns - self.end_ns, 0))
-        duration, duration_ns = self._time(shape, "duration", max(event.end_ns - self.end_ns - gap_ns, 0))
+        gap, gap_ns = self._time(shape, "gap", event.start_ns - self.end_ns)
+        duration, duration_ns = self._time(shape, "duration", event.end_ns - self.end_ns - gap_ns)
         self.end_ns += gap_ns + duration_ns
         shape["timed"] = True
         if self.last is not None:
