@@ -17,7 +17,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man release clean tools format
+.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man docs release clean tools format
 all: $(VENV)/.deps $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -112,6 +112,18 @@ fuzz: $(VENV)/.deps
 # The manual pages, from the command line's own definitions.
 man: all
 	$(BIN)/python docs/man/generate.py
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.packages
+	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*p["project"]["optional-dependencies"]["docs"], sep="\n")' > $(VENV)/requirements-docs.txt
+	@$(PIP) install -r $(VENV)/requirements-docs.txt
+	@touch $@
+
+# docs/, the manual pages and the docstrings as a site that opens from disk. What leads nowhere is an error.
+docs: $(VENV)/.docs $(VENV)/.installed
+	@rm -rf build/docs
+	@$(BIN)/sphinx-build -q -E -W --keep-going -b html -d build/doctrees -c docs/site docs build/docs
+	@echo "The site: file://$(abspath build/docs/index.html)"
 
 # What is given out, from the committed state: sources, wheel, tarball, SHA256SUMS in build/release/dist.
 RELEASE := build/release/venv

@@ -52,7 +52,7 @@ class ValueTrace:
 class DpdValues:
     """A detector of the period of one series of magnitudes.
 
-    d(m) = 1/N * sum of |x[n] - x[n-m]| over the last N samples, 0 < m < M. Until there are so many, over those there
+    d(m) = 1/N * sum of `|x[n] - x[n-m]|` over the last N samples, 0 < m < M. Until there are so many, over those there
     are, for lags whose pattern was seen twice. Integers below 2^53 / 4N are summed exactly; the sums of others are made
     again in turn, so that no rounding adds up.
 

@@ -1,8 +1,8 @@
 """Show the page on a verb, or on something else: what it does, its options, and what its output means.
 
-incprof help                # all verbs
-incprof help phases
-incprof help thresholds     # any page of the documentation; incprof help pages lists them
+    incprof help                # all verbs
+    incprof help phases
+    incprof help thresholds     # any page of the documentation; incprof help pages lists them
 
 On a terminal, the pager shows it that PAGER names.
 """
