@@ -50,7 +50,7 @@ def contents(readme: str) -> str:
         pages = [page for page in dict.fromkeys(re.findall(r"\]\(([\w-]+)\.md\)", text)) if page not in seen]
         seen.update(pages)
         parts.append((heading, pages))
-    parts.append(("References", ["man/index", "reference/incprof", "reference/appekg", "reference/c"]))
+    parts.append(("References", ["man/index", "reference/incprof", "reference/appekg", "reference/c", "changelog"]))
     return "".join(
         "\n".join(["", "```{toctree}", ":hidden:", *[f":caption: {heading}"] * bool(heading), "", *pages, "```", ""])
         for heading, pages in parts
@@ -58,7 +58,11 @@ def contents(readme: str) -> str:
 
 
 def add_contents(app: Sphinx, page: str, source: list[str]) -> None:
-    """Make the index of docs/README.md. A page that is not named there is an error of Sphinx's."""
+    """Make the index of docs/README.md. A page that is not named there is an error of Sphinx's.
+
+    A page beside docs/ that the site has is under its own name there.
+    """
+    source[0] = source[0].replace("](../CHANGELOG.md", "](changelog.myst")
     if page == root_doc:
         readme = (Path(app.srcdir) / "README.md").read_text()
         words = re.sub(r"^\*\*(.+)\*\*$", r"## \1\n", readme.partition("\n")[2], flags=re.MULTILINE)
