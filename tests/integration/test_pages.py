@@ -24,7 +24,7 @@ MARKDOWN = MarkdownIt().enable("table")
 SET, PROGRAM = r"(?:\w+=(?:\$\(.*?\)|\S)* )*", r"incprof(?! trace:)|some-\w+|\./\w+"
 OTHERS = "eval|for|gcc|gfortran|mpicc|mpirun|srun|dask|python|perf|strace"
 TYPED = re.compile(f"{SET}(?:{PROGRAM}|{OTHERS}) ")
-USAGE = re.compile(r"[\[\]]|\.\.\.|\w\|\w|\bVERB\b")
+USAGE = re.compile(r"(?:^|[ \[])\[|\.\.\.|\w\|[\w-]|\bVERB\b")
 
 
 def blocks(page: Path) -> Iterator[list[str]]:
@@ -115,6 +115,7 @@ ELSEWHERE = {
     "*mpirun *": "test_mpi.py, test_trace.py and test_signature.py run programs of several ranks",
     "srun *": "there is no Slurm",
     "mpicc *": "test_appekg_mpi.py",
+    "incprof dna *": "takes counters of several runs: test_cmd_dna.py",
     "incprof merge run*": "of several nodes of one launch: test_merge.py",
     "incprof phases run": "of the line before it",
     "incprof record -- xz *": "may not be there: test_without_pg.py",
