@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis.counters.bound import bound_by
+from incprof.analysis.counters.energy import PhasePower, energy_figures, energy_of_steps, power_by_phase
 from incprof.analysis.counters.events import Events
 from incprof.analysis.counters.figures import figures_of
-from incprof.analysis.counters.results import CountersUnder, PhaseCounters
+from incprof.analysis.counters.results import CountersUnder, PhaseCounters, PowerUnder
 from incprof.analysis.phases.results import PhaseResult
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.series import CounterSeries
@@ -32,11 +33,17 @@ def lay_under(
     start, end = series.start_s + offset_s, series.end_s + offset_s
     rows = phase_of_rows(start, end, profile, result.labels, result.k)
     events = Events(series.names, series.values, end - start)
+    power = power_under(series, profile, result, offset_s)
     phases = []
     for phase in result.phases:
         mine = events.within(rows == phase.id)
         figures = figures_of(mine)
-        phases.append(PhaseCounters(phase.id, mine.wall_s, figures, bound_by(phase, figures, mine.wall_s)))
+        bound = bound_by(phase, figures, mine.wall_s)
+        if power is not None:
+            figures |= energy_figures(phase, float(power.watts[phase.id]), float(power.measured_s[phase.id]))
+        steps = energy_of_steps(phase, figures["energy_j"]) if "energy_j" in figures else ()
+        phases.append(PhaseCounters(phase.id, mine.wall_s, figures, bound, steps))
+    sensors = () if series.power is None else series.power.sensors
     return CountersUnder(
         path=path,
         phases=tuple(phases),
@@ -46,7 +53,40 @@ def lay_under(
         left_out=int((rows == MIXED).sum()),
         outside=int((rows == OUTSIDE).sum()),
         notes=series.notes,
-        unknown=events.unknown,
+        unknown=tuple(name for name in events.unknown if name not in sensors),
+        power=None if power is None else _power_of_run(series, power),
+    )
+
+
+def power_under(
+    series: CounterSeries, profile: IntervalProfile, result: PhaseResult, offset_s: float
+) -> PhasePower | None:
+    """Return the power of each phase, and that between phases; None where none was sampled.
+
+    Args:
+        series: r rows.
+        profile: n intervals.
+        result: k phases.
+        offset_s: when sampling began, in seconds since the recording did.
+    """
+    if series.power is None:
+        return None
+    labels = np.where(result.labels < 0, result.k, result.labels)
+    inside = overlaps(series.start_s + offset_s, series.end_s + offset_s, profile, labels, result.k + 1)
+    return power_by_phase(series.power, series.end_s - series.start_s, inside)
+
+
+def _power_of_run(series: CounterSeries, found: PhasePower) -> PowerUnder:
+    """Return the energy of the whole run, as far as it was measured."""
+    assert series.power is not None
+    joules = np.where(found.measured_s > 0, found.watts * found.measured_s, 0.0)
+    return PowerUnder(
+        series.power.name,
+        series.power.simulated,
+        float(joules.sum()),
+        float(joules[-1]),
+        float(found.measured_s.sum()),
+        series.power.notes,
     )
 
 
@@ -64,6 +104,16 @@ def phase_of_rows(start: FloatArray, end: FloatArray, profile: IntervalProfile, 
         labels: (n,) their phases, -1 for none.
         k: phases.
     """
+    inside = overlaps(start, end, profile, labels, k)
+    most = inside.argmax(axis=0)
+    held = inside.max(axis=0, initial=0.0) >= WITHIN * (end - start)
+    found = np.where(held, most, MIXED)
+    outside = (end <= profile.start_s[0]) | (start >= profile.end_s[-1])
+    return np.where(outside, OUTSIDE, found).astype(np.int64)
+
+
+def overlaps(start: FloatArray, end: FloatArray, profile: IntervalProfile, labels: IntArray, k: int) -> FloatArray:
+    """Return the seconds that each row has of each phase, (k, r). Arguments as above."""
     edges = np.stack([profile.start_s, profile.end_s], axis=1).ravel()
     inside = np.zeros((k, len(start)))
     for phase in range(k):
@@ -71,8 +121,4 @@ def phase_of_rows(start: FloatArray, end: FloatArray, profile: IntervalProfile, 
         grown = np.where(labels == phase, profile.end_s - profile.start_s, 0.0)
         until = np.stack([np.concatenate([[0.0], np.cumsum(grown)[:-1]]), np.cumsum(grown)], axis=1).ravel()
         inside[phase] = np.interp(end, edges, until) - np.interp(start, edges, until)
-    most = inside.argmax(axis=0)
-    held = inside.max(axis=0, initial=0.0) >= WITHIN * (end - start)
-    found = np.where(held, most, MIXED)
-    outside = (end <= profile.start_s[0]) | (start >= profile.end_s[-1])
-    return np.where(outside, OUTSIDE, found).astype(np.int64)
+    return inside

@@ -14,10 +14,11 @@ from incprof.model import BoolArray, FloatArray
 COUNTED = {
     "instructions", "cycles", "ref-cycles", "cache-misses", "cache-references", "branches", "branch-misses",
     "context-switches", "page-faults", "minor-faults", "major-faults", "cpu-migrations", "task-clock", "read-bytes",
-    "write-bytes", "disk-read-bytes", "disk-write-bytes", "net-rx-bytes", "net-tx-bytes", "llc-load-misses",
+    "write-bytes", "disk-read-bytes", "disk-write-bytes", "net-rx-bytes", "net-tx-bytes", "net-lo-bytes",
+    "llc-load-misses",
 }  # fmt: skip
 # What is so many on average.
-LEVELS = {"cpu", "user", "system", "active-cpus", "running-threads", "run-queue", "rss-bytes", "ipc"}
+LEVELS = {"cpu", "user", "system", "iowait", "active-cpus", "running-threads", "run-queue", "rss-bytes", "ipc"}
 OTHER_NAMES = {
     "cpu-cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches", "faults": "page-faults",
     "migrations": "cpu-migrations", "bus-cycles": "ref-cycles",

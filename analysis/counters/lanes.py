@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.counters.events import Events
-from incprof.analysis.counters.figures import FIGURES
+from incprof.analysis.counters.figures import FIGURES, with_power
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries
 
 # In the order in which they stand below one another; as many as are there, the first few.
 SHOWN = (
-    "ipc", "misses_per_1000", "memory_bytes_s", "branch_misses_per_1000", "cpu", "system_share", "context_switches_s",
-    "page_faults_s", "read_bytes_s", "write_bytes_s", "rss_bytes",
+    "power_w", "ipc", "misses_per_1000", "memory_bytes_s", "branch_misses_per_1000", "cpu", "system_share",
+    "context_switches_s", "page_faults_s", "read_bytes_s", "write_bytes_s", "rss_bytes",
 )  # fmt: skip
 MOST = 8
 
@@ -43,12 +43,13 @@ def lanes_of(series: CounterSeries, offset_s: float, start_s: FloatArray, end_s:
     bounds = np.searchsorted(place[order], np.arange(len(end_s) + 1))
     row_s = series.end_s - series.start_s
     found: dict[str, FloatArray] = {name: np.full(len(end_s), np.nan) for name in SHOWN}
-    whole = Events(series.names, series.values, row_s)
+    names, values = with_power(series)
+    whole = Events(names, values, row_s)
     there = [name for name in SHOWN if FIGURES[name](whole) is not None]
     for one, (low, high) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
         rows = order[low:high]
         if len(rows):
-            events = Events(series.names, series.values[rows], row_s[rows])
+            events = Events(names, values[rows], row_s[rows])
             for name in there:
                 value = FIGURES[name](events)
                 found[name][one] = np.nan if value is None else value

@@ -6,6 +6,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,11 @@ from incprof.inputs import open_series
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries
 from incprof.printable import printable
+from incprof.readers.nodes.text import SIMULATED
 from incprof.readers.series.columns import LARGEST, time_among
 from incprof.readers.series.form import LONGEST_LINE, form_of, number
 from incprof.readers.series.perf import counts_by_event, is_perf
+from incprof.readers.series.power import power_of
 
 BEGUN = re.compile(r"# begun: (\d{1,12}\.\d{6}) s since 1970 on (\S+)")
 NOTE = re.compile(r"# note: (.*)")
@@ -61,7 +64,9 @@ def _read(lines: Iterator[str], where: str) -> CounterSeries:
     # What was counted before the first row began with sampling, unless the times are those of a clock.
     step = float(np.median(np.diff(time))) if len(time) > 1 else float(time[0])
     start = np.concatenate([[0.0 if time[0] < 2 * step else time[0] - step], time[:-1]])
-    return CounterSeries(tuple(names), values, start, time, begun, host, tuple(notes[:MOST_NOTES]))
+    simulated = next((printable(m[1]) for line in said if (m := SIMULATED.match(line))), None)
+    series = CounterSeries(tuple(names), values, start, time, begun, host, tuple(notes[:MOST_NOTES]))
+    return replace(series, power=power_of(series, simulated))
 
 
 def _without_comments(lines: Iterable[str], said: list[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from incprof.report.page.parts import BeatLanes, CounterParts, PageParts
 from incprof.report.page.rankdata import ranks_data
 from incprof.report.page.words import count
 from incprof.report.words.colours import FUNCTIONS, NO_PHASE, PHASES, REST
-from incprof.report.words.counters import WORDS as COUNTER_WORDS
+from incprof.report.words.counters import full_name, head
 from incprof.report.words.names import UNKNOWN, Names, clean, frame_name, where
 from incprof.report.words.phase_names import phase_names
 from incprof.report.words.run import rounded
@@ -147,8 +147,8 @@ def _counters(found: CounterParts, bins: TimeBins) -> list[dict[str, Any]]:
     return [
         {
             "key": lane.name,
-            "name": COUNTER_WORDS[lane.name][0],
-            "full": COUNTER_WORDS[lane.name][1],
+            "name": head(found.under, lane.name),
+            "full": full_name(found.under, lane.name),
             "phase": None,
             "start": start,
             "end": end,

@@ -11,7 +11,7 @@ from incprof.analysis.phases.results import Phase, Step
 from incprof.report.page.parts import NodeParts
 from incprof.report.page.words import percent
 from incprof.report.sites_answer import SiteRow
-from incprof.report.words.counters import WORDS, bound_line, columns, lines_about, value
+from incprof.report.words.counters import bound_line, columns, energy_line, head, lines_about, value
 from incprof.report.words.dna import joules
 from incprof.report.words.dna import name_of as state_name
 from incprof.report.words.figures import duration
@@ -52,11 +52,12 @@ def counter_words(found: CountersUnder) -> dict[str, Any]:
     """Return the table of counters: its heads, a row for each phase with what it is bound by, and what to know."""
     shown = columns(found)
     return {
-        "heads": [WORDS[name][0] for name in shown],
+        "heads": [head(found, name) for name in shown],
         "rows": [
             (phase.id, duration(phase.seconds), [value(phase, name) for name in shown], bound_line(phase))
             for phase in found.phases
         ],
+        "steps": [(phase.id, line) for phase in found.phases if (line := energy_line(found, phase))],
         "notes": lines_about(found),
     }
 

@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 from incprof.analysis.counters.bound import BRANCH_CYCLES, MISS_CYCLES
 from incprof.analysis.counters.results import By, CountersUnder, PhaseCounters
-from incprof.report.words.figures import duration, percent
-from incprof.report.words.names import clean
+from incprof.report.words.figures import count, duration, percent
+from incprof.report.words.names import SHORT, Names, clean
 from incprof.report.words.numbers import rate
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
+KWH, JOULES = 3.6e6, ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
+# Figures of power, which a formula may have simulated, and the mark of those.
+ENERGY = ("power_w", "energy_j", "iteration_j")
+SIMULATED = "simulated"
 
 
 def bytes_of(value: float) -> str:
@@ -26,9 +30,24 @@ def _per_second(value: float) -> str:
     return f"{bytes_of(value)}/s"
 
 
+def _watts(value: float) -> str:
+    return f"{rate(value)} W"
+
+
+def joules(value: float) -> str:
+    """Return an energy with three digits and a unit: 12 mJ, 3.4 J, 5.6 kJ, 1.2 kWh."""
+    if value >= KWH:
+        return f"{rate(value / KWH)} kWh"
+    size, unit = next((each for each in JOULES if value >= 0.9995 * each[0]), JOULES[-1])
+    return f"{rate(value / size)} {unit}"
+
+
 # By the names of analysis/counters/figures.py: the head of a column, what a lane is called, and how a value is written.
 # Those without a head are in JSON only.
 WORDS: dict[str, tuple[str, str, Callable[[float], str]]] = {
+    "power_w": ("power", "power of the node", _watts),
+    "energy_j": ("energy", "energy of the node", joules),
+    "iteration_j": ("iteration", "energy of the node in an iteration", joules),
     "cpu": ("CPUs", "processors busy", rate),
     "ipc": ("IPC", "instructions per cycle", rate),
     "misses_per_1000": ("misses/1000", "cache misses per 1000 instructions", rate),
@@ -39,6 +58,10 @@ WORDS: dict[str, tuple[str, str, Callable[[float], str]]] = {
     "page_faults_s": ("faults/s", "page faults per second", rate),
     "read_bytes_s": ("read", "read", _per_second),
     "write_bytes_s": ("written", "written", _per_second),
+    "disk_read_bytes_s": ("disk read", "read from disks", _per_second),
+    "disk_write_bytes_s": ("disk written", "written to disks", _per_second),
+    "net_bytes_s": ("network", "network, both ways", _per_second),
+    "iowait": ("I/O wait", "processors that wait for storage", rate),
     "rss_bytes": ("resident", "resident memory", bytes_of),
 }
 
@@ -48,10 +71,28 @@ def columns(found: CountersUnder) -> list[str]:
     return [name for name in WORDS if any(name in phase.figures for phase in found.phases)]
 
 
+def head(found: CountersUnder, name: str) -> str:
+    """Return the head of a column; power that no sensor measured says so."""
+    return WORDS[name][0] + _mark(found, name)
+
+
+def full_name(found: CountersUnder, name: str) -> str:
+    """Return what a figure is, likewise."""
+    return WORDS[name][1] + _mark(found, name)
+
+
+def _mark(found: CountersUnder, name: str) -> str:
+    simulated = found.power is not None and found.power.simulated is not None
+    return f" ({SIMULATED})" if simulated and name in ENERGY else ""
+
+
 def value(phase: PhaseCounters, name: str) -> str:
     """Return a figure of a phase; `-` where it has none."""
     return WORDS[name][2](phase.figures[name]) if name in phase.figures else "-"
 
+
+# Processors that wait for storage, from which on it is said.
+SOME_WAIT = 0.05
 
 BOUND: dict[By, str] = {
     "waiting": "waiting",
@@ -81,7 +122,8 @@ def _why(phase: PhaseCounters) -> str:
     share = 0.0 if bound is None or bound.share is None else bound.share
     match None if bound is None else bound.by:
         case "waiting":
-            return f"{rate(figures['cpu'])} processors busy" if "cpu" in figures else "next to no CPU time"
+            waits = f", {rate(figures['iowait'])} wait for storage" if figures.get("iowait", 0.0) >= SOME_WAIT else ""
+            return f"{rate(figures['cpu'])} processors busy{waits}" if "cpu" in figures else "next to no CPU time"
         case "mpi" | "openmp" | "io" if share:
             return f"{percent(share)} of its CPU time, by its samples"
         case "memory":
@@ -130,7 +172,32 @@ def lines_about(found: CountersUnder) -> list[str]:
         out.append(f"no row lies in phase {empty}: shorter rows would (incprof sample -i)")
     if "memory_bytes_s" in columns(found):
         out.append("memory is misses of the last-level cache, 64 bytes each; written lines and prefetches come on top")
+    out += _power_lines(found)
     out += [clean(line, 200) for line in found.notes]
     if found.unknown:
         out.append(f"columns that say nothing here: {clean(', '.join(found.unknown), 120)}")
     return out
+
+
+def energy_line(found: CountersUnder, phase: PhaseCounters, names: Names = SHORT) -> str | None:
+    """Return the energy of the steps of a phase; None where none is known."""
+    if not phase.steps:
+        return None
+    each = [
+        f"{names(step.function)} {joules(step.energy_j)} a call ({count(step.calls, 'call')})" for step in phase.steps
+    ]
+    return f"energy of steps{_mark(found, 'energy_j')}: {', '.join(each)}"
+
+
+def _power_lines(found: CountersUnder) -> list[str]:
+    """Return what power is of, and what the whole run took."""
+    power = found.power
+    if power is None:
+        return []
+    source = f"{SIMULATED} by {clean(power.simulated, 200)}" if power.simulated is not None else clean(power.name, 60)
+    between = f", {joules(power.between_j)} of it between phases" if power.between_j > 0 else ""
+    out = [
+        f"power ({source}) is of the whole node, whoever uses it: {joules(power.energy_j)} in the "
+        f"{duration(power.measured_s)} of the run that have it{between}"
+    ]
+    return out + [clean(line, 200) for line in power.notes if not line.startswith("power is simulated")]

@@ -18,6 +18,7 @@ function startCounters() {
 
 function counterText(lane, value) {
   if (lane.key === "system_share") return percent(value);
+  if (lane.key === "power_w") return `${digits3(value)} W`;
   const bytes = lane.key.match(BYTES);
   if (!bytes) return brief(value);
   const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(value, 1) * 1.0005) / 3)));

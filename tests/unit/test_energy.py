@@ -1,0 +1,132 @@
+"""The energy of phases, from the power of the node beside a recording."""
+
+import json
+
+import numpy as np
+import pytest
+
+from incprof.analysis.counters.energy import power_by_phase
+from incprof.cli import main
+from incprof.model.series import Power
+from incprof.readers.series.counters import read_counters
+from tests.unit.profiles import two_phase_run
+from tests.unit.streamwriter import Sample, StreamWriter
+
+START_S = 1_700_000_000
+SOLVE_W, WRITE_W = 150.0, 60.0
+
+
+def power_file(
+    path, *, row_s=0.5, end_s=20.0, border_s=10.0, solve=SOLVE_W, write=WRITE_W, head=(), names=("pdu-watts",)
+):
+    """A sampler's file: the first power until `border_s`, then the second; a row across has the mean of both."""
+    lines = [*head, f"# begun: {START_S:.6f} s since 1970 on node1", ",".join(["time_s", "context-switches", *names])]
+    ends = np.arange(1, round(end_s / row_s) + 1) * row_s
+    for end in ends.tolist():
+        part = np.clip((border_s - (end - row_s)) / row_s, 0.0, 1.0)
+        lines.append(f"{end:.6f},3" + f",{part * solve + (1 - part) * write:.6f}" * len(names))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Ten intervals of solve, ten of write_out, a second each."""
+    return two_phase_run(tmp_path / "run", start_unix_ns=START_S * 10**9)
+
+
+def counters(capsys, *args):
+    status = main(["phases", *map(str, args), "--json"])
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, "")
+    return json.loads(out)["counters"]
+
+
+def test_each_phase_has_its_power_and_energy(run, tmp_path, capsys):
+    found = counters(capsys, run, "--counters", power_file(tmp_path / "node.csv"))
+    by_power = {p["figures"]["power_w"]: p["figures"]["energy_j"] for p in found["phases"]}
+    assert by_power == {SOLVE_W: 1500.0, WRITE_W: 600.0}
+    assert found["power"] == {
+        "column": "pdu-watts", "simulated": None, "energy_j": 2100.0, "between_j": 0.0, "measured_s": 20.0,
+    }  # fmt: skip
+    assert not any("say nothing" in line for line in found["notes"])
+
+
+def test_rows_across_phases_are_shared_and_all_energy_is_somewhere(run, tmp_path, capsys):
+    """Rows of 3 s: the one from 9 to 12 s has a second of solve."""
+    found = counters(capsys, run, "--counters", power_file(tmp_path / "node.csv", row_s=3.0, end_s=21.0))
+    energy = sorted(p["figures"]["energy_j"] for p in found["phases"])
+    assert energy == pytest.approx([600.0, 1500.0])
+    assert found["power"]["energy_j"] == pytest.approx(2100.0)
+
+
+def test_energy_of_rows_is_conserved_for_any_power():
+    rng = np.random.default_rng(3)
+    inside = rng.uniform(0, 1, (3, 40))
+    inside[:, ::3] = 0
+    inside[1, ::3] = 2.0
+    row_s = np.maximum(inside.sum(axis=0), 0.1)
+    watts = rng.uniform(50, 200, 40)
+    found = power_by_phase(Power("x", watts, ("x",)), row_s, inside)
+    assert (found.watts * found.measured_s)[found.measured_s > 0].sum() == pytest.approx(float(watts @ row_s))
+    np.testing.assert_allclose(found.measured_s, inside.sum(axis=1))
+
+
+def test_a_phase_of_which_little_was_measured_has_no_energy(run, tmp_path, capsys):
+    found = counters(capsys, run, "--counters", power_file(tmp_path / "node.csv", end_s=12.0))
+    by_power = {p["figures"]["power_w"]: p["figures"].get("energy_j") for p in found["phases"]}
+    assert by_power == {SOLVE_W: 1500.0, WRITE_W: None}
+
+
+def test_simulated_power_says_so_wherever_it_is_shown(run, tmp_path, capsys):
+    head = ("# simulated: 40 + 30 * cpu W",)
+    path = power_file(tmp_path / "node.csv", head=head)
+    assert counters(capsys, run, "--counters", path)["power"]["simulated"] == "40 + 30 * cpu W"
+    assert main(["phases", str(run), "--counters", str(path)]) == 0
+    text = capsys.readouterr().out
+    for said in ("power (simulated)", "energy (simulated)", "simulated by 40 + 30 * cpu W"):
+        assert said in text
+    page = tmp_path / "page.html"
+    assert main(["report", str(run), "--counters", str(path), "-o", str(page)]) == 0
+    html = page.read_text()
+    assert "power (simulated)" in html
+    assert "power of the node (simulated)" in html
+    # A sensor's is not marked.
+    assert main(["phases", str(run), "--counters", str(power_file(path))]) == 0
+    assert "simulated" not in capsys.readouterr().out
+
+
+def test_packages_and_memory_are_added_up(run, tmp_path, capsys):
+    names = ("rapl-package-0-watts", "rapl-package-1-watts", "rapl-package-0-dram-watts", "rapl-package-0-core-watts")
+    found = counters(capsys, run, "--counters", power_file(tmp_path / "node.csv", names=names))
+    assert sorted(p["figures"]["power_w"] for p in found["phases"]) == [3 * WRITE_W, 3 * SOLVE_W]
+    assert any("not the whole node" in line for line in found["notes"])
+
+
+def test_joules_of_perf_are_power(tmp_path):
+    path = tmp_path / "perf.txt"
+    rows = [
+        "     2.000000000     100.00 Joules power/energy-pkg/",
+        "     4.000000000      60.00 Joules power/energy-pkg/",
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    power = read_counters(str(path)).power
+    assert power is not None
+    np.testing.assert_allclose(power.watts, [50.0, 30.0])
+
+
+def test_steps_have_their_part_of_the_phase(tmp_path, capsys):
+    """A loop that calls two functions 5 times a second, one for 60 % of the time."""
+    writer = StreamWriter(["main", "heavy", "light"], start_unix_ns=START_S * 10**9)
+    for _ in range(20):
+        samples = [Sample("main;heavy", weight=12), Sample("main;light", weight=8)] * 5
+        writer.interval(samples, arcs={("main", "heavy"): 5, ("main", "light"): 5})
+    writer.end()
+    run = writer.save(tmp_path / "run")
+    path = power_file(tmp_path / "node.csv", solve=100.0, write=100.0)
+    (phase,) = counters(capsys, run, "--counters", path)["phases"]
+    assert phase["figures"]["energy_j"] == 2000.0
+    each = {step["name"]: (step["calls"], step["energy_per_call_j"]) for step in phase["steps"]}
+    assert each == {"heavy": (100, pytest.approx(12.0, rel=0.01)), "light": (100, pytest.approx(8.0, rel=0.01))}
+    assert main(["phases", str(run), "--counters", str(path)]) == 0
+    assert "heavy 12 J a call (100 calls)" in capsys.readouterr().out
