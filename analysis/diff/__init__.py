@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from incprof.analysis.diff.energy import NodePower, with_energy
 from incprof.analysis.diff.from_run_to_run import assumed_noise
 from incprof.analysis.diff.match import Group, align
 from incprof.analysis.diff.measure import Measured, measure
@@ -25,7 +26,12 @@ Recorded = tuple[str, RunSummary, IntervalProfile, PhaseResult]
 
 
 def compare(
-    a: Sequence[Recorded], b: Sequence[Recorded], *, run_noise: float | None = None, clock: Clock = "wall"
+    a: Sequence[Recorded],
+    b: Sequence[Recorded],
+    *,
+    run_noise: float | None = None,
+    clock: Clock = "wall",
+    nodes: Sequence[NodePower] = (),
 ) -> Comparison:
     """Compare side b with side a, the baseline.
 
@@ -34,6 +40,7 @@ def compare(
         b: likewise.
         run_noise: relative standard deviation from run to run, where each side has one run; None for what is usual.
         clock: what phases and the run are measured by.
+        nodes: the power beside each run, those of A first; none to say nothing of energy.
 
     Raises:
         NoDataError: a run took no time.
@@ -51,6 +58,11 @@ def compare(
         by_cpu = Table(names, [run.by_cpu() for run in runs], groups, len(a), noise, True)
         whole = replace(whole, cpu=by_cpu.run())
         phases = tuple(replace(row, cpu=other) for row, other in zip(phases, by_cpu.clocked(), strict=True))
+    if nodes:
+        by_wall = (
+            table if clock != "cpu" else Table(names, [run.by_wall() for run in runs], groups, len(a), noise, False)
+        )
+        whole, phases = with_energy(by_wall, nodes, whole, phases)
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
     sides = [
         Side(path, summary, label, profile.end_s, _build(profile))

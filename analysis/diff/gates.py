@@ -22,6 +22,7 @@ UNITS: dict[str, dict[str, float]] = {
     **dict.fromkeys(("run", "phase", "step", "function", "waiting"), TIMES),
     "share": {"": 1.0, "points": 1.0},
     "calls": {"": 1.0},
+    "energy": {"J": 1.0, "kJ": 1e3, "Wh": 3.6e3, "kWh": 3.6e6},
 }
 # Of a share: the normal quantile of the interval at LEVEL.
 NORMAL = 1.959964
@@ -57,31 +58,42 @@ def unsure(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Con
     return [
         (condition, row)
         for condition, row in _meant(conditions, found)
-        if row.cpu is not None
-        and condition.metric != "waiting"
-        and (_by_clock(condition, row) or _by_clock(condition, row.cpu))
-        and not _breaks(condition, row)
+        if row.cpu is not None and _by_one_clock(condition, row, row.cpu) and not _breaks(condition, row)
     ]
+
+
+def _by_one_clock(condition: Condition, row: Row, cpu: Row) -> bool:
+    """Whether a row breaks a condition by wall time, or by CPU time."""
+    if condition.metric == "energy":
+        return _by_energy(condition, row)
+    return condition.metric != "waiting" and (_by_clock(condition, row) or _by_clock(condition, cpu))
 
 
 def _meant(conditions: Sequence[Condition], found: Comparison) -> list[tuple[Condition, Row]]:
     """Return each condition with each row that it is about."""
     out = []
     for condition in conditions:
-        rows = _rows(condition.metric, found)
+        rows = _rows(condition, found)
         meant = [row for row in rows if condition.selector is None or _means(condition.selector, row)]
         if not meant and condition.selector is not None:
-            what = {"share": "phase", "waiting": "phase", "calls": "function"}.get(condition.metric, condition.metric)
+            what = {"share": "phase", "waiting": "phase", "energy": "phase", "calls": "function"}.get(
+                condition.metric, condition.metric
+            )
             raise UsageError(f"--fail-on {condition.text!r}: neither run has a {what} {condition.selector!r}")
         if condition.metric == "waiting" and any(row.off_cpu_s is None for row in meant):
             raise UsageError(f"--fail-on {condition.text!r}: CPU time says nothing of waiting: leave out --time cpu")
+        if condition.metric == "energy" and any(row.energy is None for row in meant):
+            raise UsageError(
+                f"--fail-on {condition.text!r}: no power was sampled there: --counters and --counters-b have it"
+            )
         out += [(condition, row) for row in meant]
     return out
 
 
-def _rows(metric: str, found: Comparison) -> list[Row]:
-    """Return what a metric is about."""
-    if metric == "run":
+def _rows(condition: Condition, found: Comparison) -> list[Row]:
+    """Return what a metric is about; energy without a name is that of the run."""
+    metric = condition.metric
+    if metric == "run" or (metric == "energy" and condition.selector is None):
         return [found.run]
     if metric == "step":
         return [step for phase in found.phases for step in phase.steps]
@@ -101,9 +113,21 @@ def _breaks(condition: Condition, row: Row) -> bool:
     """Tell whether a row breaks a condition that is about it, by wall and by CPU time where both can tell."""
     if condition.metric == "waiting":
         return _by_clock(condition, row)
+    if condition.metric == "energy":
+        return _by_energy(condition, row) and not _only_wall(row)
     if row.only_cpu is not None:
         return _by_clock(condition, row.only_cpu)
     return _by_clock(condition, row) and (row.cpu is None or _by_clock(condition, row.cpu))
+
+
+def _by_energy(condition: Condition, row: Row) -> bool:
+    """Tell whether a row breaks a condition on energy."""
+    return row.energy is not None and _by_clock(condition, row.energy)
+
+
+def _only_wall(row: Row) -> bool:
+    """Whether a row changed by wall time alone: energy that was used while others had the CPU is not the program's."""
+    return row.cpu is not None and row.cpu.verdict != row.verdict and row.verdict != "same"
 
 
 def _by_clock(condition: Condition, row: Row) -> bool:

@@ -46,6 +46,7 @@ class Row:
         cpu: The same by CPU time, where it was compared by both; None for what CPU time says nothing of.
         off_cpu_s: Wall time of A and of B in which surely no thread was on the CPU; None where phases are not measured
             by wall time.
+        energy: The same of the node's energy, where power was sampled beside all runs.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Row:
     behind: str = ""
     cpu: Row | None = None
     off_cpu_s: tuple[float, float] | None = None
+    energy: EnergyRow | None = None
 
     @property
     def only_cpu(self) -> Row | None:
@@ -82,6 +84,16 @@ class Row:
     def ratio(self) -> float | None:
         """B over A; None where A has nothing."""
         return self.b.seconds / self.a.seconds if self.a.seconds > 0 else None
+
+
+@dataclass(frozen=True)
+class EnergyRow(Row):
+    """Joules of something on both sides: what is called seconds is joules, and slower is more.
+
+    simulated: power comes from a formula, on one side at least.
+    """
+
+    simulated: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,14 +58,14 @@ class Table:
                 border = float(run.members.variance[list(self.groups[group].members[at])].sum())
                 total = total.uncertain_by(max(one.variance - border, 0.0), one.dof)
             found.append(total)
-        row = self._row("run", "whole run", None, found, [run.duration_s for run in self.runs], None)
+        row = self.row("run", "whole run", None, found, [run.duration_s for run in self.runs], None)
         every = tuple((*range(run.result.k), -1) for run in self.runs)
-        return replace(_with_verdicts([row])[0], off_cpu_s=self._off_cpu_s(every))
+        return replace(with_verdicts([row])[0], off_cpu_s=self._off_cpu_s(every))
 
     def phases(self) -> tuple[PhaseRow, ...]:
         """Return the rows of the phases, with their steps."""
         rows = self.phases_alone()
-        steps = _with_verdicts([step for at in range(len(rows)) for step in self._steps(at)])
+        steps = with_verdicts([step for at in range(len(rows)) for step in self._steps(at)])
         return tuple(replace(row, steps=tuple(s for s in steps if s.group == row.group)) for row in rows)
 
     def clocked(self) -> list[PhaseRow | None]:
@@ -78,7 +78,7 @@ class Table:
         rows = []
         for at, (group, (name, behind)) in enumerate(zip(self.groups, names, strict=True)):
             found = self.estimates.phase(at)
-            row = self._row("phase", name + behind, at, found, [run.duration_s for run in self.runs], None)
+            row = self.row("phase", name + behind, at, found, [run.duration_s for run in self.runs], None)
             a, b = any(group.members[: self.first]), any(group.members[self.first :])
             # What waiting takes of the processor says nothing.
             waits = self._waits(group.members)
@@ -103,7 +103,7 @@ class Table:
                     elsewhere=verdict in ("gone", "new") and not waits and done_elsewhere(self.runs, group, self.first),
                 )
             )
-        return _with_verdicts(rows)
+        return with_verdicts(rows)
 
     def _off_cpu_s(self, members: Members) -> tuple[float, float] | None:
         """Return the wall time off the CPU in some phases of each side, a mean of its runs."""
@@ -127,11 +127,11 @@ class Table:
         for function in large.tolist():
             found = self.estimates.function(tables, function)
             where = self._changed_most(function)
-            row = self._row(
+            row = self.row(
                 "function", "".join(self.names[function]), where, found, self.cpu_s, self._calls(function, None)
             )
             rows.append(self._without_one_side(replace(row, behind=self.names[function][1])))
-        rows = _with_verdicts(rows)
+        rows = with_verdicts(rows)
         rows.sort(key=lambda row: (row.verdict == "same", -round(abs(row.change_s), 9), row.name))
         return tuple(rows), int((share > 0).sum()) - len(rows)
 
@@ -156,7 +156,7 @@ class Table:
         rows = []
         for function in sorted(known):
             found = self.estimates.function(tables, function, group)
-            row = self._row("step", "".join(self.names[function]), group, found, base, self._calls(function, group))
+            row = self.row("step", "".join(self.names[function]), group, found, base, self._calls(function, group))
             rows.append(self._without_one_side(replace(row, behind=self.names[function][1])))
         rows.sort(key=lambda row: (-round(max(row.a.share, row.b.share), 9), row.name))
         return rows[:MOST_STEPS]
@@ -180,17 +180,17 @@ class Table:
             differs.append(abs(np.mean(each[self.first :]) - np.mean(each[: self.first])))
         return int(np.argmax(differs)) if max(differs, default=0.0) > 0 else None
 
-    def _row(
+    def row(
         self, kind: str, name: str, group: int | None, found: list[Estimate], whole: Sequence[float],
-        calls: list[float] | None,
+        calls: list[float] | None, noise: float | None = None,
     ) -> Row:  # fmt: skip
-        """Return a row that is not judged yet."""
+        """Return a row that is not judged yet. noise: from run to run, where it is another one than usual."""
         cut = self.first
         a, b = (
             _figure([e.seconds for e in found[part]], whole[part], calls[part] if calls is not None else None)
             for part in (slice(0, cut), slice(cut, None))
         )
-        return Row(kind, name, group, a, b, compared(found[:cut], found[cut:], self.noise))
+        return Row(kind, name, group, a, b, compared(found[:cut], found[cut:], self.noise if noise is None else noise))
 
     def _without_one_side(self, row: Row) -> Row:
         """Return a row that says so if only one side has it, or if only one side was seen to take time."""
@@ -220,7 +220,7 @@ def _figure(seconds: Sequence[float], whole: Sequence[float], calls: Sequence[fl
     )
 
 
-def _with_verdicts(rows: Sequence[AnyRow]) -> list[AnyRow]:
+def with_verdicts(rows: Sequence[AnyRow]) -> list[AnyRow]:
     """Say of rows of a kind which of them changed by more than noise explains, in view of their number."""
     out = list(rows)
     asked = [at for at, row in enumerate(rows) if row.ci is not None]

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--against", nargs="+", metavar="DIR", help="runs of B, where a side has several")
     parser.add_argument(
         "--fail-on", metavar="COND", action="append", default=[],
-        help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0'; "
-        "may be repeated",
+        help="exit 3 if it is so: 'phase>10%%', 'solve:phase>0.5s', 'run>5%%', 'waiting>10%%', 'share>5', 'calls>0', "
+        "'energy>5%%'; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--noise",
@@ -48,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time", choices=("both", "wall", "cpu"), default="both",
         help="what phases and the run are measured by: wall time, and CPU time has to agree (both); or one alone",
     )  # fmt: skip
+    parser.add_argument(
+        "--counters", metavar="FILE", action="append", default=[],
+        help="power beside A, by incprof sample --system: energy is compared too; one for each run",
+    )  # fmt: skip
+    parser.add_argument("--counters-b", metavar="FILE", action="append", default=[], help="likewise beside B")
     parser.add_argument("--rank", type=int, metavar="R", help="rank to compare (default: the lowest of each run)")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     parser.add_argument("--exe-b", metavar="FILE", help="that of B, if it is another one")
@@ -71,10 +76,12 @@ def run(args: argparse.Namespace) -> int:
 
     conditions = conditions_of(args.fail_on)
     _check(args)
+    check_counters(args, wanted=any(condition.metric == "energy" for condition in conditions))
     a, b = directories(args)
     sides = compare_sides(
         studies(a, args.exe, args), studies(b, args.exe_b or args.exe, args), conditions,
         noise=None if args.noise is None else args.noise / 100, clock=args.time,
+        counters=(*args.counters, *args.counters_b),
     )  # fmt: skip
     STDERR.warn(sides.warnings)
     write(sides, args)
@@ -107,6 +114,19 @@ def directories(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     if max(len(args.runs), len(args.against)) > MOST_RUNS:
         raise UsageError(f"more than {MOST_RUNS} runs on a side: give fewer")
     return list(args.runs), list(args.against)
+
+
+def check_counters(args: argparse.Namespace, *, wanted: bool) -> None:
+    """Refuse counters that do not go with the runs. wanted: a condition is on energy."""
+    a, b = directories(args)
+    given = len(args.counters), len(args.counters_b)
+    if given == (0, 0):
+        if wanted:
+            raise UsageError("--fail-on: energy needs the power beside both sides: --counters FILE, --counters-b FILE")
+        return
+    for option, files, runs, side in (("--counters", given[0], len(a), "A"), ("--counters-b", given[1], len(b), "B")):
+        if files != runs:
+            raise UsageError(f"{option} was given {files} times, and {side} has {runs} runs: give a file for each")
 
 
 def studies(paths: list[str], exe: str | None, args: argparse.Namespace) -> list[Study]:

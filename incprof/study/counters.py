@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from incprof.analysis.counters import lay_under
+import numpy as np
+
+from incprof.analysis.counters import lay_under, power_under
 from incprof.analysis.counters.lanes import CounterLane, lanes_of
 from incprof.analysis.counters.results import CountersUnder
+from incprof.analysis.diff.energy import NodePower
+from incprof.analysis.diff.measure import cpu_seconds
 from incprof.analysis.views.timebins import TimeBins
 from incprof.errors import NoDataError
 from incprof.model import Metadata
@@ -16,6 +20,8 @@ from incprof.study.study import Study
 
 # Starts that are further apart were not of one recording; a sampler that starts the program begins before it.
 FAR = 0.1
+# What others used of a node is said from this part of its busy processors on.
+WORTH_SAYING = 0.05
 
 
 class StudyCounters:
@@ -61,6 +67,43 @@ class StudyCounters:
     def lanes(self, bins: TimeBins) -> tuple[CounterLane, ...]:
         """Return the counters over time."""
         return lanes_of(self.series, self.offset_s, bins.start_s, bins.end_s)
+
+
+def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
+    """Return the power beside a run by phase, and what to know of it.
+
+    Raises:
+        NoDataError: there is none in the file, or none of the run's time.
+        UsageError: no column of it holds times.
+    """
+    beside = StudyCounters(study, path)
+    found = power_under(beside.series, study.profile, study.result, beside.offset_s)
+    if found is None or beside.series.power is None:
+        raise NoDataError(f"{path}: no power in it, in watts or joules: incprof sample --system records it")
+    if not found.measured_s.sum() > 0:
+        raise NoDataError(f"{path}: no power in it during the run")
+    others = _others(beside.series, study, beside.offset_s)
+    said = []
+    if others >= WORTH_SAYING:
+        said.append(
+            f"{path}: {100 * others:.0f} % of the node's busy processors were not the run's: energy is theirs as well"
+        )
+    if beside.series.power.simulated is not None:
+        said.append(f"{path}: power is simulated by {beside.series.power.simulated}")
+    return NodePower(found, others, beside.series.power.simulated is not None), said
+
+
+def _others(series: CounterSeries, study: Study, offset_s: float) -> float:
+    """Return the part of the node's busy processors that was not the run's; 0 where nobody counted."""
+    if "cpu" not in series.names:
+        return 0.0
+    length = float(study.profile.end_s[-1])
+    inside = np.minimum(series.end_s + offset_s, length) - np.maximum(series.start_s + offset_s, 0.0)
+    busy = series.values[:, series.names.index("cpu")]
+    use = (inside > 0) & np.isfinite(busy)
+    seconds = float(busy[use] @ inside[use])
+    own = float(cpu_seconds(study.profile).sum()) * study.summary.ranks
+    return min(max(1.0 - own / seconds, 0.0), 1.0) if seconds > 0 else 0.0
 
 
 def _offset(series: CounterSeries, metadata: Metadata) -> float | None:

@@ -11,6 +11,7 @@ from incprof.analysis.diff.gates import broken, parse, unsure
 from incprof.analysis.diff.results import Comparison, Row
 from incprof.analysis.diff.same_functions import several_of_a_name
 from incprof.readers.symbols.lines import locate
+from incprof.study.counters import power_beside
 from incprof.study.study import Study
 
 NOTHING_COMMON = "the runs have no phase in common: no condition in percent on phases or steps can fail"
@@ -41,7 +42,13 @@ def conditions_of(texts: Sequence[str]) -> list[Condition]:
 
 
 def compare_sides(
-    a: Sequence[Study], b: Sequence[Study], conditions: Sequence[Condition], *, noise: float | None, clock: Clock
+    a: Sequence[Study],
+    b: Sequence[Study],
+    conditions: Sequence[Condition],
+    *,
+    noise: float | None,
+    clock: Clock,
+    counters: Sequence[str] = (),
 ) -> Sides:
     """Read all runs, find the phases of each, compare, and judge.
 
@@ -51,6 +58,7 @@ def compare_sides(
         conditions: what must hold.
         noise: scatter from run to run, a share, where there is one run of each; None for what is usual.
         clock: what phases and the run are measured by.
+        counters: files with power beside each run, those of A first; none to say nothing of energy.
     """
     read: tuple[list[Recorded], list[Recorded]] = ([], [])
     warnings, damaged = [], False
@@ -60,7 +68,12 @@ def compare_sides(
             warnings += [f"{letter}: {path}: {line}" for line in (*profile.warnings, *result.warnings)]
             damaged |= study.partial
             side.append((path, study.summary, profile, result))
-    found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock)
+    nodes = []
+    for study, path in zip((*a, *b), counters, strict=bool(counters)):
+        node, said = power_beside(study, path)
+        nodes.append(node)
+        warnings += said
+    found = compare(*_with_files((a, b), read), run_noise=noise, clock=clock, nodes=nodes)
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
     if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
         warnings.append(NOTHING_COMMON)

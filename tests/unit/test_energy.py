@@ -1,6 +1,7 @@
 """The energy of phases, from the power of the node beside a recording."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,3 +131,99 @@ def test_steps_have_their_part_of_the_phase(tmp_path, capsys):
     assert each == {"heavy": (100, pytest.approx(12.0, rel=0.01)), "light": (100, pytest.approx(8.0, rel=0.01))}
     assert main(["phases", str(run), "--counters", str(path)]) == 0
     assert "heavy 12 J a call (100 calls)" in capsys.readouterr().out
+
+
+# Energy on two sides.
+
+
+def sides(tmp_path, *, solve=SOLVE_W, row_s=0.5, head=(), seed=1):
+    """Two recordings of one program, and the power of each with noise; `solve` is that of B's first phase."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for name, watts in (("a", SOLVE_W), ("b", solve)):
+        run = two_phase_run(tmp_path / name, start_unix_ns=START_S * 10**9)
+        path = power_file(tmp_path / f"{name}.csv", solve=watts, row_s=row_s, head=head)
+        lines = path.read_text().splitlines()
+        first = next(at for at, line in enumerate(lines) if line.startswith("time_s")) + 1
+        for at in range(first, len(lines)):
+            time, switches, watt = lines[at].split(",")
+            lines[at] = f"{time},{switches},{float(watt) * (1 + 0.02 * rng.standard_normal()):.4f}"
+        path.write_text("\n".join(lines) + "\n")
+        out += [run, path]
+    a, a_csv, b, b_csv = out
+    return [str(a), str(b), "--counters", str(a_csv), "--counters-b", str(b_csv)]
+
+
+def diff(capsys, *args):
+    status = main(["diff", *args])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_equal_runs_do_not_fail_by_energy(tmp_path, capsys, seed):
+    status, _, err = diff(capsys, *sides(tmp_path, seed=seed), "--fail-on", "energy>0%", "--fail-on", "*:energy>0%")
+    assert (status, err) == (0, "")
+
+
+def test_more_power_fails_though_time_is_the_same(tmp_path, capsys):
+    given = sides(tmp_path, solve=1.3 * SOLVE_W)
+    status, out, err = diff(capsys, *given, "--fail-on", "energy>5%", "--fail-on", "phase>5%", "--json")
+    found = json.loads(out)
+    assert status == 3
+    assert err.startswith("incprof: fails 'energy>5%': whole run: 2.1 kJ in A, 2.5")
+    assert [each["condition"] for each in found["broken"]] == ["energy>5%"]
+    energy = found["run"]["energy"]
+    assert energy["change_pct"] == pytest.approx(100 * 450 / 2100, abs=1.5)
+    assert energy["interval_pct"][0] < 100 * 450 / 2100 < energy["interval_pct"][1]
+    assert (energy["verdict"], energy["simulated"]) == ("more", False)
+    by_name = {phase["name"]: phase["energy"]["verdict"] for phase in found["phases"]}
+    assert by_name == {"solve": "more", "write_out": "same"}
+    assert diff(capsys, *given, "--fail-on", "energy>30%")[0] == 0
+    assert diff(capsys, *given, "--fail-on", "write_out:energy>5%")[0] == 0
+    assert diff(capsys, *given, "--fail-on", "solve:energy>300J")[0] == 3
+
+
+def test_others_on_the_node_may_be_behind_it(tmp_path, capsys):
+    """Two processors are busy, and the run uses one of them."""
+    given = sides(tmp_path, solve=1.3 * SOLVE_W)
+    for path in (Path(given[3]), Path(given[5])):
+        path.write_text(path.read_text().replace("context-switches", "cpu").replace(",3,", ",2,"))
+    status, _, err = diff(capsys, *given, "--fail-on", "energy>5%")
+    assert status == 0
+    assert "% of the node's busy processors were not the run's" in err
+
+
+def test_simulated_energy_is_marked_on_every_form(tmp_path, capsys):
+    given = sides(tmp_path, solve=1.3 * SOLVE_W, head=("# simulated: a formula",))
+    status, out, err = diff(capsys, *given, "--fail-on", "energy>5%")
+    assert status == 3
+    assert "Energy (simulated)" in out
+    assert "(simulated), +" in err
+    assert "Energy (simulated)" in diff(capsys, *given, "--markdown")[1].replace("&#40;", "(").replace("&#41;", ")")
+    assert "Energy (simulated)" in diff(capsys, *given, "--html", "-")[1]
+    assert json.loads(diff(capsys, *given, "--json")[1])["run"]["energy"]["simulated"] is True
+
+
+@pytest.mark.parametrize(
+    ("keep", "status", "said"),
+    [
+        ((), 2, "energy needs the power beside both sides"),
+        (("--counters",), 2, "--counters-b was given 0 times, and B has 1 run"),
+        (("--counters", "--counters-b"), 4, "no power in it"),
+    ],
+)
+def test_a_side_without_power_is_an_error(tmp_path, capsys, keep, status, said):
+    given = sides(tmp_path)
+    if len(keep) == 2:
+        Path(given[5]).write_text(Path(given[5]).read_text().replace("pdu-watts", "odd"))
+    options = [word for at in (2, 4) if given[at] in keep for word in given[at : at + 2]]
+    found, out, err = diff(capsys, *given[:2], *options, "--fail-on", "energy>5%")
+    assert (found, out, err.count("\n")) == (status, "", 1)
+    assert said in err
+
+
+def test_the_same_bytes_without_counters(tmp_path, capsys):
+    given = sides(tmp_path)
+    assert "nergy" not in diff(capsys, *given[:2])[1]
+    assert "energy" not in diff(capsys, *given[:2], "--json")[1]

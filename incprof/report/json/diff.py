@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff.results import LEVEL, Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.results import LEVEL, Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.report.json.writing import significant, write
-from incprof.report.words.diff import broken_line
+from incprof.report.words.diff import AS_ENERGY, broken_line
 from incprof.report.words.run import run_json
 
 SCHEMA = "incprof.diff/1"
@@ -80,6 +80,25 @@ def _row(row: Row) -> dict[str, object]:
         "verdict": row.verdict,
         **({} if row.off_cpu_s is None else {"off_cpu_s": [_rounded(value) for value in row.off_cpu_s]}),
         **({} if row.cpu is None else {"cpu": _row(row.cpu), "disagrees": row.disagrees}),
+        **({} if row.energy is None else {"energy": _energy(row, row.energy)}),
+    }
+
+
+def _energy(row: Row, energy: EnergyRow) -> dict[str, object]:
+    """Return the energy of a row, joules, and its mean power."""
+    both = ((row.a, energy.a), (row.b, energy.b))
+    watts = [joules.seconds / time.seconds if time.seconds > 0 else None for time, joules in both]
+    ci = energy.ci
+    return {
+        "a_j": _rounded(energy.a.seconds),
+        "b_j": _rounded(energy.b.seconds),
+        "runs_j": [[_rounded(value) for value in side.runs] for side in (energy.a, energy.b)],
+        "power_w": [_rounded(value) for value in watts],
+        "change_pct": None if energy.ratio is None else _rounded(100 * (energy.ratio - 1)),
+        "interval_pct": None if ci is None else [_rounded(100 * (ci.low - 1)), _rounded(100 * (ci.high - 1))],
+        "p_adjusted": _rounded(energy.p_adjusted),
+        "verdict": AS_ENERGY.get(energy.verdict, energy.verdict),
+        "simulated": energy.simulated,
     }
 
 

@@ -56,6 +56,12 @@ def page(found: Comparison, broken: Sequence[tuple[Condition, Row]], warnings: S
         phases=[_row(row, called) for phase in found.phases for row in (phase, *say.steps(phase, every=False))],
         between=[say.seconds(Figure(s, 0, None, ())) for s in found.between] if max(found.between) > 0 else [],
         whole=_row(found.run, called),
+        energy=say.energy_head(found),
+        energy_heads=say.ENERGY[1:],
+        energies=[
+            (say.named(row, called), say.energy_cells(row, joules), joules.verdict)
+            for row, joules in say.energy_rows(found)
+        ],
         functions=[_row(row, called) for row in shown],
         more=len(found.functions) + found.left_out - len(shown),
     )

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.results import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.report.text.console import console_for
 from incprof.report.words import diff as say
@@ -49,6 +49,9 @@ def write_text(found: Comparison, out: TextIO, *, width: int = 100, colour: bool
     _ribbons(console, found)
     console.print()
     console.print(_phases(found, console.width, every=every))
+    if energy := say.energy_rows(found):
+        console.print()
+        console.print(_energy(found, energy, console.width))
     odd = _odd(found)
     if odd:
         console.print()
@@ -111,6 +114,21 @@ def _phases(found: Comparison, width: int, *, every: bool) -> Table:
     if between:
         table.add_row("", "between phases"[:room], *between)
     table.add_row("", "whole run", *_cells_of(found.run, both=both)[:-1], _verdict(found.run))
+    return table
+
+
+def _energy(found: Comparison, rows: Sequence[tuple[Row, EnergyRow]], width: int) -> Table:
+    """Return the energy of phases and of the run."""
+    names = ("", say.energy_head(found), *say.ENERGY[1:])
+    cells = [(_number(row).plain, *say.energy_cells(row, energy)) for row, energy in rows]
+    widest = [max(len(head), *(len(line[at]) for line in cells)) for at, head in enumerate(("", *names[2:]))]
+    # Power is left out where names, and the head of theirs, would have no room.
+    keep = len(names) if width - sum(widest) - 2 * len(widest) >= max(NAME, len(names[1])) else len(names) - 2
+    room = max(width - sum(widest[: keep - 1]) - 2 * (keep - 1), NAME // 2)
+    called, table = say.row_names(found), _table(names[:keep], ("", names[1], "Verdict"))
+    for (row, energy), line in zip(rows, cells, strict=True):
+        verdict = Text(line[5], style=COLOURS.get(energy.verdict, ""))
+        table.add_row(_number(row), say.named(row, called, room), *line[1:5], verdict, *line[6 : keep - 1])
     return table
 
 

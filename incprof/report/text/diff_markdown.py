@@ -37,6 +37,14 @@ def write_markdown(
             if step.verdict != "same":
                 out.write(_line(step, called, "&nbsp;&nbsp;", f"{say.share(step.a)} %", f"{say.share(step.b)} %"))
     out.write(_line(found.run, called, "", "", ""))
+    if energy := say.energy_rows(found):
+        out.write(
+            "\n| "
+            + " | ".join((plain(say.energy_head(found)), *say.ENERGY[1:]))
+            + " |\n|---|--:|--:|--:|--:|---|--:|--:|\n"
+        )
+        for row, joules in energy:
+            out.write("| " + " | ".join((plain(say.named(row, called, 80)), *say.energy_cells(row, joules))) + " |\n")
     changed = [row for row in found.functions if row.verdict != "same"]
     if changed:
         out.write("\n| Function | Self A | Self B | Change | 95 % interval | Verdict | Calls A | Calls B |\n")

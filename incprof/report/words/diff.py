@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incprof.analysis.beats.gates import Condition
-from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
+from incprof.analysis.diff.results import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
+from incprof.report.words.counters import SIMULATED, joules
 from incprof.report.words.figures import count
 from incprof.report.words.names import ROOM, SHORT, Names
 
@@ -36,6 +37,34 @@ def sure(row: Row) -> str:
     if row.disagrees or (isinstance(row, PhaseRow) and row.elsewhere):
         return "unsure"
     return row.verdict if row.only_cpu is None else row.only_cpu.verdict
+
+
+ENERGY = ("Energy", "A", "B", "Change", "95 % interval", "Verdict", "Power A", "Power B")
+AS_ENERGY = {"slower": "more", "faster": "less"}
+
+
+def energy_head(found: Comparison) -> str:
+    """Return what a table of energy is of: of the node, and whether a formula made it."""
+    simulated = found.run.energy is not None and found.run.energy.simulated
+    return f"{ENERGY[0]} ({SIMULATED})" if simulated else ENERGY[0]
+
+
+def energy_rows(found: Comparison) -> list[tuple[Row, EnergyRow]]:
+    """Return the phases and the run with their energy, where power was sampled."""
+    return [(row, row.energy) for row in (*found.phases, found.run) if row.energy is not None]
+
+
+def energy_cells(row: Row, energy: EnergyRow) -> tuple[str, ...]:
+    """Return a line of the table behind the name: joules, change, interval, verdict, mean power."""
+    a, b = (joules(side.seconds) if side.seconds > 0 else "-" for side in (energy.a, energy.b))
+    verdict = AS_ENERGY.get(energy.verdict, VERDICTS.get(energy.verdict, energy.verdict))
+    moved = change(energy) if min(energy.a.seconds, energy.b.seconds) > 0 else "-"
+    return a, b, moved, interval(energy), verdict, watts(row.a, energy.a), watts(row.b, energy.b)
+
+
+def watts(time: Figure, energy: Figure) -> str:
+    """Return the mean power; `-` where there is none."""
+    return f"{words.rate(energy.seconds / time.seconds)} W" if time.seconds > 0 and energy.seconds > 0 else "-"
 
 
 def change(row: Row) -> str:
@@ -220,6 +249,10 @@ def broken_line(condition: Condition, row: Row) -> str:
         return f"{head}: {row.a.calls or 0:.0f} calls in A, {row.b.calls or 0:.0f} in B"
     if condition.metric == "waiting":
         return f"{head}: {seconds(row.a)} in A, {seconds(row.b)} in B{off_cpu(row)}"
+    if condition.metric == "energy" and row.energy is not None:
+        a, b, moved, within, *_ = energy_cells(row, row.energy)
+        mark = f" ({SIMULATED})" if row.energy.simulated else ""
+        return f"{head}: {a} in A, {b} in B{mark}, {moved} (95 % interval {within})"
     if row.verdict == "gone" and row.kind == "phase":
         return f"{head}: {seconds(row.a)} in A, not in B: if that is meant, B is a new baseline"
     if row.verdict in ("gone", "new"):
