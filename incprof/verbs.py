@@ -31,6 +31,7 @@ GROUPS = {
     },
     "counters and periods": {
         "sample": ("incprof.commands.sample", "record counters of a program every few milliseconds"),
+        "advise": ("incprof.commands.advise", "say which phases fewer threads or a lower frequency hardly slow"),
         "periods": ("incprof.commands.periods.verb", "find what repeats in a series of samples or of events"),
         "dna": ("incprof.commands.dna.verb", "say what nodes do, what comes next, and what it takes in energy"),
         "selfanalyze": ("incprof.commands.selfanalyze.verb", "time the loops around a program's parallel regions"),

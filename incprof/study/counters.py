@@ -82,7 +82,8 @@ def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
         raise NoDataError(f"{path}: no power in it, in watts or joules: incprof sample --system records it")
     if not found.measured_s.sum() > 0:
         raise NoDataError(f"{path}: no power in it during the run")
-    others = _others(beside.series, study, beside.offset_s)
+    busy, not_own = processors(beside) or (0.0, 0.0)
+    others = not_own / busy if busy > 0 else 0.0
     said = []
     if others >= WORTH_SAYING:
         said.append(
@@ -93,17 +94,24 @@ def power_beside(study: Study, path: str) -> tuple[NodePower, list[str]]:
     return NodePower(found, others, beside.series.power.simulated is not None), said
 
 
-def _others(series: CounterSeries, study: Study, offset_s: float) -> float:
-    """Return the part of the node's busy processors that was not the run's; 0 where nobody counted."""
+def processors(beside: StudyCounters) -> tuple[float, float] | None:
+    """Return the processors of the node that were busy during the run, and those of them that were not the run's.
+
+    None where nobody counted.
+    """
+    series, study, offset_s = beside.series, beside.study, beside.offset_s
     if "cpu" not in series.names:
-        return 0.0
+        return None
     length = float(study.profile.end_s[-1])
     inside = np.minimum(series.end_s + offset_s, length) - np.maximum(series.start_s + offset_s, 0.0)
     busy = series.values[:, series.names.index("cpu")]
     use = (inside > 0) & np.isfinite(busy)
-    seconds = float(busy[use] @ inside[use])
-    own = float(cpu_seconds(study.profile).sum()) * study.summary.ranks
-    return min(max(1.0 - own / seconds, 0.0), 1.0) if seconds > 0 else 0.0
+    seconds = float(inside[use].sum())
+    if seconds <= 0:
+        return None
+    node = float(busy[use] @ inside[use]) / seconds
+    own = float(cpu_seconds(study.profile).sum()) / length * study.summary.ranks
+    return node, min(max(node - own, 0.0), node)
 
 
 def _offset(series: CounterSeries, metadata: Metadata) -> float | None:

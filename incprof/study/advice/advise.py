@@ -1,0 +1,155 @@
+"""Advice on a program that is run again, or on a recording alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from incprof.analysis.advice import Advice, Rule, Setting, by_rule, effects_of
+from incprof.analysis.counters.results import Bound
+from incprof.analysis.diff.measure import cpu_seconds
+from incprof.errors import IncprofError, NoDataError
+from incprof.study.advice.cpufreq import Frequencies, check_limits, frequencies
+from incprof.study.advice.runs import Recorded, record_all
+from incprof.study.counters import StudyCounters, processors
+from incprof.study.diff import compare_sides
+from incprof.study.listener import SILENT, Listener
+from incprof.study.study import Study
+
+# Others that leave a run so many processors less than it has threads change its times by themselves.
+SHORT = 0.1
+
+
+def thread_counts() -> list[int]:
+    """Return the thread counts to try: those of now, and half of them, down to one."""
+    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    count = int(given) if given.isdecimal() and int(given) > 0 else len(os.sched_getaffinity(0))
+    found = [count]
+    while found[-1] > 1:
+        found.append(found[-1] // 2)
+    return found
+
+
+def advise(
+    command: Sequence[str], output: Path, *, threads: Sequence[int], khz: Sequence[int] | None, rounds: int,
+    tolerance: float, interval: str, sysfs: str = "/sys", sample: Sequence[str] = (), listener: Listener = SILENT,
+) -> Advice:  # fmt: skip
+    """Run a program under thread counts and frequencies, and say what follows.
+
+    Args:
+        command: the program and its arguments.
+        output: a directory for the recordings.
+        threads: thread counts, the first is the baseline; empty: those of now alone.
+        khz: limits to the frequency; None for what the machine has, empty for none.
+        rounds: runs of each setting.
+        tolerance: by how much more time a phase may take, a share.
+        interval: of the recordings.
+        sysfs: where cpufreq is.
+        sample: more arguments of incprof sample.
+        listener: hears what runs.
+
+    Raises:
+        IncprofError: the program fails, or a frequency cannot be set.
+        UsageError: the processors do not take a frequency.
+    """
+    limits = frequencies(sysfs) if khz is None or khz else "not asked for"
+    if isinstance(limits, str) and khz:
+        raise IncprofError(f"--frequencies: {limits}")
+    if isinstance(limits, Frequencies):
+        check_limits(limits, list(khz or ()))
+    base = Setting(threads[0] if threads else None)
+    settings = [base, *(Setting(each) for each in threads[1:])]
+    if isinstance(limits, Frequencies):
+        settings += [Setting(base.threads, each) for each in (limits.steps() if khz is None else khz)]
+    try:
+        output.mkdir(parents=True)
+    except FileExistsError:
+        raise IncprofError(f"{output} is there already: name another directory with -o") from None
+    with listener.progress(f"{len(settings) * rounds} runs"):
+        recorded = record_all(
+            command, settings, output, rounds=rounds, interval=interval,
+            limits=limits if isinstance(limits, Frequencies) else None, sample=sample,
+        )  # fmt: skip
+    return _from(recorded, tolerance, limits if isinstance(limits, str) else None, listener)
+
+
+def _from(recorded: Sequence[Recorded], tolerance: float, no_limits: str | None, listener: Listener) -> Advice:
+    """Return what follows from recordings; the first are the baseline."""
+    base = recorded[0]
+    power = all(each.has_power for each in recorded)
+    effects = []
+    for other in recorded[1:]:
+        a, b = ([Study(path) for path in each.runs] for each in (base, other))
+        counters = [*base.counters, *other.counters] if power else []
+        sides = compare_sides(a, b, [], noise=None, clock="wall", counters=counters)
+        listener.warn(dict.fromkeys(sides.warnings))
+        effects += effects_of(base.setting, other.setting, sides.found, tolerance)
+    reasons, what = [], []
+    if (missing := _missing(recorded)) > SHORT:
+        reasons.append(
+            f"other programs left the runs {missing:.2g} processors less than they have threads: no effect is certain; "
+            "advise on a machine of the program's own"
+        )
+        effects = [replace(effect, hardly=False) for effect in effects]
+    if no_limits is not None:
+        reasons.append(f"frequencies were not changed: {no_limits}")
+        what.append("frequency")
+    if not any(each.setting.threads != base.setting.threads for each in recorded):
+        reasons.append("thread counts were not changed: one was given")
+        what.append("threads")
+    rules = _rules(base.runs[0], base.counters[0] if base.counters else None, what) if what else []
+    simulated = "power is simulated" if any(e.saving and e.saving.simulated for e in effects) else None
+    return Advice(base.setting, len(base.runs), tolerance, tuple(effects), tuple(rules), tuple(reasons), simulated)
+
+
+def _missing(recorded: Sequence[Recorded]) -> float:
+    """Return how many processors the run that others left least had less than its threads; 0 where nobody counted."""
+    most = 0.0
+    for each in recorded:
+        threads = each.setting.threads or 1
+        for run, path in zip(each.runs, each.counters, strict=False):
+            busy = processors(StudyCounters(Study(run), path))
+            if busy is not None:
+                most = max(most, busy[1] + threads - (os.cpu_count() or threads))
+    return most
+
+
+def advise_on(directory: str, counters: str | None, *, listener: Listener = SILENT) -> Advice:
+    """Return what rules say of a recording, of which nothing is run again.
+
+    Raises:
+        NoDataError: there is nothing usable.
+        UsageError: the counters have no column of times.
+    """
+    reason = "the program was not run again: rules on a recording alone"
+    rules = _rules(directory, counters, ["frequency", "threads"], listener)
+    return Advice(Setting(), 0, 0.0, (), tuple(rules), (reason,))
+
+
+def _rules(directory: str, counters: str | None, what: Sequence[str], listener: Listener = SILENT) -> list[Rule]:
+    """Return what rules say of a recording."""
+    study = Study(directory, listener=listener)
+    bounds: dict[int, Bound | None] = {}
+    if counters is not None:
+        bounds = {phase.id: phase.bound for phase in StudyCounters(study, counters).under.phases}
+    return by_rule(study.confident, bounds, _busy(study), what)
+
+
+def _busy(study: Study) -> dict[int, tuple[float, float]]:
+    """Return the processors that each phase keeps busy, and its threads."""
+    profile, labels = study.profile, study.confident.labels
+    wall, cpu, thread_s = profile.end_s - profile.start_s, cpu_seconds(profile), profile.counters.thread_s
+    if not len(wall):
+        raise NoDataError(f"{study.run.directory}: nothing was recorded")
+    found = {}
+    for phase in study.confident.phases:
+        own = labels == phase.id
+        whole = float(wall[own].sum())
+        threads = float(np.sum(thread_s[own])) if len(thread_s) else whole
+        if whole > 0:
+            found[phase.id] = (float(cpu[own].sum()) / whole, threads / whole)
+    return found
