@@ -126,7 +126,10 @@ def check_counters(args: argparse.Namespace, *, wanted: bool) -> None:
         return
     for option, files, runs, side in (("--counters", given[0], len(a), "A"), ("--counters-b", given[1], len(b), "B")):
         if files != runs:
-            raise UsageError(f"{option} was given {files} times, and {side} has {runs} runs: give a file for each")
+            raise UsageError(
+                f"{option} was given {files} time{'s' * (files != 1)}, and {side} has {runs} run{'s' * (runs != 1)}: "
+                "give a file for each"
+            )
 
 
 def studies(paths: list[str], exe: str | None, args: argparse.Namespace) -> list[Study]:

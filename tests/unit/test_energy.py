@@ -1,17 +1,21 @@
 """The energy of phases, from the power of the node beside a recording."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from incprof.analysis.counters.energy import power_by_phase
+from incprof.analysis.diff.gates import broken, parse, unsure
+from incprof.analysis.diff.results import EnergyRow
 from incprof.cli import main
 from incprof.model.series import Power
 from incprof.readers.series.counters import read_counters
 from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.test_diff_gates import a_row, comparison
 
 START_S = 1_700_000_000
 SOLVE_W, WRITE_W = 150.0, 60.0
@@ -139,6 +143,7 @@ def test_steps_have_their_part_of_the_phase(tmp_path, capsys):
 def sides(tmp_path, *, solve=SOLVE_W, row_s=0.5, head=(), seed=1):
     """Two recordings of one program, and the power of each with noise; `solve` is that of B's first phase."""
     rng = np.random.default_rng(seed)
+    tmp_path.mkdir(exist_ok=True)
     out = []
     for name, watts in (("a", SOLVE_W), ("b", solve)):
         run = two_phase_run(tmp_path / name, start_unix_ns=START_S * 10**9)
@@ -227,3 +232,36 @@ def test_the_same_bytes_without_counters(tmp_path, capsys):
     given = sides(tmp_path)
     assert "nergy" not in diff(capsys, *given[:2])[1]
     assert "energy" not in diff(capsys, *given[:2], "--json")[1]
+
+
+def test_energy_of_wall_time_alone_fails_no_gate():
+    """The run took 1.5 times as long and as much CPU time: others had the processor."""
+    more = EnergyRow(**vars(a_row("run", "whole run", 100.0, 150.0, "slower")))
+    same, slower = (a_row("run", "whole run", 10.0, b, verdict) for b, verdict in ((10.0, "same"), (15.0, "slower")))
+    for by_wall, by_cpu, fails in ((slower, same, False), (slower, slower, True), (same, same, True)):
+        found = comparison(replace(by_wall, cpu=by_cpu, energy=more))
+        condition = parse("energy>5%")
+        assert bool(broken([condition], found)) == fails
+        assert bool(unsure([condition], found)) != fails
+
+
+def test_several_runs_of_a_side_have_a_file_each(tmp_path, capsys):
+    given = [sides(tmp_path / str(seed), solve=1.3 * SOLVE_W, seed=seed) for seed in (1, 2)]
+    (a, b, _, a_csv, _, b_csv), (a2, b2, _, a2_csv, _, b2_csv) = given
+    words = [a, a2, "--against", b, b2, "--counters", a_csv, "--counters", a2_csv, "--counters-b", b_csv]
+    status, _, err = diff(capsys, *words, "--fail-on", "energy>5%")
+    assert (status, "--counters-b was given 1 time, and B has 2 runs" in err) == (2, True)
+    status, out, err = diff(capsys, *words, "--counters-b", b2_csv, "--fail-on", "energy>5%", "--json")
+    assert status == 3
+    assert [len(side) for side in json.loads(out)["run"]["energy"]["runs_j"]] == [2, 2]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_a_meter_with_the_times_of_a_clock_lies_where_it_says(run, tmp_path, capsys, unit):
+    """A row each 2 s, in seconds or milliseconds since 1970, from 4 s before the run on."""
+    path = tmp_path / "pdu.csv"
+    rows = [f"{(START_S + s) * unit:.0f},{SOLVE_W if s <= 10 else WRITE_W}" for s in range(-2, 22, 2)]
+    path.write_text("timestamp,outlet_watts\n" + "\n".join(rows) + "\n")
+    found = counters(capsys, run, "--counters", path)
+    assert (found["aligned"], found["offset_s"]) == ("clock", -4.0)
+    assert sorted(p["figures"]["energy_j"] for p in found["phases"]) == [600.0, 1500.0]

@@ -16,6 +16,7 @@ from incprof.inputs import open_series
 from incprof.model import FloatArray
 from incprof.model.series import CounterSeries
 from incprof.printable import printable
+from incprof.readers.nodes.named import UNITS
 from incprof.readers.nodes.text import SIMULATED
 from incprof.readers.series.columns import LARGEST, time_among
 from incprof.readers.series.form import LONGEST_LINE, form_of, number
@@ -61,8 +62,13 @@ def _read(lines: Iterator[str], where: str) -> CounterSeries:
         raise NoDataError(f"{where}: its times do not increase: sort the rows")
     begun, host = next(((float(m[1]), m[2]) for line in said if (m := BEGUN.match(line))), (None, None))
     notes = [printable(m[1]) for line in said if (m := NOTE.match(line))]
-    # What was counted before the first row began with sampling, unless the times are those of a clock.
     step = float(np.median(np.diff(time))) if len(time) > 1 else float(time[0])
+    unit = next((unit for limit, unit in UNITS if time[0] > limit), None)
+    if begun is None and unit is not None and len(time) > 1:
+        # Times since 1970: of a meter, or of another tool.
+        begun = (float(time[0]) - step) * unit
+        time, step = time * unit - begun, step * unit
+    # What was counted before the first row began with sampling, unless the times are those of a clock.
     start = np.concatenate([[0.0 if time[0] < 2 * step else time[0] - step], time[:-1]])
     simulated = next((printable(m[1]) for line in said if (m := SIMULATED.match(line))), None)
     series = CounterSeries(tuple(names), values, start, time, begun, host, tuple(notes[:MOST_NOTES]))
