@@ -97,7 +97,6 @@ class Advice:
     effects: tuple[Effect, ...]
     rules: tuple[Rule, ...]
     not_measured: tuple[str, ...]
-    simulated: str | None = None
 
 
 def effects_of(baseline: Setting, setting: Setting, found: Comparison, tolerance: float) -> list[Effect]:
@@ -133,7 +132,7 @@ def _saving(baseline: Setting, setting: Setting, row: Row) -> Saving | None:
 
 def by_rule(
     result: PhaseResult, bounds: Mapping[int, Bound | None], busy: Mapping[int, tuple[float, float]],
-    what: Sequence[str],
+    what: Sequence[str], *, alone: bool,
 ) -> list[Rule]:  # fmt: skip
     """Return what rules say of phases that were not run otherwise.
 
@@ -142,14 +141,15 @@ def by_rule(
         bounds: what each is bound by, from counters.
         busy: processors that each keeps busy, and threads that it has.
         what: of frequency and threads, what was not measured.
+        alone: others surely left the run its processors; else what it did not use, they may have had.
     """
     rules = []
     for phase in result.phases:
         bound = bounds.get(phase.id)
         by = bound.by if bound is not None else "waiting" if phase.off_cpu or phase.mostly == "waiting" else None
-        if "frequency" in what and by in NOT_BY_FREQUENCY:
+        if "frequency" in what and by in NOT_BY_FREQUENCY and (alone or by != "waiting"):
             rules.append(Rule(phase.id, "frequency", {"io": "input and output"}.get(by, by)))
         used, threads = busy.get(phase.id, (0.0, 1.0))
-        if "threads" in what and threads >= 1.5 and used <= SERIAL:
+        if alone and "threads" in what and threads >= 1.5 and used <= SERIAL:
             rules.append(Rule(phase.id, "threads", f"{used:.2f} processors busy of {threads:.3g} threads"))
     return rules

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from incprof.analysis.advice import Setting, effects_of
+from incprof.analysis.advice import Setting, by_rule, effects_of
+from incprof.analysis.counters.results import Bound
 from incprof.analysis.diff import compare
 from incprof.cli import main
 from incprof.errors import IncprofError
@@ -12,7 +13,9 @@ from incprof.study.advice.advise import _from, thread_counts
 from incprof.study.advice.cpufreq import frequencies
 from incprof.study.advice.runs import Recorded, record_all
 from incprof.study.listener import SILENT
+from incprof.study.study import Study
 from tests.unit.diffruns import Work, recorded, simulate, slower
+from tests.unit.profiles import two_phase_run
 from tests.unit.test_counters import run_with_counters
 
 PROGRAM = [
@@ -160,3 +163,12 @@ def test_on_a_node_that_others_use_nothing_is_certain(tmp_path, monkeypatch, bus
     found = _from(recordings, 0.5, None, SILENT)
     assert [effect.hardly for effect in found.effects] == [certain] * 3
     assert any("other programs left the runs" in line for line in found.not_measured) != certain
+
+
+def test_rules_on_what_was_not_used_need_to_know_that_others_did_not_have_it(tmp_path):
+    result = Study(str(two_phase_run(tmp_path / "run"))).confident
+    for alone in (True, False):
+        waits = by_rule(result, {0: Bound("waiting", 0.9)}, {}, ["frequency"], alone=alone)
+        serial = by_rule(result, {}, {0: (1.02, 4.0), 1: (3.5, 4.0)}, ["threads"], alone=alone)
+        assert [(rule.phase, rule.what) for rule in (*waits, *serial)] == [(0, "frequency"), (0, "threads")] * alone
+    assert by_rule(result, {}, {0: (1.02, 4.0)}, ["frequency"], alone=True) == []

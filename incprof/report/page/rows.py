@@ -12,11 +12,10 @@ from incprof.report.page.parts import NodeParts
 from incprof.report.page.words import percent
 from incprof.report.sites_answer import SiteRow
 from incprof.report.words.counters import bound_line, columns, energy_line, head, lines_about, value
-from incprof.report.words.dna import joules
 from incprof.report.words.dna import name_of as state_name
 from incprof.report.words.figures import duration
 from incprof.report.words.names import Names, clean, where
-from incprof.report.words.numbers import rate, seconds
+from incprof.report.words.numbers import joules, rate, seconds
 from incprof.report.words.phase_names import TOP_FUNCTIONS
 from incprof.report.words.recurrence import how_often
 from incprof.report.words.remainder import remainder
@@ -69,7 +68,7 @@ def node_words(found: NodeParts) -> dict[str, Any]:
             each.phase,
             duration(each.seconds),
             "-" if each.power_w is None else f"{each.power_w:.0f}",
-            "-" if each.energy_j is None else joules(each.energy_j),
+            "-" if each.energy_j is None else joules(each.energy_j, 4),
             [f"{state_name(found.alphabet, state)}: {percent(share)}" for state, share in each.states[:MOST_STATES]],
         )
         for each in found.phases

@@ -19,8 +19,9 @@ from incprof.analysis.dna.results import Alphabet, NodeStates
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.report.text.console import console_for
 from incprof.report.words.colours import style
-from incprof.report.words.dna import MARK, joules, letter_name, name_of
+from incprof.report.words.dna import MARK, letter_name, name_of
 from incprof.report.words.figures import count, duration
+from incprof.report.words.numbers import joules
 
 MOST_NODES, MOST_STATES = 16, 40
 
@@ -118,10 +119,11 @@ def write_matches(found: Sequence[Match], out: TextIO) -> None:
 
 def write_energy(found: Estimate, out: TextIO) -> None:
     """Write an estimate."""
-    out.write(f"{found.application}: {joules(found.energy_j)} in all, {joules(found.low_j)} to {joules(found.high_j)}")
+    whole, low, high = (joules(value, 4) for value in (found.energy_j, found.low_j, found.high_j))
+    out.write(f"{found.application}: {whole} in all, {low} to {high}")
     out.write(f" (90 %); {duration(found.seconds)}\n")
-    out.write(f"so far {joules(found.so_far_j)}, {100 * found.done:.0f} % of the time; ")
-    out.write(f"by the paper's ratio {joules(found.paper_j)}; similarity {found.similarity:.2f}\n")
+    out.write(f"so far {joules(found.so_far_j, 4)}, {100 * found.done:.0f} % of the time; ")
+    out.write(f"by the paper's ratio {joules(found.paper_j, 4)}; similarity {found.similarity:.2f}\n")
     if found.simulated:
         out.write(f"{MARK}\n")
 

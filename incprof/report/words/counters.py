@@ -9,10 +9,9 @@ from incprof.analysis.counters.bound import BRANCH_CYCLES, MISS_CYCLES
 from incprof.analysis.counters.results import By, CountersUnder, PhaseCounters
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import SHORT, Names, clean
-from incprof.report.words.numbers import rate
+from incprof.report.words.numbers import joules, rate
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
-KWH, JOULES = 3.6e6, ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
 # Figures of power, which a formula may have simulated, and the mark of those.
 ENERGY = ("power_w", "energy_j", "iteration_j")
 SIMULATED = "simulated"
@@ -32,14 +31,6 @@ def _per_second(value: float) -> str:
 
 def _watts(value: float) -> str:
     return f"{rate(value)} W"
-
-
-def joules(value: float) -> str:
-    """Return an energy with three digits and a unit: 12 mJ, 3.4 J, 5.6 kJ, 1.2 kWh."""
-    if value >= KWH:
-        return f"{rate(value / KWH)} kWh"
-    size, unit = next((each for each in JOULES if value >= 0.9995 * each[0]), JOULES[-1])
-    return f"{rate(value / size)} {unit}"
 
 
 # By the names of analysis/counters/figures.py: the head of a column, what a lane is called, and how a value is written.

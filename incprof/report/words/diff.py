@@ -8,7 +8,7 @@ from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, EnergyRow, Figure, PhaseRow, Row, Side
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
-from incprof.report.words.counters import SIMULATED, joules
+from incprof.report.words.counters import SIMULATED
 from incprof.report.words.figures import count
 from incprof.report.words.names import ROOM, SHORT, Names
 
@@ -56,7 +56,7 @@ def energy_rows(found: Comparison) -> list[tuple[Row, EnergyRow]]:
 
 def energy_cells(row: Row, energy: EnergyRow) -> tuple[str, ...]:
     """Return a line of the table behind the name: joules, change, interval, verdict, mean power."""
-    a, b = (joules(side.seconds) if side.seconds > 0 else "-" for side in (energy.a, energy.b))
+    a, b = (words.joules(side.seconds) if side.seconds > 0 else "-" for side in (energy.a, energy.b))
     verdict = AS_ENERGY.get(energy.verdict, VERDICTS.get(energy.verdict, energy.verdict))
     moved = change(energy) if min(energy.a.seconds, energy.b.seconds) > 0 else "-"
     return a, b, moved, interval(energy), verdict, watts(row.a, energy.a), watts(row.b, energy.b)

@@ -19,11 +19,3 @@ def name_of(alphabet: Alphabet, state: int) -> str:
 def letter_name(letter: int | None) -> str:
     """A letter of the paper; XXX where there is none."""
     return "XXX" if letter is None else str(letter)
-
-
-def joules(value: float) -> str:
-    """Energy as people say it."""
-    for size, unit in ((3.6e9, "MWh"), (3.6e6, "kWh"), (1e3, "kJ")):
-        if value >= size:
-            return f"{value / size:.4g} {unit}"
-    return f"{value:.4g} J"

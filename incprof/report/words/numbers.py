@@ -10,6 +10,7 @@ from rich.cells import set_cell_size
 from incprof.printable import printable as printable
 from incprof.report.words.figures import duration
 
+JOULES = ((3.6e9, "MWh"), (3.6e6, "kWh"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"))
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"
@@ -34,6 +35,13 @@ def elapsed(value: float) -> str:
 def rate(value: float) -> str:
     """Return a rate or a share with three digits."""
     return "0" if value == 0 else "<0.001" if value < 0.0005 else _three(value)
+
+
+def joules(value: float, digits: int = 3) -> str:
+    """Return an energy with so many digits and a unit: 12 mJ, 3.4 J, 5.6 kJ, 1.2 kWh."""
+    size, unit = next((each for each in JOULES if value >= 0.9995 * each[0]), (1.0, "J"))
+    number = value / size
+    return f"{number:.0f} {unit}" if number >= 10 ** (digits - 1) else f"{number:.{digits}g} {unit}"
 
 
 def _three(value: float) -> str:

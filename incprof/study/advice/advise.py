@@ -102,8 +102,7 @@ def _from(recorded: Sequence[Recorded], tolerance: float, no_limits: str | None,
         reasons.append("thread counts were not changed: one was given")
         what.append("threads")
     rules = _rules(base.runs[0], base.counters[0] if base.counters else None, what) if what else []
-    simulated = "power is simulated" if any(e.saving and e.saving.simulated for e in effects) else None
-    return Advice(base.setting, len(base.runs), tolerance, tuple(effects), tuple(rules), tuple(reasons), simulated)
+    return Advice(base.setting, len(base.runs), tolerance, tuple(effects), tuple(rules), tuple(reasons))
 
 
 def _missing(recorded: Sequence[Recorded]) -> float:
@@ -134,9 +133,16 @@ def _rules(directory: str, counters: str | None, what: Sequence[str], listener: 
     """Return what rules say of a recording."""
     study = Study(directory, listener=listener)
     bounds: dict[int, Bound | None] = {}
+    busy = _busy(study)
+    alone = False
     if counters is not None:
-        bounds = {phase.id: phase.bound for phase in StudyCounters(study, counters).under.phases}
-    return by_rule(study.confident, bounds, _busy(study), what)
+        beside = StudyCounters(study, counters)
+        bounds = {phase.id: phase.bound for phase in beside.under.phases}
+        there = processors(beside)
+        most = max((threads for _, threads in busy.values()), default=1.0)
+        here = study.profile.metadata.raw.get("host") == os.uname().nodename
+        alone = here and there is not None and there[1] + most - (os.cpu_count() or 1) <= SHORT
+    return by_rule(study.confident, bounds, busy, what, alone=alone)
 
 
 def _busy(study: Study) -> dict[int, tuple[float, float]]:
