@@ -78,7 +78,7 @@ static bool is_named(const char *exe)
     const char *program = getenv("INCPROF_PROGRAM");
     if (glob == NULL || *glob == '\0')
         return program != NULL && strcmp(program, exe) == 0;
-    bool is_pattern = strpbrk(glob, "*?[") != NULL;
+    bool is_pattern = glob[strcspn(glob, "*?[")] != '\0';
     return launch_is_program(glob, exe) && !(is_pattern && is_starter(launch_basename(exe)));
 }
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "parts_fixtures"
 SOURCES = [
     *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "cfi_table", "elf_file")),
-    *(f"preload/{name}.c" for name in ("interval", "modules", "path", "ring", "table", "unwind")),
+    *(f"preload/{name}.c" for name in ("interval", "modules", "path", "ring", "shared_code", "table", "unwind")),
     *(f"runtime/{name}.c" for name in ("buffer", "build_id", "vdso")),
 ]
 SOURCES_OF_THREADS = [f"preload/{name}.c" for name in ("mcount", "switch", "thread", "thread_life")]
