@@ -41,7 +41,7 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "elf_file shared_code") + _of("runtime", "build_id")
+ELF = _of("preload", "elf_file") + _of("runtime", "build_id")
 CFI = _of("preload", "cfi cfi_program cfi_record cfi_table")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")

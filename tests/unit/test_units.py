@@ -64,7 +64,8 @@ def test_rows_of_counters_come_as_often_as_they_are_asked_for() -> None:
     sample.add_arguments(parser)
     assert parser.parse_args(["--rate", "1kHz", "-p", "1"]).interval == pytest.approx(0.001)
     assert parser.parse_args(["-r", "200", "-p", "1"]).interval == pytest.approx(0.005)
-    assert parser.parse_args(["-p", "1"]).interval == 0.005
+    assert parser.parse_args(["-p", "1"]).interval is None
+    assert sample.OF_A_PROGRAM_S == 0.005
     for wrong in (["-r", "20kHz"], ["-r", "0"], ["-r", "100", "-i", "1s"]):
         with pytest.raises(SystemExit):
             parser.parse_args([*wrong, "-p", "1"])

@@ -125,7 +125,7 @@ class FunctionSpace:
         if symbol >= len(table):
             return f"[unknown in {label}]"
         name = table.name(symbol)
-        return label + name if name.startswith("+") else name
+        return label + name if name.startswith("+0x") else name
 
     def _describe_special(self, number: int) -> Function:
         if number == self.no_frame:
