@@ -131,6 +131,7 @@ ELSEWHERE = {
     "some-*": "stands for a program of the reader's",
     "incprof periods --follow ipc.csv*": "waits for more to come: test_periods_follow.py",
     "incprof completion zsh*": "in a zsh: test_completion.py",
+    "incprof diff gmon-a gmon-b --counters*": "asks for a sensor of power: test_energy.py",
     "incprof diff baseline*": "times would decide: test_diff_gates.py",
     "incprof heartbeats ekg-base ekg-new --fail-on*": "times would decide: test_beats_gates.py",
     'incprof heartbeats "$EKG_DIR" --history*': "times would decide: test_beats_cmd_history.py",

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from incprof.analysis.views.self_time import innermost_s
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import clean_environment, variables
 from tests.unit.streamwriter import Sample, StreamWriter
@@ -43,7 +44,7 @@ def test_beside_a_recording_it_sees_what_a_reader_sees_afterwards(build, tmp_pat
     # On a busy machine it may come late: to look only once is no fault.
     counts = [look["processes"][0]["intervals"] for look in looks]
     assert counts == sorted(counts)
-    profile = read_profile(open_run(directory), arcs=False)
+    profile = read_profile(open_run(directory), libs="named", inlined=True)
     last = looks[-1]
     process = last["processes"][0]
     assert (process["intervals"], process["samples"]) == (profile.n_intervals, int(profile.counters.samples.sum()))
@@ -51,8 +52,8 @@ def test_beside_a_recording_it_sees_what_a_reader_sees_afterwards(build, tmp_pat
     assert last["ended"]
     assert not last["killed"]
     assert last["fitted"] == profile.n_intervals
-    total = profile.self_s.sum()
-    shares = {f.name: float(s) / total for f, s in zip(profile.functions, profile.self_s.sum(axis=0), strict=True)}
+    self_s = innermost_s(profile, libraries=True).sum(axis=0)
+    shares = {f.name: float(s) / self_s.sum() for f, s in zip(profile.functions, self_s, strict=True)}
     assert {f["name"]: f["run_share"] for f in last["functions"]} == pytest.approx(
         {name: share for name, share in shares.items() if share}
     )
