@@ -14,54 +14,18 @@
 #include "sys.h"
 
 /* Programs that only start others, or show them to somebody. A pattern such as * does not mean them. */
-static const char *const starters[] = {"sh",
-                                       "bash",
-                                       "dash",
-                                       "zsh",
-                                       "ksh",
-                                       "csh",
-                                       "tcsh",
-                                       "fish",
-                                       "busybox",
-                                       "env",
-                                       "nice",
-                                       "nohup",
-                                       "time",
-                                       "timeout",
-                                       "stdbuf",
-                                       "setsid",
-                                       "chrt",
-                                       "taskset",
-                                       "numactl",
-                                       "xargs",
-                                       "make",
-                                       "gmake",
-                                       "ninja",
-                                       "cmake",
-                                       "ctest",
-                                       "sudo",
-                                       "ssh",
-                                       "gdb",
-                                       "lldb",
-                                       "perf",
-                                       "valgrind",
-                                       "strace",
-                                       "ltrace",
-                                       "mpirun",
-                                       "mpiexec",
-                                       "orterun",
-                                       "prterun",
-                                       "prun",
-                                       "orted",
-                                       "prted",
-                                       "hydra_pmi_proxy",
-                                       "hydra_bstrap_proxy",
-                                       "srun",
-                                       "slurmstepd",
-                                       "aprun",
-                                       "jsrun",
-                                       "flux",
-                                       "ibrun"};
+static const char *const starters[] = {
+    /* shells */
+    "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox",
+    /* what sets something, and execs */
+    "env", "nice", "nohup", "time", "timeout", "stdbuf", "setsid", "chrt", "taskset", "numactl", "sudo", "ssh",
+    /* what starts many, one after the other */
+    "xargs", "make", "gmake", "ninja", "cmake", "ctest",
+    /* other tools that look at programs */
+    "gdb", "lldb", "perf", "valgrind", "strace", "ltrace",
+    /* launchers of parallel programs, and their helpers on nodes */
+    "mpirun", "mpiexec", "orterun", "prterun", "prun", "orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy",
+    "srun", "slurmstepd", "aprun", "jsrun", "flux", "ibrun"};
 
 static bool is_starter(const char *name)
 {
