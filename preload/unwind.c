@@ -9,6 +9,7 @@
 #include "registers_aarch64.h"
 #else
 #include "registers_x86_64.h"
+#include "return_search.h"
 #endif
 #include "sys.h"
 
@@ -39,6 +40,11 @@ static bool read_word(struct stack *stack, uint64_t address, uint64_t *value)
         return false;
     memcpy(value, stack->copy + (address - stack->copy_low), 8);
     return true;
+}
+
+bool unwind_read_word(struct cursor *cursor, uint64_t address, uint64_t *value)
+{
+    return read_word(&cursor->stack, address, value);
 }
 
 /* Which object the cursor's frame is in, and which rule leads out of it. */
@@ -170,10 +176,15 @@ static enum unwind_result step_without_rules(struct cursor *cursor)
     return step_by_frame_pointer(cursor);
 }
 #else
-/* A leaf routine of that kind has usually pushed nothing: its return address is on top. */
+/* A leaf routine of that kind has its return address on top, or not far. */
 static enum unwind_result step_without_rules(struct cursor *cursor)
 {
     uint64_t pc;
+    struct frame caller;
+    if (cursor->leaf && return_search(cursor, &caller)) {
+        unwind_go_to(cursor, &caller);
+        return UNWIND_CALLER;
+    }
     if (cursor->leaf && read_word(&cursor->stack, cursor->sp, &pc) && is_code(cursor, pc))
         return arrive(cursor, pc, cursor->sp + 8, cursor->fp, cursor->sp);
     return step_by_frame_pointer(cursor);

@@ -69,6 +69,9 @@ void unwind_go_to(struct cursor *cursor, const struct frame *frame);
 
 enum unwind_result unwind_step(struct cursor *cursor);
 
+/* A word of the stack. False where there is none. */
+bool unwind_read_word(struct cursor *cursor, uint64_t address, uint64_t *value);
+
 /* The link-time address that stands for the frame: the interrupted instruction, or the call's last byte. */
 static inline uint64_t unwind_lookup_pc(const struct cursor *cursor)
 {

@@ -1,0 +1,163 @@
+#define _GNU_SOURCE
+#include "return_search.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+#include "registers_x86_64.h"
+#include "sys.h"
+
+/* Six saved registers, and locals. */
+#define NEAR_WORDS 32
+/* A buffer of the function's own, which it has aligned. */
+#define FAR_BYTES ((uint64_t)1 << 20)
+#define TRIAL_FRAMES 8
+#define LEAST_FRAMES 2
+#define MOST_TRIALS 32 /* so that no stack, however strange, takes long */
+
+#define CALL_BYTES 7 /* the longest */
+
+/* How long an instruction's operand is, from its ModRM byte on. */
+static size_t operand_length(const uint8_t *modrm)
+{
+    unsigned int mode = modrm[0] >> 6;
+    bool has_index = mode != 3 && (modrm[0] & 7) == 4;
+    unsigned int base = (has_index ? modrm[1] : modrm[0]) & 7;
+    size_t displacement = mode == 1 ? 1 : mode == 2 || (mode == 0 && base == 5) ? 4 : 0;
+    return 1 + has_index + displacement;
+}
+
+/* Whether these CALL_BYTES end with a call of an address. */
+static bool is_direct(const uint8_t *code)
+{
+    return code[CALL_BYTES - 5] == 0xe8;
+}
+
+/* By a register or memory: opcode ff, /2. */
+static bool is_indirect(const uint8_t *code)
+{
+    for (size_t length = 2; length <= CALL_BYTES; length++) {
+        const uint8_t *call = code + CALL_BYTES - length;
+        if (call[0] == 0xff && (call[1] >> 3 & 7) == 2 && operand_length(call + 1) == length - 1)
+            return true;
+    }
+    return false;
+}
+
+/* The CALL_BYTES before `pc`, which is in code; its library may have been closed since. */
+static bool read_call(const struct cursor *cursor, uint64_t pc, uint8_t *code)
+{
+    const struct code_range *range = modules_find(cursor->map, pc - 1);
+    if (range == NULL || pc - range->start < CALL_BYTES)
+        return false;
+    struct iovec local = {code, CALL_BYTES};
+    struct iovec remote = {(void *)(pc - CALL_BYTES), CALL_BYTES};
+    return SYS6(SYS_process_vm_readv, SYS0(SYS_getpid), &local, 1, &remote, 1, 0) == CALL_BYTES;
+}
+
+static bool is_return(const struct cursor *cursor, uint64_t pc)
+{
+    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to go on */
+    return read_call(cursor, pc, code) && (is_direct(code) || is_indirect(code));
+}
+
+/* Whether code without rules, or a stub for it, is at `target`; code between it and the leaf that has rules would show
+ * that it is another function. */
+static bool may_begin(const struct cursor *cursor, uint64_t target)
+{
+    const struct code_range *range = modules_find(cursor->map, target);
+    if (range == NULL)
+        return false;
+    uint64_t address = target - range->base;
+    const struct module *module = range->module;
+    return (address >= module->plt_low && address < module->plt_high) ||
+           (range == cursor->range && target <= cursor->pc && cfi_find(&module->cfi, address) == cursor->row);
+}
+
+/* Whether the call before `pc` may have been of the function that the leaf is in. Who else was called has returned,
+ * and its return address is an old one. */
+static bool is_return_of_leaf(const struct cursor *cursor, uint64_t pc)
+{
+    uint8_t code[CALL_BYTES + 1] = {0}; /* an operand may seem to go on */
+    int32_t distance;
+    if (!read_call(cursor, pc, code))
+        return false;
+    memcpy(&distance, code + CALL_BYTES - sizeof distance, sizeof distance);
+    return (is_direct(code) && may_begin(cursor, pc + (uint64_t)(int64_t)distance)) || is_indirect(code);
+}
+
+struct search {
+    struct cursor *cursor;
+    struct frame caller;
+    int trials; /* that are left */
+};
+
+/* Whether rules lead on from the caller, and every address that they find follows a call: to the stack's end, a
+ * handler's beginning, or for some frames. Where code without rules has called, two will do. */
+static bool leads_on(struct search *search)
+{
+    struct cursor trial = *search->cursor;
+    enum unwind_result result = UNWIND_CALLER;
+    int steps = 0;
+    search->trials--;
+    unwind_go_to(&trial, &search->caller);
+    while (result == UNWIND_CALLER && steps < TRIAL_FRAMES && trial.row != NULL && trial.row->cfa != CFA_NONE) {
+        result = unwind_step(&trial);
+        bool is_handler = result == UNWIND_CALLER && trial.row != NULL && trial.row->cfa == CFA_SIGNAL;
+        if (is_handler || (result == UNWIND_END && trial.pc != 0))
+            result = UNWIND_END;
+        else if (result != UNWIND_CALLER || !is_return(&trial, trial.pc))
+            result = UNWIND_BROKEN;
+        steps++;
+    }
+    search->cursor->stack = trial.stack; /* both have read into the same window */
+    return result == UNWIND_END || (result == UNWIND_CALLER && steps >= LEAST_FRAMES);
+}
+
+/* Whether the return address is at `at`. The function may have saved its caller's frame pointer at `low` or above. */
+static bool is_at(struct search *search, uint64_t low, uint64_t at)
+{
+    struct cursor *cursor = search->cursor;
+    uint64_t pc;
+    if (!unwind_read_word(cursor, at, &pc) || !is_return_of_leaf(cursor, pc))
+        return false;
+    search->caller = (struct frame){.pc = pc, .sp = at + 8, .fp = cursor->fp, .return_at = at, .is_exact = true};
+    for (uint64_t saved = low; !leads_on(search); saved += 8)
+        if (search->trials == 0 || saved >= at || !unwind_read_word(cursor, saved, &search->caller.fp))
+            return false;
+    return true;
+}
+
+static bool is_above(struct search *search, uint64_t low)
+{
+    for (uint64_t at = low; at < low + 8 * (uint64_t)NEAR_WORDS && search->trials > 0; at += 8)
+        if (is_at(search, low, at))
+            return true;
+    return false;
+}
+
+/* A function that aligns its stack keeps what it was in a register that calls preserve. */
+static bool is_above_kept(struct search *search)
+{
+    static const uint8_t kept[] = {3, DWARF_FP, 12, 13, 14, 15};
+    const struct cursor *cursor = search->cursor;
+    for (size_t i = 0; i < sizeof kept; i++) {
+        uint64_t low = machine_register(cursor->context, kept[i]);
+        if (low > cursor->sp && low - cursor->sp < FAR_BYTES && is_above(search, low))
+            return true;
+    }
+    return false;
+}
+
+bool return_search(struct cursor *cursor, struct frame *caller)
+{
+    struct search search = {.cursor = cursor, .trials = MOST_TRIALS};
+    if (cursor->range == NULL || cursor->context == NULL)
+        return false;
+    /* What lies right above a stack pointer that begins a page is a buffer, with old return addresses in it. */
+    bool is_aligned = (cursor->sp & (MACHINE_PAGE - 1)) == 0;
+    bool found = (is_aligned && is_above_kept(&search)) || is_above(&search, cursor->sp) ||
+                 (!is_aligned && is_above_kept(&search));
+    *caller = search.caller;
+    return found;
+}
