@@ -58,7 +58,7 @@ check: $(VENV)/.deps
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
 
 format: $(VENV)/.deps
 	$(BIN)/ruff check --fix .

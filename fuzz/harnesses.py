@@ -53,7 +53,11 @@ HARNESSES = (
     Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
     Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
     Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK + _of("preload", "shared_code"), 16384),
-    Harness("unwind", ELF + CFI + BUFFER + MEMORY + _of("preload", "modules path return_search shared_code unwind"), 2048),
+    Harness(
+        "unwind",
+        ELF + CFI + BUFFER + MEMORY + _of("preload", "modules path return_search shared_code unwind"),
+        2048,
+    ),
     Harness(
         "rings",
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from incprof.model.visits import Visits
 from incprof.report.words.figures import count
 
-UNCOUNTED = "calls were not counted (no -pg): those with ~ are estimated from samples, >= is what was seen at least"
+UNCOUNTED = "calls were not counted (no -pg): ~ is an estimate from samples, >= what was seen at least"
 
 
 def calls_words(calls: int, estimated: Visits | None) -> str:
