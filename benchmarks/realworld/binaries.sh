@@ -29,7 +29,7 @@ for _ in range($1):
 run_lammps() {
     installed lmp && installed mpirun || return 0
     melt_input 16 2000 600 >"$work_dir/in.melt"
-    only_build || record binary-lammps 0.5 mpirun --oversubscribe --allow-run-as-root -n 2 lmp -in in.melt -log none
+    only_build || INCPROF_EXE=lmp record binary-lammps 0.5 mpirun --oversubscribe --allow-run-as-root -n 2 lmp -in in.melt -log none
 }
 
 run_gromacs() {
@@ -86,7 +86,7 @@ run_cc1plus() {
     [ -f "$work_dir/unit.ii" ] || {
         python3 - >"$work_dir/unit.cpp" <<'END'
 print("#include <algorithm>\n#include <map>\n#include <regex>\n#include <string>\n#include <vector>")
-for i in range(1500):
+for i in range(200):
     print(f"""struct key{i} {{ int a; std::string b; bool operator<(const key{i} &o) const {{ return a < o.a; }} }};
 int work{i}(std::vector<key{i}> &v) {{
     std::map<key{i}, int> m;
@@ -139,7 +139,7 @@ sorts(draw.random(1_500_000).astype(numpy.float32))
 transforms(draw.random(2_000_000))
 print(counted(80_000_000))
 END
-    only_build || record binary-numpy 0.5 "$python" work.py
+    only_build || INCPROF_EXE=$python record binary-numpy 0.5 "$python" work.py
 }
 
 run_ripgrep() {
