@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from incprof.analysis.counters.bound import bound_by
-from incprof.analysis.counters.energy import PhasePower, energy_figures, energy_of_steps, power_by_phase
+from incprof.analysis.counters.energy import PhasePower, energy_figures, energy_of_steps, overlaps, power_by_phase
 from incprof.analysis.counters.events import Events
 from incprof.analysis.counters.figures import figures_of
 from incprof.analysis.counters.results import CountersUnder, PhaseCounters, PowerUnder
@@ -72,8 +72,10 @@ def power_under(
     if series.power is None:
         return None
     labels = np.where(result.labels < 0, result.k, result.labels)
-    inside = overlaps(series.start_s + offset_s, series.end_s + offset_s, profile, labels, result.k + 1)
-    return power_by_phase(series.power, series.end_s - series.start_s, inside)
+    start, end = series.start_s + offset_s, series.end_s + offset_s
+    return power_by_phase(
+        series.power, end - start, overlaps(start, end, profile.start_s, profile.end_s, labels, result.k + 1)
+    )
 
 
 def _power_of_run(series: CounterSeries, found: PhasePower) -> PowerUnder:
@@ -104,21 +106,9 @@ def phase_of_rows(start: FloatArray, end: FloatArray, profile: IntervalProfile, 
         labels: (n,) their phases, -1 for none.
         k: phases.
     """
-    inside = overlaps(start, end, profile, labels, k)
+    inside = overlaps(start, end, profile.start_s, profile.end_s, labels, k)
     most = inside.argmax(axis=0)
     held = inside.max(axis=0, initial=0.0) >= WITHIN * (end - start)
     found = np.where(held, most, MIXED)
     outside = (end <= profile.start_s[0]) | (start >= profile.end_s[-1])
     return np.where(outside, OUTSIDE, found).astype(np.int64)
-
-
-def overlaps(start: FloatArray, end: FloatArray, profile: IntervalProfile, labels: IntArray, k: int) -> FloatArray:
-    """Return the seconds that each row has of each phase, (k, r). Arguments as above."""
-    edges = np.stack([profile.start_s, profile.end_s], axis=1).ravel()
-    inside = np.zeros((k, len(start)))
-    for phase in range(k):
-        # The time spent in the phase until each edge grows within its intervals only.
-        grown = np.where(labels == phase, profile.end_s - profile.start_s, 0.0)
-        until = np.stack([np.concatenate([[0.0], np.cumsum(grown)[:-1]]), np.cumsum(grown)], axis=1).ravel()
-        inside[phase] = np.interp(end, edges, until) - np.interp(start, edges, until)
-    return inside

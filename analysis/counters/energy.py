@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.counters.results import StepEnergy
 from incprof.analysis.phases.results import Phase, all_steps
-from incprof.model import FloatArray
+from incprof.model import FloatArray, IntArray
 from incprof.model.series import Power
 
 # A phase of which less than this part was measured has a power, but no energy.
@@ -29,6 +29,29 @@ class PhasePower:
     measured_s: FloatArray
     rows_w: tuple[FloatArray, ...]
     rows_s: tuple[FloatArray, ...]
+
+
+def overlaps(
+    start: FloatArray, end: FloatArray, start_s: FloatArray, end_s: FloatArray, labels: IntArray, k: int
+) -> FloatArray:
+    """Return the seconds that each row has of each phase, (k, r).
+
+    Args:
+        start: (r,) seconds on the clock of the intervals.
+        end: (r,) of the same.
+        start_s: (n,) of the intervals.
+        end_s: (n,) of the same.
+        labels: (n,) their phases, below k; others count for none.
+        k: phases.
+    """
+    edges = np.stack([start_s, end_s], axis=1).ravel()
+    inside = np.zeros((k, len(start)))
+    for phase in range(k):
+        # The time spent in the phase until each edge grows within its intervals only.
+        grown = np.where(labels == phase, end_s - start_s, 0.0)
+        until = np.stack([np.concatenate([[0.0], np.cumsum(grown)[:-1]]), np.cumsum(grown)], axis=1).ravel()
+        inside[phase] = np.interp(end, edges, until) - np.interp(start, edges, until)
+    return inside
 
 
 def power_by_phase(power: Power, row_s: FloatArray, inside: FloatArray) -> PhasePower:

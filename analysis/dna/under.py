@@ -6,30 +6,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incprof.analysis.counters.energy import overlaps, power_by_phase
 from incprof.analysis.dna.results import NodeStates
 from incprof.model import FloatArray, IntArray
+from incprof.model.series import Power
 
 
 @dataclass(frozen=True)
-class PhasePower:
-    """A phase, -1 for what is in none. seconds: that the node was seen in. energy_j: None where there is no power.
+class PhaseOnNode:
+    """A phase, -1 for what is in none. seconds: that the node was seen in. power_w: None where there is no power.
 
     states: (state, share of these seconds), the largest first.
     """
 
     phase: int
     seconds: float
-    energy_j: float | None
+    power_w: float | None
     states: tuple[tuple[int, float], ...]
 
     @property
-    def power_w(self) -> float | None:
-        """The mean power."""
-        return None if self.energy_j is None or not self.seconds else self.energy_j / self.seconds
+    def energy_j(self) -> float | None:
+        """The energy of the seconds that the node was seen in."""
+        return None if self.power_w is None else self.power_w * self.seconds
 
 
-def under(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhasePower, ...]:
-    """Lay a node under the phases of a run. Energy is that of each interval, so that all of it is in one phase.
+def under(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhaseOnNode, ...]:
+    """Lay a node under the phases of a run. Energy is shared as that of counters is (power_by_phase).
 
     Args:
         node: with rows.
@@ -37,22 +39,17 @@ def under(node: NodeStates, end_s: FloatArray, labels: IntArray) -> tuple[PhaseP
         labels: (n,) the phase of each interval.
     """
     begins = np.concatenate([[node.times[0] - node.period_s], node.times[:-1]])
-    lengths = np.minimum(node.times - begins, 3 * node.period_s)
-    ticks = np.column_stack([node.times - lengths, node.times]).ravel()
-    seen = np.cumsum(np.column_stack([np.zeros(len(lengths)), lengths]).ravel())
-    seconds = np.diff(np.interp(end_s, ticks, seen))
-    joules = None
+    begins = np.maximum(begins, node.times - 3 * node.period_s)
+    phases, own = np.unique(labels, return_inverse=True)
+    inside = overlaps(begins, node.times, end_s[:-1], end_s[1:], own, len(phases))
+    power = None
     if node.watts is not None:
-        watts = np.where(np.isfinite(node.watts), node.watts, np.nanmean(node.watts))
-        sums = np.cumsum(np.column_stack([np.zeros(len(lengths)), watts * lengths]).ravel())
-        joules = np.diff(np.interp(end_s, ticks, sums))
-    middle = (end_s[:-1] + end_s[1:]) / 2
-    state = node.labels[np.clip(np.searchsorted(node.times, middle), 0, len(node.times) - 1)]
+        power = power_by_phase(Power(node.node, node.watts, ()), node.times - begins, inside)
     found = []
-    for phase in np.unique(labels).tolist():
-        own = labels == phase
-        total = float(seconds[own].sum())
-        shares = {int(s): float(seconds[own & (state == s)].sum()) / total for s in np.unique(state[own]) if total}
-        ordered = tuple(sorted(((s, share) for s, share in shares.items() if share > 0), key=lambda each: -each[1]))
-        found.append(PhasePower(int(phase), total, None if joules is None else float(joules[own].sum()), ordered))
+    for at, phase in enumerate(phases.tolist()):
+        seconds = float(inside[at].sum())
+        shares = {state: float(inside[at, node.labels == state].sum()) for state in np.unique(node.labels).tolist()}
+        states = sorted(((s, own_s / seconds) for s, own_s in shares.items() if own_s > 0), key=lambda each: -each[1])
+        watts = None if power is None or not np.isfinite(power.watts[at]) else float(power.watts[at])
+        found.append(PhaseOnNode(phase, seconds, watts, tuple(states)))
     return tuple(found)

@@ -10,7 +10,7 @@ from incprof.analysis.beats.traces import BeatTrace
 from incprof.analysis.counters.lanes import CounterLane
 from incprof.analysis.counters.results import CountersUnder
 from incprof.analysis.dna.results import Alphabet, NodeStates
-from incprof.analysis.dna.under import PhasePower
+from incprof.analysis.dna.under import PhaseOnNode
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
 from incprof.analysis.ranks.results import RanksResult
@@ -88,7 +88,7 @@ class CounterParts:
 class NodeParts:
     """The node that the run was on: power and states of each phase, and what the states are called."""
 
-    phases: tuple[PhasePower, ...]
+    phases: tuple[PhaseOnNode, ...]
     alphabet: Alphabet
     node: NodeStates
 

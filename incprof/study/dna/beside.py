@@ -6,7 +6,7 @@ import numpy as np
 
 from incprof.analysis.dna.learn import decoded, learn
 from incprof.analysis.dna.results import Alphabet, NodeStates
-from incprof.analysis.dna.under import PhasePower, under
+from incprof.analysis.dna.under import PhaseOnNode, under
 from incprof.errors import NoDataError, UsageError
 from incprof.model.nodes import NodeSeries
 from incprof.study.dna.nodes import Source, series_of
@@ -35,7 +35,7 @@ class NodeBeside:
         self.node: NodeStates = decoded(series, self.alphabet)
 
     @property
-    def phases(self) -> tuple[PhasePower, ...]:
+    def phases(self) -> tuple[PhaseOnNode, ...]:
         """Power, energy and states of each phase."""
         return under(self.node, self._ends, self._study.confident.labels)
 
