@@ -6,16 +6,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "moment.h"
+
 #define SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define ATTEMPTS 5
 #define SHORTEST_NS 1000000u /* below, the length of a tick is not known well enough */
 #define STRETCHES 1024u
 #define MOST_WRONG_NS 1000000
 #define LARGEST_CHANGE 1e-3 /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
-
-struct moment {
-    uint64_t ns, ticks;
-};
 
 const struct stretch *clock_stretch;
 
@@ -23,23 +20,6 @@ static struct stretch stretches[STRETCHES];
 static unsigned int used;
 static struct moment first, last;
 static bool is_usable;
-
-/* The pair that was read in the shortest time: nothing came between its two halves. */
-static struct moment look(void)
-{
-    struct moment best = {0, 0};
-    uint64_t shortest = UINT64_MAX;
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        uint64_t before = clock_counter();
-        uint64_t ns = monotonic_ns();
-        uint64_t after = clock_counter();
-        if (after - before >= shortest)
-            continue;
-        shortest = after - before;
-        best = (struct moment){ns, before + shortest / 2};
-    }
-    return best;
-}
 
 /* The kernel has compared the processors' counters, and watches them. */
 static bool kernel_uses_it(void)
@@ -60,7 +40,7 @@ void clock_prepare(void)
     is_usable = kernel_uses_it() && SYS5(SYS_prctl, PR_GET_TSC, &allowed, 0, 0, 0) == 0 && allowed == PR_TSC_ENABLE;
 #endif
     if (is_usable)
-        first = last = look();
+        first = last = moment_now(clock_counter);
 }
 
 static double rate_between(struct moment from, struct moment to)
@@ -77,7 +57,7 @@ static void begin_stretch(uint64_t ns, uint64_t ticks, double rate)
 
 void clock_use_counter(void)
 {
-    struct moment now = is_usable ? look() : first;
+    struct moment now = is_usable ? moment_now(clock_counter) : first;
     if (!is_usable || now.ns - first.ns < SHORTEST_NS || now.ticks <= first.ticks)
         return;
     last = now;
@@ -87,7 +67,7 @@ void clock_use_counter(void)
 void clock_adjust(void)
 {
     const struct stretch *stretch = clock_stretch;
-    struct moment now = stretch != NULL ? look() : last;
+    struct moment now = stretch != NULL ? moment_now(clock_counter) : last;
     if (stretch == NULL || now.ns - last.ns < SHORTEST_NS)
         return;
     uint64_t told_ns = clock_ns_of(stretch, now.ticks);

@@ -8,7 +8,6 @@
 #include <cpuid.h>
 #endif
 
-#define ATTEMPTS 5
 #define SHORTEST_CHECK_NS 100000000u /* below, the two clocks are not read close enough together to be compared */
 #define LARGEST_DRIFT 1e-3           /* NTP slews CLOCK_MONOTONIC by 5e-4 at most */
 
@@ -36,25 +35,15 @@ static bool counter_is_invariant(void)
 #endif
 }
 
-/* The pair that was read in the shortest time: nothing came between its two halves. */
 struct moment clock_moment(void)
 {
 #ifdef EKG_FAKE_CLOCK
     return (struct moment){clock_ticks(), clock_ticks()};
 #else
-    struct moment best = {monotonic_ns(), 0};
-    uint64_t shortest = UINT64_MAX;
-    best.ticks = best.ns;
-    for (int attempt = 0; clock_is_counter && attempt < ATTEMPTS; attempt++) {
-        uint64_t before = clock_counter();
-        uint64_t ns = monotonic_ns();
-        uint64_t after = clock_counter();
-        if (after - before >= shortest)
-            continue;
-        shortest = after - before;
-        best = (struct moment){ns, before + shortest / 2};
-    }
-    return best;
+    if (clock_is_counter)
+        return moment_now(clock_counter);
+    uint64_t ns = monotonic_ns();
+    return (struct moment){ns, ns};
 #endif
 }
 

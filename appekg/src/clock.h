@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "appekg.h"
-#include "sys.h"
+#include "moment.h"
 
 extern bool clock_is_counter;
 
@@ -23,11 +23,6 @@ static inline uint64_t clock_ticks(void)
 {
     return __atomic_load_n(&clock_is_counter, __ATOMIC_RELAXED) ? clock_counter() : monotonic_ns();
 }
-
-/* A moment, by both clocks. */
-struct moment {
-    uint64_t ns, ticks;
-};
 
 struct moment clock_moment(void);
 
