@@ -1,4 +1,4 @@
-"""Where sites are in the source: programs are compiled, recorded, and asked about. Their text is the oracle."""
+"""Where sites are in the source of recorded programs. Their text is the oracle."""
 
 from __future__ import annotations
 
@@ -21,38 +21,44 @@ from incprof.readers import open_run, read_profile
 from incprof.study.sites.affordable import SitePlanner
 from incprof.study.sites.files import Sources
 from incprof.study.sites.place import Placer
-from tests.integration.collector import COMPILER_OF, run, variables
+from tests.integration.collector import run, variables
+from tests.recordings.kept import kept
+from tests.recordings.make import RECIPES
+from tests.recordings.pack import PLACE
 
 FIXTURES = Path(__file__).parent / "sites_fixtures"
-EXAMPLES = Path(__file__).parents[2] / "examples"
-# For stages that last a few tenths of a second.
-OFTEN = {"INCPROF_RATE": "250"}
 
 
 class Program:
-    """A program recorded in a source tree of its own."""
+    """A program with its recording and its source tree: compiled and recorded here, or kept."""
 
-    def __init__(self, root, sources, main_file, *, flags="-O2 -g -pg", arguments=(), interval=0.1, env=None):
-        self.tree, self.run, self.main_file = root / "tree", root / "run", main_file
-        shutil.copytree(sources, self.tree, ignore=shutil.ignore_patterns("build"))
-        compiler = COMPILER_OF[Path(main_file).suffix]
-        if shutil.which(compiler) is None:
-            pytest.skip(f"{compiler} is not installed")
-        words = [compiler, *flags.split(), str(self.tree / main_file), "-o", str(root / "program"), "-lm"]
-        done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        environment = {**variables(self.run, interval=interval), **(env or {})}
-        self.outcome = run([root / "program", *arguments], root, environment)
-        assert self.outcome.status == 0, self.outcome
+    def __init__(self, root, tree, main_file):
+        self.tree, self.run, self.main_file = tree, root / "run", main_file
         # What a beat costs on a busy machine would decide which loops are too short for one.
         (self.run / "beat-cost.json").write_text('{"version": 1, "pair_ns": 30.0, "skipped_ns": 1.5}')
 
+    @classmethod
+    def kept(cls, name, root):
+        """One whose samples are the same on every machine, however busy."""
+        tree, _ = kept(name, root)
+        return cls(root, tree, RECIPES[name].source)
+
+    @classmethod
+    def recorded(cls, root, *, flags="-O2 -g -pg"):
+        """Stages that take a few intervals: for what does not hang on samples."""
+        tree = root / "tree"
+        shutil.copytree(FIXTURES, tree)
+        words = ["gcc", *flags.split(), str(tree / "stages.c"), "-o", str(root / "program")]
+        done = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        outcome = run([root / "program", "100"], root, variables(root / "run", interval=0.02))
+        assert outcome.status == 0, outcome
+        return cls(root, tree, "stages.c")
+
     def copy(self, root):
         """The same recording in a directory of its own; the tree stays where it was compiled."""
-        other = object.__new__(Program)
-        other.tree, other.main_file, other.run = self.tree, self.main_file, root / "run"
-        shutil.copytree(self.run, other.run, ignore=shutil.ignore_patterns("sources.json"))
-        return other
+        shutil.copytree(self.run, root / "run", ignore=shutil.ignore_patterns("sources.json"))
+        return Program(root, self.tree, self.main_file)
 
     def line(self, text, *, file=None, after=""):
         """The number of the first line that holds some text, below the first one that holds `after`."""
@@ -75,17 +81,17 @@ class Program:
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory):
-    return Program(tmp_path_factory.mktemp("stages"), FIXTURES, "stages.c", arguments=["1500"], env=OFTEN)
+    return Program.kept("stages", tmp_path_factory.mktemp("stages"))
 
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory):
-    return Program(tmp_path_factory.mktemp("templates"), FIXTURES, "templates.cpp", arguments=["300"])
+    return Program.kept("templates", tmp_path_factory.mktemp("templates"))
 
 
 @pytest.fixture(scope="module")
 def phases(tmp_path_factory):
-    return Program(tmp_path_factory.mktemp("phases"), EXAMPLES, "phases.c", arguments=["0.3"])
+    return Program.kept("phases", tmp_path_factory.mktemp("phases"))
 
 
 def test_each_phase_of_a_c_program(phases, capsys):
@@ -109,9 +115,13 @@ def test_each_phase_of_a_c_program(phases, capsys):
 
 def test_what_the_phases_have_is_found_without_being_named(phases, capsys):
     answer = phases.ask(capsys)
-    assert answer["sites"]
-    assert answer["refused"] == []
-    assert len({site["heartbeat"] for site in answer["sites"]}) == len(answer["sites"])
+    assert [(site["heartbeat"], site["name"], site["phases"]) for site in answer["sites"]] == [
+        (1, "fill_keys:body", [0]),
+        (2, "build_table:body", [1]),
+        (3, "lookup_batch:body", [2]),
+        (4, "validate:loop", [3]),
+    ]
+    assert (answer["refused"], answer["unserved"]) == ([], [])
     for site in answer["sites"]:
         first = phases.line(f" {site['function']}(")
         assert site["line"] == first if site["kind"] == "body" else site["line"] > first
@@ -119,7 +129,7 @@ def test_what_the_phases_have_is_found_without_being_named(phases, capsys):
 
 
 def test_a_fortran_program(tmp_path, capsys):
-    heat = Program(tmp_path, EXAMPLES, "heat.f90", arguments=["0.2"], flags="-O2 -g -pg")
+    heat = Program.kept("heat", tmp_path)
     body = heat.site(capsys, "histogram:body")
     assert (body["kind"], body["line"]) == ("body", heat.line("subroutine histogram"))
     loop = heat.site(capsys, "MAIN__:loop")
@@ -159,10 +169,8 @@ def test_iterations_are_estimated_from_the_calls_of_the_loop(stages, capsys):
     assert (loop["basis"], loop["line"]) == ("estimated", stages.line("2500 * rounds"))
     # One call of step each: as often as step is called.
     step = stages.site(capsys, "step:body")
-    assert set(loop["phases"]) <= set(step["phases"])
-    # A busy machine may give some of the calls to the phase before.
-    if loop["phases"] == step["phases"]:
-        assert loop["beats_hz"] == pytest.approx(step["beats_hz"])
+    assert loop["phases"] == step["phases"]
+    assert loop["beats_hz"] == pytest.approx(step["beats_hz"])
 
 
 def test_the_rate_factor_keeps_overhead_below_one_percent(stages, tmp_path, capsys):
@@ -175,7 +183,7 @@ def test_the_rate_factor_keeps_overhead_below_one_percent(stages, tmp_path, caps
 
 
 def test_what_no_rate_factor_makes_cheap_is_refused_and_its_caller_taken(tmp_path, capsys):
-    swarm = Program(tmp_path, FIXTURES, "stages.c", arguments=["8000", "w"], interval=0.05)
+    swarm = Program.kept("swarm", tmp_path)
     # On any machine: what a beat costs, and how often it would come, is known.
     (swarm.run / "beat-cost.json").write_text('{"version": 1, "pair_ns": 100.0, "skipped_ns": 50.0}')
     (site,) = swarm.ask(capsys)["sites"]
@@ -190,8 +198,7 @@ def test_what_no_rate_factor_makes_cheap_is_refused_and_its_caller_taken(tmp_pat
 
 
 def test_a_loop_that_does_too_little_is_a_body(tmp_path, capsys):
-    long = Program(tmp_path, FIXTURES, "stages.c", arguments=["2000", "t"], interval=0.05)
-    site = long.site(capsys, "tight_loop:loop")
+    site = Program.kept("tight", tmp_path).site(capsys, "tight_loop:loop")
     assert site["name"] == "tight_loop:body"
     assert "too short for a beat" in site["note"]
 
@@ -222,7 +229,7 @@ def test_the_tree_moved_after_the_build(stages, tmp_path, capsys):
 
 
 def test_a_file_changed_since_the_recording(tmp_path, capsys):
-    program = Program(tmp_path, FIXTURES, "stages.c", arguments=["100"], interval=0.02)
+    program = Program.recorded(tmp_path)
     file = program.tree / "stages.c"
     original = file.read_bytes()
     os.utime(file)
@@ -254,7 +261,7 @@ def test_a_link_out_of_the_tree(stages, tmp_path, capsys):
 
 
 def test_without_line_numbers_there_is_the_body(tmp_path, capsys):
-    program = Program(tmp_path, FIXTURES, "stages.c", arguments=["100"], interval=0.02, flags="-O2 -pg")
+    program = Program.recorded(tmp_path, flags="-O2 -pg")
     site = program.site(capsys, "counted_loop:loop")
     assert (site["name"], site["line"]) == ("counted_loop:body", program.line("counted_loop(int"))
     assert "no line numbers" in site["note"]
@@ -265,7 +272,7 @@ def test_without_the_source_lines_come_from_the_program(phases, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["source"] is None
     found = {site["function"]: site for site in answer["sites"]}
-    assert found["fill_keys"]["file"] == str(phases.tree / "phases.c")
+    assert found["fill_keys"]["file"] == f"{PLACE}/phases.c"
     assert found["fill_keys"]["line"] in range(phases.line(" fill_keys("), phases.line(" fill_keys(") + 2)
     assert found["fill_keys"]["beats_hz"] > 0
     assert found["validate"]["beats_hz"] is None
@@ -281,103 +288,22 @@ def test_source_that_is_not_there(phases, tmp_path, capsys):
 
 
 def test_a_parallel_region_that_lasts_is_the_loop_in_it(tmp_path, capsys):
-    omp = Program(
-        tmp_path, EXAMPLES, "omp.c", arguments=["0.6"], flags="-O2 -g -pg -fopenmp", env={"OMP_NUM_THREADS": "2"}
-    )
+    omp = Program.kept("omp", tmp_path)
     site = omp.site(capsys, "compute_forces:loop")
     assert (site["name"], site["file"]) == ("compute_forces:loop", "omp.c")
     assert site["line"] == omp.line("for (", after="void compute_forces")
 
 
-REGION = """
-#include <stdio.h>
-static __attribute__((noinline)) int step(int x) { __asm__ volatile("" : "+r"(x)); return x * 7 + 1; }
-static __attribute__((noinline)) int region(void)
-{
-    int sum = 0;
-#pragma omp parallel for reduction(+ : sum)
-    for (int i = 0; i < 1000; i++)
-        for (int j = 0; j < 1000; j++)
-            sum += step(j);
-    return sum;
-}
-int main(void)
-{
-    int sum = 0;
-    for (int i = 0; i < 300; i++)
-        sum += region();
-    printf("%d\\n", sum);
-    return 0;
-}
-"""
-
-
-SORTED_ONCE = """
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-static char word[2500000][16];
-static __attribute__((noinline)) double step(int n)
-{
-    double sum = 0;
-    for (int i = 1; i < 200000; i++)
-        sum += sqrt(i + n);
-    return sum;
-}
-int main(void)
-{
-    double sum = 0;
-    for (int i = 0; i < 2500; i++)
-        sum += step(i);
-    for (int i = 0; i < 2500000; i++)
-        snprintf(word[i], 16, "%08x", (unsigned)i * 2654435761u);
-    qsort(word, 2500000, 16, (int (*)(const void *, const void *))strcmp);
-    qsort(word, 2500000, 16, (int (*)(const void *, const void *))strcasecmp);
-    printf("%g %s\\n", sum, word[77]);
-    return 0;
-}
-"""
-
-
 def test_a_function_that_lasts_through_other_phases_is_no_site_by_its_body(tmp_path, capsys):
     """The sort is called by main itself, in no loop: a beat as long as the run would say nothing of it."""
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "sorted.c").write_text(SORTED_ONCE)
-    # Where a busy machine leaves it too few samples for its two phases, it is recorded again.
-    for attempt in range(4):
-        answer = Program(tmp_path / str(attempt), tmp_path / "text", "sorted.c", env=OFTEN).ask(capsys)
-        reasons = [each["reason"] for each in answer["refused"] if each["function"] == "main"]
-        if answer["k"] == 2 and reasons:
-            break
-    assert "main:body" not in [site["name"] for site in answer["sites"]]
+    answer = Program.kept("sorted", tmp_path).ask(capsys)
+    reasons = [each["reason"] for each in answer["refused"] if each["function"] == "main"]
+    assert [site["name"] for site in answer["sites"]] == ["step:body"]
     assert any("last on through other phases" in reason for reason in reasons), answer
 
 
-TIME_LOOP = """
-#include <math.h>
-#include <stdio.h>
-__attribute__((noinline)) double one(double x) { return sin(x) + cos(x); }
-int main(void)
-{
-    double total = 0;
-    for (int step = 0; step < 300; step++) {
-        double sum = 0;
-#pragma omp parallel for reduction(+ : sum)
-        for (int i = 0; i < 20000; i++)
-            sum += one(i + step);
-        total += sum;
-    }
-    printf("%f\\n", total);
-}
-"""
-
-
 def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path, capsys):
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "steps.c").write_text(TIME_LOOP)
-    flags, env = "-O2 -g -pg -fopenmp", {"OMP_NUM_THREADS": "2"}
-    program = Program(tmp_path, tmp_path / "text", "steps.c", flags=flags, env=env)
+    program = Program.kept("steps", tmp_path)
     # Which function is chosen depends on how long threads wait for one another; where it is placed does not.
     recorded = open_run(str(program.run))
     profile = read_profile(recorded, inlined=True)
@@ -387,44 +313,14 @@ def test_a_region_that_is_called_again_and_again_is_the_loop_around_it(tmp_path,
     spot = placer.place(region, "body", (0,))
     loop = spot.found.file.functions[spot.found.position].loops[spot.loop]
     assert (loop.line, spot.runs.basis) == (program.line("for (int step"), "at most")
-    assert spot.runs.count.sum() >= 300
+    assert spot.runs.count.sum() >= 3000
     assert placer.place(region, "body", (0,), around=True).loop is None
-
-
-ROWS = """
-#include <math.h>
-#include <stdio.h>
-#define N 20000
-static double y[N];
-int main(int argc, char **argv)
-{
-    int step = 0;
-    (void)argv;
-    if (argc > 5)
-        goto inside;
-    for (; step < 400; step++) {
-        y[step] += 1;
-    inside:
-#pragma omp parallel for
-        for (int row = 0; row < N; row++) {
-            double sum = 0;
-            for (int k = 0; k < 9; k++)
-                sum += sqrt(row + k + y[row]);
-            y[row] = sum;
-        }
-    }
-    printf("%f\\n", y[7]);
-}
-"""
 
 
 @pytest.mark.parametrize("kind", ["body", "loop"])
 def test_a_loop_that_nobody_has_counted_gives_way_to_what_is_around_its_region(tmp_path, capsys, kind):
     """The loop in the region goes once a row, and the one around it takes no beat: there is the function."""
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "rows.c").write_text(ROWS)
-    flags, env = "-O2 -g -pg -fopenmp -lm", {"OMP_NUM_THREADS": "2"}
-    program = Program(tmp_path, tmp_path / "text", "rows.c", flags=flags, env=env)
+    program = Program.kept("rows", tmp_path)
     recorded = open_run(str(program.run))
     profile = read_profile(recorded, inlined=True)
     result = find_phases(profile, k=1)
@@ -439,11 +335,7 @@ def test_a_loop_that_nobody_has_counted_gives_way_to_what_is_around_its_region(t
 
 
 def test_a_region_whose_loop_beats_too_often_gives_way_to_the_function_around_it(tmp_path, capsys):
-    (tmp_path / "text").mkdir()
-    (tmp_path / "text" / "region.c").write_text(REGION)
-    # On a busy machine threads that spin for each other take what there is of time.
-    flags, env = "-O2 -g -pg -fopenmp", {"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
-    program = Program(tmp_path, tmp_path / "text", "region.c", flags=flags, env=env)
+    program = Program.kept("region", tmp_path)
     found = [site for site in program.ask(capsys)["sites"] if site["function"] == "region"]
     assert [(site["name"], site["rate_factor"]) for site in found] == [("region:body", 1)]
 

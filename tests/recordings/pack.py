@@ -1,7 +1,8 @@
 """Make a recording small enough to be kept: `python tests/recordings/pack.py RUN-DIR OUT.tar.xz`.
 
 What belongs to the machine (paths, host, arguments) is replaced; debug sections and answers that lie beside the run are
-left out. Symbols, samples and calls stay as they are, and the same run gives the same bytes.
+left out, unless the program itself is kept with it. Symbols, samples and calls stay as they are, and the same run gives
+the same bytes.
 """
 
 from __future__ import annotations
@@ -13,31 +14,39 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 HEADER = struct.Struct("<4sIBBHII")
 METADATA, MODULES = 1, 5
-PLACE = "/src"
+PLACE, LIBRARIES = "/src", "/src/lib"
 
 
 def main(words: list[str]) -> int:
     """Write the archive."""
-    run, target = Path(words[0]), Path(words[1])
+    pack(Path(words[0]), Path(words[1]))
+    return 0
+
+
+def pack(run: Path, target: Path, *, program: Path | None = None, source: str = "") -> None:
+    """Write the archive. program: what was recorded, to be kept with its lines. source: the sum of its text."""
     members = {"launch": b"process 1@1\n"}
     for stream in sorted(run.glob("rank-*.gmon")):
-        members[stream.name] = anonymous(stream.read_bytes())
+        members[stream.name] = changed(stream.read_bytes(), neutral)
     for symbols in sorted(run.glob("symbols/*.elf")):
-        members[f"symbols/{symbols.name}"] = without_debug(symbols)
+        members[f"symbols/{symbols.name}"] = symbols.read_bytes() if program else without_debug(symbols)
+    if program:
+        members |= {program.name: program.read_bytes(), "source": source.encode()}
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for name, data in members.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
+            entry.mode = 0o755 if program and name == program.name else 0o644
             archive.addfile(entry, io.BytesIO(data))
-    return 0
 
 
-def anonymous(data: bytes) -> bytes:
+def changed(data: bytes, words: Callable[[Any], Any]) -> bytes:
     """The stream, with the same images and other words where it describes its machine."""
     out, at = bytearray(), 0
     while at < len(data):
@@ -45,7 +54,7 @@ def anonymous(data: bytes) -> bytes:
         payload = data[at + HEADER.size : at + HEADER.size + length]
         at += HEADER.size + length
         if kind in (METADATA, MODULES):
-            payload = json.dumps(neutral(json.loads(payload)), separators=(",", ":")).encode()
+            payload = json.dumps(words(json.loads(payload)), separators=(",", ":")).encode()
         out += HEADER.pack(magic, version, kind, flags, module, len(payload), number) + payload
     return bytes(out)
 
@@ -57,12 +66,33 @@ def neutral(found: Any) -> Any:
     app = found.get("app")
     process = {"host": "node", "pid": 1, "ppid": 1, "launch": "process 1@1", "start_unix_ns": 0}
     known = {"exe": f"{PLACE}/{app}", "cwd": PLACE, "argv": [app], **process}
-    changed = {key: known.get(key, value) for key, value in found.items()}
+    other = {key: known.get(key, value) for key, value in found.items()}
     if isinstance(found.get("modules"), list):
-        changed["modules"] = neutral(found["modules"])
-    if "path" in found and not found["path"].startswith(("/lib", "/usr", "[")):
-        changed["path"] = f"{PLACE}/{Path(found['path']).name}"
-    return changed
+        other["modules"] = neutral(found["modules"])
+    if "path" in found and not found["path"].startswith("["):
+        # Another machine has other libraries, or none: none is read on any.
+        folder = LIBRARIES if found["path"].startswith(("/lib", "/usr")) else PLACE
+        other["path"] = f"{folder}/{Path(found['path']).name}"
+    return other
+
+
+def placed(place: Path, start_ns: int) -> Callable[[Any], Any]:
+    """What turns a neutral description into that of a program in a directory, which began at a time."""
+
+    def here(found: Any) -> Any:
+        if isinstance(found, list):
+            return [here(each) for each in found]
+        other = dict(found)
+        for key in {"exe", "path"} & found.keys():
+            if str(Path(found[key]).parent) == PLACE:
+                other[key] = str(place / Path(found[key]).name)
+        if "start_unix_ns" in found:
+            other |= {"start_unix_ns": start_ns, "cwd": str(place)}
+        if isinstance(found.get("modules"), list):
+            other["modules"] = here(found["modules"])
+        return other
+
+    return here
 
 
 def without_debug(symbols: Path) -> bytes:

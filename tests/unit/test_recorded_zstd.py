@@ -7,16 +7,14 @@ made the archive. On a live run the program itself decides by the clock how ofte
 from __future__ import annotations
 
 import json
-import tarfile
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from incprof.cli import main
+from tests.recordings.kept import unpack
 
-RECORDING = Path(__file__).parents[1] / "recordings" / "zstd.tar.xz"
 LEVELS = 9
 FAST = "ZSTD_compressBlock_fast"  # levels 1, 2
 DOUBLE_FAST = "ZSTD_compressBlock_doubleFast"  # levels 3, 4
@@ -30,9 +28,7 @@ Phases = dict[str, Any]
 def phases(tmp_path_factory: pytest.TempPathFactory) -> Phases:
     """What `incprof phases --json` says of it."""
     run = tmp_path_factory.mktemp("zstd")
-    with tarfile.open(RECORDING) as archive:
-        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)  # older ones have none
-        archive.extractall(run)
+    unpack("zstd", run)
     answer = run / "answer.json"
     with pytest.MonkeyPatch.context() as patch, answer.open("w") as file:
         patch.setattr("sys.stdout", file)

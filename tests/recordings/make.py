@@ -1,0 +1,91 @@
+"""Make the recordings that tests of the analysis read: `python tests/recordings/make.py [NAME...]`, all without a name.
+
+A machine that has other work to do gives a program fewer samples, and a test of what is made of samples would fall
+with them. So each program was recorded once, on a machine that had nothing else to do, and is read back by `kept`. To
+be made again when its source changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.recordings.pack import PLACE, pack
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EXAMPLES, STAGES, TEXTS = ROOT / "examples", ROOT / "tests/integration/sites_fixtures", HERE / "sources"
+OPENMP = ("-fopenmp",)
+TWO_THREADS = {"OMP_NUM_THREADS": "2"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a recording is made. tree: its sources. rate: samples a second."""
+
+    tree: Path
+    source: str
+    arguments: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    interval: str = "0.1"
+    rate: str = "250"
+    env: dict[str, str] = field(default_factory=dict)
+    pg: bool = True
+
+    @property
+    def compiler(self) -> str:
+        """The compiler of its language."""
+        return {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}[Path(self.source).suffix]
+
+    @property
+    def digest(self) -> str:
+        """The sum of its source, by which it is seen that a recording has become old."""
+        return hashlib.sha256((self.tree / self.source).read_bytes()).hexdigest()
+
+
+RECIPES = {
+    "phases": Recipe(EXAMPLES, "phases.c", ("0.5",)),
+    "phases-without-pg": Recipe(EXAMPLES, "phases.c", ("0.5",), pg=False),
+    "heat": Recipe(EXAMPLES, "heat.f90", ("0.6",)),
+    "omp": Recipe(EXAMPLES, "omp.c", ("2",), OPENMP, env=TWO_THREADS),
+    "stages": Recipe(STAGES, "stages.c", ("3000",)),
+    "swarm": Recipe(STAGES, "stages.c", ("8000", "w"), interval="0.02"),
+    "tight": Recipe(STAGES, "stages.c", ("2000", "t"), interval="0.02"),
+    "templates": Recipe(STAGES, "templates.cpp", ("300",)),
+    "sorted": Recipe(TEXTS, "sorted.c"),
+    "steps": Recipe(TEXTS, "steps.c", (), OPENMP, interval="0.02", env=TWO_THREADS),
+    "rows": Recipe(TEXTS, "rows.c", (), OPENMP, interval="0.02", env=TWO_THREADS),
+    "region": Recipe(TEXTS, "region.c", (), OPENMP, interval="0.05", env={**TWO_THREADS, "OMP_WAIT_POLICY": "passive"}),
+}
+
+
+def make(name: str, recipe: Recipe) -> None:
+    """Compile, record, pack. What is compiled lies in a directory that the program knows by another name."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        build = [recipe.compiler, "-O2", "-g", *(["-pg"] if recipe.pg else []), *recipe.flags]
+        build += [f"-ffile-prefix-map={recipe.tree}={PLACE}", "-Wl,--build-id"]
+        subprocess.run([*build, recipe.tree / recipe.source, "-o", place / "program", "-lm"], cwd=place, check=True)
+        options = ["-i", recipe.interval, "-r", recipe.rate, "-o", place / "run"]
+        record = [sys.executable, "-m", "incprof", "record", *options]
+        env = {**os.environ, **recipe.env, "PYTHONPATH": str(ROOT)}
+        subprocess.run([*record, "--", place / "program", *recipe.arguments], cwd=place, env=env, check=True)
+        pack(place / "run", HERE / f"{name}.tar.xz", program=place / "program", source=recipe.digest)
+
+
+def main(names: list[str]) -> int:
+    """Make some of them, or all."""
+    for name in names or RECIPES:
+        make(name, RECIPES[name])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
