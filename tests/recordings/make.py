@@ -17,11 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.recordings.beating import BEATING, Beating
 from tests.recordings.pack import PLACE, pack
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EXAMPLES, STAGES, TEXTS = ROOT / "examples", ROOT / "tests/integration/sites_fixtures", HERE / "sources"
+INCPROF = [sys.executable, "-m", "incprof"]
+COMPILERS = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
 OPENMP = ("-fopenmp",)
 TWO_THREADS = {"OMP_NUM_THREADS": "2"}
 
@@ -42,7 +45,7 @@ class Recipe:
     @property
     def compiler(self) -> str:
         """The compiler of its language."""
-        return {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}[Path(self.source).suffix]
+        return COMPILERS[Path(self.source).suffix]
 
     @property
     def digest(self) -> str:
@@ -53,6 +56,7 @@ class Recipe:
 RECIPES = {
     "phases": Recipe(EXAMPLES, "phases.c", ("0.5",)),
     "phases-without-pg": Recipe(EXAMPLES, "phases.c", ("0.5",), pg=False),
+    "mesh": Recipe(EXAMPLES, "mesh.cpp", ("0.5",), ("-std=c++17",)),
     "heat": Recipe(EXAMPLES, "heat.f90", ("0.6",)),
     "omp": Recipe(EXAMPLES, "omp.c", ("2",), OPENMP, env=TWO_THREADS),
     "stages": Recipe(STAGES, "stages.c", ("3000",)),
@@ -73,17 +77,40 @@ def make(name: str, recipe: Recipe) -> None:
         build = [recipe.compiler, "-O2", "-g", *(["-pg"] if recipe.pg else []), *recipe.flags]
         build += [f"-ffile-prefix-map={recipe.tree}={PLACE}", "-Wl,--build-id"]
         subprocess.run([*build, recipe.tree / recipe.source, "-o", place / "program", "-lm"], cwd=place, check=True)
-        options = ["-i", recipe.interval, "-r", recipe.rate, "-o", place / "run"]
-        record = [sys.executable, "-m", "incprof", "record", *options]
+        record = [*INCPROF, "record", "-i", recipe.interval, "-r", recipe.rate, "-o", place / "run"]
         env = {**os.environ, **recipe.env, "PYTHONPATH": str(ROOT)}
         subprocess.run([*record, "--", place / "program", *recipe.arguments], cwd=place, env=env, check=True)
         pack(place / "run", HERE / f"{name}.tar.xz", program=place / "program", source=recipe.digest)
 
 
+def make_beating(name: str, example: Beating) -> None:
+    """Compile with heartbeats, record, run once more as in production, pack."""
+    compiler = COMPILERS[Path(example.source).suffix]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / example.source).write_text(example.text)
+        before, after = (
+            subprocess.run([*INCPROF, "env", flag], capture_output=True, text=True, check=True).stdout.split()
+            for flag in (example.flags, "--libs")
+        )
+        for target, flags in (("app", ["-pg", "-Wl,--build-id"]), ("production", [])):
+            build = [compiler, "-O2", "-g", *flags, *before, example.source, "-o", target, *after, "-lm"]
+            subprocess.run(build, cwd=place, check=True)
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "EKG_DIR": "ekg", "EKG_INTERVAL": "0.07"}
+        record = [*INCPROF, "record", "-i", "0.1", "-o", "run", "--", "./app", example.scale]
+        subprocess.run(record, cwd=place, env=env, check=True)
+        again = {**env, "EKG_DIR": "ekg-production", "EKG_INTERVAL": "0.05"}
+        subprocess.run(["./production", example.scale], cwd=place, env=again, check=True)
+        pack(place / "run", HERE / f"{name}.tar.xz", beats=[place / "ekg", place / "ekg-production"])
+
+
 def main(names: list[str]) -> int:
     """Make some of them, or all."""
-    for name in names or RECIPES:
-        make(name, RECIPES[name])
+    for name in names or (*RECIPES, *BEATING):
+        if name in BEATING:
+            make_beating(name, BEATING[name])
+        else:
+            make(name, RECIPES[name])
     return 0
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,25 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def pack(run: Path, target: Path, *, program: Path | None = None, source: str = "") -> None:
-    """Write the archive. program: what was recorded, to be kept with its lines. source: the sum of its text."""
+def pack(run: Path, target: Path, *, program: Path | None = None, source: str = "", beats: Sequence[Path] = ()) -> None:
+    """Write the archive.
+
+    program: what was recorded, to be kept with its lines. source: the sum of its text. beats: heartbeats of the
+    process, and of others.
+    """
     members = {"launch": b"process 1@1\n"}
+    for number, directory in enumerate(beats, 1):
+        (file,) = directory.glob("*.ekg")
+        members[f"{directory.name}/launch"] = members["launch"]
+        members[f"{directory.name}/{file.name}"] = beating(file, number)
     for stream in sorted(run.glob("rank-*.gmon")):
         members[stream.name] = changed(stream.read_bytes(), neutral)
     for symbols in sorted(run.glob("symbols/*.elf")):
-        members[f"symbols/{symbols.name}"] = symbols.read_bytes() if program else without_debug(symbols)
+        members[f"symbols/{symbols.name}"] = symbols.read_bytes() if program or beats else without_debug(symbols)
     if program:
-        members |= {program.name: program.read_bytes(), "source": source.encode()}
+        members[program.name] = program.read_bytes()
+    if source:
+        members["source"] = source.encode()
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for name, data in members.items():
             entry = tarfile.TarInfo(name)
@@ -64,7 +74,9 @@ def neutral(found: Any) -> Any:
     if isinstance(found, list):
         return [neutral(each) for each in found]
     app = found.get("app")
-    process = {"host": "node", "pid": 1, "ppid": 1, "launch": "process 1@1", "start_unix_ns": 0}
+    process = {"host": "node", "pid": 1, "ppid": 1, "launch": "process 1@1"}
+    # The two clocks of heartbeats and of a recording go on telling that they are of one process.
+    process["start_unix_ns"] = found.get("start_mono_ns", 0)
     known = {"exe": f"{PLACE}/{app}", "cwd": PLACE, "argv": [app], **process}
     other = {key: known.get(key, value) for key, value in found.items()}
     if isinstance(found.get("modules"), list):
@@ -74,6 +86,14 @@ def neutral(found: Any) -> Any:
         folder = LIBRARIES if found["path"].startswith(("/lib", "/usr")) else PLACE
         other["path"] = f"{folder}/{Path(found['path']).name}"
     return other
+
+
+def beating(file: Path, pid: int) -> bytes:
+    """Heartbeats, with other words in the line that describes their machine."""
+    head, rest = file.read_bytes().split(b"\n", 1)
+    word, described = head.split(b" ", 1)
+    process = {**neutral(json.loads(described)), "pid": pid}
+    return b"%s %s\n%s" % (word, json.dumps(process, separators=(",", ":")).encode(), rest)
 
 
 def placed(place: Path, start_ns: int) -> Callable[[Any], Any]:
