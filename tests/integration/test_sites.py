@@ -40,8 +40,7 @@ class Program:
     @classmethod
     def kept(cls, name, root):
         """One whose samples are the same on every machine, however busy."""
-        tree, _ = kept(name, root)
-        return cls(root, tree, RECIPES[name].source)
+        return cls(root, kept(name, root).tree, RECIPES[name].source)
 
     @classmethod
     def recorded(cls, root, *, flags="-O2 -g -pg"):

@@ -5,10 +5,20 @@ from __future__ import annotations
 import shutil
 import tarfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.recordings.make import HERE, RECIPES
+from tests.recordings.make import HERE, LIBRARY, RECIPES
 from tests.recordings.pack import changed, placed
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A program's source tree, its recording, and what it printed."""
+
+    tree: Path
+    run: Path
+    stdout: str
 
 
 def unpack(name: str, place: Path) -> None:
@@ -18,8 +28,8 @@ def unpack(name: str, place: Path) -> None:
         archive.extractall(place)
 
 
-def kept(name: str, place: Path) -> tuple[Path, Path]:
-    """The source tree and the run directory of a recording, in a directory that gets its program too.
+def kept(name: str, place: Path) -> Kept:
+    """Put a recording and its source tree into a directory, which gets the program too.
 
     The recording begins now: the files of the tree are older, so they count as unchanged.
     """
@@ -27,8 +37,10 @@ def kept(name: str, place: Path) -> tuple[Path, Path]:
     shutil.copytree(recipe.tree, tree, ignore=shutil.ignore_patterns("build"))
     unpack(name, run)
     assert (run / "source").read_text() == recipe.digest, f"{recipe.source} has changed: run make.py {name}"
+    for file in ("program", "stdout", LIBRARY):
+        if (run / file).exists():
+            (run / file).rename(place / file)
     (run / "source").unlink()
-    (run / "program").rename(place / "program")
     for stream in run.glob("rank-*.gmon"):
         stream.write_bytes(changed(stream.read_bytes(), placed(place, time.time_ns())))
-    return tree, run
+    return Kept(tree, run, (place / "stdout").read_text())

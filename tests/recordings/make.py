@@ -22,7 +22,9 @@ from tests.recordings.pack import PLACE, pack
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-EXAMPLES, STAGES, TEXTS = ROOT / "examples", ROOT / "tests/integration/sites_fixtures", HERE / "sources"
+EXAMPLES, TEXTS = ROOT / "examples", HERE / "sources"
+STAGES, FIXTURES = ROOT / "tests/integration/sites_fixtures", ROOT / "tests/integration/fixtures"
+LIBRARY = "libcalls.so"
 INCPROF = [sys.executable, "-m", "incprof"]
 COMPILERS = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
 OPENMP = ("-fopenmp",)
@@ -31,7 +33,7 @@ TWO_THREADS = {"OMP_NUM_THREADS": "2"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a recording is made. tree: its sources. rate: samples a second."""
+    """How a recording is made. tree: its sources. rate: samples a second. library: source of one it calls."""
 
     tree: Path
     source: str
@@ -41,6 +43,7 @@ class Recipe:
     rate: str = "250"
     env: dict[str, str] = field(default_factory=dict)
     pg: bool = True
+    library: str = ""
 
     @property
     def compiler(self) -> str:
@@ -67,6 +70,17 @@ RECIPES = {
     "steps": Recipe(TEXTS, "steps.c", (), OPENMP, interval="0.02", env=TWO_THREADS),
     "rows": Recipe(TEXTS, "rows.c", (), OPENMP, interval="0.02", env=TWO_THREADS),
     "region": Recipe(TEXTS, "region.c", (), OPENMP, interval="0.05", env={**TWO_THREADS, "OMP_WAIT_POLICY": "passive"}),
+    "timesteps": Recipe(FIXTURES, "timesteps.c", ("200", "100"), interval="0.2", rate="1000"),
+    "timesteps-slow": Recipe(FIXTURES, "timesteps.c", ("200", "100"), interval="0.2", rate="100"),
+    "nested-wrapped": Recipe(FIXTURES, "nested.c", ("wrapped", "250"), interval="0.2"),
+    "nested-setup": Recipe(FIXTURES, "nested.c", ("setup", "300"), interval="0.2"),
+    "nested-sweeps": Recipe(FIXTURES, "nested.c", ("sweeps", "60"), interval="0.2"),
+    "nested-drivers": Recipe(FIXTURES, "nested.c", ("drivers", "150"), interval="0.2"),
+    "nested-callers": Recipe(FIXTURES, "nested.c", ("callers", "200"), interval="0.2"),
+    "nested-fortran": Recipe(FIXTURES, "nested.f90", ("100",), ("-fno-inline",), interval="0.2"),
+    "path-sites-O2": Recipe(FIXTURES, "path_sites.cpp", interval="0.05", rate="1000"),
+    "path-sites-O3": Recipe(FIXTURES, "path_sites.cpp", (), ("-O3",), interval="0.05", rate="1000"),
+    "libcalls": Recipe(FIXTURES, "libcalls.c", interval="0.2", library="libcalls_lib.c"),
 }
 
 
@@ -76,11 +90,20 @@ def make(name: str, recipe: Recipe) -> None:
         place = Path(folder)
         build = [recipe.compiler, "-O2", "-g", *(["-pg"] if recipe.pg else []), *recipe.flags]
         build += [f"-ffile-prefix-map={recipe.tree}={PLACE}", "-Wl,--build-id"]
-        subprocess.run([*build, recipe.tree / recipe.source, "-o", place / "program", "-lm"], cwd=place, check=True)
+        sources = [recipe.tree / recipe.source]
+        if recipe.library:
+            shared = [*build, "-fPIC", "-shared", recipe.tree / recipe.library, "-o", place / LIBRARY]
+            subprocess.run([word for word in shared if word != "-pg"], check=True)
+            sources += [place / LIBRARY, f"-Wl,-rpath,{place}"]
+        subprocess.run([*build, *sources, "-o", place / "program", "-lm"], cwd=place, check=True)
         record = [*INCPROF, "record", "-i", recipe.interval, "-r", recipe.rate, "-o", place / "run"]
         env = {**os.environ, **recipe.env, "PYTHONPATH": str(ROOT)}
-        subprocess.run([*record, "--", place / "program", *recipe.arguments], cwd=place, env=env, check=True)
-        pack(place / "run", HERE / f"{name}.tar.xz", program=place / "program", source=recipe.digest)
+        words = [*record, "--", place / "program", *recipe.arguments]
+        said = subprocess.run(words, cwd=place, env=env, check=True, stdout=subprocess.PIPE).stdout
+        others = {"source": recipe.digest.encode(), "stdout": said}
+        if recipe.library:
+            others[LIBRARY] = (place / LIBRARY).read_bytes()
+        pack(place / "run", HERE / f"{name}.tar.xz", program=place / "program", others=others)
 
 
 def make_beating(name: str, example: Beating) -> None:
@@ -94,7 +117,7 @@ def make_beating(name: str, example: Beating) -> None:
             for flag in (example.flags, "--libs")
         )
         for target, flags in (("app", ["-pg", "-Wl,--build-id"]), ("production", [])):
-            build = [compiler, "-O2", "-g", *flags, *before, example.source, "-o", target, *after, "-lm"]
+            build = [compiler, "-O2", *flags, *before, example.source, "-o", target, *after, "-lm"]
             subprocess.run(build, cwd=place, check=True)
         env = {**os.environ, "PYTHONPATH": str(ROOT), "EKG_DIR": "ekg", "EKG_INTERVAL": "0.07"}
         record = [*INCPROF, "record", "-i", "0.1", "-o", "run", "--", "./app", example.scale]

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,18 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def pack(run: Path, target: Path, *, program: Path | None = None, source: str = "", beats: Sequence[Path] = ()) -> None:
+def pack(
+    run: Path,
+    target: Path,
+    *,
+    program: Path | None = None,
+    beats: Sequence[Path] = (),
+    others: Mapping[str, bytes] | None = None,
+) -> None:
     """Write the archive.
 
-    program: what was recorded, to be kept with its lines. source: the sum of its text. beats: heartbeats of the
-    process, and of others.
+    program: what was recorded, to be kept with its lines. beats: heartbeats of the process, and of another.
+    others: what else is to be kept.
     """
     members = {"launch": b"process 1@1\n"}
     for number, directory in enumerate(beats, 1):
@@ -46,8 +53,7 @@ def pack(run: Path, target: Path, *, program: Path | None = None, source: str = 
         members[f"symbols/{symbols.name}"] = symbols.read_bytes() if program or beats else without_debug(symbols)
     if program:
         members[program.name] = program.read_bytes()
-    if source:
-        members["source"] = source.encode()
+    members |= others or {}
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for name, data in members.items():
             entry = tarfile.TarInfo(name)
