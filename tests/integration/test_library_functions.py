@@ -14,6 +14,7 @@ from incprof.model.spent import SPENT
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
+from tests.recordings.kept import kept
 
 CALLED = {"MPI_Barrier": "settle", "cblas_dgemm": "multiply"}
 
@@ -53,14 +54,10 @@ def test_who_was_called_has_the_time(build: Build, record: Record, flags: str) -
     assert set(zip(CALLED.values(), CALLED, strict=True)) <= found
 
 
-@pytest.fixture(scope="module")
-def answers(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.integration.collector import run, variables
-
-    place = tmp_path_factory.mktemp("answers")
-    library = build("libcalls_lib.c", flags="-O2 -fPIC -shared", pg=False, output="libcalls.so")
-    assert run([build("libcalls.c", library, flags="-O2")], place, variables(place / "run", interval=0.2)).status == 0
-    return place / "run"
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    """Phases have no fixed number of samples on a busy machine: a recording that is kept."""
+    return kept("libcalls", tmp_path).run
 
 
 def phases(run: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
@@ -76,9 +73,7 @@ def test_waiting_in_mpi_is_a_phase(answers: Path, capsys: pytest.CaptureFixture[
     assert [phase["sites"][0]["function"] for phase in found["phases"]] == ["relax", "settle", "multiply"]
     waiting = found["phases"][1]
     assert waiting["spent"]["mpi"] > 0.8 * sum(waiting["spent"][kind] for kind in SPENT)
-    # On a machine with other work to do, an interval may hold next to no sample.
-    own = [what for what, label in zip(found["mostly"], found["labels"], strict=True) if label == 1]
-    assert {"mpi"} <= set(own) <= {"mpi", "waiting"}
+    assert {what for what, label in zip(found["mostly"], found["labels"], strict=True) if label == 1} == {"mpi"}
 
 
 def test_the_ribbon_tells_waiting_from_work(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +82,7 @@ def test_the_ribbon_tells_waiting_from_work(answers: Path, capsys: pytest.Captur
     assert "most of an interval: m: in MPI" in text
     lines = text.splitlines()
     line = lines[next(i for i, line in enumerate(lines) if line.startswith("0 s ")) - 1]
-    assert {" ", "m"} <= set(line) <= {" ", "m", "w"}
+    assert set(line) == {" ", "m"}
     assert " % in MPI" in text
 
 
@@ -98,7 +93,7 @@ def test_libs_changes_the_phases(answers: Path, capsys: pytest.CaptureFixture[st
 
     assert mains("caller") == ["relax", "settle", "multiply"]
     assert mains("separate") == ["relax", "[libcalls.so]", "[libcalls.so]"]
-    assert set(mains("drop")) <= {"relax"}
+    assert mains("drop") == ["relax"]
     # The paper's method knows no libraries.
     assert not CALLED.keys() & set(mains("caller"))
     paper = phases(answers, capsys, "--method", "paper")

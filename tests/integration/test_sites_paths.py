@@ -14,17 +14,16 @@ from incprof.names import parse
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import FIXTURES, clean_environment
 from tests.integration.conftest import Build, Record
+from tests.recordings.kept import kept
 
 SITES = {"order", "walk", "draw_all", "clear", "pull", "shift"}
 # Library code and accessors: never a site, never a step.
 SMALL = {"compare", "area", "operator-", "length", "operator[]", "size", "sqrt"}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flags", ["-O2", "-O3"])
-def test_the_sites_are_what_a_person_would_name(build: Build, record: Record, fast_clock: str, flags: str) -> None:
-    recording = record(build("path_sites.cpp", flags=flags), clock=fast_clock, rate=1000, interval=0.05)
-    profile = read_profile(open_run(recording.directory), inlined=True)
+@pytest.mark.parametrize("name", ["path-sites-O2", "path-sites-O3"])
+def test_the_sites_are_what_a_person_would_name(name: str, tmp_path: Path) -> None:
+    profile = read_profile(open_run(kept(name, tmp_path).run), inlined=True)
     result = find_phases(profile)
     sites = {(parse(site.function.name).last, site.kind) for phase in result.phases for site in phase.sites}
     assert {name for name, _ in sites} == SITES, [phase.sites for phase in result.phases]
@@ -34,9 +33,8 @@ def test_the_sites_are_what_a_person_would_name(build: Build, record: Record, fa
     assert not steps & SMALL
 
 
-@pytest.mark.slow
-def test_an_inlined_site_is_placed_and_gets_its_heartbeat(build: Build, record: Record, fast_clock: str) -> None:
-    recording = record(build("path_sites.cpp"), clock=fast_clock, rate=1000, interval=0.05)
+def test_an_inlined_site_is_placed_and_gets_its_heartbeat(tmp_path: Path) -> None:
+    run = kept("path-sites-O2", tmp_path).run
 
     def incprof(*words: str | Path) -> str:
         command = [sys.executable, "-m", "incprof", *map(str, words), "--source", str(FIXTURES)]
@@ -44,12 +42,12 @@ def test_an_inlined_site_is_placed_and_gets_its_heartbeat(build: Build, record: 
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    found = json.loads(incprof("sites", recording.directory, "--json"))
+    found = json.loads(incprof("sites", run, "--json"))
     pull = next(site for site in found["sites"] if site["name"] == "pull:body")
     text = (FIXTURES / "path_sites.cpp").read_text().splitlines()
     assert pull["file"] == "path_sites.cpp"
     assert "pull(std::vector<Vec> &at" in text[pull["line"] - 1]
-    patch = incprof("instrument", recording.directory)
+    patch = incprof("instrument", run)
     assert '"pull:body"' in patch
 
 

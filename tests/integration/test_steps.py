@@ -1,4 +1,4 @@
-"""The steps of a time-step loop: recorded as a user does, against what the program says about itself."""
+"""The steps of a time-step loop against what the program said about itself; and the clock that such rates take."""
 
 from __future__ import annotations
 
@@ -17,21 +17,29 @@ import pytest
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build
+from tests.recordings.kept import kept
 
 SYS_PERF_EVENT_OPEN = 298
 ORDER = ["exchange", "gather", "accelerate", "drift"]
-# CLOCK_MONOTONIC_COARSE goes on by the kernel's tick.
-HZ = round(1 / time.clock_getres(6))
+# CLOCK_MONOTONIC_COARSE goes on by the kernel's tick; that of the recordings that are kept was 250.
+HZ, KEPT_HZ = round(1 / time.clock_getres(6)), 250
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a program printed, what the recording said, what `incprof phases` found, and by which clock samples came."""
+    """What a program printed, and what `incprof phases` found."""
 
     program: dict[str, float]
-    stderr: str
     text: str
     found: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the recording said, what `incprof phases` did, and by which clock samples came."""
+
+    stderr: str
+    text: str
     clock: str
 
 
@@ -41,14 +49,21 @@ def incprof(*words: str | Path, **variables: str) -> subprocess.CompletedProcess
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=True)
 
 
-def ask(place: Path, rate: int, *command: str | Path, clock: str | None = None) -> Answer:
+def answer_of(name: str, place: Path) -> Answer:
+    """What is found in a recording that is kept."""
+    recording = kept(name, place)
+    said = dict(line.split() for line in recording.stdout.splitlines())
+    text = incprof("phases", recording.run).stdout
+    found = json.loads(incprof("phases", recording.run, "--json").stdout)
+    return Answer({name: float(number) for name, number in said.items()}, text, found)
+
+
+def record(place: Path, rate: int, *command: str | Path, clock: str | None = None) -> Recorded:
     words = ["--clock", clock] if clock else []
     recorded = incprof("record", "-i", "0.2", "-r", str(rate), *words, "-o", place / "run", "--", *command)
-    said = dict(line.split() for line in recorded.stdout.splitlines())
     text = incprof("phases", place / "run").stdout
-    found = json.loads(incprof("phases", place / "run", "--json").stdout)
-    clock = read_profile(open_run(place / "run")).metadata.raw["clock"]
-    return Answer({name: float(number) for name, number in said.items()}, recorded.stderr, text, found, str(clock))
+    used = read_profile(open_run(place / "run")).metadata.raw["clock"]
+    return Recorded(recorded.stderr, text, str(used))
 
 
 def loop_phase(answer: Answer) -> dict[str, Any]:
@@ -56,9 +71,8 @@ def loop_phase(answer: Answer) -> dict[str, Any]:
     return dict(max(answer.found["phases"], key=lambda phase: phase["seconds"]))
 
 
-@pytest.mark.slow
-def test_a_time_step_loop(build: Build, tmp_path: Path) -> None:
-    answer = ask(tmp_path, 1000, build("timesteps.c"), "200", "100")
+def test_a_time_step_loop(tmp_path: Path) -> None:
+    answer = answer_of("timesteps", tmp_path)
     phase, program = loop_phase(answer), answer.program
     steps = {step["function"]: step for step in phase["steps"]}
     placed = sorted((name for name in ORDER if steps[name]["order"]), key=lambda name: steps[name]["order"])
@@ -70,7 +84,7 @@ def test_a_time_step_loop(build: Build, tmp_path: Path) -> None:
         assert (step["driver"], step["every"], step["times"]) == ("evolve", 1, 1)
         assert step["period_s"] == pytest.approx(program["loop_us"] / program["iterations"] / 1e6, rel=0.1)
         # Ticks of a step scatter by the square root of their number.
-        ticks = step["share"] * phase["seconds"] * HZ
+        ticks = step["share"] * phase["seconds"] * KEPT_HZ
         assert step["mean_s"] == pytest.approx(program[f"{name}_us"] / program[name] / 1e6, rel=4 / ticks**0.5)
     sites = {(site["function"], site["kind"]) for site in phase["sites"]}
     # What has less of the phase than a tenth need not be watched.
@@ -79,10 +93,9 @@ def test_a_time_step_loop(build: Build, tmp_path: Path) -> None:
     assert [line.split()[-1] for line in lines[1 : len(placed) + 1]] == placed
 
 
-@pytest.mark.slow
-def test_a_time_step_that_is_about_as_long_as_a_tick(build: Build, tmp_path: Path) -> None:
+def test_a_time_step_that_is_about_as_long_as_a_tick(tmp_path: Path) -> None:
     """Where both are in step, some of it is never sampled; what there is most of is, and calls are counted anyhow."""
-    answer = ask(tmp_path, 100, build("timesteps.c"), "200", "100")
+    answer = answer_of("timesteps-slow", tmp_path)
     phase, program = loop_phase(answer), answer.program
     steps = {step["function"]: step for step in phase["steps"]}
     assert "accelerate" in steps.keys() <= {*ORDER, "output"}
@@ -94,7 +107,7 @@ def test_a_time_step_that_is_about_as_long_as_a_tick(build: Build, tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, fast_clock: str) -> None:
-    answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50")
+    answer = record(tmp_path, 1000, build("timesteps.c"), "20", "50")
     assert answer.clock == fast_clock
     assert ("asked for" in answer.text) == (fast_clock == "cpu")
 
@@ -102,7 +115,7 @@ def test_perf_is_taken_where_timers_are_too_slow(build: Build, tmp_path: Path, f
 @pytest.mark.slow
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
-    answer = ask(tmp_path, 1000, build("timesteps.c"), "20", "50", clock="cpu")
+    answer = record(tmp_path, 1000, build("timesteps.c"), "20", "50", clock="cpu")
     assert answer.clock == "cpu"
     (line,) = answer.stderr.splitlines()
     assert "; next: incprof phases " in line
@@ -113,7 +126,7 @@ def test_a_clock_that_was_asked_for_stays(build: Build, tmp_path: Path) -> None:
 @pytest.mark.skipif(HZ >= 1000, reason="CPU timers go as fast as that here")
 def test_without_perf_there_is_one_line(build: Build, tmp_path: Path) -> None:
     barred = [build("refuse.c", pg=False), str(SYS_PERF_EVENT_OPEN), str(errno.EACCES)]
-    answer = ask(tmp_path, 1000, *barred, build("timesteps.c"), "20", "50")
+    answer = record(tmp_path, 1000, *barred, build("timesteps.c"), "20", "50")
     lines = [line for line in answer.stderr.splitlines() if "; next: " not in line]
     assert answer.clock == "cpu"
     assert len(lines) == 1

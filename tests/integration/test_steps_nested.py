@@ -1,4 +1,4 @@
-"""Steps with steps, set-up, drivers one after another: compiled programs, against what they say about themselves."""
+"""Steps with steps, set-up, drivers one after another: recordings, against what the programs said about themselves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import Build
-from tests.integration.test_steps import Answer, ask
+from tests.integration.test_steps import Answer, answer_of
 
 STEPS = list[dict[str, Any]]
 
@@ -25,13 +24,8 @@ def named(steps: STEPS) -> dict[str, dict[str, Any]]:
     return out
 
 
-def record(build: Build, tmp_path: Path, case: str, iterations: int) -> Answer:
-    return ask(tmp_path, 250, build("nested.c"), case, str(iterations))
-
-
-@pytest.mark.slow
-def test_a_step_of_all_the_time(build: Build, tmp_path: Path) -> None:
-    answer = record(build, tmp_path, "wrapped", 250)
+def test_a_step_of_all_the_time(tmp_path: Path) -> None:
+    answer = answer_of("nested-wrapped", tmp_path)
     (step,) = steps_of(answer)
     assert (step["function"], step["driver"], step["calls"]) == ("time_step", "evolve_wrapped", 250)
     assert step["period_s"] == pytest.approx(answer.program["loop_us"] / 250e6, rel=0.1)
@@ -48,9 +42,8 @@ def test_a_step_of_all_the_time(build: Build, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
-def test_set_up_is_no_step(build: Build, tmp_path: Path) -> None:
-    answer = record(build, tmp_path, "setup", 300)
+def test_set_up_is_no_step(tmp_path: Path) -> None:
+    answer = answer_of("nested-setup", tmp_path)
     (phase,) = [p for p in answer.found["phases"] if any(s["function"] == "accelerate" for s in p["steps"])]
     steps = named(phase["steps"])
     assert set(steps) == {"gather", "accelerate"}
@@ -58,9 +51,8 @@ def test_set_up_is_no_step(build: Build, tmp_path: Path) -> None:
     assert "save" not in named(steps_of(answer))
 
 
-@pytest.mark.slow
-def test_sweeps_of_a_time_step(build: Build, tmp_path: Path) -> None:
-    answer = record(build, tmp_path, "sweeps", 60)
+def test_sweeps_of_a_time_step(tmp_path: Path) -> None:
+    answer = answer_of("nested-sweeps", tmp_path)
     steps = named(steps_of(answer))
     assert (steps["assemble"]["calls"], steps["sweep"]["calls"]) == (60, 61 * 60)
     assert (steps["sweep"]["times"], steps["correct"]["times"]) == (61, 1)
@@ -68,9 +60,8 @@ def test_sweeps_of_a_time_step(build: Build, tmp_path: Path) -> None:
     assert any(line.endswith("sweep, 61 times") for line in answer.text.splitlines())
 
 
-@pytest.mark.slow
-def test_two_drivers_one_after_another(build: Build, tmp_path: Path) -> None:
-    answer = record(build, tmp_path, "drivers", 150)
+def test_two_drivers_one_after_another(tmp_path: Path) -> None:
+    answer = answer_of("nested-drivers", tmp_path)
     steps = steps_of(answer)
     calls: dict[tuple[str, str], int] = {}
     for step in steps:
@@ -85,9 +76,8 @@ def test_two_drivers_one_after_another(build: Build, tmp_path: Path) -> None:
     assert times.get(("relax", "inner"), 1) == 1
 
 
-@pytest.mark.slow
-def test_a_body_through_two_callers(build: Build, tmp_path: Path) -> None:
-    answer = record(build, tmp_path, "callers", 200)
+def test_a_body_through_two_callers(tmp_path: Path) -> None:
+    answer = answer_of("nested-callers", tmp_path)
     steps = {step["function"]: step for step in steps_of(answer)}
     assert {name: steps[name]["calls"] for name in ("plus", "minus")} == {"plus": 200, "minus": 100}
     period = answer.program["loop_us"] / 200e6
@@ -97,9 +87,8 @@ def test_a_body_through_two_callers(build: Build, tmp_path: Path) -> None:
     assert all(s["period_s"] is None for name, s in named(steps_of(answer)).items() if name == "inner")
 
 
-@pytest.mark.slow
-def test_a_solver_in_fortran(build: Build, tmp_path: Path) -> None:
-    answer = ask(tmp_path, 250, build("nested.f90", flags="-O2 -fno-inline"), "100")
+def test_a_solver_in_fortran(tmp_path: Path) -> None:
+    answer = answer_of("nested-fortran", tmp_path)
     steps = named(steps_of(answer))
     names = {name.rpartition("::")[2]: step for name, step in steps.items()}
     assert {name: names[name]["calls"] for name in ("flux", "solve", "correct", "sweep")} == {
