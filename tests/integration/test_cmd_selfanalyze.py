@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +15,13 @@ from tests.integration.selfanalyze_programs import Programs, environment
 from tests.integration.selfanalyze_programs import programs as programs
 
 
+def command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "incprof", "selfanalyze", *map(str, words)]
+
+
 def incprof(*words: str | Path, cwd: Path, threads: int = 3) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "incprof", "selfanalyze", *map(str, words)]
     env = environment(OMP_NUM_THREADS=str(threads))
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command(*words), cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_the_programs_output_and_status_are_its_own(programs: Programs, tmp_path: Path) -> None:
@@ -77,12 +82,21 @@ def test_another_programs_run_is_no_baseline(programs: Programs, tmp_path: Path)
 
 
 def test_progress_is_told_while_the_program_runs(programs: Programs, tmp_path: Path) -> None:
-    # It computes for a moment, and is killed after a second more.
-    done = incprof("--live", "--iterations", "25", "--", programs.compile("ways.c"), "killed", "25", cwd=tmp_path)
-    assert done.returncode == 128 + 9
-    assert " s: one (ways.c:" in done.stderr
-    assert "25 iterations" in done.stderr
-    assert "did not end cleanly" in done.stderr
+    words = command("--live", "--iterations", "25", "--", programs.compile("ways.c"), "waits", "25")
+    env = environment(OMP_NUM_THREADS="3")
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None
+        # It computes for a moment, and waits to be killed.
+        for line in run.stderr:
+            if " s: one (ways.c:" in line and "25 iterations" in line:
+                break
+        (child,) = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGKILL)
+        rest = run.stderr.read()
+    assert run.returncode == 128 + 9
+    assert "did not end cleanly" in rest
 
 
 def test_a_program_without_regions_leaves_no_directory(tmp_path: Path) -> None:

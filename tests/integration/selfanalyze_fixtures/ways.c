@@ -120,6 +120,8 @@ int main(int count, char **words)
         sleep(1);
         raise(9);
     }
+    if (strcmp(way, "waits") == 0)
+        pause();
     if (strcmp(way, "_exit") == 0)
         _exit(5);
     return 0;
