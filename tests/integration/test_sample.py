@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -27,24 +28,17 @@ def listed(cwd: Path) -> dict[str, bool]:
 
 
 def wait_for_rows(path: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not (path.exists() and len(path.read_text().splitlines()) > 20):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
-@pytest.mark.slow
-def test_the_period_of_a_program_that_works_and_writes_in_turn(sampled: Programs, tmp_path: Path) -> None:
-    words = ("-i", "10ms", "-o", "run.csv", "--force", "--", sampled.compile("alternate.c"), "0.15", "0.07", "20")
-    for _ in range(3):
-        done = sample(*words, cwd=tmp_path)
-        assert done.returncode == 3
-        late = int(read(tmp_path / "run.csv").comments[-1].split(", ")[1].split()[0])
-        if late < 20:
-            break
-    else:
-        pytest.skip(f"the machine is too busy to sample every 10 ms: {late} late ticks")
-    truth = statistics.median(float(line) for line in done.stdout.split())
+def test_the_period_of_a_program_that_works_and_writes_in_turn(tmp_path: Path) -> None:
+    """A series that is kept, with what the program said of each period: a busy machine would change both."""
+    kept = Path(__file__).parents[1] / "recordings"
+    shutil.copy(kept / "alternate.csv", tmp_path / "run.csv")
+    truth = statistics.median(float(line) for line in (kept / "alternate.txt").read_text().split())
     answer = subprocess.run(
         command("periods", "run.csv", "--column", "write-bytes", "--json"),
         cwd=tmp_path,
@@ -52,9 +46,8 @@ def test_the_period_of_a_program_that_works_and_writes_in_turn(sampled: Programs
         check=True,
     )
     found = json.loads(answer.stdout)
-    # Under load a row may be for longer than the interval.
-    per_row = read(tmp_path / "run.csv")["time_s"][-1] / found["series"]["samples"]
-    assert found["patterns"][0]["length"] * per_row == pytest.approx(truth, rel=0.05)
+    # The length of a period is a whole number of intervals.
+    assert found["patterns"][0]["length"] * 0.01 == pytest.approx(truth, abs=0.005)
     assert found["coverage_pct"] > 80
     assert found["series"]["interval_s"] == pytest.approx(0.01, abs=0.001)
 
@@ -145,11 +138,11 @@ def test_a_program_that_cannot_be_started_leaves_no_file(tmp_path: Path, program
 
 
 def test_sampling_may_end_before_the_program(tmp_path: Path) -> None:
-    done = sample("-i", "10ms", "--for", "0.2", "-o", "run.csv", "--", "sh", "-c", "sleep 0.5; exit 9", cwd=tmp_path)
+    """Which ends when the series has."""
+    script = "until grep -q '# end' run.csv; do sleep 0.05; done; exit 9"
+    done = sample("-i", "10ms", "--for", "0.2", "-o", "run.csv", "--", "sh", "-c", script, cwd=tmp_path)
     assert done.returncode == 9
-    found = read(tmp_path / "run.csv")
-    assert len(found["time_s"]) <= 20
-    assert found["time_s"][-1] < 0.5
+    assert len(read(tmp_path / "run.csv")["time_s"]) <= 20
 
 
 def test_a_process_that_runs_until_it_ends(sampled: Programs, tmp_path: Path) -> None:
@@ -195,7 +188,7 @@ def test_a_signal_ends_the_sampling_of_the_machine(tmp_path: Path, number: signa
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         wait_for_rows(tmp_path / "run.csv")
         process.send_signal(number)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     assert read(tmp_path / "run.csv").has_comment("# end: ")
 
 
@@ -205,7 +198,7 @@ def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         wait_for_rows(tmp_path / "run.csv")
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=20)[0] == b"asked\n"
+        assert process.communicate(timeout=120)[0] == b"asked\n"
     assert process.returncode == 5
     assert read(tmp_path / "run.csv").has_comment("# end: ")
 
@@ -229,7 +222,7 @@ def test_a_series_can_be_followed_while_it_is_written(tmp_path: Path) -> None:
         wait_for_rows(tmp_path / "run.csv")
         follower = command("periods", "--follow", "run.csv", "--column", "rss-bytes", "--idle", "1.5")
         done = subprocess.run(follower, cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
     samples = int(done.stdout.splitlines()[-1].split()[0])
     assert samples == len(read(tmp_path / "run.csv")["time_s"])
 

@@ -34,6 +34,12 @@ def watched(tree: Path, script: str, *words: str, cwd: Path) -> subprocess.Compl
     return sample("--system", *given, "--", "sh", "-c", script, cwd=cwd)
 
 
+def rows_later(script: str) -> str:
+    """A part of such a script after some more readings, however late they are."""
+    count = "$(wc -l <run.csv)"
+    return f"seen={count}; until [ {count} -gt $((seen + 3)) ]; do sleep 0.02; done; {script}"
+
+
 def joules(path: Path, name: str) -> float:
     """The energy of a column, of the rows that have a value."""
     found = read(path)
@@ -58,7 +64,7 @@ def zone(tree: Path, name: str) -> Path:
 
 
 def test_energy_counters_are_watts_and_nothing_is_lost_or_counted_twice(packages: Path, tmp_path: Path) -> None:
-    script = f"sleep 0.2; printf %s 200001500000 1<>'{zone(packages, 'intel-rapl:0')}'; sleep 0.2"
+    script = rows_later(f"printf %s 200001500000 1<>'{zone(packages, 'intel-rapl:0')}'; {rows_later(':')}")
     done = watched(packages, script, "--power", "rapl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = read(tmp_path / "run.csv")
@@ -85,8 +91,8 @@ def test_an_energy_counter_that_goes_round_or_is_reset(
 ) -> None:
     energy = zone(packages, "intel-rapl:0")
     energy.write_text("200000000000\n" if expected is None else "262143000000\n")
-    script = f"sleep 0.2; printf %s {after} 1<>'{energy}'; sleep 0.2; printf %s 000051000000 1<>'{energy}'; sleep 0.2"
-    script = script if expected is None else script.split("; printf %s 000051")[0]
+    more = f"printf %s 000051000000 1<>'{energy}'; {rows_later(':')}" if expected is None else ":"
+    script = rows_later(f"printf %s {after} 1<>'{energy}'; {rows_later(more)}")
     done = watched(packages, script, "--power", "rapl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     watts = read(tmp_path / "run.csv")["rapl-package-0-watts"]
@@ -113,7 +119,7 @@ def test_chips_batteries_and_the_counters_of_cray(tmp_path: Path) -> None:
     plant(tree, cray__pm_counters__power="412 W 1700000000000000 us", cray__pm_counters__accel0_power="90 W 17 us")
     plant(tree, cray__pm_counters__power_cap="0 W", cray__pm_counters__energy="1 J 17 us")
     status = tree / "class/power_supply/BAT0/status"
-    script = f"sleep 0.3; printf 'Charging   ' 1<>'{status}'; sleep 0.3"
+    script = rows_later(f"printf 'Charging   ' 1<>'{status}'; {rows_later(':')}")
     done = watched(tree, script, "--power", "hwmon,battery,cray", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = read(tmp_path / "run.csv")

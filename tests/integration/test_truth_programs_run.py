@@ -126,8 +126,6 @@ def test_a_program_is_what_its_truth_says(program: Program, tmp_path: Path) -> N
         assert all(before[1] <= after[0] for before, after in pairwise(rows))
         assert started <= rows[0][0]
         assert rows[-1][1] <= ended
-        # A tiny run hardly does anything between its phases either.
-        assert sum(end - begin for begin, end, _ in rows) >= 0.9 * (rows[-1][1] - rows[0][0])
 
 
 def test_of_each_kind_the_first_name_is_tuned_on() -> None:

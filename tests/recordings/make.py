@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EXAMPLES, TEXTS = ROOT / "examples", HERE / "sources"
 STAGES, FIXTURES = ROOT / "tests/integration/sites_fixtures", ROOT / "tests/integration/fixtures"
+HOSTS = ROOT / "tests/integration/lifecycle_fixtures"
 LIBRARY = "libcalls.so"
 INCPROF = [sys.executable, "-m", "incprof"]
 COMPILERS = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
@@ -33,7 +34,10 @@ TWO_THREADS = {"OMP_NUM_THREADS": "2"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a recording is made. tree: its sources. rate: samples a second. library: source of one it calls."""
+    """How a recording is made. tree: its sources. rate: samples a second. library: source of one it calls.
+
+    ranks: how many, of a program that uses MPI.
+    """
 
     tree: Path
     source: str
@@ -44,11 +48,12 @@ class Recipe:
     env: dict[str, str] = field(default_factory=dict)
     pg: bool = True
     library: str = ""
+    ranks: int = 0
 
     @property
     def compiler(self) -> str:
         """The compiler of its language."""
-        return COMPILERS[Path(self.source).suffix]
+        return "mpicc.mpich" if self.ranks else COMPILERS[Path(self.source).suffix]
 
     @property
     def digest(self) -> str:
@@ -80,6 +85,7 @@ RECIPES = {
     "nested-fortran": Recipe(FIXTURES, "nested.f90", ("100",), ("-fno-inline",), interval="0.2"),
     "path-sites-O2": Recipe(FIXTURES, "path_sites.cpp", interval="0.05", rate="1000"),
     "path-sites-O3": Recipe(FIXTURES, "path_sites.cpp", (), ("-O3",), interval="0.05", rate="1000"),
+    "balance": Recipe(HOSTS, "balance.c", ranks=3),
     "libcalls": Recipe(FIXTURES, "libcalls.c", interval="0.2", library="libcalls_lib.c"),
 }
 
@@ -98,7 +104,8 @@ def make(name: str, recipe: Recipe) -> None:
         subprocess.run([*build, *sources, "-o", place / "program", "-lm"], cwd=place, check=True)
         record = [*INCPROF, "record", "-i", recipe.interval, "-r", recipe.rate, "-o", place / "run"]
         env = {**os.environ, **recipe.env, "PYTHONPATH": str(ROOT)}
-        words = [*record, "--", place / "program", *recipe.arguments]
+        launch = ["mpirun.mpich", "-n", str(recipe.ranks)] if recipe.ranks else []
+        words = [*record, "--", *launch, place / "program", *recipe.arguments]
         said = subprocess.run(words, cwd=place, env=env, check=True, stdout=subprocess.PIPE).stdout
         others = {"source": recipe.digest.encode(), "stdout": said}
         if recipe.library:
