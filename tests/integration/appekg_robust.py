@@ -36,7 +36,7 @@ def press(
     command: Sequence[str | Path],
     place: Path,
     *,
-    timeout_s: float = 120,
+    timeout_s: float = 600,
     env: Mapping[str, str] | None = None,
     **ekg: str,
 ) -> Pressed:

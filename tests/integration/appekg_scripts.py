@@ -74,7 +74,7 @@ def only_file(directory: Path) -> Recorded:
 
 
 def run_program(
-    command: Path | Sequence[str | Path], place: Path, env: Mapping[str, str] | None = None, *, timeout_s: float = 60
+    command: Path | Sequence[str | Path], place: Path, env: Mapping[str, str] | None = None, *, timeout_s: float = 600
 ) -> Outcome:
     """Run a program with heartbeats in `place`/run. Its status is for the test to look at."""
     place.mkdir(parents=True, exist_ok=True)

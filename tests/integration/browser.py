@@ -67,6 +67,7 @@ class Browser:
         """Open a file from disk and wait until its plots are drawn."""
         context = self.chromium.new_context(viewport={"width": width, "height": height}, offline=True, **options)
         page = context.new_page()
+        page.set_default_timeout(180_000)
         seen = Seen(page)
         page.on("console", lambda message: seen.messages.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: seen.messages.append(f"error: {error}"))
@@ -74,7 +75,7 @@ class Browser:
         page.on("request", lambda request: seen.requests.append(request.url))
         try:
             page.goto(path.as_uri())
-            page.wait_for_selector("html[data-ready=yes]", state="attached", timeout=20_000)
+            page.wait_for_selector("html[data-ready=yes]", state="attached", timeout=180_000)
             seen.settle()
             yield seen
         finally:

@@ -126,7 +126,7 @@ def judge(recording: Recording, legal: Sequence[str]) -> Verdict:
     return Verdict(right / total if total else 0.0, total, each, wrong.most_common(8))
 
 
-def run(command: Sequence[str | Path], directory: Path, env: Mapping[str, str], timeout_s: float = 120) -> Outcome:
+def run(command: Sequence[str | Path], directory: Path, env: Mapping[str, str], timeout_s: float = 600) -> Outcome:
     """Run a command in `directory` to its end; output goes through files, so that nobody waits for a pipe."""
     out, err = directory / "stdout", directory / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:

@@ -46,7 +46,7 @@ class Record(Protocol):
         interval: float = 0.25,
         env: Mapping[str, str] | None = None,
         status: int | None = 0,
-        timeout_s: float = 120,
+        timeout_s: float = 600,
     ) -> Recording: ...
 
 
@@ -84,7 +84,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 def alone(tmp_path: Path) -> Callable[..., Outcome]:
     """Run a program without the collector."""
 
-    def run_alone(command: Path | Sequence[str | Path], *, timeout_s: float = 120) -> Outcome:
+    def run_alone(command: Path | Sequence[str | Path], *, timeout_s: float = 600) -> Outcome:
         place = tmp_path / "alone"
         place.mkdir(exist_ok=True)
         words = [command] if isinstance(command, Path) else list(command)
@@ -106,7 +106,7 @@ def record(tmp_path: Path) -> Record:
         interval: float = 0.25,
         env: Mapping[str, str] | None = None,
         status: int | None = 0,
-        timeout_s: float = 120,
+        timeout_s: float = 600,
     ) -> Recording:
         nonlocal count
         count += 1

@@ -110,7 +110,7 @@ def try_both(
     directory: Path | None = None,
     interval: float = 0.1,
     lines: int | None = 0,
-    timeout_s: float = 60,
+    timeout_s: float = 600,
     reference: Sequence[str | Path] | None = None,
 ) -> Trial:
     """Run a command alone and under the collector; exit code, stdout and its own stderr must be the same.
@@ -158,7 +158,7 @@ def incprof(*words: str | Path, cwd: Path | None = None) -> subprocess.Completed
     command = [sys.executable, "-m", "incprof", *map(str, words)]
     root = str(Path(__file__).parents[2])
     env = {**clean_environment(), "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, check=False, timeout=600)
 
 
 @dataclass(frozen=True)

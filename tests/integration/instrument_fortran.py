@@ -87,7 +87,13 @@ class Toolchain:
         shutil.rmtree(self.folder / "runs", ignore_errors=True)
         where = environment(EKG_DIR=self.folder / "runs")
         done = subprocess.run(
-            [self.folder / program], cwd=self.folder, env=where, capture_output=True, text=True, check=False, timeout=60
+            [self.folder / program],
+            cwd=self.folder,
+            env=where,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
         )
         assert done.stderr == ""
         return done.stdout, done.returncode

@@ -64,7 +64,7 @@ class Stack:
 
 
 def _get(port: int, path: str) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=180) as answer:
         return str(answer.read().decode())
 
 

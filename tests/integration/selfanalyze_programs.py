@@ -85,7 +85,7 @@ def analyse(command: Sequence[str | Path], folder: Path, **settings: str) -> Ana
     directory.mkdir()
     words = [str(word) for word in command]
     alone, under = (
-        subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
         for env in (environment(), environment(**variables))
     )
     runs = read_loops(str(directory)) if any(directory.iterdir()) else []

@@ -39,7 +39,7 @@ def beats_of(command: Sequence[str | Path], place: Path) -> tuple[list[tuple[int
         env={**clean_environment(), "EKG_DIR": str(directory), "EKG_INTERVAL": "60"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -34,7 +34,7 @@ def outcome(command: list[object], cwd: Path, *, limit: int | None = None, **var
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes),
     )
     return done.returncode, done.stdout, done.stderr

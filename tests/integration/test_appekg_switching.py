@@ -134,9 +134,7 @@ def test_init(script: Path, tmp_path: Path) -> None:
     assert outcome.stdout == "init 1\n"
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     name=st.binary(min_size=1, max_size=200).filter(lambda name: 0 not in name) | st.text(min_size=1).map(str.encode)
 )

@@ -21,7 +21,7 @@ def command(*words: str | Path) -> list[str]:
 
 def incprof(*words: str | Path, cwd: Path, threads: int = 3) -> subprocess.CompletedProcess[str]:
     env = environment(OMP_NUM_THREADS=str(threads))
-    return subprocess.run(command(*words), cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command(*words), cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_the_programs_output_and_status_are_its_own(programs: Programs, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield json.loads(where.read_text())["address"]
     for process in reversed(started):
         process.terminate()
-        process.wait(60)
+        process.wait(300)
 
 
 def test_two_processes(directory: Path, expected: tuple[int, bytes, list[str]]) -> None:

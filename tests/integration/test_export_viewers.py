@@ -47,11 +47,12 @@ def sandwich(chromium, speedscope, tmp_path):
         script = tmp_path / "load.js"
         script.write_text(speedscope_script(profile))
         page = context.new_page()
+        page.set_default_timeout(180_000)
         page.on("pageerror", lambda error: failures.append(str(error)))
         page.on("dialog", lambda dialog: (failures.append(dialog.message), dialog.dismiss()))
         page.goto(f"{(speedscope / 'index.html').as_uri()}#localProfilePath={script}")
-        page.get_by_text("Sandwich").click(timeout=20_000)
-        page.wait_for_selector("text=write_out", timeout=20_000)
+        page.get_by_text("Sandwich").click(timeout=180_000)
+        page.wait_for_selector("text=write_out", timeout=180_000)
         rows = [row.inner_text().split() for row in page.locator("table tr").all()]
         return page.title(), page.inner_text("body"), {row[-1]: row[:-1] for row in rows if len(row) == 5}
 

@@ -77,7 +77,7 @@ def start(command: list[str | Path], place: Path, interval: float) -> subprocess
 
 def wait_for_intervals(stream: Path, count: int) -> None:
     """Until the stream holds that many intervals."""
-    for _ in range(3000):
+    for _ in range(30_000):
         if stream.exists():
             data = stream.read_bytes()
             if data and sum(image.kind == 2 for image in raw_images(data)) >= count:

@@ -69,7 +69,7 @@ def record(tmp_path: Path):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("INCPROF")}
         env = {**kept, "INCPROF_LIB": str(launch.find_library({})), "PYTHONPATH": str(ROOT), **variables}
         return subprocess.run(
-            [*start, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60
+            [*start, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
         )
 
     return run

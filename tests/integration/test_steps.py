@@ -46,7 +46,7 @@ class Recorded:
 def incprof(*words: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {**clean_environment(), **{k: v for k, v in os.environ.items() if k == "INCPROF_LIB"}, **variables}
     command = [sys.executable, "-m", "incprof", *map(str, words)]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=True)
 
 
 def answer_of(name: str, place: Path) -> Answer:

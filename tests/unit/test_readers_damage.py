@@ -214,7 +214,7 @@ def test_no_memory_for_sizes_that_lie(tmp_path):
 STREAM = small_stream()[0].data
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutated_streams(data, tmp_path):
     content = bytearray(STREAM)
@@ -232,7 +232,7 @@ def test_mutated_streams(data, tmp_path):
         consistent(profile)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     payloads=st.lists(
         st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 3), st.binary(max_size=80)), max_size=12

@@ -94,7 +94,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(value=json_values)
 def test_any_json_is_commands_or_no_data(tmp_path: Path, value: Any) -> None:
     try:

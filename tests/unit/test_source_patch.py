@@ -33,7 +33,7 @@ def applied(tool: str, place: Path, path: str, old: bytes, new: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(old=LINES, end=ENDS, data=st.data())
 def test_insertions(tool: str, tmp_path: Path, old: list[bytes], end: bytes, data: st.DataObject) -> None:
     before = b"".join(old) + end
@@ -46,7 +46,7 @@ def test_insertions(tool: str, tmp_path: Path, old: list[bytes], end: bytes, dat
     assert applied(tool, tmp_path, "src/a.c", after, before) == before
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(old=LINES.filter(len), new=LINES.filter(len), end=ENDS, other=ENDS)
 def test_any_two_versions(tmp_path: Path, old: list[bytes], new: list[bytes], end: bytes, other: bytes) -> None:
     before, after = b"".join(old) + end, b"".join(new) + other
