@@ -53,7 +53,7 @@ static int fork_while_starting(int number)
         ;
     pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(200);
         if (number % 2 == 0)
             some_beats(3);
         exit(0);
@@ -79,7 +79,7 @@ static void fork_here(int number)
     (void)number;
     pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(200);
         in_child = 1;
     } else if (child > 0) {
         children++;
@@ -127,7 +127,7 @@ static int bare(int times)
     for (int i = 0; i < times; i++) {
         pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
         if (child == 0) {
-            alarm(20);
+            alarm(200);
             ekg_rate(2, 1); /* takes the locks that another thread may have held */
             some_beats(10);
             ekg_finalize();
