@@ -7,15 +7,25 @@
 
 #define MOST_VAIN_ENTRIES 1000u
 
-static inline struct record *mine(void)
+/* The record that the slot is in: the calling thread's. NULL in a child that a handler has forked in the middle of a
+ * beat: of the parent's record, which the slot is in, nobody will read anything. */
+static inline struct record *record_around(const struct slot *slot)
 {
-    return record_of(ekg_slots_);
+    char *slots = (char *)ekg_slots_;
+    return (uintptr_t)slot - (uintptr_t)slots < RECORD_SLOT_BYTES ? record_of(ekg_slots_) : NULL;
+}
+
+static void count_dropped(const struct slot *slot)
+{
+    struct record *record = record_around(slot);
+    if (record != NULL)
+        record_count(&record->dropped);
 }
 
 /* Out of room beyond the inline starts: the beat is counted as dropped when it ends. */
 static void push_deep(struct record *record, struct slot *slot, uint64_t now)
 {
-    uint32_t number = slot->untimed > 0 ? 0 : record_take_deep(record);
+    uint32_t number = slot->untimed > 0 || record == NULL ? 0 : record_take_deep(record);
     if (number == 0) {
         slot->untimed++;
         return;
@@ -32,7 +42,7 @@ static bool pop_deep(struct record *record, struct slot *slot, uint64_t *start)
         return false;
     }
     uint32_t number = slot->deep;
-    if (number == 0)
+    if (number == 0 || record == NULL)
         return false; /* 2^31 begins without an end, and the depth has begun anew */
     const struct deep_start *deep = &record_deep(record)[number - 1];
     slot->deep = deep->outer;
@@ -74,13 +84,18 @@ static inline void write_depth(struct slot *slot, uint32_t depth)
  * bank. The owner is inside. */
 static inline void end_turn(struct slot *slot, uint32_t mode, uint64_t number, uint64_t now)
 {
-    if (__builtin_expect(__atomic_load_n(&slot->skip, __ATOMIC_RELAXED) != 0 || number % THINNING_TURNS == 0, 0))
-        thinning_turn(mine(), slot, mode, now);
+    if (__builtin_expect(__atomic_load_n(&slot->skip, __ATOMIC_RELAXED) != 0 || number % THINNING_TURNS == 0, 0)) {
+        struct record *record = record_around(slot);
+        if (record != NULL)
+            thinning_turn(record, slot, mode, now);
+    }
 }
 
 static inline void count_inner(struct slot *slot, uint32_t mode)
 {
-    record_tally(mine(), slot)->inner[(mode & MODE_BANK) != 0]++;
+    struct record *record = record_around(slot);
+    if (record != NULL)
+        record_tally(record, slot)->inner[(mode & MODE_BANK) != 0]++;
 }
 
 static inline uint32_t read_mode(void)
@@ -133,19 +148,20 @@ void ekg_begin_carefully_(struct ekg_slot_ *public)
     if (depth < INLINE_STARTS)
         __atomic_store_n(&slot->starts[depth], now, __ATOMIC_RELAXED);
     else
-        push_deep(mine(), slot, now);
+        push_deep(record_around(slot), slot, now);
     write_depth(slot, depth + 1);
 }
 
 /* A beat that began in another thread. */
 static void add_of_other(struct slot *slot, uint64_t duration)
 {
+    struct record *record = record_around(slot);
     uint32_t depth;
     enum entry entry;
-    while ((entry = enter(slot, &depth)) == REVOKED && slots_set_up(mine(), slot, slot->generation))
+    while ((entry = enter(slot, &depth)) == REVOKED && record != NULL && slots_set_up(record, slot, slot->generation))
         ;
     if (entry != ENTERED) {
-        record_count(&mine()->dropped);
+        count_dropped(slot);
         return;
     }
     add(slot, read_mode(), duration, 0);
@@ -160,18 +176,19 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
     if (entry == REVOKED)
         ekg_end_slow_(slot->id);
     else if (entry == REENTERED)
-        record_count(&mine()->dropped);
+        count_dropped(slot);
     if (entry != ENTERED)
         return;
     if (depth-- == 0) {
         write_depth(slot, 0);
-        if (cross_thread_end(mine(), slot, now, &duration))
+        struct record *record = record_around(slot);
+        if (record != NULL && cross_thread_end(record, slot, now, &duration))
             add_of_other(slot, duration);
         return;
     }
     uint64_t start = slot->starts[depth % INLINE_STARTS];
     uint32_t mode = read_mode();
-    if (depth < INLINE_STARTS || pop_deep(mine(), slot, &start)) {
+    if (depth < INLINE_STARTS || pop_deep(record_around(slot), slot, &start)) {
         duration = duration_since(start, now);
         add(slot, mode, duration, slot->starts[0]);
         if (depth > 0) {
@@ -179,7 +196,7 @@ static __attribute__((noinline)) void end_carefully(struct slot *slot)
             count_inner(slot, mode);
         }
     } else {
-        record_count(&mine()->dropped);
+        count_dropped(slot);
     }
     if (depth == 0)
         end_turn(slot, mode, record_bank(slot, mode)->count, now);
@@ -220,7 +237,7 @@ void ekg_pulse_counted_(struct ekg_slot_ *public)
     if (entry == REVOKED)
         ekg_pulse_slow_(slot->id);
     else if (entry == REENTERED)
-        record_count(&mine()->dropped);
+        count_dropped(slot);
     if (entry != ENTERED)
         return;
     uint32_t mode = read_mode();

@@ -53,9 +53,10 @@ def test_a_fork_while_another_thread_starts_heartbeats(forks: Path, tmp_path: Pa
     assert press([forks, "starting", "40"], tmp_path).outcome.stdout == "failures 0\n"
 
 
-def test_a_handler_that_forks_in_the_middle_of_a_beat(forks: Path, tmp_path: Path) -> None:
-    """The child goes back to a beat of its parent's."""
-    pressed = press([forks, "handler", "40"], tmp_path, interval="0.01")
+@pytest.mark.parametrize("rate", ["1", "2"])
+def test_a_handler_that_forks_in_the_middle_of_a_beat(forks: Path, tmp_path: Path, rate: str) -> None:
+    """The child goes back to a beat of its parent's, also to one after which others are skipped."""
+    pressed = press([forks, "handler", "40"], tmp_path, interval="0.01", rate=rate)
     assert pressed.outcome.stdout == "failures 0\n"
     children = [process for process in pressed.read().processes if process.metadata["forked"]]
     assert len(children) == 40
