@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 
 #include "machine.h"
+#include "return_search.h"
 #include "sys.h"
 
 #define ENTRY_BYTES 64
@@ -95,6 +96,20 @@ static bool is_known(struct walk *walk)
            memory->edge.passed - mark->passed >= OUTER_FRAMES && is_unchanged(memory, walk->next_mark, &cursor->stack);
 }
 
+/* Code that says nothing of its frame has a search of its own, where it is the leaf. */
+static enum unwind_result step(struct cursor *cursor)
+{
+#if !MACHINE_HAS_LINK_REGISTER
+    struct frame caller;
+    bool has_rules = cursor->row != NULL && cursor->row->cfa != CFA_NONE;
+    if (cursor->leaf && !has_rules && return_search(cursor, &caller)) {
+        unwind_go_to(cursor, &caller);
+        return UNWIND_CALLER;
+    }
+#endif
+    return unwind_step(cursor);
+}
+
 /* Outwards until the stack's end, the deadline (UNWIND_CALLER) or, where it is asked for, a frame that is known (true).
  */
 static bool advance(struct walk *walk, bool is_new)
@@ -122,7 +137,7 @@ static bool advance(struct walk *walk, bool is_new)
             path->frames++;
             walk->passed++;
         }
-        path->result = unwind_step(cursor);
+        path->result = step(cursor);
         path->walked++;
     }
     return false;

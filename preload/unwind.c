@@ -9,7 +9,6 @@
 #include "registers_aarch64.h"
 #else
 #include "registers_x86_64.h"
-#include "return_search.h"
 #endif
 #include "sys.h"
 
@@ -176,15 +175,10 @@ static enum unwind_result step_without_rules(struct cursor *cursor)
     return step_by_frame_pointer(cursor);
 }
 #else
-/* A leaf routine of that kind has its return address on top, or not far. */
+/* A leaf routine of that kind has its return address on top, or not far (return_search.h). */
 static enum unwind_result step_without_rules(struct cursor *cursor)
 {
     uint64_t pc;
-    struct frame caller;
-    if (cursor->leaf && return_search(cursor, &caller)) {
-        unwind_go_to(cursor, &caller);
-        return UNWIND_CALLER;
-    }
     if (cursor->leaf && read_word(&cursor->stack, cursor->sp, &pc) && is_code(cursor, pc))
         return arrive(cursor, pc, cursor->sp + 8, cursor->fp, cursor->sp);
     return step_by_frame_pointer(cursor);
