@@ -17,6 +17,7 @@ class CallsSeen:
     def __init__(self, profile: IntervalProfile):
         everybody = np.ones(len(profile.functions), dtype=np.bool_)
         self._entered, self._inside = entries_and_samples(profile, profile.tree, everybody)
+        self._ordered = profile.metadata.ordered
         self._samples = np.bincount(profile.interval_of_samples(), minlength=profile.n_intervals)
 
     def of(self, members: IntArray) -> Callable[[int], Visits]:
@@ -24,4 +25,4 @@ class CallsSeen:
         entered = np.asarray(self._entered[members].sum(axis=0)).ravel()
         inside = np.asarray(self._inside[members].sum(axis=0)).ravel()
         around = int(self._samples[members].sum())
-        return lambda function: visits(round(entered[function]), round(inside[function]), around)
+        return lambda function: visits(round(entered[function]), round(inside[function]), around, ordered=self._ordered)

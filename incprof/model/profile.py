@@ -38,7 +38,10 @@ UNKNOWN_CODE, OUTSIDE_LOOPS, IN_LOOP = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted."""
+    """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted.
+
+    imports: functions of libraries that the code at an address calls, where the recording says so.
+    """
 
     id: int
     path: str
@@ -47,6 +50,7 @@ class Module:
     high: int
     app: bool
     counts: bool = True
+    imports: Mapping[int, str] = field(default_factory=dict, hash=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class Metadata:
 
     pooled: recorded intervals that are taken as one of `interval_s`.
     call_s: what counting a call takes, seconds, as the recording measured it at its start; None where it did not.
+    ordered: the samples of an interval are in the order in which they were taken; imported profiles may have none.
     """
 
     app: str
@@ -116,6 +121,7 @@ class Metadata:
     raw: dict[str, object] = field(default_factory=dict)
     pooled: int = 1
     call_s: float | None = None
+    ordered: bool = True
 
 
 @dataclass(frozen=True)

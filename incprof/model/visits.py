@@ -30,14 +30,17 @@ class Visits:
         return self.high is not None
 
 
-def visits(seen: int, inside: int, around: int) -> Visits:
+def visits(seen: int, inside: int, around: int, *, ordered: bool = True) -> Visits:
     """Judge what was seen.
 
     Args:
         seen: samples inside after one outside.
         inside: samples of the code.
         around: samples of what calls it, those inside included.
+        ordered: whether samples are in the order in which they were taken; if not, nothing else is known of calls.
     """
+    if not ordered:
+        return Visits(seen, None)
     chance = inside * (1.0 - inside / around) if around else 0.0
     part = seen / chance if chance > 0 else 1.0
     if part >= SELDOM:
