@@ -45,11 +45,11 @@ def copy_gmon(inputs: Sequence[str], target: Path, exe: str | None, interval_s: 
     _copy(exe, target / "symbols" / f"{module_key(module)}.elf")
     intervals, rate_hz = 0, DEFAULT_RATE_HZ
     for process in run.processes:
-        for number, snapshot in enumerate(files_of(process)):
+        for snapshot in files_of(process):
             behind = f".{process.pid}" if process.pid is not None else ""
-            _copy(snapshot.path, target / f"gmon-{number}.{process.rank}{behind}")
+            _copy(snapshot.path, target / f"gmon-{snapshot.number}.{process.rank}{behind}")
             if process is run.processes[0]:
-                intervals = number + 1
+                intervals += 1
                 rates = [float(np.max(each.rate)) for each in read_gmon(snapshot.path).histograms if np.size(each.rate)]
                 rate_hz = max([rate for rate in rates if rate > 0], default=rate_hz)
         said = {

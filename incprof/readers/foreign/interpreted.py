@@ -35,4 +35,5 @@ def frame_of(name: str, file: str = "", line: int = 0, begins: int = 0) -> Frame
     if PYTHONS.search(file):
         name = qualified(name)
     line, begins = (value if 0 < value < 10**9 else 0 for value in (line, begins))
-    return Frame("", name, file, line, file, begins, shared=PYTHON.search(file) is not None)
+    shared = PYTHON.search(file) is not None
+    return Frame("[python]" if shared else "", name, file, line, file, begins, shared)

@@ -16,8 +16,6 @@ from incprof.readers.stream.nodes import ELIDED_MODULE
 
 # Where a module's first function begins, and what the beginnings of functions are multiples of.
 FIRST, ALIGNED = 0x1000, 0x10
-# Functions without a name lie before the first that has one.
-NAMELESS = 0x10
 Function = tuple[str, str, str]
 
 
@@ -34,6 +32,11 @@ class Placed:
     end: int = FIRST
     imports: dict[int, str] = field(default_factory=dict)
     chains: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+
+    @property
+    def nameless(self) -> str:
+        """What stands for its code without a name."""
+        return f"[unknown in {self.path.rpartition('/')[2]}]"
 
     @property
     def build_id(self) -> str:
@@ -72,27 +75,26 @@ class Layout:
         for module in self.modules:
             for function in sorted(found[module.path]):
                 self._place(module, function, found[module.path][function], begins.get(function))
+        if not self.modules[0].symbols:  # readers ask for a program's
+            self._place(self.modules[0], ("", "", ""), {}, None)
 
     def _place(
         self, module: Placed, function: Function, places: dict[tuple[str, int, str], list[tuple[int, int]]],
         begins: tuple[str, int] | None,
     ) -> None:  # fmt: skip
-        name = function[1]
-        start = module.end if name else NAMELESS
-        size = len(places) + 1
-        if name:
-            module.symbols.append(Symbol(name, start, size))
-            module.end = (start + size + ALIGNED - 1) // ALIGNED * ALIGNED
+        name, start, size = function[1] or module.nameless, module.end, len(places) + 1
+        module.symbols.append(Symbol(name, start, size))
+        module.end = (start + size + ALIGNED - 1) // ALIGNED * ALIGNED
         self.starts[function] = (module.number, start)
         if begins:
             module.chains[start] = (name, *begins)
         for offset, (file, line, called) in enumerate(sorted(places), 1):
-            address = start + offset if name else start
+            address = start + offset
             for pair in places[file, line, called]:
                 self._slots[pair] = address
-            if file and line and name:
+            if file and line:
                 module.chains[address] = (name, file, line)
-            if called and name:
+            if called:
                 module.imports[address] = called
 
     def node(self, node: int) -> tuple[int, int]:

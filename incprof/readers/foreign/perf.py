@@ -178,7 +178,7 @@ def _head(line: str) -> _Head | None:
     if behind is None or len(words) < 2:
         return None
     pid, _, tid = words[-1].rpartition("/")
-    below = [behind[3].strip()] if behind[3] else []
+    below = [behind[3].strip()] if behind[3] and FRAME.fullmatch(behind[3].strip()) else []
     comm = " ".join(words[:-1])
     return _Head(comm, int(pid or tid), int(tid), float(time[1]), behind[2], int(behind[1] or 0), below)
 
@@ -187,9 +187,10 @@ def _frame(text: str) -> Frame:
     """A frame from what is said behind its address: `solve+0x20 (/home/me/app)`."""
     name, module = text, ""
     if text.endswith(")"):
-        body = text[:-1]
-        gone = body.endswith(DELETED)
-        name, _, module = body.removesuffix(DELETED).rpartition(" (") if gone or " (" in body else (text, "", "")
+        body = text[:-1].removesuffix(DELETED)
+        at = max(body.rfind(" (/"), body.rfind(" ([")) if "/" in body or "[" in body else -1
+        at = at if at >= 0 else body.rfind(" (")
+        name, module = (body[:at], body[at + 2 :]) if at >= 0 else (text, "")
     name = OFFSET.sub("", name.strip())
     return Frame("" if module == "[unknown]" else module, "" if name == "[unknown]" else name)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incprof.errors import NoDataError
+from incprof.model import FloatArray
 from incprof.readers.foreign import wire
 from incprof.readers.foreign.addresses import Mapped, frames_at
 from incprof.readers.foreign.files import series_of, understood, whole
@@ -23,7 +24,9 @@ UNITS = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "secon
 PREFERRED = ("cpu", "wall", "time", "samples")
 DEFAULT_TICK_S, LEAST_S, MOST_S = 0.01, 1e-4, 1.0
 # The file of a function of Go's run-time tells where its own library is.
-GO_RUNTIME = re.compile(r"(.*/src/)runtime/[^/]+\.go")
+GO_RUNTIME = re.compile(r"(.*/src/)?runtime/[^/]+\.(?:go|s)")
+# Without paths (-trimpath), functions of these packages are told by their names.
+GO_OWN = re.compile(r"(?:runtime|internal|syscall|sync|reflect)[./]")
 
 
 @dataclass
@@ -70,9 +73,7 @@ def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None)
         edges = regular_edges(len(found), length)
         notes.append(f"a file stands for {length:g} s (-i)")
     else:
-        ends = np.maximum.accumulate([each.start_s + each.length_s for each in found])
-        edges = np.concatenate([[found[0].start_s], ends]) - found[0].start_s
-        edges = np.maximum.accumulate(edges + np.arange(len(edges)) * 1e-6)
+        edges = _ends(found)
     start_ns = round(found[0].start_s * 1e9) if timed else 0
     tick = float(np.clip(np.median([each.tick_s for each in found]), LEAST_S, MOST_S))
     timeline = Timeline(found[0].program, Paths(), tick, edges_s=edges, ordered=False, start_unix_ns=start_ns)
@@ -86,6 +87,14 @@ def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None)
     if not len(timeline):
         raise NoDataError(f"{files[0]}: no sample in it")
     return Imported("pprof-series", [timeline], notes)
+
+
+def _ends(found: Sequence[Snapshot]) -> FloatArray:
+    """Where each profile ends, after the beginning of the first; what lies between two is part of the second."""
+    edges = [0.0]
+    for each in found:
+        edges.append(max(each.start_s + each.length_s - found[0].start_s, edges[-1] + LEAST_S))
+    return np.array(edges)
 
 
 def _snapshot(path: str, exe: str | None) -> Snapshot:
@@ -154,20 +163,21 @@ def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str |
     name = _text(raw, function.get(3, 0)) or _text(raw, function.get(2, 0))
     file = _text(raw, function.get(4, 0))
     places = [value if 0 < value < 10**9 else 0 for value in (wire.signed(line), wire.signed(function.get(5, 0)))]
-    shared = is_shared(path) or (go is not None and file.startswith(go)) or PYTHON.search(file) is not None
+    of_go = go is not None and (GO_OWN.match(name) is not None if not go else file.startswith(go))
+    shared = is_shared(path) or of_go or PYTHON.search(file) is not None
     module = "" if path == program else path
-    if file.endswith((".go", ".py")):  # whose functions are told apart by their files
+    if go is not None or file.endswith(".py"):  # whose functions are told apart by their files
         return Frame("[library]" if shared else module, qualified(name), file, places[0], file, places[1], shared)
     return Frame(module, name, file, places[0], "", places[1], shared)
 
 
 def _go_library(raw: _Raw) -> str | None:
-    """Where the sources of Go's own library lie; None of a program in another language."""
+    """Where the sources of Go's own library lie, "" where paths are left out; None of programs in other languages."""
     for function in raw.functions.values():
         if _text(raw, function.get(2, 0)).startswith("runtime."):
             found = GO_RUNTIME.fullmatch(_text(raw, function.get(4, 0)))
             if found:
-                return found[1]
+                return found[1] or ""
     return None
 
 

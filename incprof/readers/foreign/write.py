@@ -12,7 +12,6 @@ import numpy as np
 
 from incprof import __version__
 from incprof.elf.symbols import symbols_file
-from incprof.jsonstore import JsonStore
 from incprof.model import LIBRARY, OWN, UNKNOWN, Module
 from incprof.readers.foreign.layout import FIRST, Layout, Placed, function_of
 from incprof.readers.foreign.ticks import Ticks, in_ticks
@@ -20,7 +19,7 @@ from incprof.readers.foreign.timeline import Timeline
 from incprof.readers.stream import images
 from incprof.readers.stream.encode import image, varints, zigzag
 from incprof.readers.stream.metadata import VERSION
-from incprof.readers.symbols.lines import VERSION as LINES_VERSION
+from incprof.readers.symbols.lines import said_lines
 from incprof.readers.symbols.source import module_key
 
 NS = 1e9
@@ -81,13 +80,13 @@ def _metadata(timeline: Timeline, ticks: Ticks, layout: Layout, kind: str, rank:
 
 def _write_symbols(directory: Path, placed: Placed) -> None:
     """Write the symbols of a module, and what is known of lines; other processes may have the same."""
-    key = module_key(Module(placed.number, placed.path, placed.build_id, 0, 0, True))
-    path = directory / "symbols" / f"{key}.elf"
+    module = Module(placed.number, placed.path, placed.build_id, 0, 0, True)
+    path = directory / "symbols" / f"{module_key(module)}.elf"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(symbols_file(placed.symbols, FIRST, max(placed.end, FIRST + 1)))
     if placed.chains:
         chains = {f"{address:#x}": [list(place)] for address, place in sorted(placed.chains.items())}
-        JsonStore(str(directory), f"symbols/{key}.json", LINES_VERSION).save({"chains": chains})
+        said_lines(str(directory), module).save({"chains": chains})
 
 
 def _write_intervals(out: BinaryIO, timeline: Timeline, ticks: Ticks, layout: Layout) -> None:
