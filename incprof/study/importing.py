@@ -12,6 +12,7 @@ from incprof.atomic import temporary_prefix
 from incprof.errors import IncprofError, UsageError
 from incprof.readers.foreign import formats
 from incprof.readers.foreign.gmon import copy_gmon
+from incprof.readers.foreign.ticks import Ticks, TooLittleError
 from incprof.readers.foreign.timeline import Imported
 from incprof.readers.foreign.write import write_timeline
 
@@ -68,18 +69,24 @@ def import_profiles(
 
 def _write(found: Imported, directory: Path, interval_s: float, tick_s: float | None) -> Made:
     """Write the processes: those of the program are ranks, others are beside rank 0."""
-    app = found.timelines[0].app
-    intervals = ranks = 0
-    rate_hz = 0.0
+    app, notes = found.timelines[0].app, list(found.notes)
+    written: list[Ticks] = []
+    ranks = 0
     for number, timeline in enumerate(found.timelines):
         own = timeline.app == app
         rank, beside = (ranks, "") if own else (0, f".{timeline.pid or number}")
         name = f"rank-{rank:05}{beside}.gmon"
-        ticks = write_timeline(
-            timeline, directory, name, kind=found.kind, interval_s=interval_s, rank=rank, tick_s=tick_s
-        )
+        try:
+            ticks = write_timeline(
+                timeline, directory, name, kind=found.kind, interval_s=interval_s, rank=rank, tick_s=tick_s
+            )
+        except TooLittleError:
+            if not written and number == len(found.timelines) - 1:
+                raise
+            continue
         ranks += own
-        if not number:
-            intervals, rate_hz = len(ticks.end_s), 1 / ticks.tick_s
-    shown = app.rpartition("/")[2] or app
-    return Made(found.kind, shown, len(found.timelines), intervals, rate_hz, tuple(found.notes), found.damaged)
+        written.append(ticks)
+    if without := len(found.timelines) - len(written):
+        notes.append(f"{without} processes have less than half a sample's time, and are left out")
+    shown, first = app.rpartition("/")[2] or app, written[0]
+    return Made(found.kind, shown, len(written), len(first.end_s), 1 / first.tick_s, tuple(notes), found.damaged)

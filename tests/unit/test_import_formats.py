@@ -21,6 +21,7 @@ from incprof.readers.foreign.files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.interpreted import qualified
 from incprof.readers.symbols.lines import locate
+from tests.unit.streamwriter import Sample, StreamWriter
 
 RECORDED = Path(__file__).parents[1] / "recordings/imported"
 PERF = """\
@@ -213,6 +214,16 @@ def test_ranks_of_perf(tmp_path):
     assert [(p.rank, p.pid) for p in open_run(tmp_path / "run").processes] == [(0, None), (0, 5), (1, None)]
 
 
+def test_processes_that_hardly_ran(tmp_path, capsys):
+    rows = [f"app 7 {at / 100:.6f}: 10000000 cpu-clock: 1f run (/app)\n" for at in range(100)]
+    text = tmp_path / "perf.txt"
+    text.write_text("".join([*rows, "sh 9 2.000000: 10 cpu-clock: 1f main (/sh)\n"]))
+    assert len(seconds(bring(tmp_path, text, "-r", "100"))) == 1
+    assert [p.pid for p in open_run(tmp_path / "run").processes] == [None]
+    assert main(["import", str(text), "-o", str(tmp_path / "other"), "-r", "0.001"]) == 4
+    assert "no samples" in capsys.readouterr().err
+
+
 def test_speedscope(tmp_path):
     profile = bring(tmp_path, put(tmp_path / "a.json", SCOPE), "--rate", "1kHz")
     assert paths(profile) == {"main;solve": 0.02, "main;io": 0.03, "main": 0.03}
@@ -389,6 +400,31 @@ def test_numbers_of_the_wire():
     assert found == pairs
     assert wire.signed(2**64 - 5) == -5
     assert wire.numbers(memoryview(varint(1) + varint(300))) == [1, 300]
+
+
+@pytest.mark.parametrize("kind", ["trace", "speedscope"])
+def test_what_export_wrote(kind, tmp_path, capsys):
+    """A recording, exported and imported again, has the same phases at the same times."""
+    writer = StreamWriter(["main", "solve", "io", "dot"], counts=False)
+    for number in range(45):
+        inner = ["main;io"] * 97 if 20 <= number < 35 else ["main;solve;dot"] * 60 + ["main;solve"] * 37
+        writer.interval([Sample("main")] * 3 + [Sample(path) for path in inner])
+    writer.end()
+    writer.save(tmp_path / "before")
+    out = str(tmp_path / "exported.json")
+    assert main(["export", str(tmp_path / "before"), "--format", kind, "-o", out]) == 0
+    assert main(["import", out, "-o", str(tmp_path / "after")]) == 0
+    capsys.readouterr()
+    answers = []
+    for name in ("before", "after"):
+        assert main(["phases", str(tmp_path / name), "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    before, after = answers
+    assert after["labels"] == before["labels"]
+    assert after["k"] == 2
+    for one, other in zip(before["phases"], after["phases"], strict=True):
+        names = [{f["name"]: f["self_s"] for f in phase["functions"]} for phase in (one, other)]
+        assert names[1] == pytest.approx(names[0], abs=0.16)
 
 
 GOOD = {

@@ -20,6 +20,10 @@ MOST_TICKS, MOST_INTERVALS = 200_000_000, 10_000_000
 ROUNDING = 1e-6
 
 
+class TooLittleError(NoDataError):
+    """There is not as much as one tick in a timeline."""
+
+
 @dataclass(frozen=True)
 class Ticks:
     """Samples in order of time, all shape (s,), and intervals, shape (n,). Times are seconds since the first begins.
@@ -57,7 +61,7 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
     if timeline.edges_s is not None:
         begins, edges = float(timeline.edges_s[0]), timeline.edges_s
     elif not len(time):
-        raise NoDataError(f"{timeline.app}: no samples in it")
+        raise TooLittleError(f"{timeline.app}: no samples in it")
     else:
         begins = min(float(timeline.begins_s), float(time[0]) - tick) if timeline.begins_s else float(time[0]) - tick
         n = max(int(np.ceil((float(time[-1]) - begins) / interval_s - ROUNDING)), 1)
