@@ -260,6 +260,7 @@ def test_gcov(tmp_path: Path, answer: Answer) -> None:
     assert found["labels"] == [0] * 4 + [1] * 4 + [0] * 4
 
 
+@pytest.mark.slow
 def test_gmon(tmp_path: Path, answer: Answer) -> None:
     """A series that glibc's own runtime has left, one file after the other."""
     need("gcc")
