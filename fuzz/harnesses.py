@@ -47,20 +47,25 @@ MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")
 WORDS = _of("runtime", "environment fixed_text reason")
+MADE = _of("preload", "jit_map python_layout") + _of("runtime", "fixed_text log output reason")
+PYTHON = MADE + _of("preload", "python_codes python_frames python_functions")
 
 HARNESSES = (
     Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
     Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
     Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
-    Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK + _of("preload", "shared_code"), 16384),
+    Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK + MADE + _of("preload", "shared_code"), 16384),
     Harness(
         "unwind",
-        ELF + CFI + BUFFER + MEMORY + _of("preload", "modules path return_search shared_code unwind"),
+        (ELF + CFI + BUFFER + MEMORY + PYTHON)
+        + _of("preload", "modules path return_search ring shared_code table unwind")
+        + _of("fuzz/harnesses", "standins"),
         2048,
     ),
     Harness(
         "rings",
         (
+            *PYTHON,
             *_of("preload", "arcs interval modules path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )

@@ -96,6 +96,8 @@ def begins_inside(symbol: str) -> bool:
 def parse(symbol: str) -> Name:
     """Take a name apart, in time that is linear in its length."""
     text, marks = _split(symbol[:MOST])
+    if _is_in_file(text):
+        return Name(text, marks, (text,), (0,), len(text))
     found, end = _parts(text)
     named = {start: part for start, part in found.items() if part}
     if list(named.values())[-2:] == [LAMBDA, "operator()"]:
@@ -138,8 +140,16 @@ def _parts(text: str) -> tuple[dict[int, str], int]:
     return {**parts, begin: now}, at
 
 
+def _is_in_file(symbol: str) -> bool:
+    """Tell whether a name is that of a function of Python, as in `run.py:Solver.step`."""
+    at = symbol.find(":")
+    return at > 0 and symbol[at + 1 : at + 2] not in (":", "") and "(" not in symbol[:at]
+
+
 def _split(symbol: str) -> tuple[str, str]:
     """Return a name and the marks of a clone behind it, or of a copy for vectors before it."""
+    if _is_in_file(symbol):
+        return symbol, ""
     if symbol.startswith("_ZGV") and (vector := VECTOR.match(symbol)):
         return symbol[vector.end() :], f".{vector[1]}"
     at = symbol.find(" [clone ", 1)

@@ -8,6 +8,7 @@
 
 #include "fixed_text.h"
 #include "log.h"
+#include "python.h"
 #include "sys.h"
 
 #define VARIABLE "INCPROF_CLOSING_LINE"
@@ -93,13 +94,27 @@ void closing_line_prepare(const struct config *config, const struct launch *laun
     append_word(directory, strlen(directory));
 }
 
+/* Of a version that is newer or older than what is known here, frames of C are all there is. */
+static void say_python(char *line, size_t size)
+{
+    uint32_t version = python_unknown_version();
+    if (version == 0)
+        return;
+    text_append(line, size, "; functions of Python ");
+    text_append_number(line, size, version >> 8, 1);
+    text_append(line, size, ".");
+    text_append_number(line, size, version & 0xff, 1);
+    text_append(line, size, " are not seen");
+}
+
 void closing_line_say(uint64_t intervals)
 {
-    char line[32 + sizeof rest] = "";
+    char line[96 + sizeof rest] = "";
     if (rest[0] == '\0' || intervals == 0)
         return;
     text_append_number(line, sizeof line, intervals, 1);
     text_append(line, sizeof line, intervals == 1 ? " interval" : " intervals");
     text_append(line, sizeof line, rest);
+    say_python(line, sizeof line);
     log_warn(line, NULL);
 }

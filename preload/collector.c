@@ -117,7 +117,7 @@ static bool prepare(enum start start)
         !launch_claim_directory(&launch, config.directory, "gmon"))
         return false;
     closing_line_prepare(&config, &launch);
-    modules_begin(start == START_CHOSEN);
+    modules_begin(start == START_CHOSEN, config.format == FORMAT_STREAM);
     modules_scan();
     if (!sampler_start())
         return false;

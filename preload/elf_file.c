@@ -132,14 +132,6 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
     }
 }
 
-static bool is_any(const char *name, const char *const *wanted, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, wanted[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Most objects lack the names altogether: their symbols need not be read. */
 static bool may_have(const char *strings, size_t size, const char *const *wanted, size_t count)
 {
@@ -149,26 +141,60 @@ static bool may_have(const char *strings, size_t size, const char *const *wanted
     return false;
 }
 
-/* Whether any of the names is an undefined dynamic symbol. */
-static bool imports_any(const struct elf_file *elf, const char *const *wanted, size_t count)
+/* Goes through the dynamic symbols that have one of the names; false as soon as `use` says so. */
+struct symbol_use {
+    bool (*use)(struct symbol_use *self, const Elf64_Sym *symbol, size_t which);
+    Elf64_Sym *exports;
+    bool found;
+};
+
+static void look_up(const struct elf_file *elf, const char *const *wanted, size_t count, struct symbol_use *user)
 {
     const Elf64_Shdr *table = elf_section(elf, ".dynsym");
     const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
     if (table == NULL || strings == NULL)
-        return false;
-    bool found = false;
+        return;
+    bool more = true;
     char *names = elf_load(elf, strings->sh_offset, strings->sh_size);
     Elf64_Sym *symbols = names != NULL && may_have(names, strings->sh_size, wanted, count)
                              ? elf_load(elf, table->sh_offset, table->sh_size)
                              : NULL;
-    for (size_t i = 0; symbols != NULL && !found && i < table->sh_size / sizeof *symbols; i++)
-        found = symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name < strings->sh_size &&
-                is_any(names + symbols[i].st_name, wanted, count);
+    for (size_t i = 0; symbols != NULL && more && i < table->sh_size / sizeof *symbols; i++)
+        for (size_t which = 0; more && symbols[i].st_name < strings->sh_size && which < count; which++)
+            if (strcmp(names + symbols[i].st_name, wanted[which]) == 0)
+                more = user->use(user, &symbols[i], which);
     if (symbols != NULL)
         sys_free(symbols, table->sh_size + 1);
     if (names != NULL)
         sys_free(names, strings->sh_size + 1);
-    return found;
+}
+
+static bool note_import(struct symbol_use *self, const Elf64_Sym *symbol, size_t which)
+{
+    (void)which;
+    self->found = symbol->st_shndx == SHN_UNDEF;
+    return !self->found;
+}
+
+/* Whether any of the names is an undefined dynamic symbol. */
+static bool imports_any(const struct elf_file *elf, const char *const *wanted, size_t count)
+{
+    struct symbol_use user = {.use = note_import};
+    look_up(elf, wanted, count, &user);
+    return user.found;
+}
+
+static bool note_export(struct symbol_use *self, const Elf64_Sym *symbol, size_t which)
+{
+    if (symbol->st_shndx != SHN_UNDEF)
+        self->exports[which] = *symbol;
+    return true;
+}
+
+void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols)
+{
+    struct symbol_use user = {.use = note_export, .exports = symbols};
+    look_up(elf, names, count, &user);
 }
 
 bool elf_imports(const struct elf_file *elf, const char *name)

@@ -76,8 +76,18 @@ static const struct path_limit *limit_of(const struct interval *interval)
     return limit;
 }
 
+/* Of a frame: where Python runs, the function is a module of its own. */
+static const struct module *resolve_frame(const struct thread *thread, uint64_t frame, uint64_t *address)
+{
+    if ((frame & PYTHON_FRAME) == 0)
+        return interval_resolve(frame, address);
+    uint16_t id = thread->python.functions[(frame & ~PYTHON_FRAME) >> 32 & (PYTHON_CODES - 1)];
+    *address = (uint32_t)frame;
+    return id != 0 ? modules_get(id) : NULL;
+}
+
 /* From the outermost frame in. Elided frames are those between the outer ones and the inner ones. */
-static uint32_t add_path(struct interval *interval, const struct sample *sample)
+static uint32_t add_path(struct interval *interval, const struct thread *thread, const struct sample *sample)
 {
     const struct path_limit *limit = limit_of(interval);
     size_t count = sample->frame_count;
@@ -95,7 +105,7 @@ static uint32_t add_path(struct interval *interval, const struct sample *sample)
             continue;
         if (elided && i + 1 == inner)
             node = add_node(interval, node, NODE_ELIDED, 0);
-        const struct module *module = interval_resolve(sample->frames[i], &address);
+        const struct module *module = resolve_frame(thread, sample->frames[i], &address);
         if (module != NULL)
             node = add_node(interval, node, module->id, address);
     }
@@ -136,7 +146,7 @@ static void add_to_histogram(struct interval *interval, const struct sample *sam
         block->bins[(address - block->low) * BLOCK_BINS / BLOCK_BYTES] += sample->weight;
 }
 
-static void add_sample(struct interval *interval, const struct sample *sample)
+static void add_sample(struct interval *interval, const struct thread *thread, const struct sample *sample)
 {
     if (interval->sample_count == interval->sample_capacity && !more_samples(interval)) {
         interval->totals.lost++;
@@ -147,7 +157,7 @@ static void add_sample(struct interval *interval, const struct sample *sample)
     interval->samples[interval->sample_count++] = (struct interval_sample){
         .time_ns = sample->time_ns,
         .thread = sample->thread,
-        .node = add_path(interval, sample),
+        .node = add_path(interval, thread, sample),
         .weight = sample->weight,
         .library = leaf != NULL ? leaf->id : 0,
         .kind = sample->kind,
@@ -171,8 +181,12 @@ static uint64_t grown(const uint64_t *counter, uint64_t *taken)
 void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
-    while (ring_take(thread, &sample, &interval->totals.lost))
-        add_sample(interval, &sample);
+    while (ring_take(thread, &sample, &interval->totals.lost)) {
+        if (sample.kind == KIND_CODE)
+            python_learn(thread, sample.frames, sample.frame_count);
+        else
+            add_sample(interval, thread, &sample);
+    }
     const struct thread_counters *now = &thread->counters;
     struct thread_counters *taken = &thread->taken;
     interval->totals.lost += grown(&now->lost, &taken->lost);

@@ -8,12 +8,16 @@
 #include <sys/auxv.h>
 
 #include "elf_file.h"
+#include "jit_map.h"
+#include "python.h"
 #include "shared_code.h"
 #include "sys.h"
 
 static struct module *modules[MOST_MODULES];
 static size_t module_count;
-static bool libraries_are_own; /* written once, before the first scan */
+static size_t object_count;                      /* of those */
+static bool libraries_are_own, python_is_wanted; /* written once, before the first scan */
+static struct module jit = {.path = JIT_PATH, .high = UINT64_MAX, .jit = true};
 static struct code_map *current_map;
 static struct code_map *all_maps; /* newest first */
 
@@ -48,7 +52,17 @@ static uint64_t parse_inode(const char *line, const char *end)
     return inode;
 }
 
-/* "start-end perms offset dev inode   path"; false where it is not code from a file or the vDSO. */
+/* Without a name, or in a file of memory. */
+static bool is_made_by_program(const char *line, const char *end, const char *path)
+{
+    static const char memory[] = "/memfd:";
+    if (path != NULL)
+        return (size_t)(end - path) > sizeof memory && memcmp(path, memory, sizeof memory - 1) == 0;
+    return memchr(line, '[', (size_t)(end - line)) == NULL;
+}
+
+/* "start-end perms offset dev inode   path"; false where it is neither code from a file nor the vDSO nor made by the
+ * program. */
 static bool parse_mapping(const char *line, size_t length, struct mapping *mapping)
 {
     const char *end = line + length;
@@ -64,6 +78,11 @@ static bool parse_mapping(const char *line, size_t length, struct mapping *mappi
     const char *path = memchr(line, '/', (size_t)(end - line));
     if (path == NULL && end - line > 6 && memcmp(end - 6, "[vdso]", 6) == 0)
         path = end - 6;
+    if (is_made_by_program(line, end, path)) {
+        path = JIT_PATH;
+        end = path + sizeof JIT_PATH - 1;
+        mapping->inode = mapping->offset = 0;
+    }
     length = path != NULL ? (size_t)(end - path) : 0;
     if (length == 0 || length >= sizeof mapping->path)
         return false;
@@ -191,10 +210,85 @@ static struct module *find_moved(const struct module *fresh)
     return NULL;
 }
 
+bool modules_append(struct module *module)
+{
+    if (module_count >= MOST_MODULES)
+        return false;
+    module->id = (uint16_t)module_count;
+    modules[module_count++] = module;
+    return true;
+}
+
+/* Addresses there are as they are in this process. */
+static struct module *add_jit(uint64_t *base)
+{
+    *base = 0;
+    if (jit.id == 0 && (module_count == 0 || !modules_append(&jit)))
+        return NULL;
+    return &jit;
+}
+
+static bool is_java(const struct module *module)
+{
+    return strstr(module->path, "/libjvm.so") != NULL;
+}
+
+/* Only where somebody will say what it is called, which Java does at its end. Python's trampolines stand for frames
+ * that are seen anyway; what else there is are small pieces between functions. */
+static void look_at_jit(void)
+{
+    bool has_java = false;
+    if (jit.id == 0 || jit.app || !libraries_are_own || python_current() != NULL)
+        return;
+    for (size_t i = 0; i < module_count && !has_java; i++)
+        has_java = is_java(modules[i]);
+    jit.app = has_java || jit_map_is_there();
+}
+
+bool modules_have_jit(void)
+{
+    return jit.app;
+}
+
+static const char *name_of(const struct module *module)
+{
+    const char *slash = strrchr(module->path, '/');
+    return slash != NULL ? slash + 1 : module->path;
+}
+
+static bool is_called_python(const struct module *module)
+{
+    return strncmp(name_of(module), "python", 6) == 0;
+}
+
+/* Extension modules of packages that came ready-made: nobody could tell their functions apart. */
+static bool is_nameless_package(const struct elf_file *elf, const char *path)
+{
+    return (strstr(path, "/site-packages/") != NULL || strstr(path, "/dist-packages/") != NULL) &&
+           elf_section(elf, ".symtab") == NULL;
+}
+
+/* Its own code says nothing of a program: that is in frames which it keeps by itself. An application that has the
+ * interpreter in its own executable is more than that. */
+static void find_python(const struct elf_file *elf, struct module *module, uint64_t base)
+{
+    bool is_library = strncmp(name_of(module), "libpython", 9) == 0;
+    if (!python_is_wanted || (module_count > 0 && !is_library) || !python_find(elf, module->path, base))
+        return;
+    module->python = true;
+    if (is_library || is_called_python(module))
+        module->app = false;
+    /* Nobody has read the first map yet, or the program is not Python's own. */
+    if (is_library && current_map == NULL && is_called_python(modules[0]))
+        modules[0]->app = false;
+}
+
 static struct module *add_module(const struct mapping *mapping, uint64_t *base)
 {
     struct elf_file elf;
-    struct module *module = module_count < MOST_MODULES ? sys_alloc(sizeof *module) : NULL;
+    if (strcmp(mapping->path, JIT_PATH) == 0)
+        return add_jit(base);
+    struct module *module = object_count < MOST_OBJECTS ? sys_alloc(sizeof *module) : NULL;
     if (module == NULL)
         return NULL;
     memcpy(module->path, mapping->path, sizeof module->path);
@@ -213,11 +307,14 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
             cfi_build(&module->cfi, &elf, module->low, module->high);
             module->profiler = holds_profiler(mapping);
             module->counts = !module->profiler && elf_calls_mcount(&elf);
-            module->app = !module->profiler &&
-                          (module_count == 0 || module->counts || (libraries_are_own && !shared_code_is(module->path)));
-            module->id = (uint16_t)module_count;
-            modules[module_count++] = module;
-            result = module;
+            module->app =
+                !module->profiler &&
+                (module_count == 0 || module->counts ||
+                 (libraries_are_own && !shared_code_is(module->path) && !is_nameless_package(&elf, module->path)));
+            find_python(&elf, module, *base);
+            object_count++;
+            if (modules_append(module))
+                result = module;
         }
     }
     elf_close(&elf);
@@ -261,8 +358,9 @@ static void fill_map(struct code_map *map, const struct buffer *text, bool execu
         map->count = 0;
 }
 
-void modules_begin(bool libraries_too)
+void modules_begin(bool libraries_too, bool python_too)
 {
+    python_is_wanted = python_too;
     libraries_are_own = libraries_too;
 }
 
@@ -290,6 +388,7 @@ bool modules_scan(void)
         fill_map(map, &text, true);
     if (map != NULL)
         fill_map(map, &text, false);
+    look_at_jit();
     buffer_free(&text);
     if (map == NULL)
         return false;
@@ -337,6 +436,20 @@ struct module *modules_get(size_t id)
     return modules[id];
 }
 
+static void put_function(struct buffer *out, const struct module_function *function)
+{
+    buffer_json_text(out, "function", function->name);
+    buffer_json_u64(out, "line", function->line);
+    buffer_json_u64(out, "python", function->version);
+    buffer_json_key(out, "lines");
+    buffer_u8(out, '"');
+    for (size_t i = 0; i < function->line_bytes; i++) {
+        buffer_u8(out, (uint8_t)"0123456789abcdef"[function->lines[i] >> 4]);
+        buffer_u8(out, (uint8_t)"0123456789abcdef"[function->lines[i] & 15]);
+    }
+    buffer_u8(out, '"');
+}
+
 void modules_json(struct buffer *out, size_t id)
 {
     const struct module *module = modules[id];
@@ -347,7 +460,14 @@ void modules_json(struct buffer *out, size_t id)
     buffer_json_address(out, "base", module->base);
     buffer_json_address(out, "low", module->low);
     buffer_json_address(out, "high", module->high);
-    buffer_json_bool(out, "app", module->app);
+    buffer_json_bool(out, "app", module->app || module->function != NULL);
     buffer_json_bool(out, "counts", module->counts);
+    if (module->function != NULL)
+        put_function(out, module->function);
+    if (module->jit) {
+        char name[JIT_MAP_NAME];
+        jit_map_name(name);
+        buffer_json_text(out, "map", name);
+    }
     buffer_u8(out, '}');
 }

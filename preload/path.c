@@ -5,6 +5,7 @@
 #include <sys/auxv.h>
 
 #include "machine.h"
+#include "python.h"
 #include "return_search.h"
 #include "sys.h"
 
@@ -25,6 +26,7 @@ struct walk {
     int64_t passed;   /* the number of the next frame of the application's, as in `outer` */
     size_t next_mark; /* of the memory's: those before it are further in */
     uint64_t deadline_ns;
+    struct python_walk *python; /* or NULL */
 };
 
 void path_begin(void)
@@ -102,12 +104,53 @@ static enum unwind_result step(struct cursor *cursor)
 #if !MACHINE_HAS_LINK_REGISTER
     struct frame caller;
     bool has_rules = cursor->row != NULL && cursor->row->cfa != CFA_NONE;
-    if (cursor->leaf && !has_rules && return_search(cursor, &caller)) {
+    bool is_jit = cursor->range != NULL && cursor->range->module->jit; /* which keeps frame pointers */
+    if (cursor->leaf && !has_rules && !is_jit && return_search(cursor, &caller)) {
         unwind_go_to(cursor, &caller);
         return UNWIND_CALLER;
     }
 #endif
     return unwind_step(cursor);
+}
+
+static void add_frame(struct walk *walk, uint64_t frame)
+{
+    struct path *path = walk->path;
+    if (path->frames < INNER_FRAMES)
+        path->inner[path->frames] = frame;
+    else
+        walk->outer[walk->passed % OUTER_FRAMES] = frame;
+    path->frames++;
+    walk->passed++;
+}
+
+static bool is_late(const struct walk *walk)
+{
+    return walk->path->walked % CLOCK_FRAMES == CLOCK_FRAMES - 1 && monotonic_ns() >= walk->deadline_ns;
+}
+
+/* In place of the frame of C whose part of the stack has just been left, and ends below `end`: the functions of Python
+ * that it runs. Whether it runs any. */
+static bool add_python(struct walk *walk, uint64_t pc, uint64_t end)
+{
+    uint64_t frame;
+    bool any = false;
+    while (!is_late(walk) && python_next(walk->python, pc, end, &frame)) {
+        if (frame != 0)
+            add_frame(walk, frame);
+        walk->path->walked++;
+        any = true;
+    }
+    return any;
+}
+
+/* Where the way through the frames of C is lost, those of Python still lead out to the beginning. */
+static void add_rest_of_python(struct walk *walk)
+{
+    if (walk->path->result == UNWIND_BROKEN && add_python(walk, 0, UINT64_MAX) && python_has_ended(walk->python)) {
+        walk->path->result = UNWIND_END;
+        walk->path->has_gap = true;
+    }
 }
 
 /* Outwards until the stack's end, the deadline (UNWIND_CALLER) or, where it is asked for, a frame that is known (true).
@@ -119,27 +162,25 @@ static bool advance(struct walk *walk, bool is_new)
     bool own_stack = cursor->stack.high != 0;
     path->result = UNWIND_CALLER;
     while (path->result == UNWIND_CALLER) {
-        if (path->walked >= DEEP && own_stack && !cursor->leaf) {
+        if (path->walked >= DEEP && own_stack && !cursor->leaf && walk->python == NULL) {
             if (is_new && is_known(walk))
                 return true;
             struct path_mark mark = mark_here(walk);
             if (path->walked % STRIDE == 0)
                 add_mark(path, &mark);
         }
-        if (path->walked % CLOCK_FRAMES == CLOCK_FRAMES - 1 && monotonic_ns() >= walk->deadline_ns)
+        if (is_late(walk))
             break;
-        if (path_is_application(cursor)) {
-            uint64_t pc = unwind_lookup_pc(cursor);
-            if (path->frames < INNER_FRAMES)
-                path->inner[path->frames] = pc;
-            else
-                walk->outer[walk->passed % OUTER_FRAMES] = pc;
-            path->frames++;
-            walk->passed++;
-        }
+        bool runs_python = walk->python != NULL && cursor->range != NULL && cursor->range->module->python;
+        bool is_application = path_is_application(cursor);
+        uint64_t pc = unwind_lookup_pc(cursor);
         path->result = step(cursor);
         path->walked++;
+        if (!(runs_python && path->result == UNWIND_CALLER && add_python(walk, pc, cursor->sp)) && is_application)
+            add_frame(walk, pc);
     }
+    if (walk->python != NULL)
+        add_rest_of_python(walk);
     return false;
 }
 
@@ -176,13 +217,18 @@ static void go_on_from_memory(struct walk *walk)
     remember(walk);
 }
 
-void path_walk(struct path *path, struct path_memory *memory, struct cursor *cursor, uint64_t deadline_ns)
+void path_walk(struct path *path, struct path_memory *memory, struct cursor *cursor, struct python_walk *python,
+               uint64_t deadline_ns)
 {
-    struct walk walk = {
-        .path = path, .memory = memory, .cursor = cursor, .outer = path->outer, .deadline_ns = deadline_ns};
+    struct walk walk = {.path = path,
+                        .memory = memory,
+                        .cursor = cursor,
+                        .outer = path->outer,
+                        .deadline_ns = deadline_ns,
+                        .python = python};
     path->mark_count = path->walked = 0;
     path->frames = 0;
-    path->from_memory = false;
+    path->from_memory = path->has_gap = false;
     if (advance(&walk, true)) {
         go_on_from_memory(&walk);
     } else if (path->mark_count > 0) {

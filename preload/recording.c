@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fixed_text.h"
+#include "jit_map.h"
 #include "log.h"
 #include "metadata.h"
 #include "snapshot.h"
@@ -28,7 +29,7 @@ void recording_keep_symbols(struct recording *recording)
     if (!recording->open || early || (recording->has_writer && writer_waiting() > 0))
         return;
     for (; recording->symbols_kept < modules_count(); recording->symbols_kept++)
-        if (modules_get(recording->symbols_kept)->app)
+        if (modules_get(recording->symbols_kept)->app && !modules_get(recording->symbols_kept)->jit)
             snapshot_write(recording->launch->directory, modules_get(recording->symbols_kept));
 }
 
@@ -240,6 +241,8 @@ void recording_end(struct recording *recording, uint64_t end_ns)
         return;
     }
     recording_keep_symbols(recording);
+    if (modules_have_jit())
+        jit_map_keep(recording->launch->directory);
     long error = append_end(recording, end_ns);
     if (recording->has_writer && error == 0) {
         writer_flush(deadline_ns);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
+#include "python.h"
 #include "requests.h"
 #include "worker.h"
 
@@ -43,6 +44,18 @@ void ring_put(struct thread *thread, const struct sample *sample)
         worker_nudge(REQUEST_DRAIN);
 }
 
+bool ring_put_code(struct thread *thread, const uint64_t *record, size_t count)
+{
+    if (!has_room(thread) || count > INNER_FRAMES + OUTER_FRAMES)
+        return false;
+    const uint64_t words[SAMPLE_WORDS] = {(uint64_t)count << 16 | (uint64_t)KIND_CODE << 8, 0, 0, thread->number};
+    uint64_t head = thread->head;
+    put_words(thread, &head, words, SAMPLE_WORDS);
+    put_words(thread, &head, record, count);
+    __atomic_store_n(&thread->head, head, __ATOMIC_RELEASE);
+    return true;
+}
+
 bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
 {
     uint64_t words[SAMPLE_WORDS];
@@ -56,10 +69,11 @@ bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
     sample->frame_count = (uint16_t)(words[0] >> 16);
     sample->kind = (uint8_t)(words[0] >> 8);
     sample->flags = (uint8_t)words[0];
-    if (sample->frame_count > INNER_FRAMES + OUTER_FRAMES || sample->kind > KIND_UNKNOWN ||
+    if (sample->frame_count > INNER_FRAMES + OUTER_FRAMES || sample->kind > KIND_CODE ||
         words[3] > __atomic_load_n(&thread->number, __ATOMIC_RELAXED) ||
         head - tail < SAMPLE_WORDS + (uint64_t)sample->frame_count) {
         (*lost)++;
+        python_forget(thread);
         __atomic_store_n(&thread->tail, head, __ATOMIC_RELEASE);
         return false;
     }

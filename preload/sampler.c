@@ -4,6 +4,7 @@
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
+#include "python.h"
 #include "signal_stacks.h"
 #include "switch.h"
 #include "sys.h"
@@ -36,13 +37,17 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
                  &thread->cache);
     sample.leaf_pc = cursor.pc;
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
-    path_walk(path, &thread->memory, &cursor, now_ns + LONGEST_NS);
+    const struct python *python = python_current();
+    struct python_walk frames;
+    if (python != NULL)
+        python_begin(&frames, python, thread, cursor.sp);
+    path_walk(path, &thread->memory, &cursor, python != NULL ? &frames : NULL, now_ns + LONGEST_NS);
     if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
         thread_add(&thread->counters.broken, 1);
-        if (path->result == UNWIND_BROKEN && cursor.range == NULL)
-            module_scan_request();
     }
+    if ((path->result == UNWIND_BROKEN || path->has_gap) && cursor.range == NULL)
+        module_scan_request();
     if (path->frames == 0 && sample.kind != KIND_PROFILER)
         sample.kind = KIND_UNKNOWN;
     ring_put(thread, &sample);

@@ -19,6 +19,10 @@ static const char *const names[] = {
     /* linear algebra, transforms, file formats of numbers */
     "blas*", "cblas", "openblas*", "scipy_openblas*", "blis*", "atlas", "flexiblas*", "mkl_*", "lapack*", "scalapack*",
     "armpl*", "essl*", "satlas", "tatlas", "fftw*", "hdf5*", "netcdf*", "pnetcdf*", "sz", "aec", "adios2*",
+    /* calls into C from other languages */
+    "ffi",
+    /* Java's run-time */
+    "jvm", "jli",
     /* memory, GPUs */
     "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cublas*", "cufft*", "nvidia-*", "amdhip64", "hsa-runtime64",
     "OpenCL"};
@@ -50,6 +54,9 @@ bool shared_code_is(const char *path)
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     if (*name == '[' || strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0 || strncmp(name, "mca_", 4) == 0)
+        return true;
+    /* Python's own extension modules, and what cffi's modules call through */
+    if (strstr(path, "/lib-dynload/") != NULL || strncmp(name, "_cffi_backend.", 14) == 0)
         return true;
     if (strncmp(name, "lib", 3) != 0)
         return false;

@@ -143,6 +143,7 @@ struct thread *thread_new(void)
     thread->hidden_signal =
         incprof_tls.self != NULL ? incprof_tls.self->hidden_signal : 0; /* inherited, as a mask is */
     thread->memory.count = 0;
+    thread->python.state = 0;
     return thread;
 }
 

@@ -100,6 +100,7 @@ static void forget_content(struct thread *thread)
     thread->counted_ns = thread->lived_ns;
     thread->settled = 0;
     thread->tail = thread->head;
+    python_forget(thread);
 }
 
 void thread_after_fork(void)
@@ -113,6 +114,7 @@ void thread_after_fork(void)
     self->timer = self->perf_fd = -1; /* timers are not inherited; events are the parent's interval thread's */
     self->wants_ticker = false;
     self->memory.count = 0;
+    self->python.state = 0;
     thread_start(self, self->stack_low, self->stack_high, self->start_pc);
 }
 

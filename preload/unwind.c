@@ -179,6 +179,9 @@ static enum unwind_result step_without_rules(struct cursor *cursor)
 static enum unwind_result step_without_rules(struct cursor *cursor)
 {
     uint64_t pc;
+    /* What a run-time makes keeps frame pointers, where it is to be looked at at all. */
+    if (cursor->range != NULL && cursor->range->module->jit && step_by_frame_pointer(cursor) == UNWIND_CALLER)
+        return UNWIND_CALLER;
     if (cursor->leaf && read_word(&cursor->stack, cursor->sp, &pc) && is_code(cursor, pc))
         return arrive(cursor, pc, cursor->sp + 8, cursor->fp, cursor->sp);
     return step_by_frame_pointer(cursor);

@@ -77,7 +77,7 @@ static void walk_once(struct drawn *drawn, const struct code_map *map, uint64_t 
     struct cursor cursor;
     unwind_start(&cursor, map, &context, known ? low : 0, known ? low + words * 8 : 0, window, &cache);
     looks = 0;
-    path_walk(&path, &memory, &cursor, LOOKS);
+    path_walk(&path, &memory, &cursor, NULL, LOOKS);
     check_path(map);
 }
 

@@ -20,14 +20,19 @@ STARTERS = frozenset(
     mpirun mpiexec orterun prterun prun srun aprun jsrun flux ibrun
     """.split()
 )
+# Its own functions are seen in recordings (docs/python-programs.md).
+PYTHON = frozenset(["python"])
 # Programs that run scripts, which mostly start others: recorded only where somebody says so.
-INTERPRETERS = frozenset("python pypy perl ruby julia Rscript tclsh lua".split())
+INTERPRETERS = PYTHON | frozenset("pypy perl ruby julia Rscript tclsh lua".split())
 
 
 def warning_for(program: str, words: Sequence[str]) -> str | None:
     """One line on why `program`, run with the arguments `words`, would record too little; None if all seems well."""
     if not is_elf(program):
-        return None
+        starts_python = is_among(program, PYTHON) and main_program(program, words) is None
+        return (
+            f"{program}: a script that starts Python, which is recorded by --exe 'python3*'" if starts_python else None
+        )
     try:
         elf = ElfFile(program)
         reason = obstacle(elf)
@@ -49,22 +54,25 @@ def warning_for(program: str, words: Sequence[str]) -> str | None:
 def main_program(program: str, words: Sequence[str]) -> str | None:
     """The program that a command is about, as the kernel will name it; None where that cannot be told, as of scripts.
 
-    That is the first which is none to start others; or one that is linked with -pg, if a word names one.
+    That is the first which is none to start others; or one that is linked with -pg, if a word names one. Python is it
+    where no other is: to a script of Python's, words that are no paths are not programs.
 
     Args:
         program: path of the command.
         words: its arguments.
     """
-    first = None
+    first = python = None
     for word in (program, *words):
-        path = word if "/" in word else shutil.which(word)
+        path = word if "/" in word else shutil.which(word) if python is None else None
         elf = _program_at(path) if path is not None and os.access(path, os.X_OK) else None
+        if path is not None and elf is not None and is_among(path, PYTHON):
+            python = python or os.path.realpath(path)
         if path is None or elf is None or is_among(path, STARTERS | INTERPRETERS):
             continue
         if calls_monstartup(elf):
             return os.path.realpath(path)
         first = first or os.path.realpath(path)
-    return first
+    return first or python
 
 
 def _program_at(path: str) -> ElfFile | None:

@@ -37,10 +37,25 @@ UNKNOWN_CODE, OUTSIDE_LOOPS, IN_LOOP = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """A function of an interpreted language. name: as the language spells it, with what encloses it. line: its first.
+
+    version: the interpreter's, 0x30b for 3.11. table: which instructions are on which line, as that version has it.
+    """
+
+    name: str
+    line: int
+    version: int
+    table: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted.
 
     imports: functions of libraries that the code at an address calls, where the recording says so.
+    code: it is no object, but this function of the file `path`, and addresses are distances from its first instruction.
+    map: it is code that was made in the run, whose names are in this file of the run's `symbols` (perf's map files).
     """
 
     id: int
@@ -51,6 +66,8 @@ class Module:
     app: bool
     counts: bool = True
     imports: Mapping[int, str] = field(default_factory=dict, hash=False, compare=False)
+    code: Code | None = None
+    map: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +76,7 @@ class Function:
 
     address: 0 for one that was inlined wherever it was sampled. system: its source is a header of the system. imported:
     it is one of a shared library, or a whole library, that a function of the program called: no heartbeat can go there.
+    code: that of an interpreted language; its `address` is 0, and `system` that it is an installed package's.
     """
 
     module: str
@@ -69,6 +87,7 @@ class Function:
     line: int | None = None
     system: bool = False
     imported: bool = False
+    code: Code | None = None
 
     @property
     def is_code(self) -> bool:

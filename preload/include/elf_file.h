@@ -47,6 +47,9 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size);
 /* Whether the object has an undefined dynamic symbol of this name. */
 bool elf_imports(const struct elf_file *elf, const char *name);
 
+/* The dynamic symbols that the object defines, by name; those that it does not are left as they are. */
+void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols);
+
 /* Whether the object calls mcount or __fentry__ (an undefined dynamic symbol of that name). */
 bool elf_calls_mcount(const struct elf_file *elf);
 

@@ -13,7 +13,17 @@
 #include "buffer.h"
 #include "cfi.h"
 
-#define MOST_MODULES 4096
+#define MOST_MODULES 16384
+#define MOST_OBJECTS 4096 /* of those; the others are functions */
+
+/* A function of Python's code. `lines`: its line table, as the interpreter's version has it. */
+struct module_function {
+    const char *name;
+    const uint8_t *lines;
+    size_t line_bytes;
+    uint32_t line; /* its first one */
+    uint32_t version;
+};
 
 struct module {
     char path[512];
@@ -27,6 +37,9 @@ struct module {
     bool counts;   /* calls mcount */
     bool app;      /* the executable, a library that calls mcount, or one of the program's own (modules_begin) */
     bool profiler; /* this library */
+    bool python;   /* the interpreter of Python, with frames of its own (python.h) */
+    bool jit;      /* code that the program makes as it runs, in memory that is no file's */
+    const struct module_function *function; /* no object, but this function of the file `path`, or NULL */
 };
 
 /* One executable mapping. */
@@ -36,6 +49,9 @@ struct code_range {
     uint64_t inode;
     struct module *module;
 };
+
+/* What is mapped executable without a file. */
+#define JIT_PATH "[jit]"
 
 /* What is mapped, sorted by address. Immutable once published. An old one stays readable for ever, and is published
  * again when the same objects are back at the same addresses, as in a program that opens and closes libraries all the
@@ -47,11 +63,15 @@ struct code_map {
 };
 
 /* Before the first scan. `libraries_too`: every library is the program's own code but those of the system, of
- * run-times, of MPI and of numerics (shared_code.c). */
-void modules_begin(bool libraries_too);
+ * run-times, of MPI and of numerics (shared_code.c). `python_too`: frames of Python are functions, and those of its
+ * interpreter are not. */
+void modules_begin(bool libraries_too, bool python_too);
 
 /* Whether calls of some of the program's own code are counted. Collector. */
 bool modules_have_counts(void);
+
+/* Whether code that the program makes is among its functions. */
+bool modules_have_jit(void);
 
 /* Looks at the process again; publishes a new map if anything has changed and returns whether it has. One caller at a
  * time (the collector's lock). Async-signal-safe. */
@@ -60,6 +80,14 @@ bool modules_scan(void);
 /* Async-signal-safe and thread-safe. */
 const struct code_map *modules_current(void);
 const struct code_range *modules_find(const struct code_map *map, uint64_t pc);
+
+/* Gives the module the next number. False: there are too many. Interval thread. */
+bool modules_append(struct module *module);
+
+/* The module that is this function of Python's, by its file, name and first line; or makes it. NULL: there is none, or
+ * there are too many. Interval thread, async-signal-safe. */
+struct module *modules_find_function(const char *file, const struct module_function *function);
+struct module *modules_add_function(const char *file, const struct module_function *function, uint32_t version);
 
 size_t modules_count(void);
 struct module *modules_get(size_t id);

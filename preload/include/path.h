@@ -43,14 +43,19 @@ struct path {
     int64_t frames;            /* of the application's */
     size_t walked;             /* of any kind, by this walk */
     bool from_memory;          /* the outer frames are the memory's */
+    bool has_gap;              /* between the frames of C that could be told and the outermost of Python */
     enum unwind_result result; /* UNWIND_END: the path is whole */
 };
 
+struct python_walk;
 struct sample;
 struct thread;
 
-/* Walks from the cursor outwards until the stack's end, or the deadline (CLOCK_MONOTONIC). */
-void path_walk(struct path *path, struct path_memory *memory, struct cursor *cursor, uint64_t deadline_ns);
+/* Walks from the cursor outwards until the stack's end, or the deadline (CLOCK_MONOTONIC). `python`: its frames come in
+ * between, and nothing is remembered: the same calls of the interpreter may run other functions by the next sample. Or
+ * NULL. */
+void path_walk(struct path *path, struct path_memory *memory, struct cursor *cursor, struct python_walk *python,
+               uint64_t deadline_ns);
 
 /* Outer frames that the path has beside its inner ones, and the one with this number among them, innermost first. */
 size_t path_outer_count(const struct path *path);

@@ -9,7 +9,7 @@
 #include "thread.h"
 
 /* docs/formats.md, kind 7 */
-enum sample_kind { KIND_OWN, KIND_LIBRARY, KIND_PROFILER, KIND_UNKNOWN };
+enum sample_kind { KIND_OWN, KIND_LIBRARY, KIND_PROFILER, KIND_UNKNOWN, KIND_CODE /* in a ring: no sample */ };
 
 /* A sample in a thread's ring: four words and the frames. */
 enum { SAMPLE_WORDS = 4 };
@@ -29,6 +29,10 @@ struct sample {
 /* Puts a sample with the frames of thread->path into the thread's ring; where there is no room, it is counted as lost.
  * By the thread itself, async-signal-safe. */
 void ring_put(struct thread *thread, const struct sample *sample);
+
+/* Puts a record of a code object (python.h) into the ring, of at most as many words as a sample has frames. False where
+ * there is no room. By the thread itself, async-signal-safe. */
+bool ring_put_code(struct thread *thread, const uint64_t *words, size_t count);
 
 /* Takes the oldest sample out of the ring. False when it is empty. What is no sample (thread.h says how that can be) is
  * thrown away with all behind it, and counted in `lost`. Collector. */

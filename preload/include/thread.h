@@ -16,6 +16,7 @@
 
 #include "arcs.h"
 #include "path.h"
+#include "python.h"
 #include "unwind.h"
 
 #define RING_WORDS 16384 /* a power of two */
@@ -75,6 +76,7 @@ struct thread {
     struct path_memory memory;
     uint8_t window[UNWIND_WINDOW];
     struct unwind_cache cache;
+    struct python_thread python;
 };
 
 /* What the entry stubs and the signal handler find their thread by. The stubs know the offsets of the first two. */

@@ -16,18 +16,26 @@ PROGRAMS = Path(__file__).parent / "parts_fixtures"
 SOURCES = [
     *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "cfi_table", "elf_file")),
     *(f"preload/{name}.c" for name in ("interval", "modules", "path", "ring", "shared_code", "table", "unwind")),
+    *(f"preload/python_{name}.c" for name in ("codes", "frames", "functions", "layout")),
+    "preload/return_search.c",
     *(f"runtime/{name}.c" for name in ("buffer", "build_id", "vdso")),
 ]
 SOURCES_OF_THREADS = [f"preload/{name}.c" for name in ("mcount", "switch", "thread", "thread_life")]
 # What the parts ask of those that are not here.
 STANDINS = """
+#include "jit_map.h"
 #include "worker.h"
+void jit_map_name(char name[JIT_MAP_NAME]) { name[0] = 0; }
+bool jit_map_is_there(void) { return false; }
 void worker_nudge(uint32_t request) { (void)request; }
 """
 
 # With records of threads as they are: what those ask for.
 STANDINS_OF_THREADS = """
+#include "jit_map.h"
 #include "mcount.h"
+void jit_map_name(char name[JIT_MAP_NAME]) { name[0] = 0; }
+bool jit_map_is_there(void) { return false; }
 #include "sampler.h"
 #include "switch.h"
 #include "ticker.h"

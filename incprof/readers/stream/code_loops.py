@@ -6,10 +6,13 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import IN_LOOP, OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, IntArray, IntervalProfile, Run
 from incprof.readers.symbols.jumps import known_jumps_of
+from incprof.readers.symbols.python_code import line_at
+from incprof.readers.symbols.python_loops import loops_of
 
 # Functions that are on the stack in less of the run are not looked at: each costs a part of a disassembly.
 LEAST = 0.005
@@ -27,7 +30,8 @@ def with_code_loops(
     paths = profile.paths
     of_node = paths.function.astype(np.int64)
     addresses = defaultdict[str, list[int]](list)
-    for function in _that_matter(profile).tolist():
+    matter = _that_matter(profile).tolist()
+    for function in matter:
         one = profile.functions[function]
         if one.is_code and one.address:
             addresses[one.module].append(function)
@@ -45,7 +49,20 @@ def with_code_loops(
             for source, target in jumps:
                 inside |= (at >= target) & (at <= source)
             out[nodes] = np.where(inside, IN_LOOP, OUTSIDE_LOOPS)
+    for function in matter:
+        _look_into_source(profile, function, out)
     return replace(profile, in_loop=out)
+
+
+def _look_into_source(profile: IntervalProfile, function: int, out: npt.NDArray[np.int8]) -> None:
+    """The same for a function of Python."""
+    one = profile.functions[function]
+    loops = loops_of(one.file, one.code) if one.code is not None and one.file is not None else None
+    if one.code is None or loops is None:
+        return
+    for node in np.flatnonzero(profile.paths.function == function).tolist():
+        line = line_at(one.code, int(profile.paths.address[node]))
+        out[node] = IN_LOOP if any(first <= line <= last for first, last in loops) else OUTSIDE_LOOPS
 
 
 def _that_matter(profile: IntervalProfile) -> IntArray:

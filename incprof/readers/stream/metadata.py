@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from incprof.errors import IncprofError, NoDataError
 from incprof.jsontext import parse_json
-from incprof.model import Metadata, Module
+from incprof.model import Code, Metadata, Module
 
 DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
 MAX_MODULES = 65534
@@ -18,6 +19,7 @@ MOST_CALL_PS = 10**6
 MOST_BYTES = 64 << 20
 # Of the formats: a later one may mean something else by the same bytes.
 VERSION = 1
+MAP = re.compile(r"perf-\d{1,10}\.map", re.ASCII)
 
 
 def parse_metadata(text: bytes, where: str) -> Metadata:
@@ -89,7 +91,25 @@ def _module(item: dict[str, Any]) -> Module | None:
     app, counts = bool(item.get("app", True)), bool(item.get("counts", True))
     imports = item.get("imports")
     called = {_address(at): str(name) for at, name in imports.items()} if isinstance(imports, dict) else {}
-    return Module(number, path, str(build_id) if build_id else None, low, high, app, counts, called)
+    known = str(build_id) if build_id else None
+    return Module(number, path, known, low, high, app, counts, called, _code(item), _map(item.get("map")))
+
+
+def _map(name: object) -> str | None:
+    """The name of a perf map; it comes from the recording, and must not lead anywhere else."""
+    return name if isinstance(name, str) and MAP.fullmatch(name) else None
+
+
+def _code(item: dict[str, Any]) -> Code | None:
+    """The function that a module is, if it is one."""
+    name, line, version, table = (item.get(key) for key in ("function", "line", "python", "lines"))
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        known = bytes.fromhex(table) if isinstance(table, str) else b""
+    except ValueError:
+        known = b""
+    return Code(name, _integer(line) or 0, _integer(version) or 0, known)
 
 
 def _address(value: object) -> int:

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model import Function, Module, distinct, module_label
+from incprof.model import Code, Function, Module, distinct, module_label
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import PLT_NAME
+from incprof.readers.symbols.python_code import display_name, is_installed, label, mangled_name
 from incprof.readers.symbols.table import NOWHERE, SymbolTable
 
 IntArray = npt.NDArray[np.int64]
@@ -114,7 +115,10 @@ class FunctionSpace:
         return module, number - first
 
     def _describe_module(self, module: int, symbols: list[int]) -> list[Function]:
-        table, label = self.table(module), Path(self._modules[module].path).name
+        described = self._modules[module]
+        if described.code is not None:
+            return [_of_code(described.path, described.code)] * len(symbols)
+        table, label = self.table(module), Path(described.path).name.strip("[]" if described.map else "")
         mangled = [self._mangled(module, symbol) for symbol in symbols]
         names = display_names(mangled, fortran=table.fortran)
         address = [int(table.address[s]) if s < len(table) else 0 for s in symbols]
@@ -133,3 +137,10 @@ class FunctionSpace:
         known = number <= len(self._ids)
         module = Path(self._modules[int(self._ids[number - 1])].path).name if known else "unknown library"
         return Function(module, module_label(module), module_label(module), 0)
+
+
+def _of_code(path: str, code: Code) -> Function:
+    """A function of Python, which its module says all of."""
+    name, mangled = display_name(path, code), mangled_name(path, code)
+    file = None if path.startswith("<") else path
+    return Function(label(path), mangled, name, 0, file, code.line, system=is_installed(path), code=code)

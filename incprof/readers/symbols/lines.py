@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from incprof.jsonstore import JsonStore, Stores
-from incprof.model import LIBRARY, OWN, Function, IntArray, IntervalProfile, Module, Run
+from incprof.model import LIBRARY, OWN, Code, Function, IntArray, IntervalProfile, Module, Run
 from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
 from incprof.readers.symbols.line_tables import Place
+from incprof.readers.symbols.python_code import line_at
 from incprof.readers.symbols.source import binaries, module_key
 
 VERSION, SAID_VERSION = 2, 1
@@ -54,7 +55,7 @@ def chains_of(
     stores: where answers are kept.
     """
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
-    if described is None or not addresses:
+    if described is None or not addresses or described.code is not None:
         return [()] * len(addresses)
     store = stores(run.directory, f"symbols/{module_key(described)}.json", VERSION)
     known = store.load(_chains) or {}
@@ -100,12 +101,26 @@ def line_weights(
     (address, whole), where = np.unique(keys, axis=1, return_inverse=True)
     seconds = np.bincount(where.ravel(), weights=samples.weight[use], minlength=len(address)) / profile.metadata.rate_hz
     totals: dict[Place, float] = {}
+    if described.code is not None:
+        return _weights_of_code(described, described.code, address.tolist(), seconds.tolist())
     answers = chains_of(run, profile, described.module, address.tolist(), exe=exe)
     for chain, is_whole, weight in zip(answers, whole.tolist(), seconds.tolist(), strict=True):
         if place := outermost(chain if is_whole else inlined_part(chain, described)):
             totals[place] = totals.get(place, 0.0) + weight
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     return [(file, line, weight) for (file, line), weight in ordered]
+
+
+def _weights_of_code(
+    function: Function, code: Code, offsets: Sequence[int], seconds: Sequence[float]
+) -> list[tuple[str, int, float]]:
+    """The same of a function of Python, whose addresses are distances within its code."""
+    totals: dict[int, float] = {}
+    for offset, weight in zip(offsets, seconds, strict=True):
+        line = line_at(code, offset)
+        totals[line] = totals.get(line, 0.0) + weight
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    return [(function.file, line, weight) for line, weight in ordered] if function.file else []
 
 
 def nodes_of(profile: IntervalProfile, function: int) -> IntArray:

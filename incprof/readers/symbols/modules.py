@@ -8,8 +8,10 @@ from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.readers.symbols.machine_code import MachineCode
+from incprof.readers.symbols.perf_map import map_table
+from incprof.readers.symbols.python_code import mangled_name
 from incprof.readers.symbols.source import binary_with_code, find_symbols
-from incprof.readers.symbols.table import SymbolTable
+from incprof.readers.symbols.table import SymbolTable, whole
 
 # Of modules, in one line.
 MOST_NAMED = 4
@@ -34,10 +36,14 @@ class SymbolLoader:
 
         Raises: NoDataError when the program has none, or the binary given by hand does not fit.
         """
+        if module.code is not None:
+            return whole(mangled_name(module.path, module.code))
+        if module.map is not None:
+            return map_table(self._directory, module.map)
         found = find_symbols(module, self._directory, self._exe if module.id == 0 else None)
         if not len(found.table):
             self._nothing(module)
-        elif found.table.exported_only:
+        elif module.app and found.table.exported_only:
             self._stripped.append(Path(module.path).name)
         return found.table
 
@@ -54,6 +60,8 @@ class SymbolLoader:
 
     def code(self, module: Module) -> ElfFile | None:
         """The binary of a module, as far as it is here; another build of the program counts as none."""
+        if module.code is not None or module.map is not None:
+            return None
         try:
             return binary_with_code(module, self._directory, self._exe if module.id == 0 else None)
         except NoDataError:

@@ -68,6 +68,12 @@ def build_table(
     return SymbolTable(address, size, b"".join(names), name_end, start, end, owner, fortran)
 
 
+def whole(name: str) -> SymbolTable:
+    """A table with one symbol, which all addresses are in."""
+    start, size = np.zeros(1, np.uint64), np.full(1, 2**64 - 1, np.uint64)
+    return build_table(start, size, size, [name.encode("utf-8", "surrogateescape")])
+
+
 def _ranges(
     address: AddressArray, size: AddressArray, limit: AddressArray
 ) -> tuple[AddressArray, AddressArray, IntArray]:

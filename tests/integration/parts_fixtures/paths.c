@@ -51,10 +51,10 @@ static void on_signal(int number, siginfo_t *info, void *context)
     /* From nothing to some microseconds: cut at once, in between, or not at all. */
     uint64_t budget = chance(4) == 0 ? 1000000000 : chance(20000);
     unwind_start(&cursor, modules_current(), context, low, high, window, &cache);
-    path_walk(&path, &memory, &cursor, monotonic_ns() + budget);
+    path_walk(&path, &memory, &cursor, NULL, monotonic_ns() + budget);
     unwind_start(&cursor, modules_current(), context, low, high, window, &cache);
     none.count = 0;
-    path_walk(&whole, &none, &cursor, UINT64_MAX);
+    path_walk(&whole, &none, &cursor, NULL, UINT64_MAX);
     if (whole.result != UNWIND_END)
         wrong++;
     if (path.result != UNWIND_END)

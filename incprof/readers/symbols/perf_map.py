@@ -1,0 +1,40 @@
+"""Names of code that a program made as it ran, as run-times tell perf of it: `START SIZE NAME` in hexadecimal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.inputs import read_input
+from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable, build_table
+
+MOST_BYTES = 256 << 20
+LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16}) (?:0x)?([0-9a-fA-F]{1,16}) ([^\n]+)$", re.M)
+
+
+def map_table(directory: str, name: str) -> SymbolTable:
+    """The table that a run has kept; while it runs, and after one that was killed, that of the program itself."""
+    for path in (Path(directory) / "symbols" / name, Path("/tmp") / name):
+        try:
+            return parse_map(read_input(path, MOST_BYTES))
+        except (OSError, NoDataError):
+            continue
+    return EMPTY_TABLE
+
+
+def parse_map(text: bytes) -> SymbolTable:
+    """The functions of a map. Code that was thrown away leaves its room to other code: the later line counts."""
+    found: dict[int, tuple[int, bytes]] = {}
+    for match in LINE.finditer(text):
+        start, length = int(match[1], 16), int(match[2], 16)
+        if length and start + length < 2**63:
+            found[start] = (length, match[3].strip())
+    if not found:
+        return EMPTY_TABLE
+    starts = sorted(found)
+    address = np.array(starts, dtype=np.uint64)
+    size = np.array([found[start][0] for start in starts], dtype=np.uint64)
+    return build_table(address, size, address + size, [found[start][1] for start in starts])

@@ -1,0 +1,85 @@
+"""Programs in Python: its functions in call paths, with frames of C between them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from incprof.model import IN_LOOP, OUTSIDE_LOOPS
+from incprof.readers import open_run, read_profile
+from incprof.readers.stream.code_loops import with_code_loops
+from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables
+
+DRIVER = FIXTURES / "python_driver.py"
+PYTHON = os.path.realpath(sys.executable)
+CHURN = Path(__file__).parent.parent.parent / "soak" / "hosts" / "churn.py"
+
+
+def recorded(command: list[str | Path], folder: Path, *, rate: int = 250, clock: str = "cpu") -> Recording:
+    environment = variables(folder / "run", rate=rate, clock=clock) | {"INCPROF_EXE": PYTHON, "INCPROF_OVERHEAD": "100"}
+    return Recording(run(command, folder, environment), folder / "run")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    folder = tmp_path_factory.mktemp("driver")
+    library = folder / "libkernel.so"
+    source = FIXTURES / "python_kernel.c"
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", source, "-o", library], check=True)
+    return recorded([PYTHON, DRIVER, library, "0.6", "0.6"], folder)
+
+
+def test_functions_of_c_are_below_those_of_python_that_call_them(driver: Recording) -> None:
+    file = "python_driver.py"
+    begin = rf"{file}:<module>@\d+>{file}:spend"
+    verdict = judge(
+        driver,
+        [
+            rf"{begin}>{file}:<lambda>@\d+>{file}:assemble(>{file}:assemble\.<locals>\.<genexpr>@\d+)?",
+            rf"{begin}>{file}:Solver\.step>kernel",
+            rf"{begin}(>{file}:Solver\.step|>{file}:<lambda>@\d+)?",
+            rf"{file}:<module>@\d+.*|[^:]*<frozen.*|.*/?\w+\.py:.*|",  # while Python starts
+        ],
+    )
+    assert driver.outcome.stdout == "done\n"
+    own, kernel, *_ = verdict.each.values()
+    assert own >= 50, str(verdict)
+    assert kernel >= 50, str(verdict)
+    assert verdict.share > 0.95, str(verdict)
+
+
+def test_a_function_says_where_it_is(driver: Recording) -> None:
+    profile = driver.profile
+    step = next(f for f in profile.functions if f.name == "python_driver.py:Solver.step")
+    lines = DRIVER.read_text().splitlines()
+    assert step.file == str(DRIVER)
+    assert lines[step.line - 1].strip() == "def step(self):"
+    assert step.is_code
+    assert not step.is_library
+
+
+def test_loops_are_those_of_the_source(driver: Recording) -> None:
+    run_ = open_run(driver.directory)
+    profile = with_code_loops(run_, read_profile(run_))
+    number = {f.name: i for i, f in enumerate(profile.functions)}
+    assert profile.in_loop is not None
+    of = {
+        name: set(profile.in_loop[profile.paths.function == number[f"python_driver.py:{name}"]].tolist())
+        for name in ("Solver.step", "spend", "<module>")
+    }
+    assert of["Solver.step"] == {IN_LOOP}
+    assert IN_LOOP in of["spend"]
+    assert of["<module>"] == {OUTSIDE_LOOPS}
+
+
+@pytest.mark.slow
+def test_what_is_made_and_dropped_meanwhile_is_not_disturbed(tmp_path: Path) -> None:
+    command: list[str | Path] = [PYTHON, CHURN, "300"]
+    plain: Outcome = run(command, tmp_path, {})
+    seen = recorded(command, tmp_path, rate=5000, clock="perf")
+    assert (seen.outcome.status, seen.outcome.stdout) == (0, plain.stdout)
+    assert any("churn.py:" in name for path in seen.paths() for name in path)

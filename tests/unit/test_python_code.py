@@ -1,0 +1,114 @@
+"""Functions of Python in a recording: their names, and the lines of their code, with Python itself as the oracle."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import CodeType
+
+import pytest
+
+from incprof.model import Code
+from incprof.names import parse
+from incprof.readers.symbols.perf_map import parse_map
+from incprof.readers.symbols.python_code import display_name, is_installed, label, line_at, mangled_name
+from incprof.readers.symbols.python_loops import loops_of
+
+VERSION = sys.version_info[0] << 8 | sys.version_info[1]
+SOURCE = '''
+def first(n):
+    total = 0
+    for i in range(n):
+        total += (
+            i * i
+            + n
+        )
+
+    while total > 3:
+        total -= 1
+    return [x for x in range(total)]
+
+
+class Outer:
+    """One."""
+
+    @property
+    @staticmethod
+    def second():
+        try:
+            raise ValueError(
+                "x"
+            )
+        except ValueError:
+            return lambda: 3
+'''
+
+
+def codes(text: str) -> list[CodeType]:
+    found = [compile(text, "run.py", "exec")]
+    for code in found:
+        found += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return found
+
+
+def test_lines_are_those_that_python_says() -> None:
+    for code in codes(SOURCE) + codes(Path(__file__).read_text()):
+        known = Code(code.co_qualname, code.co_firstlineno, VERSION, code.co_linetable)
+        for start, _, line in code.co_lines():
+            if line is not None:
+                assert line_at(known, start) == line, (code.co_qualname, start)
+
+
+def test_lines_of_older_versions() -> None:
+    # As Python 3.9 and 3.10 compiled `def f(a):`, `x = a`, blank, `return x` from line 7 on.
+    assert [line_at(Code("f", 7, 0x309, bytes([0, 1, 4, 2])), at) for at in (0, 2, 4, 6)] == [8, 8, 10, 10]
+    assert [line_at(Code("f", 7, 0x30A, bytes([4, 1, 4, 2])), at) for at in (0, 2, 4, 6)] == [8, 8, 10, 10]
+    assert line_at(Code("f", 7, 0x30A, bytes([2, 1, 2, 128, 2, 255])), 4) == 7
+    assert line_at(Code("f", 7, VERSION, b""), 4) == 7
+
+
+def test_loops(tmp_path: Path) -> None:
+    file = tmp_path / "run.py"
+    file.write_text(SOURCE)
+    by_name = {code.co_qualname: code for code in codes(SOURCE)}
+    of = {
+        name: loops_of(str(file), Code(name, code.co_firstlineno, VERSION, code.co_linetable))
+        for name, code in by_name.items()
+    }
+    assert of["first"] == ((5, 8), (10, 11), (12, 12))
+    assert of["Outer.second"] == ()
+    assert of["<module>"] == ()
+    assert loops_of(str(file), Code("first", 3, VERSION, b"")) is None
+    assert loops_of(str(tmp_path / "none.py"), Code("first", 2, VERSION, b"")) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "shown", "own"),
+    [
+        ("/home/me/run.py", "Solver.step", "run.py:Solver.step", "run.py:Solver.step"),
+        ("/home/me/mesh/__init__.py", "read", "mesh/__init__.py:read", "mesh/__init__.py:read"),
+        ("run.py", "f.<locals>.<lambda>", "run.py:f.<lambda>", "run.py:f.<locals>.<lambda>@12"),
+    ],
+)
+def test_names(file: str, name: str, shown: str, own: str) -> None:
+    code = Code(name, 12, VERSION, b"")
+    assert (display_name(file, code), mangled_name(file, code)) == (shown, own)
+    assert parse(shown).written == shown
+    assert label(file) in shown
+
+
+def test_whose_a_file_is() -> None:
+    assert is_installed("/usr/lib/python3.11/json/decoder.py")
+    assert is_installed("/home/me/venv/lib/python3.12/site-packages/numpy/linalg/_linalg.py")
+    assert is_installed("<frozen importlib._bootstrap>")
+    assert not is_installed("/home/me/run.py")
+    assert not is_installed("<string>")
+
+
+def test_map_of_made_code() -> None:
+    table = parse_map(b"1000 20 first\n0x1020 0x10 second one\nnonsense\n1000 30 third\n2000 0 nothing\n")
+    names = [table.name(i) for i in range(len(table))]
+    assert names == ["third", "second one"]
+    import numpy as np
+
+    assert table.find(np.array([0x1000, 0x101F, 0x1025, 0x1FFF], dtype=np.uint64)).tolist() == [0, 0, 1, -1]
