@@ -68,6 +68,8 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
     yield "without-pg-callheavy", lambda: without_pg.whole_run(bed, "callheavy")
+    yield "without-pg-python-recursion", lambda: without_pg.whole_run(bed, "recursion")
+    yield "without-pg-python-numpy", lambda: without_pg.whole_run(bed, "arrays")
     yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "calls-off", lambda: reliability.disabled_call(bed)

@@ -1,0 +1,60 @@
+"""Programs in Python that make and drop what a sample looks at, at every rate: they end as they do without us."""
+
+from __future__ import annotations
+
+import collections
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+from incprof.elf.file import is_elf
+from incprof.launch import find_library
+from soak.budget import Budget
+from soak.finding import Keeper
+
+PROGRAM = Path(__file__).parent / "hosts" / "churn.py"
+RATES = (100, 1000, 5000, 10000)
+
+
+def interpreters() -> list[str]:
+    """The running one, and others that are on PATH or that pyenv has."""
+    found = [sys.executable, *(shutil.which(f"python3.{minor}") for minor in range(9, 16))]
+    found += sorted(map(str, (Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3")))
+    return list({os.path.realpath(path): path for path in found if path and is_elf(path)}.values())
+
+
+def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
+    """Go through interpreters, rates and lengths that are drawn. only: the number of one."""
+    done, number, known = collections.Counter[str](), int(only) if only else 0, interpreters()
+    while budget.more():
+        random = Random(f"{seed}/pythons/{number}")
+        python, rate, rounds = random.choice(known), random.choice(RATES), random.randint(20, 600)
+        directory = scratch / "pythons"
+        shutil.rmtree(directory, ignore_errors=True)
+        settings = {
+            "LD_PRELOAD": str(find_library(os.environ)), "INCPROF_DIR": str(directory), "INCPROF_CLOCK": "perf",
+            "INCPROF_EXE": os.path.realpath(python), "INCPROF_RATE": str(rate), "INCPROF_LOG": "quiet",
+            "INCPROF_INTERVAL": "0.1", "INCPROF_OVERHEAD": "100",
+        }  # fmt: skip
+        plain, recorded = (
+            subprocess.run([python, str(PROGRAM), str(rounds)], env={**os.environ, **more}, capture_output=True)
+            for more in ({}, settings)
+        )
+        number += 1
+        if plain.returncode != 0:
+            continue  # a version that cannot run it
+        for what, before, after in (
+            ("status", plain.returncode, recorded.returncode),
+            ("stdout", plain.stdout, recorded.stdout),
+            ("stderr", plain.stderr, recorded.stderr),
+        ):
+            if before != after:
+                wrong = f"{what} was {before!r:.80} and is {after!r:.80}"
+                keeper.keep(f"pythons/{number - 1}", wrong, {}, python=python, rate=rate, rounds=rounds)
+        if not list(directory.glob("rank-*.gmon")):
+            keeper.keep(f"pythons/{number - 1}", "nothing was recorded", {}, python=python, rate=rate, rounds=rounds)
+        done[f"at {rate} Hz"] += 1
+    return done
