@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from incprof.model.arrays import FloatArray, IntArray, distinct
 from incprof.model.calltree import CallTree, build
+from incprof.model.code_loops import CodeLoops
 from incprof.printable import encodable
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ STANDARD = re.compile(r"_Z+(?:N[KVr]*[RO]?)?(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv
 
 # Function indices of path nodes that stand for no function (docs/formats.md, kind 6).
 ROOT, ELIDED, BROKEN = -1, -2, -3
-# Where an address of a call path lies in its function.
-UNKNOWN_CODE, OUTSIDE_LOOPS, IN_LOOP = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +232,7 @@ class IntervalProfile:
     calls: sparse (n, f), calls of the function.
     paths, samples, arcs: empty where the input has none (gmon directories).
     inlined: functions that have no frame of their own on the paths; None where they were not looked up.
-    in_loop: (p,) whether the address of each path node lies in a loop of its function's machine code (IN_LOOP,
-    OUTSIDE_LOOPS, UNKNOWN_CODE); None where nobody has looked, as in runs whose calls are counted.
+    code_loops: of the machine code; None where nobody has looked, as in runs whose calls are counted.
     warnings: what was wrong with the input, a line each. damaged: data was dropped (exit code 5).
     """
 
@@ -251,7 +249,7 @@ class IntervalProfile:
     warnings: tuple[str, ...] = ()
     damaged: bool = False
     inlined: Inlined | None = None
-    in_loop: IntArray | None = None
+    code_loops: CodeLoops | None = None
 
     def __repr__(self) -> str:
         """One line: all fields would be pages."""

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.jsonstore import JsonStore, Stores
-from incprof.model import IN_LOOP, OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, IntArray, IntervalProfile, Run
-from incprof.readers.symbols.jumps import known_jumps_of
+from incprof.model import OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, CodeLoops, IntArray, IntervalProfile, Run
+from incprof.model.code_loops import innermost, nested
+from incprof.readers.symbols.jumps import code_loops_of
 
 # Functions that are on the stack in less of the run are not looked at: each costs a part of a disassembly.
 LEAST = 0.005
@@ -31,21 +32,22 @@ def with_code_loops(
         one = profile.functions[function]
         if one.is_code and one.address:
             addresses[one.module].append(function)
-    out = np.full(len(of_node), UNKNOWN_CODE, dtype=np.int8)
+    out = np.full(len(of_node), UNKNOWN_CODE, dtype=np.int64)
+    around = [0]
     for module, functions in sorted(addresses.items()):
         begins = [profile.functions[f].address for f in functions]
-        for function, jumps in zip(
-            functions, known_jumps_of(run, profile, module, begins, exe=exe, stores=stores), strict=True
+        for function, known in zip(
+            functions, code_loops_of(run, profile, module, begins, exe=exe, stores=stores), strict=True
         ):
-            if jumps is None:
+            if known is None:
                 continue
             nodes = np.flatnonzero(of_node == function)
             at = paths.address[nodes].astype(np.int64)
-            inside = np.zeros(len(nodes), dtype=np.bool_)
-            for source, target in jumps:
-                inside |= (at >= target) & (at <= source)
-            out[nodes] = np.where(inside, IN_LOOP, OUTSIDE_LOOPS)
-    return replace(profile, in_loop=out)
+            loops, first = nested((target, body) for (_, target), body in known), len(around)
+            around += [first + outer if outer >= 0 else 0 for _, outer in loops]
+            position = innermost(loops, at)
+            out[nodes] = np.where(position >= 0, first + position, OUTSIDE_LOOPS)
+    return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64)))
 
 
 def _that_matter(profile: IntervalProfile) -> IntArray:
