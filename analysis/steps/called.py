@@ -170,7 +170,9 @@ class PhaseCalls(PhaseSamples):
     def _seen(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
         """Return a function with its calls by another one as samples show them."""
         times = self.entries(nodes)
-        found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes))
+        known = self.counts.uncounted
+        bounded = known is None or bool(known.bounded[list(nodes)].all())
+        found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes), bounded=bounded)
         return Called(function, nodes, ticks, found.seen, times if found.is_known else None, found)
 
     def _samples_in(self, nodes: Sequence[int]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from incprof.analysis.uncounted.code import told_by_code
@@ -12,6 +14,26 @@ from incprof.names import is_entry
 
 # Calls that were seen so often have an end.
 SEEN_AGAIN = 3
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """What the code says of the calls of each chain, (q,).
+
+    bounded: few hide between samples. again: it is called from within a loop. brief: it runs no loop.
+    """
+
+    bounded: BoolArray
+    again: BoolArray
+    brief: BoolArray
+
+
+def uncounted_calls(profile: IntervalProfile, chains: CallTree) -> Uncounted | None:
+    """Ask the code; None where calls were counted, or there are no samples."""
+    if profile.counted or not len(profile.samples.time_s):
+        return None
+    told = told_by_code(profile, chains)
+    return Uncounted(calls_are_bounded(profile, chains), told.again, told.brief)
 
 
 def calls_are_bounded(profile: IntervalProfile, chains: CallTree) -> BoolArray:

@@ -30,16 +30,17 @@ class Visits:
         return self.high is not None
 
 
-def visits(seen: int, inside: int, around: int) -> Visits:
+def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
     """Judge what was seen.
 
     Args:
         seen: samples inside after one outside.
         inside: samples of the code.
         around: samples of what calls it, those inside included.
+        bounded: False where calls may follow one another without any other code in between.
     """
     chance = inside * (1.0 - inside / around) if around else 0.0
     part = seen / chance if chance > 0 else 1.0
-    if part >= SELDOM:
+    if part >= SELDOM or not bounded:
         return Visits(seen, None)
     return Visits(seen, max(-math.log1p(-part) * chance, seen + 1.0) + SURE * math.sqrt(seen))
