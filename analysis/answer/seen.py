@@ -34,7 +34,7 @@ class CallsSeen:
 def _bounded(profile: IntervalProfile) -> BoolArray:
     """Whether the code says so of each function wherever samples met it, (f,)."""
     tree = profile.tree
-    own = np.bincount(tree.of_node[profile.samples.node], minlength=len(tree.parent))
+    own = np.bincount(tree.of_node[profile.samples.node], minlength=len(tree.parent)).astype(np.float64)
     met = (tree.inclusive(own) > 0) & (tree.function >= 0)
     out = np.ones(len(profile.functions), dtype=np.bool_)
     out[tree.function[met & ~calls_are_bounded(profile, tree)]] = False
