@@ -152,6 +152,8 @@ static void add_sample(struct interval *interval, const struct sample *sample)
         .library = leaf != NULL ? leaf->id : 0,
         .kind = sample->kind,
     };
+    if (sample->weight == 0) /* a look, which stands for no time */
+        return;
     interval->totals.samples++;
     interval->totals.ticks += sample->weight;
     if (sample->kind == KIND_PROFILER)

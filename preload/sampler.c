@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "sampler.h"
 
+#include "burst.h"
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
@@ -39,7 +40,8 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
     path_walk(path, &thread->memory, &cursor, now_ns + LONGEST_NS);
     if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
-        thread_add(&thread->counters.broken, 1);
+        if (weight > 0)
+            thread_add(&thread->counters.broken, 1);
         if (path->result == UNWIND_BROKEN && cursor.range == NULL)
             module_scan_request();
     }
@@ -77,11 +79,21 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
     pay(thread, monotonic_ns() - start_ns);
 }
 
+static void look(struct thread *thread, const ucontext_t *context)
+{
+    if (thread->credit_ns <= 0)
+        return;
+    uint64_t start_ns = monotonic_ns();
+    take_sample(thread, context, 0, start_ns);
+    pay(thread, monotonic_ns() - start_ns);
+}
+
 /* Async-signal-safe: raw system calls and memory of the thread's own record. errno is not touched. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct thread *thread = incprof_tls.self;
-    if (!ticker_is_ours(thread, info)) {
+    bool is_look = burst_is_look(thread, info);
+    if (!is_look && !ticker_is_ours(thread, info)) {
         int none = 0;
         own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);
         if (thread != NULL && number != own_signal() && number == thread->tick_signal)
@@ -92,6 +104,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
         return;
     if (!switch_is_on()) {
         ticker_forget_thread(thread);
+        return;
+    }
+    if (is_look) {
+        if (number == own_signal() && switch_is_sampling())
+            look(thread, context);
         return;
     }
     uint64_t ticks = ticker_weight(thread, info);

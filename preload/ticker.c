@@ -30,7 +30,7 @@ static void note(const char *what)
 }
 
 /* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
-static uint64_t random_below(uint64_t bound)
+uint64_t ticker_random_below(uint64_t bound)
 {
     static uint64_t state;
     uint64_t x = __atomic_add_fetch(&state, sys_clock_ns(CLOCK_MONOTONIC) | 1, __ATOMIC_RELAXED);
@@ -134,7 +134,7 @@ static void set_timer(struct thread *thread, int number)
 void ticker_start_thread(struct thread *thread)
 {
     thread->period_ns = period_ns;
-    thread->first_due_ns = thread_cpu_ns() + 1 + random_below(period_ns);
+    thread->first_due_ns = thread_cpu_ns() + 1 + ticker_random_below(period_ns);
     thread->delivered = thread->held = 0;
     thread->credit_ns = FULL_CREDIT_NS;
     int number = own_signal();

@@ -34,13 +34,19 @@ class SeenInLoops:
         return np.maximum(self.again, self.passes).astype(np.float64)
 
 
-def seen_in_loops(profile: IntervalProfile, chains: CallTree) -> SeenInLoops:
-    """Count what samples see of calls within loops; nothing of code that is not here."""
+def seen_in_loops(
+    profile: IntervalProfile, chains: CallTree, looks: tuple[IntArray, IntArray] | None = None
+) -> SeenInLoops:
+    """Count what samples see of calls within loops; nothing of code that is not here.
+
+    looks: neighbouring samples that are asked; all that count for time by default.
+    """
     if profile.code_loops is None:
         nothing = np.zeros(len(chains.parent), dtype=np.int64)
         return SeenInLoops(nothing, nothing)
-    path = _Paths.of(profile, chains, profile.code_loops)
-    pairs = _Pairs.of(profile, path)
+    first, second = neighbours(profile) if looks is None else looks
+    path = _Paths.of(profile, chains, profile.code_loops, second)
+    pairs = _Pairs.of(path, profile.samples.node[first].astype(np.int64), profile.samples.node[second].astype(np.int64))
     return SeenInLoops(_again(path, pairs), _passes(path, pairs))
 
 
@@ -50,7 +56,7 @@ class _Paths:
 
     own: chain of the function that a node's frame is of, without what was inlined there. reached: the chain right below
     its caller's. part: of its function: the outermost loop, or the address outside of loops; distinct over the profile.
-    samples: with the node on their stack. chains: how many there are.
+    samples: that were asked, with the node on their stack. chains: how many there are.
     """
 
     parent: IntArray
@@ -63,7 +69,7 @@ class _Paths:
     chains: int
 
     @classmethod
-    def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops) -> _Paths:
+    def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops, asked: IntArray) -> _Paths:
         """Look at each node."""
         parent, function = profile.paths.parent.astype(np.int64), profile.paths.function.astype(np.int64)
         own, reached = np.zeros(len(parent), dtype=np.int64), np.zeros(len(parent), dtype=np.int64)
@@ -81,7 +87,7 @@ class _Paths:
         top = loops.outermost()
         address = profile.paths.address.astype(np.int64)
         part = numbered_parts(top, address)
-        samples = np.bincount(profile.samples.node[profile.samples.kind != PROFILER], minlength=len(parent))
+        samples = np.bincount(profile.samples.node[asked], minlength=len(parent))
         for node in range(len(parent) - 1, 0, -1):
             samples[parent[node]] += samples[node]
         return cls(parent, function, own, reached, part, samples, loops, len(above))
@@ -108,14 +114,10 @@ class _Pairs:
     times: IntArray
 
     @classmethod
-    def of(cls, profile: IntervalProfile, path: _Paths) -> _Pairs:
+    def of(cls, path: _Paths, node: IntArray, then: IntArray) -> _Pairs:
         """Find where paths part."""
-        samples = profile.samples
-        use = np.flatnonzero(samples.kind != PROFILER)
-        use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
-        node = samples.node[use].astype(np.int64)
-        differ = (np.diff(samples.thread[use]) == 0) & (np.diff(node) != 0)
-        both, times = np.unique(np.column_stack([node[:-1][differ], node[1:][differ]]), axis=0, return_counts=True)
+        differ = node != then
+        both, times = np.unique(np.column_stack([node[differ], then[differ]]), axis=0, return_counts=True)
         one, other = both[:, 0].copy(), both[:, 1].copy()
         depth = _depth(path.parent)
         before, after, below = (np.full(len(one), -1, dtype=np.int64) for _ in range(3))
@@ -125,6 +127,15 @@ class _Pairs:
             below[other_up], after[other_up] = after[other_up], other[other_up]
             other[other_up] = path.parent[other[other_up]]
         return cls(other, before, after, below, both[:, 1], times)
+
+
+def neighbours(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
+    """Samples that follow one another in a thread, (m,) each: indices."""
+    samples = profile.samples
+    use = np.flatnonzero(samples.kind != PROFILER)
+    use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
+    same = np.diff(samples.thread[use]) == 0
+    return use[:-1][same], use[1:][same]
 
 
 def _depth(parent: IntArray) -> IntArray:

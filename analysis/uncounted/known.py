@@ -8,7 +8,7 @@ import numpy as np
 
 from incprof.analysis.uncounted.code import told_by_code
 from incprof.analysis.uncounted.in_loops import seen_in_loops
-from incprof.model import OUTSIDE_LOOPS, BoolArray, IntervalProfile
+from incprof.model import OUTSIDE_LOOPS, BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.names import is_entry
 
@@ -36,17 +36,23 @@ def uncounted_calls(profile: IntervalProfile, chains: CallTree) -> Uncounted | N
     return Uncounted(calls_are_bounded(profile, chains), told.again, told.brief)
 
 
-def calls_are_bounded(profile: IntervalProfile, chains: CallTree) -> BoolArray:
+def calls_are_bounded(
+    profile: IntervalProfile, chains: CallTree, looks: tuple[IntArray, IntArray] | None = None
+) -> BoolArray:
     """Whether no more calls of a chain than samples show can hide between two of them, (q,).
 
     So it is where the caller, of which the same is known, calls it outside of loops, or samples see it come again while
     the loop goes on, and last. All may be where nobody could look at the code: then samples alone are asked.
+
+    looks: neighbouring ones of bursts, of which the same is asked.
     """
     size = len(chains.parent)
     if profile.code_loops is None or not (profile.code_loops.at >= OUTSIDE_LOOPS).any():
         return np.ones(size, dtype=np.bool_)
     told = told_by_code(profile, chains)
     seen = seen_in_loops(profile, chains).again >= SEEN_AGAIN
+    if looks is not None:
+        seen |= seen_in_loops(profile, chains, looks).again >= SEEN_AGAIN
     out = np.zeros(size, dtype=np.bool_)
     above: list[frozenset[int]] = [frozenset()]
     for chain in range(1, size):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model.arrays import FloatArray, IntArray, distinct
+from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
 from incprof.model.calltree import CallTree, build
 from incprof.model.code_loops import CodeLoops
 from incprof.printable import encodable
@@ -192,7 +192,8 @@ class Samples:
     """The samples in time order; all shape (s,). `time_s` is since the start of the run, `weight` in ticks.
 
     `kind` is OWN, LIBRARY, PROFILER or UNKNOWN; `library` is the module id of LIBRARY samples, else -1. `kind` has 8
-    bits, the other numbers 32: a day of them is long.
+    bits, the other numbers 32: a day of them is long. Looks of bursts (docs/collector.md) have no weight; PROFILER is
+    their kind, as they count for nothing that is reckoned in time.
     """
 
     time_s: FloatArray
@@ -201,6 +202,12 @@ class Samples:
     kind: IntArray
     weight: IntArray
     library: IntArray
+
+    @property
+    def is_look(self) -> BoolArray:
+        """Whether they are looks of bursts, (s,)."""
+        looks: BoolArray = (self.weight == 0) & (self.kind == PROFILER)
+        return looks
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,20 @@ SURE = 1.96
 
 @dataclass(frozen=True)
 class Visits:
-    """Calls as far as samples tell. seen: at least so many. high: at most, None where there may be any number more."""
+    """Calls as far as samples tell.
+
+    seen: at least so many. high: at most, None where there may be any number more. likely: so many; as were seen where
+    nothing better is known.
+    """
 
     seen: int
     high: float | None
+    likely: float | None = None
+
+    @property
+    def calls(self) -> int:
+        """The best that is known."""
+        return self.seen if self.likely is None else round(self.likely)
 
     @property
     def is_known(self) -> bool:

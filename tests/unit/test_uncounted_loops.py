@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
+import pytest
 
+from incprof.analysis.answer.seen import CallsSeen
 from incprof.analysis.sites.times import chain_times
 from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
 from incprof.analysis.uncounted.known import calls_are_bounded
-from incprof.model import CodeLoops, Function, IntervalProfile, Module
+from incprof.model import OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.code_loops import innermost, nested
 from incprof.readers.symbols.flow import ANYWHERE, Control
 from incprof.readers.symbols.loop_body import body_of
@@ -88,6 +90,32 @@ def test_a_function_is_called_as_often_as_its_parts_come() -> None:
     assert not times.again[at["run"]]
     assert times.again[at["a"]]
     assert times.calls[at["run"]] == 5
+
+
+def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
+    # For 60 s `a` and `b` take 4 ms each, in turn; in every second there are 24 looks.
+    story = [(("main@1", "a@3"), 1), (("main@1", "b@3"), 1), (("main@1",), 1)]
+    profile = played([*story, (("main@1", "a@3"), 3000), (("main@1", "b@3"), 2997)])
+    leaf = {profile.functions[f].name: n for n, f in enumerate(profile.paths.function.tolist()) if f >= 0}
+    ticks = profile.samples.time_s
+    looks = np.concatenate([second + 0.377 * (second % 2) + 0.001 * np.arange(24) for second in range(60)])
+    time = np.concatenate([ticks, looks])
+    node = np.where(np.floor(time / 0.004) % 2 == 0, leaf["a"], leaf["b"])
+    is_look = np.arange(len(time)) >= len(ticks)
+    order, zero = np.argsort(time, kind="stable"), np.zeros(len(time), dtype=np.int64)
+    kind, weight = np.where(is_look, PROFILER, OWN), np.where(is_look, 0, 1)
+    samples = Samples(time[order], zero, node[order], kind[order], weight[order], zero - 1)
+    profile = replace(profile, samples=samples)
+    members = np.arange(profile.n_intervals)
+    index = [f.name for f in profile.functions].index("a")
+    found = CallsSeen(profile).of(members)(index)
+    assert found.likely is not None
+    assert found.high is not None
+    assert found.seen <= 7500 <= found.high
+    assert found.calls == pytest.approx(7500, rel=0.5)
+    # Without looks, it may be any number.
+    ticked = Samples(*(getattr(samples, f.name)[samples.weight > 0] for f in fields(Samples)))
+    assert CallsSeen(replace(profile, samples=ticked)).of(members)(index).high is None
 
 
 def control(address: int, target: int | None = None, *, goes_on: bool = False) -> Control:
