@@ -20,6 +20,7 @@
 #define FAST_HZ 500
 #define NEVER_NS (UINT64_MAX / 4)
 
+static uint64_t half_second; /* of a thread's CPU time, in ticks */
 static uint64_t due_ns;
 static struct thread *last; /* that was looked at */
 static int event_fd = -1;   /* of the interval thread's descriptors */
@@ -27,6 +28,7 @@ static int event_fd = -1;   /* of the interval thread's descriptors */
 void burst_begin(const struct config *config)
 {
     last = NULL;
+    half_second = config->rate_hz / 2;
     event_fd = -1; /* of a forked child's parent */
     due_ns = config->rate_hz < FAST_HZ && config->format == FORMAT_STREAM ? 0 : NEVER_NS;
 }
@@ -36,15 +38,18 @@ uint64_t burst_due_ns(void)
     return due_ns;
 }
 
-/* In turn: threads that have had a tick since they were looked at. */
+/* In turn: threads that have run for half a second since they were looked at. Another thread may have had the record.
+ */
 static struct thread *next_thread(void)
 {
     struct thread *thread = last;
     for (int round = 0; round < 2; round++) {
         for (thread = thread != NULL ? thread->next : thread_first(); thread != NULL; thread = thread->next) {
-            uint64_t head = __atomic_load_n(&thread->head, __ATOMIC_ACQUIRE);
-            if (thread->state == THREAD_LIVE && head != thread->burst_head) {
-                thread->burst_head = head;
+            uint64_t ticks = __atomic_load_n(&thread->delivered, __ATOMIC_RELAXED);
+            if (ticks < thread->burst_ticks)
+                thread->burst_ticks = 0;
+            if (thread->state == THREAD_LIVE && ticks - thread->burst_ticks >= half_second) {
+                thread->burst_ticks = ticks;
                 return thread;
             }
         }
