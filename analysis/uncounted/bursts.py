@@ -93,7 +93,7 @@ class Bursts:
         # Threads that were not looked at are like the others.
         part = ticks.sum() / max(float(ticks[seen_s > 0].sum()), 1e-300)
         seconds = ticks / self.profile.metadata.rate_hz * part
-        return np.where(here, (seconds / np.maximum(seen_s, 1e-300))[self.thread], 0.0)
+        return np.where(here, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
 
 
 def pairs_of_looks(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
