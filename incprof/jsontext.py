@@ -15,12 +15,14 @@ NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 INSTEAD = "\ufffd"
 
 
-def parse_json(data: bytes) -> Any:
-    """Return what a JSON text says. Bytes that are not UTF-8 become what os.fsencode turns into these bytes again.
+def parse_json(data: bytes, *, most_times: int = MOST_TIMES) -> Any:
+    """Return what a JSON text says, if that takes at most so many times its bytes.
+
+    Bytes that are not UTF-8 become what os.fsencode turns into these bytes again.
 
     Raises: ValueError when it is no JSON, is nested too deeply, or would take far more memory than it has bytes.
     """
-    if len(data) > SMALL and LIST * data.count(b"[") + OBJECT * data.count(b"{") > MOST_TIMES * len(data):
+    if len(data) > SMALL and LIST * data.count(b"[") + OBJECT * data.count(b"{") > most_times * len(data):
         raise ValueError("hardly anything but brackets")
     try:
         found = json.loads(data.decode("utf-8", "surrogateescape"))

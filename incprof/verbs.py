@@ -43,6 +43,7 @@ GROUPS = {
     },
     "other tools": {
         "merge": ("incprof.commands.merge", "join run directories of one launch into one"),
+        "import": ("incprof.commands.importing", "make a run directory of another tool's profile"),
         "export": ("incprof.commands.export", "write a recorded run in another tool's format"),
         "env": ("incprof.commands.env", "print the environment that recording needs"),
         "config": ("incprof.commands.config", "show the settings in force, and where they come from"),

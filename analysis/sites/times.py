@@ -131,7 +131,7 @@ def _with_uncounted(
             calls[chain] = share * max(counted[list(others)].max(), seen[function])
             continue
         chance = used[chain] * (1.0 - used[chain] / max(float(used[chains.parent[chain]]), 1e-300))
-        unsure[chain] = share * seen[function] >= SELDOM * chance
+        unsure[chain] = share * seen[function] >= SELDOM * chance or not profile.metadata.ordered
         known = function in inlined or unsure[chain] or not profile.counted
         calls[chain] = share * seen[function] if known else 0.0
     return calls, unsure

@@ -54,7 +54,11 @@ class PhaseSamples:
         return int(self.entries(nodes).sum())
 
     def entries(self, nodes: Sequence[int]) -> IntArray:
-        """Return the same for each interval, (n,)."""
+        """Return the same for each interval, (n,); whole intervals say it where samples are in no order."""
+        if not self.profile.metadata.ordered:
+            there = self.ticks_in(nodes) > 0
+            first: IntArray = (there & ~np.concatenate([[False], there[:-1]])).astype(np.int64)
+            return first
         inside, thread = self.inside(nodes), self.profile.samples.thread[self.use]
         order = np.argsort(thread, kind="stable")
         inside, thread, interval = inside[order], thread[order], self.interval[order]

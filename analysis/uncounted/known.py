@@ -47,6 +47,8 @@ def calls_are_bounded(
     looks: neighbouring ones of bursts, of which the same is asked.
     """
     size = len(chains.parent)
+    if not profile.metadata.ordered:
+        return np.zeros(size, dtype=np.bool_)
     if profile.code_loops is None or not (profile.code_loops.at >= OUTSIDE_LOOPS).any():
         return np.ones(size, dtype=np.bool_)
     told = told_by_code(profile, chains)

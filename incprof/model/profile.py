@@ -37,7 +37,10 @@ ROOT, ELIDED, BROKEN = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted."""
+    """A loaded ELF object. `app`: its functions are kept as frames. `counts`: of those, calls of some are counted.
+
+    imports: functions of libraries that the code at an address calls, where the recording says so.
+    """
 
     id: int
     path: str
@@ -46,6 +49,7 @@ class Module:
     high: int
     app: bool
     counts: bool = True
+    imports: Mapping[int, str] = field(default_factory=dict, hash=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Metadata:
 
     pooled: recorded intervals that are taken as one of `interval_s`.
     call_s: what counting a call takes, seconds, as the recording measured it at its start; None where it did not.
+    ordered: the samples of an interval are in the order in which they were taken; imported profiles may have none.
     """
 
     app: str
@@ -115,6 +120,7 @@ class Metadata:
     raw: dict[str, object] = field(default_factory=dict)
     pooled: int = 1
     call_s: float | None = None
+    ordered: bool = True
 
 
 @dataclass(frozen=True)

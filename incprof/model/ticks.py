@@ -15,7 +15,8 @@ def entries(profile: IntervalProfile, tree: CallTree, uncounted: BoolArray) -> c
     """Count how often some functions, (f,), were seen to be entered in each interval, sparse (n, f).
 
     Nobody counts the calls of what was inlined, or built without calls to mcount. But a sample in such a function after
-    one outside of it, in the same thread, has at least one call between them.
+    one outside of it, in the same thread, has at least one call between them. Where samples are in no order, that is
+    said of intervals: one with the function, after one without.
     """
     return entries_and_samples(profile, tree, uncounted)[0]
 
@@ -36,6 +37,11 @@ def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: Boo
     before = csr_array(inside[np.maximum(np.arange(len(use)) - 1, 0)] * same[:, None])
     row = profile.interval_of_samples()[use]
     gather = csr_array((np.ones(len(use)), (row, np.arange(len(use)))), shape=(shape[0], len(use)))
+    if not profile.metadata.ordered:
+        whole = csr_array(gather @ inside)
+        there = csr_array((whole > 0).astype(np.float64))
+        first = csr_array(there[np.maximum(np.arange(shape[0]) - 1, 0)] * (np.arange(shape[0]) > 0)[:, None])
+        return csr_array(there - there * first), whole
     return csr_array(gather @ (inside - inside * before)), csr_array(gather @ inside)
 
 

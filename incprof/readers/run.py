@@ -87,7 +87,7 @@ def read_profile(
         if progress:
             progress(1, 1)
         return profile
-    return read_gmon_files(_files_of(chosen), _series_metadata(chosen, exe), run.directory, exe=exe, progress=progress)
+    return read_gmon_files(files_of(chosen), _series_metadata(chosen, exe), run.directory, exe=exe, progress=progress)
 
 
 def choose_process(run: Run, rank: int | None = None, pid: int | None = None) -> Process:
@@ -165,7 +165,7 @@ def _with_primaries(processes: list[Process]) -> list[Process]:
     return result
 
 
-def _files_of(process: Process) -> list[Snapshot]:
+def files_of(process: Process) -> list[Snapshot]:
     """The files of a series in order of their number."""
     found: list[Snapshot] = []
     for entry in Path(process.path).iterdir():

@@ -26,7 +26,7 @@ from incprof.readers.stream.window import WINDOW, Source
 from incprof.readers.trace.read import TRACE
 
 META = re.compile(r"gmon-meta\.(\d{1,9})(\.\d{1,9}(?:-\d{1,9})?)?\.json")
-SYMBOLS = re.compile(r"[^/]+\.elf")
+SYMBOLS = re.compile(r"[^/]+\.(?:elf|lines\.json)")
 LONGEST_LAUNCH = 4096
 # What a launch is known by where no scheduler and no launcher has a name for it: something else on each node.
 OF_A_NODE = ("parent ", "process ")

@@ -128,6 +128,8 @@ ELSEWHERE = {
     "incprof phases gmon-app --dask*": "test_engines.py",
     "python benchmarks/*": "takes minutes",
     "perf stat *": "perf is of a kernel",
+    "perf record *": "perf is of a kernel: test_import.py",
+    "incprof import perf.data *": "of the line before it",
     "strace *": "strace may not be there",
     "some-*": "stands for a program of the reader's",
     "incprof periods --follow ipc.csv*": "waits for more to come: test_periods_follow.py",

@@ -63,6 +63,10 @@ def stream_totals(process: Process, *, libs: Libs = "caller") -> GmonTotals:
             if images:
                 arcs.append(_arc_totals(images))
                 bins.append(_bin_totals(images))
+    if not arcs and (kind := found.metadata.raw.get("imported")):
+        raise NoDataError(
+            f"{process.path}: imported from {kind}, which has no addresses: take another format than gprof"
+        )
     if not arcs:
         raise NoDataError(f"{process.path}: no complete interval: there is nothing to export")
     rate = min(max(round(found.metadata.rate_hz), 1), 2**31)

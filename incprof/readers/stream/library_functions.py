@@ -84,7 +84,7 @@ def _by_module(profile: IntervalProfile, sample: IntArray) -> _Found:
 
 
 def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _Found:
-    """Whom the call instructions at path nodes name."""
+    """Whom the call instructions at path nodes name, or the recording."""
     node = profile.samples.node[sample].astype(np.int64)
     module = {Path(m.path).name: m for m in reversed(profile.metadata.modules) if m.app}
     machine: dict[str, MachineCode | None] = {}
@@ -94,8 +94,9 @@ def _by_call(profile: IntervalProfile, sample: IntArray, code: Open) -> _Found:
         label = profile.functions[function].module if function >= 0 else ""
         if label not in machine:
             machine[label] = code(module[label]) if label in module else None
-        found = machine[label]
-        name = found.imported(int(profile.paths.address[each])) if found else None
+        found, address = machine[label], int(profile.paths.address[each])
+        name = module[label].imports.get(address) if label in module else None
+        name = name or (found.imported(address) if found else None)
         if name is not None:
             known[each] = ("", name)
     return _found(sample, node, known)

@@ -44,6 +44,7 @@ def parse_metadata(text: bytes, where: str) -> Metadata:
         modules=_modules(raw.get("modules"), exe, raw.get("build_id")),
         raw=raw,
         call_s=_call_s(raw.get("call_ps")),
+        ordered=bool(raw.get("ordered", True)),
     )
 
 
@@ -86,7 +87,9 @@ def _module(item: dict[str, Any]) -> Module | None:
     build_id = item.get("build_id")
     low, high = _address(item.get("low")), _address(item.get("high"))
     app, counts = bool(item.get("app", True)), bool(item.get("counts", True))
-    return Module(number, path, str(build_id) if build_id else None, low, high, app, counts)
+    imports = item.get("imports")
+    called = {_address(at): str(name) for at, name in imports.items()} if isinstance(imports, dict) else {}
+    return Module(number, path, str(build_id) if build_id else None, low, high, app, counts, called)
 
 
 def _address(value: object) -> int:

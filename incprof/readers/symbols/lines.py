@@ -15,7 +15,7 @@ from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
 from incprof.readers.symbols.line_tables import Place
 from incprof.readers.symbols.source import binaries, module_key
 
-VERSION = 2
+VERSION, SAID_VERSION = 2, 1
 DEBUG_LINES = (".debug_line", ".zdebug_line")
 
 
@@ -58,6 +58,7 @@ def chains_of(
         return [()] * len(addresses)
     store = stores(run.directory, f"symbols/{module_key(described)}.json", VERSION)
     known = store.load(_chains) or {}
+    known |= said_lines(run.directory, described).load(_chains) or {}
     missing = sorted({address for address in addresses if address not in known})
     binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
     if binary is not None:
@@ -67,6 +68,11 @@ def chains_of(
             known.update(found)
             store.save({"chains": {f"{a:#x}": known[a] for a in sorted(known)}})
     return [known.get(address, ()) for address in addresses]
+
+
+def said_lines(directory: str, module: Module) -> JsonStore:
+    """Where an imported profile has the lines that it knows of: they are nowhere else."""
+    return JsonStore(directory, f"symbols/{module_key(module)}.lines.json", SAID_VERSION)
 
 
 def line_weights(

@@ -1,0 +1,1 @@
+"""Profiles of other tools as timelines, which a run directory can be written of (docs/import.md)."""

@@ -1,0 +1,59 @@
+"""Functions and lines at addresses of a process that an input knows no names of: the files are asked that it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.elf.file import ElfFile, open_elf
+from incprof.errors import NoDataError
+from incprof.readers.foreign.shared import is_shared
+from incprof.readers.foreign.timeline import Frame
+from incprof.readers.symbols.addr2line import Chain, chains
+from incprof.readers.symbols.cache import cached_symbols
+from incprof.readers.symbols.elf_symbols import PLT_NAME
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A file, and where it was: address `start` is the byte at `offset`."""
+
+    path: str
+    start: int
+    offset: int
+
+
+def frames_at(mapped: Mapped, addresses: Sequence[int], program: str) -> list[list[Frame]]:
+    """The frames at each address, outermost first; one without a name where the file is not here, or does not say."""
+    module, shared = "" if mapped.path == program else mapped.path, is_shared(mapped.path)
+    unknown = [Frame(module, "", shared=shared)]
+    try:
+        elf = open_elf(mapped.path)
+        table = cached_symbols(elf)
+    except NoDataError:
+        return [unknown] * len(addresses)
+    linked = [_linked(elf, address - mapped.start + mapped.offset) for address in addresses]
+    index = table.find(np.array(linked, dtype=np.uint64)).tolist()
+    # Lines of what is nobody's own are not asked for: nobody looks at them.
+    places: list[Chain] = [()] * len(linked) if shared else chains(mapped.path, linked)
+    found = []
+    for symbol, chain in zip(index, places, strict=True):
+        name = table.name(symbol) if symbol >= 0 else ""
+        if name == PLT_NAME.decode():
+            found.append(list[Frame]())
+            continue
+        outer = chain[-1] if chain else None
+        frames = [Frame(module, name, outer.file if outer else "", outer.line if outer else 0, shared=shared)]
+        inner = [Frame(module, each.function, each.file, each.line) for each in reversed(chain[:-1]) if each.function]
+        found.append(frames + inner if name else unknown)
+    return found
+
+
+def _linked(elf: ElfFile, offset: int) -> int:
+    """The link-time address of a byte of a file; 0 for what is no code."""
+    for section in elf.sections:
+        if section.executable and section.offset <= offset < section.offset + section.size:
+            return section.address + offset - section.offset
+    return 0

@@ -1,0 +1,128 @@
+"""Files that the user named: text by the line, whole ones within limits, packed or not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from incprof.errors import NoDataError
+from incprof.inputs import open_input, open_series
+from incprof.jsontext import parse_json
+
+# Of a document that is taken as a whole, unpacked; and how much memory it may take for each of its bytes.
+MOST_BYTES, MOST_TIMES = 256 << 20, 16
+# Of a line.
+LONGEST = 1 << 16
+GZIP = b"\x1f\x8b"
+PIECE = 1 << 20
+DIGITS = re.compile(r"(\d{1,18})")
+# What taking a document to pieces ends in that is not what it should be.
+HOSTILE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+Answer = TypeVar("Answer")
+
+
+def whole(path: str, most: int = MOST_BYTES) -> bytes:
+    """What a file holds, unpacked.
+
+    Raises: NoDataError when it cannot be read, is damaged, or is larger.
+    """
+    try:
+        with open_input(path) as file:
+            packed = file.peek(2)[:2] == GZIP
+            with gzip.GzipFile(fileobj=file) if packed else file as source:
+                data = bytearray()
+                while len(data) <= most and (piece := source.read(PIECE)):
+                    data += piece
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise NoDataError(f"{path}: damaged: it cannot be unpacked to its end") from error
+    except OSError as error:
+        raise NoDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(data) > most:
+        raise NoDataError(f"{path}: larger than {most >> 20} MiB, and has to be read as a whole: import a part of it")
+    return bytes(data)
+
+
+def head_of(path: str, size: int = 4096) -> bytes:
+    """The first bytes of a file, unpacked.
+
+    Raises: NoDataError when it cannot be read.
+    """
+    try:
+        with open_input(path) as file:
+            if file.peek(2)[:2] != GZIP:
+                return file.read(size)
+            with gzip.GzipFile(fileobj=file) as source:
+                return source.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return b""
+    except OSError as error:
+        raise NoDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def is_packed(path: str) -> bool:
+    """Whether a file begins as gzip's do.
+
+    Raises: OSError.
+    """
+    with open_input(path) as file:
+        return file.peek(2)[:2] == GZIP
+
+
+@contextmanager
+def lines_of(path: str) -> Iterator[Iterator[str]]:
+    """The lines of a text; `-` is the standard input. One that is too long is several.
+
+    Raises: NoDataError when it cannot be opened.
+    """
+    try:
+        with io.BufferedReader(open_series("/dev/stdin")) if path == "-" else open_input(path) as file:
+            yield (line.decode("utf-8", "surrogateescape") for line in iter(lambda: file.readline(LONGEST), b""))
+    except OSError as error:
+        raise NoDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def document(path: str) -> Any:
+    """What a JSON file says.
+
+    Raises: NoDataError when it is none, or cannot be read.
+    """
+    try:
+        return parse_json(whole(path), most_times=MOST_TIMES)
+    except ValueError as error:
+        raise NoDataError(f"{path}: damaged: no JSON from its beginning to its end") from error
+
+
+def understood(path: str, what: str, understand: Callable[[], Answer]) -> Answer:
+    """What `understand` makes of a document, which it may take to pieces as if it were right.
+
+    Raises: NoDataError when it is not.
+    """
+    try:
+        return understand()
+    except HOSTILE as error:
+        raise NoDataError(f"{path}: damaged, or no {what}") from error
+
+
+def in_order(paths: Sequence[str]) -> list[str]:
+    """Paths in the order of the numbers in their names: 9 before 10."""
+    return sorted(paths, key=lambda path: [(int(n), "") if n.isdigit() else (-1, n) for n in DIGITS.split(path) if n])
+
+
+def series_of(inputs: Sequence[str]) -> list[str]:
+    """The files of a series: those given, or those in the one directory that is given.
+
+    Raises: NoDataError when there are none.
+    """
+    found = list(inputs)
+    if len(found) == 1 and Path(found[0]).is_dir():
+        found = [str(entry) for entry in Path(found[0]).iterdir() if not entry.name.startswith(".")]
+        found = [path for path in found if Path(path).is_file()]
+    if not found:
+        raise NoDataError(f"{inputs[0]}: no file in it")
+    return in_order(found)

@@ -1,0 +1,189 @@
+"""Which format an input has, and who reads it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from incprof.errors import IncprofError, NoDataError, UsageError
+from incprof.readers.foreign.cpuprofile import read_cpuprofile
+from incprof.readers.foreign.files import LONGEST, head_of, in_order, is_packed, lines_of
+from incprof.readers.foreign.folded import read_folded
+from incprof.readers.foreign.gcov import read_gcov
+from incprof.readers.foreign.gperftools import is_legacy
+from incprof.readers.foreign.jfr import SAMPLE, read_jfr
+from incprof.readers.foreign.perf import TIME, read_perf_script
+from incprof.readers.foreign.pprof import read_pprof
+from incprof.readers.foreign.speedscope import read_speedscope
+from incprof.readers.foreign.timeline import Imported
+from incprof.readers.foreign.trace_events import read_trace_events
+from incprof.readers.run import CLASSIC, SERIES
+
+PERF_FIELDS = "comm,pid,tid,time,period,event,ip,sym,dso"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user has said: length of an interval, samples a second of CPU time, the program."""
+
+    interval_s: float | None = None
+    rate_hz: float | None = None
+    exe: str | None = None
+
+
+def _perf_script(inputs: Sequence[str], wanted: Wanted) -> Imported:
+    with lines_of(inputs[0]) as lines:
+        return read_perf_script(lines, inputs[0])
+
+
+def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
+    command = ["perf", "script", "-i", inputs[0], "--no-demangle", "-F", PERF_FIELDS]
+    with _told(command, "linux-perf (Debian), linux-tools (Ubuntu) or perf (Fedora)", inputs[0]) as lines:
+        return read_perf_script(lines, inputs[0])
+
+
+def _jfr(inputs: Sequence[str], wanted: Wanted) -> Imported:
+    if not head_of(inputs[0]).startswith(b"FLR\0"):
+        return read_jfr(inputs[0])
+    command = ["jfr", "print", "--json", "--events", SAMPLE, inputs[0]]
+    package = "a JDK, such as default-jdk-headless (Debian, Ubuntu) or java-latest-openjdk-devel (Fedora)"
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8", errors="surrogateescape") as file:
+        with _told(command, package, inputs[0]) as lines:
+            file.writelines(lines)
+        file.flush()
+        return read_jfr(file.name)
+
+
+@contextmanager
+def _told(command: Sequence[str], package: str, where: str) -> Iterator[Iterator[str]]:
+    """What a tool prints, by the line.
+
+    Raises: IncprofError when it is not installed; NoDataError when it fails.
+    """
+    if shutil.which(command[0]) is None:
+        raise IncprofError(f"{where}: {command[0]} is needed to read it: install {package}")
+    with tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, stdin=subprocess.DEVNULL)
+        out = process.stdout
+        assert out is not None
+        try:
+            lines = iter(lambda: out.readline(LONGEST), b"")
+            try:
+                yield (line.decode("utf-8", "surrogateescape") for line in lines)
+            except NoDataError as error:
+                if not process.wait():
+                    raise
+                raise NoDataError(f"{where}: {command[0]}: {_last_line(complaints)}") from error
+        finally:
+            out.close()
+            process.kill()
+            process.wait()
+
+
+def _last_line(file: IO[bytes]) -> str:
+    file.seek(0)
+    said = file.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
+    return said[-1].strip() if said else "it failed"
+
+
+# Format -> who reads it, and whether it is a series of files.
+READERS: dict[str, tuple[Callable[[Sequence[str], Wanted], Imported], bool]] = {
+    "perf-script": (_perf_script, False),
+    "perf.data": (_perf_data, False),
+    "folded-intervals": (lambda inputs, wanted: read_folded(inputs, wanted.interval_s, wanted.rate_hz), True),
+    "pprof-series": (lambda inputs, wanted: read_pprof(inputs, wanted.interval_s, wanted.exe), True),
+    "gcov-series": (lambda inputs, wanted: read_gcov(inputs, wanted.interval_s, wanted.exe), True),
+    "jfr": (_jfr, False),
+    "speedscope": (lambda inputs, wanted: read_speedscope(inputs[0], wanted.rate_hz), False),
+    "cpuprofile": (lambda inputs, wanted: read_cpuprofile(inputs[0]), False),
+    "trace-events": (lambda inputs, wanted: read_trace_events(inputs[0]), False),
+}
+FORMATS = (*READERS, "gmon-dir")
+FOLDED = re.compile(rb"\S[^\n]* \d+(\.\d+)?\s*\n")
+
+
+def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
+    """Read what the inputs hold, which are of one format.
+
+    Raises: UsageError for several inputs where there is one; NoDataError when they hold nothing of the kind.
+    """
+    reader, series = READERS[kind]
+    if len(inputs) > 1 and not series:
+        raise UsageError(f"{kind}: one file is one run; import {inputs[1]} into a directory of its own")
+    return reader(inputs, wanted)
+
+
+def guess(inputs: Sequence[str]) -> str:
+    """The format of the first input, by what it holds.
+
+    Raises: UsageError when it is none that is known; NoDataError when it cannot be read.
+    """
+    first = inputs[0]
+    if first == "-":
+        return "perf-script"
+    if Path(first).is_dir():
+        return _of_directory(Path(first), first)
+    if Path(first).name.endswith(".gcda"):
+        raise UsageError(f"{first}: give the directories that hold the counters, one for each dump")
+    kind = _of_bytes(first)
+    if kind is None:
+        raise UsageError(f"{first}: its beginning is of none of these formats: {', '.join(FORMATS)} (see --from)")
+    return kind
+
+
+def _of_directory(path: Path, shown: str) -> str:
+    names = sorted(entry.name for entry in path.iterdir())
+    if any(SERIES.fullmatch(name) or CLASSIC.fullmatch(name) for name in names):
+        return "gmon-dir"
+    if any(name.endswith((".gcda", ".gcov.json", ".gcov.json.gz")) for name in names):
+        return "gcov-series"
+    files = in_order([str(path / name) for name in names if not name.startswith(".")])
+    if files and Path(files[0]).is_dir():
+        return _of_directory(Path(files[0]), shown)
+    kind = _of_bytes(files[0]) if files else None
+    if kind is None:
+        raise UsageError(f"{shown}: nothing in it of the formats {', '.join(FORMATS)}: see --from")
+    return kind
+
+
+def _of_bytes(path: str) -> str | None:
+    """The format of a file."""
+    head = head_of(path)
+    if head.startswith((b"PERFILE2", b"2ELIFREP")):
+        return "perf.data"
+    if head.startswith(b"FLR\0"):
+        return "jfr"
+    if is_legacy(head):
+        return "pprof-series"
+    if head.lstrip().startswith((b"{", b"[")):
+        return _of_json(path, head)
+    if is_packed(path) or head[:1] == b"\x0a":
+        return "pprof-series"
+    text = head.decode("utf-8", "replace")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if any(TIME.search(line) for line in lines[:3]):
+        return "perf-script"
+    return "folded-intervals" if FOLDED.match(head) else None
+
+
+def _of_json(path: str, head: bytes) -> str | None:
+    """The format of a JSON file, by the words at its beginning, then by those further on."""
+    for text in (head, head_of(path, 1 << 20)):
+        for kind, words in (
+            ("speedscope", (b"speedscope.app/file-format-schema",)),
+            ("trace-events", (b'"traceEvents"', b'"ph"')),
+            ("jfr", (b'"jdk.',)),
+            ("cpuprofile", (b'"callFrame"',)),
+            ("gcov-series", (b'"gcc_version"',)),
+            ("speedscope", (b'"shared"',)),
+        ):
+            if any(word in text for word in words):
+                return kind
+    return None

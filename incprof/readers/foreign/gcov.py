@@ -1,0 +1,152 @@
+"""A series of gcov's counters: how often each line was executed, and each function called, in each interval.
+
+There is no time in them. Executions of lines stand for it: an interval's time goes to functions by how many lines of
+theirs were executed in it. Calls are what was counted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from incprof.errors import IncprofError, NoDataError
+from incprof.readers.foreign.files import MOST_BYTES, in_order, understood, whole
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
+
+DEFAULT_INTERVAL_S, TICK_S = 1.0, 0.01
+JSON = (".gcov.json", ".gcov.json.gz", ".json", ".json.gz")
+TIMEOUT_S = 600
+
+
+class _Dump:
+    """Counters of one dump: executions of lines, and calls of functions."""
+
+    def __init__(self) -> None:
+        self.lines: Counter[Frame] = Counter()
+        self.calls: Counter[Frame] = Counter()
+
+    def take(self, found: dict[str, Any]) -> None:
+        """Add what gcov says of one object file."""
+        for file in found["files"]:
+            path = str(file["file"])
+            functions = {}
+            for each in file["functions"]:
+                name = str(each["name"])
+                frame = Frame("", name, path, 0, path, int(each["start_line"]))
+                functions[name] = frame
+                self.calls[frame] += _count(each["execution_count"])
+            for line in file["lines"]:
+                owner = functions.get(line.get("function_name"))
+                if owner is not None:
+                    number = int(line["line_number"])
+                    self.lines[owner._replace(line=number if 0 < number < 10**9 else 0)] += _count(line["count"])
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int | float) or not 0 <= value < 2**63:
+        raise ValueError("no count")
+    return int(value)
+
+
+def read_gcov(inputs: Sequence[str], interval_s: float | None, exe: str | None) -> Imported:
+    """Make a timeline of a series of dumps: files that `gcov --json-format` wrote, or directories of .gcda with .gcno.
+
+    interval_s: how long each stands for. exe: what the program is called.
+
+    Raises: NoDataError when there is nothing in it; IncprofError when gcov is needed, and missing.
+    """
+    if len(inputs) == 1 and Path(inputs[0]).is_dir():
+        inside = [str(entry) for entry in Path(inputs[0]).iterdir() if not entry.name.startswith(".")]
+        parts = [path for path in inside if Path(path).is_dir() or path.endswith(JSON)]
+        inputs = parts or inputs
+    paths, length = in_order(inputs), interval_s or DEFAULT_INTERVAL_S
+    dumps, grown = _differences([_dump(path) for path in paths])
+    edges = regular_edges(len(dumps), length)
+    timeline = Timeline(exe or "app", Paths(), TICK_S, edges_s=edges, ordered=False, calls={})
+    calls: dict[tuple[int, Frame], int] = {}
+    for number, dump in enumerate(dumps):
+        whole_count = sum(dump.lines.values())
+        stacks = [
+            (*timeline.paths.add([frame]), length * count / whole_count)
+            for frame, count in sorted(dump.lines.items())
+            if count
+        ]
+        place_series(timeline, stacks, number * length, (number + 1) * length)
+        calls |= {(number, frame): count for frame, count in dump.calls.items() if count}
+    timeline.calls = calls
+    if not len(timeline):
+        raise NoDataError(f"{paths[0]}: no line was executed")
+    notes = [
+        f"a dump stands for {length:g} s (-i); executions of lines stand for time, calls were counted",
+        "counters grow from dump to dump: each is taken less the one before" if grown else "counters begin anew",
+    ]
+    return Imported("gcov-series", [timeline], notes)
+
+
+def _differences(dumps: list[_Dump]) -> tuple[list[_Dump], bool]:
+    """What was counted since the dump before, if no counter ever becomes smaller; else each dump stands for itself."""
+    pairs = list(pairwise(dumps))
+    grown = bool(pairs) and all(
+        after.lines[key] >= count for before, after in pairs for key, count in before.lines.items()
+    )
+    if not grown:
+        return dumps, False
+    found = [dumps[0]]
+    for before, after in pairs:
+        dump = _Dump()
+        dump.lines, dump.calls = after.lines - before.lines, after.calls - before.calls
+        found.append(dump)
+    return found, True
+
+
+def _dump(path: str) -> _Dump:
+    """The counters of one dump."""
+    dump = _Dump()
+    if not Path(path).is_dir():
+        texts = [whole(path)]
+    else:
+        files = sorted(str(entry) for entry in Path(path).rglob("*") if entry.is_file())
+        texts = [whole(file) for file in files if file.endswith(JSON)]
+        counters = [file for file in files if file.endswith(".gcda")]
+        texts += [_ask_gcov(counters, path)] if counters and not texts else []
+    found = [understood(path, "output of gcov --json-format", lambda t=t: _objects(t)) for t in texts]  # type: ignore[misc]
+    for each in (one for several in found for one in several):
+        understood(path, "output of gcov --json-format", lambda each=each: dump.take(each))  # type: ignore[misc]
+    if not dump.calls:
+        raise NoDataError(f"{path}: no counters in it: give .gcda files beside their .gcno, or what gcov -j wrote")
+    return dump
+
+
+def _objects(text: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of a text, one after the other."""
+    found, at, data = [], 0, text.decode("utf-8", "replace").strip()
+    decoder = json.JSONDecoder()
+    while at < len(data):
+        one, end = decoder.raw_decode(data, at)
+        found.append(one)
+        at = end + len(data[end:]) - len(data[end:].lstrip())
+    return found
+
+
+def _ask_gcov(files: Sequence[str], where: str) -> bytes:
+    """What gcov says of counters.
+
+    Raises: IncprofError when it is not installed; NoDataError when it fails.
+    """
+    if shutil.which("gcov") is None:
+        raise IncprofError("gcov is not installed: install gcc (the version that built the program)")
+    command = ["gcov", "--json-format", "--stdout", *(str(Path(file).resolve()) for file in files)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise NoDataError(f"{where}: gcov could not read it") from error
+    if done.returncode or len(done.stdout) > MOST_BYTES:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise NoDataError(f"{where}: gcov: {said[-1] if said else 'failed'}")
+    return done.stdout

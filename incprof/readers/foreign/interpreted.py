@@ -1,0 +1,39 @@
+"""Frames of languages whose functions are known by their files."""
+
+from __future__ import annotations
+
+import re
+
+from incprof.readers.foreign.shared import PYTHON
+from incprof.readers.foreign.timeline import Frame
+
+# As py-spy writes them: `step (run.py:12)`.
+PYTHONS = re.compile(r"\.pyw?$|^<")
+WITH_PLACE = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)")
+# Of a frame that stands for no function.
+# A method's class in Go: `(*Mesh).Sweep`.
+RECEIVER = re.compile(r"\(\*([^()]+)\)")
+MARKERS = ("[no application frame]", "[...]", "[path cut off]", "[other]", "(root)", "all")
+
+
+def qualified(name: str) -> str:
+    """A name whose parts are set off by `::`, as anywhere else here: behind a dot a linker has marks of clones.
+
+    Of a path to a package, as Go has it, only its last part is taken.
+    """
+    package, _, rest = name.rpartition("/") if "(" not in name.partition("/")[0] else ("", "", name)
+    parts = RECEIVER.sub(r"\1", rest if package else name).replace("<locals>.", "").split(".")
+    return "::".join(part for part in parts if part) or name
+
+
+def frame_of(name: str, file: str = "", line: int = 0, begins: int = 0) -> Frame | None:
+    """A frame of the program; None for what stands for no function. Its name may have the place behind it."""
+    if name in MARKERS:
+        return None
+    if not file and (found := WITH_PLACE.fullmatch(name)):
+        name, file, line = found[1], found[2], int(found[3])
+    if PYTHONS.search(file):
+        name = qualified(name)
+    line, begins = (value if 0 < value < 10**9 else 0 for value in (line, begins))
+    shared = PYTHON.search(file) is not None
+    return Frame("[python]" if shared else "", name, file, line, file, begins, shared)

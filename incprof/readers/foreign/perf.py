@@ -1,0 +1,269 @@
+"""What `perf script` prints, read a line at a time: profiles of some gigabytes are common.
+
+    app 4711/4712 [001]  8123.456789:    4000000 task-clock:u:
+            55d0c0de11f0 solve+0x20 (/home/me/app)
+      solver.c:42
+            7f3a2b1c0000 [unknown] (/usr/lib/libm.so.6)
+
+Which fields there are is up to the user: all but the time may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.model import FloatArray, IntArray
+from incprof.readers.foreign.shared import is_shared
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+
+# The head of a sample ends in its time, the number of events that it stands for, and the event's name.
+TIME = re.compile(r"\s(\d{1,12}\.\d{3,9}):(?:\s|$)")
+BEHIND = re.compile(r"\s*(?:(\d{1,19})\s+)?(\S+?):(?:\s+(.*))?$")
+FRAME = re.compile(r"[0-9a-f]{1,16}\s+(\S.*)")
+LINE = re.compile(r"(\S.*):(\d{1,9})")
+NUMBERS = re.compile(r"(?:\d{1,10}/)?\d{1,10}")
+HEXADECIMAL = tuple("0123456789abcdef")
+OFFSET = re.compile(r"\+0x[0-9a-f]+$")
+KERNEL, KERNEL_MODULES = ("[kernel", "[guest.kernel"), (".ko", ".ko.xz", ".ko.zst")
+DELETED = " (deleted)"
+# Those that tick by time, and those by the processor's clock; the first of them that there is stands for time.
+CLOCKS, CYCLES = ("cpu-clock", "task-clock"), ("cycles", "cpu-cycles", "ref-cycles")
+# Lines of a stack.
+DEEPEST = 4096
+# Stacks whose path is remembered.
+MOST_KNOWN = 100_000
+# Where a file does not say how far samples are from each other, seconds: perf's own default is 4000 a second.
+DEFAULT_S, LEAST_S, MOST_S = 1 / 4000, 1e-5, 1.0
+
+
+@dataclass
+class _Process:
+    """Samples of a process: the event of each, how many events it stands for (0: it does not say)."""
+
+    comm: str
+    timeline: Timeline
+    event: array[int] = field(default_factory=lambda: array("q"))
+    period: array[int] = field(default_factory=lambda: array("Q"))
+
+
+@dataclass
+class _Head:
+    """The head of a sample, and the lines below it: its frames, innermost first, and their source lines."""
+
+    comm: str
+    pid: int
+    tid: int
+    time_s: float
+    event: str
+    period: int
+    below: list[str]
+
+
+class _Reader:
+    """Takes samples. damaged: lines that say nothing where a sample should be."""
+
+    def __init__(self) -> None:
+        self.paths = Paths()
+        self.processes: dict[int, _Process] = {}
+        self.events: dict[str, int] = {}
+        self.damaged = 0
+        self._known: dict[tuple[str, ...], tuple[int, str]] = {}
+
+    def take(self, head: _Head) -> None:
+        """Add a sample."""
+        process = self.processes.get(head.pid)
+        if process is None:
+            process = self.processes[head.pid] = _Process(head.comm, Timeline("", self.paths, DEFAULT_S, head.pid))
+        process.comm = head.comm
+        process.timeline.add_at(*self._place(head), head.time_s, 0.0, thread=head.tid)
+        process.event.append(self.events.setdefault(head.event, len(self.events)))
+        process.period.append(min(head.period, 2**63))
+
+    def _place(self, head: _Head) -> tuple[int, str]:
+        """The path of a sample. Most are like one that was there before, but for the addresses."""
+        stack = (head.comm, *(line.partition(" ")[2] if line[:1] in HEXADECIMAL else line for line in head.below))
+        known = self._known.get(stack)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[stack] = self.paths.add(self._frames(head))
+        return known
+
+    def _frames(self, head: _Head) -> list[Frame]:
+        """The frames of a sample, outermost first.
+
+        Without what belongs to the function around it: linkage stubs, the kernel, and addresses that nothing is known
+        of. Inlined functions lie in the module of what they were inlined into.
+        """
+        found: list[Frame] = []
+        for line in head.below:
+            if match := FRAME.fullmatch(line):
+                found.append(_frame(match[1]))
+            elif found and (match := LINE.fullmatch(line)):
+                if match[1] != "??" and int(match[2]):
+                    found[-1] = found[-1]._replace(file=match[1], line=int(match[2]))
+            else:
+                self.damaged += not found
+        module, frames = head.comm, list[Frame]()
+        for frame in reversed(found):
+            if frame.module != "inlined":
+                module = frame.module or module
+            nowhere = not frame.name and not frame.module
+            stub = frame.name.endswith("@plt") or module.startswith(KERNEL) or module.endswith(KERNEL_MODULES)
+            if not nowhere and not stub:
+                frames.append(frame._replace(module=module, shared=is_shared(module)))
+        return frames
+
+
+def read_perf_script(lines: Iterable[str], where: str) -> Imported:
+    """Make timelines of the processes that the text of `perf script` tells of, the one with most samples first.
+
+    Raises: NoDataError when there is no sample in it.
+    """
+    reader = _Reader()
+    for head in _samples(lines, reader):
+        reader.take(head)
+    if not reader.processes:
+        raise NoDataError(f"{where}: no sample in it: give what perf script prints, with the field time")
+    chosen, notes = _chosen(reader)
+    damaged = reader.damaged > 0
+    if damaged:
+        notes.append(f"{where}: {reader.damaged} lines are no part of a sample and were left out")
+    timelines = [made for process in _in_order(reader, chosen) if (made := _timeline(process, reader, chosen))]
+    if not timelines:
+        raise NoDataError(f"{where}: no sample in it that says where it was taken: record with perf record -g")
+    return Imported("perf-script", timelines, notes, damaged)
+
+
+def _samples(lines: Iterable[str], reader: _Reader) -> Iterator[_Head]:
+    """The samples of a text."""
+    head: _Head | None = None
+    for line in lines:
+        # Nearly all lines are these.
+        if line.startswith("\t") and head is not None:
+            if len(head.below) < DEEPEST:
+                head.below.append(line.strip())
+        elif not line.strip():
+            if head is not None:
+                yield head
+            head = None
+        elif line.startswith("#"):
+            continue
+        elif found := _head(line.rstrip("\n")):
+            if head is not None:
+                yield head
+            head = found
+        elif head is None or not line[:1].isspace():
+            reader.damaged += 1
+        elif len(head.below) < DEEPEST:
+            head.below.append(line.strip())
+    if head is not None:
+        yield head
+
+
+def _head(line: str) -> _Head | None:
+    """The head of a sample, with the one frame that may stand behind it."""
+    if (time := TIME.search(line)) is None:
+        return None
+    words = line[: time.start()].split()
+    while len(words) > 1 and not NUMBERS.fullmatch(words[-1]):
+        words.pop()  # [cpu], and flags
+    behind = BEHIND.match(line, time.end(1) + 1)
+    if behind is None or len(words) < 2:
+        return None
+    pid, _, tid = words[-1].rpartition("/")
+    below = [behind[3].strip()] if behind[3] and FRAME.fullmatch(behind[3].strip()) else []
+    comm = " ".join(words[:-1])
+    return _Head(comm, int(pid or tid), int(tid), float(time[1]), behind[2], int(behind[1] or 0), below)
+
+
+def _frame(text: str) -> Frame:
+    """A frame from what is said behind its address: `solve+0x20 (/home/me/app)`."""
+    name, module = text, ""
+    if text.endswith(")"):
+        body = text[:-1].removesuffix(DELETED)
+        at = max(body.rfind(" (/"), body.rfind(" ([")) if "/" in body or "[" in body else -1
+        at = at if at >= 0 else body.rfind(" (")
+        name, module = (body[:at], body[at + 2 :]) if at >= 0 else (text, "")
+    name = OFFSET.sub("", name.strip())
+    return Frame("" if module == "[unknown]" else module, "" if name == "[unknown]" else name)
+
+
+def _chosen(reader: _Reader) -> tuple[int, list[str]]:
+    """The event that stands for time, and what is to be said of it and the others."""
+    count = np.zeros(len(reader.events), dtype=np.int64)
+    for process in reader.processes.values():
+        count += np.bincount(np.frombuffer(process.event, dtype=np.int64), minlength=len(count))
+    names = list(reader.events)
+    rank = {kind: place for place, kind in enumerate((*CLOCKS, *CYCLES))}
+    best = min(range(len(names)), key=lambda i: (rank.get(_kind(names[i]), len(rank)), -count[i], i))
+    notes = []
+    if others := int(count.sum() - count[best]):
+        more = ", ".join(name for i, name in enumerate(names) if i != best)
+        notes.append(f"{others} samples of {more} are left out: {names[best]} stands for time")
+    if _kind(names[best]) not in (*CLOCKS, *CYCLES):
+        notes.append(f"times are as many {names[best]} as were counted, in proportion")
+    return best, notes
+
+
+def _kind(event: str) -> str:
+    """What an event counts: `cycles` of `cpu_core/cycles/ppp`."""
+    parts = event.strip(":").split(":")[0].split("/")
+    return parts[1] if len(parts) > 1 and parts[1] else parts[0]
+
+
+def _in_order(reader: _Reader, event: int) -> list[_Process]:
+    """The processes of the program that has most samples, in order of their ids; then those of others."""
+    many = {pid: process.event.count(event) for pid, process in reader.processes.items()}
+    first = reader.processes[max(many, key=lambda pid: (many[pid], -pid))].comm
+    return [reader.processes[pid] for pid in sorted(many, key=lambda p: (reader.processes[p].comm != first, p))]
+
+
+def _timeline(process: _Process, reader: _Reader, event: int) -> Timeline | None:
+    """The samples of one event; None where there are none."""
+    here = np.frombuffer(process.event, dtype=np.int64) == event
+    if not here.any():
+        return None
+    found = process.timeline.of(here)
+    time, thread, node = found.as_added()
+    period = np.frombuffer(process.period, dtype=np.uint64)[here].astype(np.float64)
+    cpu = _seconds(_kind(list(reader.events)[event]), period, time, thread)
+    found.app, found.tick_s = _program(process, found, node), float(np.clip(np.median(cpu), LEAST_S, MOST_S))
+    found.rescale(cpu)
+    return found
+
+
+def _seconds(kind: str, period: FloatArray, time: FloatArray, thread: IntArray) -> FloatArray:
+    """CPU seconds of samples: of a clock, nanoseconds were counted; else as many as mostly pass for so many events."""
+    if kind in CLOCKS and period.all():
+        return period / 1e9
+    order = np.lexsort((time, thread))
+    apart, same = np.diff(time[order]), np.diff(thread[order]) == 0
+    same &= apart > 0
+    if not period.all():
+        usual = float(np.median(apart[same])) if same.any() else DEFAULT_S
+        return np.full(len(time), np.clip(usual, LEAST_S, MOST_S))
+    speed = float(np.median((period[order][1:] / np.maximum(apart, 1e-9))[same])) if same.any() else 0.0
+    return period / speed if speed > 0 else np.full(len(time), DEFAULT_S)
+
+
+def _program(process: _Process, timeline: Timeline, node: IntArray) -> str:
+    """The module that most samples begin in: the executable."""
+    paths = timeline.paths
+    outermost = np.zeros(len(paths.parent), dtype=np.int64)
+    parent = np.frombuffer(paths.parent, dtype=np.int64)
+    for number, above in enumerate(parent.tolist()):
+        outermost[number] = outermost[above] or number
+    count = np.bincount(outermost[node], minlength=len(parent))
+    seen: dict[str, int] = {}
+    for number in np.flatnonzero(count[1:]).tolist():
+        module = paths.frames[paths.frame[number + 1]].module
+        named = module.rpartition("/")[2][:15] == process.comm[:15]
+        seen[module] = seen.get(module, 0) + int(count[number + 1]) * (1000 if named else 1)
+    return max(sorted(seen), key=lambda module: seen[module]) if seen else process.comm

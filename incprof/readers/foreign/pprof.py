@@ -1,0 +1,246 @@
+"""pprof's profiles: protocol buffers of Go, gperftools' legacy files, and those of many others (profile.proto)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.model import FloatArray
+from incprof.readers.foreign import wire
+from incprof.readers.foreign.addresses import Mapped, frames_at
+from incprof.readers.foreign.files import series_of, understood, whole
+from incprof.readers.foreign.gperftools import is_legacy, read_legacy
+from incprof.readers.foreign.interpreted import qualified
+from incprof.readers.foreign.shared import PYTHON, is_shared
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
+
+UNITS = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0}
+# Which of several times is meant; any other comes behind these.
+PREFERRED = ("cpu", "wall", "time", "samples")
+DEFAULT_TICK_S, LEAST_S, MOST_S = 0.01, 1e-4, 1.0
+# The file of a function of Go's run-time tells where its own library is.
+GO_RUNTIME = re.compile(r"(.*/src/)?runtime/[^/]+\.(?:go|s)")
+# Without paths (-trimpath), functions of these packages are told by their names.
+GO_OWN = re.compile(r"(?:runtime|internal|syscall|sync|reflect)[./]")
+
+
+@dataclass
+class Snapshot:
+    """One profile. stacks: frames, outermost first, and CPU seconds. start_s, length_s: 0 where it does not say."""
+
+    program: str
+    stacks: list[tuple[tuple[Frame, ...], float]]
+    tick_s: float
+    start_s: float = 0.0
+    length_s: float = 0.0
+
+
+@dataclass
+class _Raw:
+    """The fields of a profile that are used; texts are numbers of strings."""
+
+    types: list[tuple[int, int]] = field(default_factory=list)
+    samples: list[tuple[list[int], list[int]]] = field(default_factory=list)
+    mappings: dict[int, dict[int, int]] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+    locations: dict[int, tuple[int, int, list[tuple[int, int]]]] = field(default_factory=dict)
+    functions: dict[int, dict[int, int]] = field(default_factory=dict)
+    strings: list[str] = field(default_factory=list)
+    period_type: tuple[int, int] = (0, 0)
+    single: dict[int, int] = field(default_factory=dict)
+
+
+def read_pprof(inputs: Sequence[str], interval_s: float | None, exe: str | None) -> Imported:
+    """Make a timeline of a series of profiles, in the order of their times or, without, of the numbers in their names.
+
+    interval_s: how long each is, instead of what it says itself. exe: the program, where its path is another one now.
+
+    Raises: NoDataError when one of them is none, or has no time.
+    """
+    files = series_of(inputs)
+    found = [understood(path, "profile of pprof", lambda path=path: _snapshot(path, exe)) for path in files]  # type: ignore[misc]
+    notes = []
+    timed = all(each.start_s and each.length_s for each in found)
+    if timed:
+        found.sort(key=lambda each: each.start_s)
+    if interval_s or not timed:
+        length = interval_s or 1.0
+        edges = regular_edges(len(found), length)
+        notes.append(f"a file stands for {length:g} s (-i)")
+    else:
+        edges = _ends(found)
+    start_ns = round(found[0].start_s * 1e9) if timed else 0
+    tick = float(np.clip(np.median([each.tick_s for each in found]), LEAST_S, MOST_S))
+    timeline = Timeline(found[0].program, Paths(), tick, edges_s=edges, ordered=False, start_unix_ns=start_ns)
+    for number, each in enumerate(found):
+        total: defaultdict[tuple[int, str], float] = defaultdict(float)
+        for stack, seconds in each.stacks:
+            total[timeline.paths.add(stack)] += seconds
+        stacks = [(*place, seconds) for place, seconds in sorted(total.items())]
+        begin = max(float(edges[number]), float(edges[number + 1]) - each.length_s) if timed else float(edges[number])
+        place_series(timeline, stacks, begin, float(edges[number + 1]))
+    if not len(timeline):
+        raise NoDataError(f"{files[0]}: no sample in it")
+    return Imported("pprof-series", [timeline], notes)
+
+
+def _ends(found: Sequence[Snapshot]) -> FloatArray:
+    """Where each profile ends, after the beginning of the first; what lies between two is part of the second."""
+    edges = [0.0]
+    for each in found:
+        edges.append(max(each.start_s + each.length_s - found[0].start_s, edges[-1] + LEAST_S))
+    return np.array(edges)
+
+
+def _snapshot(path: str, exe: str | None) -> Snapshot:
+    data = whole(path)
+    if is_legacy(data):
+        program, stacks, tick = read_legacy(data, exe)
+        return Snapshot(program, stacks, tick)
+    return _of_message(data, path, exe)
+
+
+def _of_message(data: bytes, path: str, exe: str | None) -> Snapshot:
+    raw = _parse(memoryview(data))
+    place, unit = _time_of(raw, path)
+    program = exe or _text(raw, raw.mappings[raw.order[0]].get(5, 0)) if raw.order else exe or ""
+    frames = _frames(raw, program)
+    stacks = []
+    for locations, values in raw.samples:
+        stack = tuple(frame for number in reversed(locations) for frame in frames[number])
+        stacks.append((stack, wire.signed(values[place]) * unit))
+    period = wire.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
+    start, length = (wire.signed(raw.single.get(number, 0)) * 1e-9 for number in (9, 10))
+    return Snapshot(program or "app", stacks, period or DEFAULT_TICK_S, max(start, 0.0), max(length, 0.0))
+
+
+def _time_of(raw: _Raw, path: str) -> tuple[int, float]:
+    """Which value of a sample is a time, and the seconds of one of it."""
+    found = [(_text(raw, kind), _text(raw, unit)) for kind, unit in raw.types]
+    rank = {kind: place for place, kind in enumerate(PREFERRED)}
+    times = [place for place, (_, unit) in enumerate(found) if unit in UNITS]
+    if times:
+        place = min(times, key=lambda each: rank.get(found[each][0], len(rank)))
+        return place, UNITS[found[place][1]]
+    period = wire.signed(raw.single.get(12, 0)) * UNITS.get(_text(raw, raw.period_type[1]), 0.0)
+    counts = [place for place, (_, unit) in enumerate(found) if unit == "count"]
+    if period > 0 and counts:
+        return counts[0], period
+    shown = ", ".join(f"{kind} in {unit}" for kind, unit in found)[:200]
+    raise NoDataError(f"{path}: its values are no times ({shown or 'it has none'}): take CPU profiles")
+
+
+def _frames(raw: _Raw, program: str) -> dict[int, list[Frame]]:
+    """The frames of each location, outermost first: more than one where functions were inlined."""
+    found: dict[int, list[Frame]] = {}
+    bare: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    go = _go_library(raw)
+    for number, (mapping, address, lines) in raw.locations.items():
+        path = _text(raw, raw.mappings.get(mapping, {}).get(5, 0)) or program
+        path = program if mapping in raw.order[:1] else path
+        if lines:
+            found[number] = [_frame(raw, path, program, function, line, go) for function, line in reversed(lines)]
+        else:
+            bare[mapping].append((number, address))
+    for mapping, places in bare.items():
+        known = raw.mappings.get(mapping, {})
+        path = program if mapping in raw.order[:1] else _text(raw, known.get(5, 0)) or program
+        mapped = Mapped(path, known.get(2, 0), known.get(4, 0))
+        addresses = [address for _, address in places]
+        for (number, _), frames in zip(places, frames_at(mapped, addresses, program), strict=True):
+            found[number] = frames
+    return found
+
+
+def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str | None) -> Frame:
+    """A frame from a line of a location."""
+    function = raw.functions.get(number, {})
+    name = _text(raw, function.get(3, 0)) or _text(raw, function.get(2, 0))
+    file = _text(raw, function.get(4, 0))
+    places = [value if 0 < value < 10**9 else 0 for value in (wire.signed(line), wire.signed(function.get(5, 0)))]
+    of_go = go is not None and (GO_OWN.match(name) is not None if not go else file.startswith(go))
+    shared = is_shared(path) or of_go or PYTHON.search(file) is not None
+    module = "" if path == program else path
+    if go is not None or file.endswith(".py"):  # whose functions are told apart by their files
+        return Frame("[library]" if shared else module, qualified(name), file, places[0], file, places[1], shared)
+    return Frame(module, name, file, places[0], "", places[1], shared)
+
+
+def _go_library(raw: _Raw) -> str | None:
+    """Where the sources of Go's own library lie, "" where paths are left out; None of programs in other languages."""
+    for function in raw.functions.values():
+        if _text(raw, function.get(2, 0)).startswith("runtime."):
+            found = GO_RUNTIME.fullmatch(_text(raw, function.get(4, 0)))
+            if found:
+                return found[1] or ""
+    return None
+
+
+def _text(raw: _Raw, number: int) -> str:
+    return raw.strings[number]
+
+
+def _parse(data: memoryview) -> _Raw:
+    """The fields of a profile."""
+    raw = _Raw()
+    for kind, value in wire.fields(data):
+        if kind == 1:
+            raw.types.append(_pair(value))
+        elif kind == 2:
+            raw.samples.append(_sample(value))
+        elif kind == 3:
+            found = _numbers_of(value)
+            raw.mappings[found.get(1, 0)] = found
+            raw.order.append(found.get(1, 0))
+        elif kind == 4:
+            number, location = _location(value)
+            raw.locations[number] = location
+        elif kind == 5:
+            found = _numbers_of(value)
+            raw.functions[found.get(1, 0)] = found
+        elif kind == 6:
+            raw.strings.append(bytes(wire.message(value)).decode("utf-8", "replace"))
+        elif kind == 11:
+            raw.period_type = _pair(value)
+        elif kind in (9, 10, 12):
+            raw.single[kind] = wire.number(value)
+    if not raw.strings or raw.strings[0]:
+        raise ValueError("no table of strings")
+    return raw
+
+
+def _numbers_of(value: wire.Value) -> dict[int, int]:
+    """The numbers of a message by their fields."""
+    return {kind: wire.number(each) for kind, each in wire.fields(wire.message(value)) if isinstance(each, int)}
+
+
+def _pair(value: wire.Value) -> tuple[int, int]:
+    found = _numbers_of(value)
+    return found.get(1, 0), found.get(2, 0)
+
+
+def _sample(value: wire.Value) -> tuple[list[int], list[int]]:
+    """Locations, innermost first, and values."""
+    locations, values = list[int](), list[int]()
+    for kind, each in wire.fields(wire.message(value)):
+        if kind == 1:
+            locations += wire.numbers(each)
+        elif kind == 2:
+            values += wire.numbers(each)
+    return locations, values
+
+
+def _location(value: wire.Value) -> tuple[int, tuple[int, int, list[tuple[int, int]]]]:
+    """Number, mapping, address and lines, (function, line), innermost first."""
+    single, lines = dict[int, int](), list[tuple[int, int]]()
+    for kind, each in wire.fields(wire.message(value)):
+        if kind == 4:
+            lines.append(_pair(each))
+        elif kind in (1, 2, 3):
+            single[kind] = wire.number(each)
+    return single.get(1, 0), (single.get(2, 0), single.get(3, 0), lines)

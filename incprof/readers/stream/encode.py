@@ -1,0 +1,34 @@
+"""Numbers and images as the collector writes them (docs/formats.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from incprof.readers.stream.images import HEADER, MAGIC
+from incprof.readers.stream.varint import MAX_BYTES
+
+UintArray = npt.NDArray[np.uint64]
+
+
+def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
+    """An image: its header, and what it holds."""
+    return HEADER.pack(MAGIC, kind, 0, module, len(payload), interval) + payload
+
+
+def varints(values: UintArray) -> bytes:
+    """LEB128 numbers one after the other."""
+    septets = np.zeros((len(values), MAX_BYTES), dtype=np.uint8)
+    rest, length = values.copy(), np.ones(len(values), dtype=np.int64)
+    for at in range(MAX_BYTES):
+        septets[:, at] = (rest & np.uint64(0x7F)).astype(np.uint8)
+        rest >>= np.uint64(7)
+        more = rest > 0
+        septets[more, at] |= 0x80
+        length += more
+    return septets[np.arange(MAX_BYTES) < length[:, None]].tobytes()
+
+
+def zigzag(values: npt.NDArray[np.int64]) -> UintArray:
+    """Signed numbers as unsigned ones, same shape."""
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)

@@ -1,0 +1,278 @@
+"""Profiles that other tools record here, imported: phases of a program that assembles, solves, and assembles again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.hosts import need
+
+Phases = dict[str, Any]
+Answer = Callable[..., Phases]
+TIMEOUT_S = 300
+
+# Turns of CPU time, not of the clock: how busy the machine is must not matter.
+WORK = """
+#include <stdlib.h>
+#include <time.h>
+volatile double sink;
+__attribute__((noinline)) double assemble(int n) {
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        s += i * 0.5;
+    return s;
+}
+__attribute__((noinline)) double dot(const double *a, int n) {
+    double s = 0;
+    for (int i = 0; i < n; i++)
+        s += a[i] * a[i];
+    return s;
+}
+__attribute__((noinline)) double solve(const double *a, int n) {
+    double s = 0;
+    for (int k = 0; k < 20; k++)
+        s += dot(a, n);
+    return s;
+}
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void turn(int number, double seconds, const double *a) {
+    double end = now() + seconds;
+    while (now() < end)
+        sink += number / 4 % 2 ? solve(a, 20000) : assemble(100000);
+}
+"""
+PERF = "int main(void) { double *a = calloc(20000, 8); for (int i = 0; i < 12; i++) turn(i, 0.25, a); return 0; }"
+SERIES = """
+#include <gperftools/profiler.h>
+#include <stdio.h>
+int main(void) {
+    double *a = calloc(20000, 8);
+    for (int i = 0; i < 12; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "cpu-%d.prof", i);
+        ProfilerStart(name);
+        turn(i, 0.25, a);
+        ProfilerStop();
+    }
+    return 0;
+}
+"""
+COVERED = """
+#include <stdio.h>
+void __gcov_dump(void);
+void __gcov_reset(void);
+int main(void) {
+    double *a = calloc(1000, 8);
+    for (int i = 0; i < 12; i++) {
+        for (int k = 0; k < 10; k++)
+            sink += i / 4 % 2 ? solve(a, 1000) : assemble(20000);
+        __gcov_dump();
+        __gcov_reset();
+        char command[99];
+        snprintf(command, sizeof command, "mkdir dump-%d && cp *.gcda *.gcno dump-%d", i, i);
+        if (system(command))
+            return 1;
+    }
+    return 0;
+}
+"""
+PYTHON = """
+import time
+def assemble(n):
+    s = 0.0
+    for i in range(n):
+        s += i * 0.5
+    return s
+def dot(a):
+    s = 0.0
+    for x in a:
+        s += x * x
+    return s
+def main():
+    a = [float(i) for i in range(5000)]
+    for turn in range(12):
+        end = time.process_time() + 0.4
+        while time.process_time() < end:
+            for k in range(20):
+                dot(a) if turn // 4 % 2 else assemble(5000)
+main()
+"""
+NODE = """
+function assemble(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s; }
+function dot(a) { let s = 0; for (const x of a) s += x * x % 3; return s; }
+const a = Array.from({ length: 20000 }, (_, i) => i * 1.5);
+let sink = 0;
+for (let turn = 0; turn < 12; turn++) {
+  const end = process.cpuUsage().user + 300000;
+  while (process.cpuUsage().user < end) for (let k = 0; k < 50; k++) sink += (turn >> 2) % 2 ? dot(a) : assemble(20000);
+}
+"""
+JAVA = """
+public class Work {
+  static double assemble(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i * 0.5); return s; }
+  static double dot(double[] a) { double s = 0; for (double x : a) s += x * x; return s; }
+  public static void main(String[] v) {
+    double[] a = new double[50000];
+    double sink = 0;
+    var bean = java.lang.management.ManagementFactory.getThreadMXBean();
+    for (int turn = 0; turn < 12; turn++) {
+      long end = bean.getCurrentThreadCpuTime() + 500000000L;
+      while (bean.getCurrentThreadCpuTime() < end)
+        for (int k = 0; k < 50; k++) sink += turn / 4 % 2 == 1 ? dot(a) : assemble(50000);
+    }
+    if (sink < 0) System.out.println(sink);
+  }
+}
+"""
+
+
+def ran(words: Sequence[str | Path], place: Path) -> str:
+    """What a command prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("INCPROF_")}
+    done = subprocess.run(
+        [str(word) for word in words], cwd=place, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Answer:
+    """What phases says of what was imported."""
+
+    def imported(*words: str | Path, status: Sequence[int] = (0,)) -> Phases:
+        tool = [sys.executable, "-m", "incprof"]
+        ran([*tool, "import", *words, "-o", "run"], tmp_path)
+        found: Phases = json.loads(ran([*tool, "phases", "run", "--json"], tmp_path))
+        return found
+
+    return imported
+
+
+def check_turns(found: Phases, functions: Sequence[str], *, counted: bool = False) -> None:
+    """One function, the other, and the first again."""
+    # Interpreters and compilers of code that runs have time of their own, and make one phase or two more of a function.
+    own = [{function["name"]: function["self_s"] for function in phase["functions"]} for phase in found["phases"]]
+    heaviest = [max(functions, key=lambda name: phase.get(name, 0.0)) for phase in own]
+    order = [name for name, _ in groupby(heaviest[label] for label in found["labels"] if label >= 0)]
+    assert order == [functions[0], functions[1], functions[0]], found["labels"]
+    assert found["run"]["counted"] is counted
+
+
+def compile_c(place: Path, text: str, *flags: str) -> Path:
+    (place / "work.c").write_text(WORK + text)
+    # Under a directory of its own, as gcov's files lie beside what the compiler writes.
+    ran(["gcc", "-g", "-O1", "-fno-omit-frame-pointer", "work.c", "-o", "work", *flags], place)
+    return place / "work"
+
+
+@pytest.mark.slow
+def test_perf(tmp_path: Path, answer: Answer) -> None:
+    need("perf", "gcc")
+    program = compile_c(tmp_path, PERF)
+    done = subprocess.run(["perf", "record", "-e", "cpu-clock:u", "-F", "200", "-g", "-o", "perf.data", program],
+                          cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # fmt: skip
+    if done.returncode:
+        pytest.skip(f"perf cannot record here: {done.stderr.strip().splitlines()[-1:]}")
+    found = answer("perf.data", "-i", "250ms")
+    check_turns(found, ["assemble", "dot"])
+    assert found["run"]["rate_hz"] == pytest.approx(200)
+    # All that is said of a recording is said of it.
+    for verb in (["report", "run"], ["top", "run", "--once"], ["diff", "run", "run"], ["sites", "run"],
+                 ["export", "run", "--format", "folded"]):  # fmt: skip
+        ran([sys.executable, "-m", "incprof", *verb], tmp_path)
+    # What perf script prints says the same, and where in the source.
+    fields = "comm,pid,tid,time,period,event,ip,sym,dso,srcline"
+    (tmp_path / "script.txt").write_text(ran(["perf", "script", "-i", "perf.data", "-F", fields], tmp_path))
+    shutil.rmtree(tmp_path / "run")
+    again = answer("script.txt", "-i", "250ms")
+    assert again["labels"] == found["labels"]
+    assert again["phases"][1]["sites"][0]["file"].endswith("work.c")
+
+
+@pytest.mark.slow
+def test_py_spy(tmp_path: Path, answer: Answer) -> None:
+    tool = shutil.which("py-spy") or str(Path(sys.executable).parent / "py-spy")
+    need(tool)
+    (tmp_path / "work.py").write_text(PYTHON)
+    ran([tool, "record", "-f", "speedscope", "-o", "p.json", "--", sys.executable, "-S", "work.py"], tmp_path)
+    found = answer("p.json", "-i", "400ms")
+    check_turns(found, ["assemble", "dot"])
+    site = found["phases"][1]["sites"][0]
+    assert Path(site["file"]).name == "work.py"
+
+
+@pytest.mark.slow
+def test_node(tmp_path: Path, answer: Answer) -> None:
+    need("node")
+    (tmp_path / "work.js").write_text(NODE)
+    ran(["node", "--no-turbo-inlining", "--cpu-prof", "--cpu-prof-name=p.cpuprofile", "work.js"], tmp_path)
+    check_turns(answer("p.cpuprofile", "-i", "400ms"), ["assemble", "dot"])
+
+
+@pytest.mark.slow
+def test_java(tmp_path: Path, answer: Answer) -> None:
+    need("javac", "jfr")
+    (tmp_path / "Work.java").write_text(JAVA)
+    ran(["javac", "Work.java"], tmp_path)
+    ran(["java", "-XX:StartFlightRecording=filename=r.jfr,settings=profile", "Work"], tmp_path)
+    check_turns(answer("r.jfr"), ["Work::assemble", "Work::dot"])
+
+
+@pytest.mark.slow
+def test_gperftools(tmp_path: Path, answer: Answer) -> None:
+    need("gcc")
+    if not list(Path("/usr/include/gperftools").glob("profiler.h")):
+        pytest.skip("libgoogle-perftools-dev is not installed")
+    program = compile_c(tmp_path, SERIES, "-lprofiler")
+    ran([program], tmp_path)
+    profiles = sorted(tmp_path.glob("cpu-*.prof"))
+    found = answer(*profiles, "-i", "250ms")
+    check_turns(found, ["assemble", "dot"])
+    assert Path(found["phases"][0]["sites"][0]["file"]).name == "work.c"
+
+
+@pytest.mark.slow
+def test_gcov(tmp_path: Path, answer: Answer) -> None:
+    need("gcc", "gcov")
+    build = tmp_path / "covered"
+    build.mkdir()
+    ran([compile_c(build, COVERED, "--coverage", "-O0")], build)
+    found = answer("covered")
+    check_turns(found, ["assemble", "dot"], counted=True)
+    # 8 turns of 10 calls; 4 of 10 calls of solve, each with 20 of dot.
+    assert found["phases"][0]["functions"][0]["calls"] == 80
+    assert found["phases"][1]["functions"][0]["calls"] == 800
+    assert found["labels"] == [0] * 4 + [1] * 4 + [0] * 4
+
+
+@pytest.mark.slow
+def test_gmon(tmp_path: Path, answer: Answer) -> None:
+    """A series that glibc's own runtime has left, one file after the other."""
+    need("gcc")
+    program = compile_c(tmp_path, PERF.replace("i < 12; i++) turn(i, 0.25", "i < 2; i++) turn(i, 0.1"), "-pg")
+    series = tmp_path / "series"
+    series.mkdir()
+    for number in range(3):
+        ran([program], tmp_path)
+        shutil.copy(tmp_path / "gmon.out", series / f"gmon.out-{number}")
+    ran([sys.executable, "-m", "incprof", "import", "series", "--exe", program, "-i", "2s", "-o", "run"], tmp_path)
+    program.unlink()
+    found = json.loads(ran([sys.executable, "-m", "incprof", "phases", "run", "--json"], tmp_path))
+    assert found["run"]["counted"] is True
+    assert found["end_s"] == [2, 4, 6]
+    assert "assemble" in {f["name"] for phase in found["phases"] for f in phase["functions"]}
