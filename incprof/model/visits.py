@@ -40,7 +40,7 @@ class Visits:
         return self.high is not None
 
 
-def visits(seen: int, inside: int, around: int, *, bounded: bool = True, ordered: bool = True) -> Visits:
+def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
     """Judge what was seen.
 
     Args:
@@ -48,10 +48,7 @@ def visits(seen: int, inside: int, around: int, *, bounded: bool = True, ordered
         inside: samples of the code.
         around: samples of what calls it, those inside included.
         bounded: False where calls may follow one another without any other code in between.
-        ordered: whether samples are in the order in which they were taken; if not, nothing else is known of calls.
     """
-    if not ordered:
-        return Visits(seen, None)
     chance = inside * (1.0 - inside / around) if around else 0.0
     part = seen / chance if chance > 0 else 1.0
     if part >= SELDOM or not bounded:
