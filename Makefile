@@ -12,7 +12,7 @@ SOAK_ARGS ?=
 # Tests often wait for programs that they record: one more than there are processors.
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload appekg selfanalyze sampler trace analysis/native
+C_ROOMS := runtime preload appekg selfanalyze sampler attach trace analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))

@@ -45,7 +45,8 @@ def asked(library: Path) -> dict[str, tuple[int, ...]]:
 def libraries() -> list[Path]:
     """What is installed here."""
     collector = launch.find_library({}).parent
-    return [*sorted(collector.glob("*.so")), launch.find_sampler({}), *collector.parents[1].glob("appekg/_lib/*.so")]
+    programs = [launch.find_sampler({}), launch.find_attacher({})]
+    return [*sorted(collector.glob("*.so")), *programs, *collector.parents[1].glob("appekg/_lib/*.so")]
 
 
 def test_nothing_is_asked_of_libc_that_the_oldest_one_lacks() -> None:
@@ -143,7 +144,7 @@ def test_released_libraries_are_for_the_oldest_libc(dist: Path, tmp_path: Path) 
         wheel.extractall(tmp_path / "wheel")
     with tarfile.open(only(dist, "incprof-collector-*.tar.gz")) as tarball:
         tarball.extractall(tmp_path / "tarball", filter="data")
-    found = [*tmp_path.rglob("*.so"), *tmp_path.rglob("incprof-sampler")]
+    found = [*tmp_path.rglob("*.so"), *tmp_path.rglob("incprof-sampler"), *tmp_path.rglob("incprof-attach")]
     assert {library.name for library in found} >= {path.name for path in libraries()}
     assert max(max(asked(library).values()) for library in found) <= OLDEST
 
