@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
+    attach,
     collector,
     dpd,
     heartbeat_files,
@@ -69,6 +70,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
     yield "without-pg-callheavy", lambda: without_pg.whole_run(bed, "callheavy")
     yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
+    yield from attach.benchmarks(bed)
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "calls-off", lambda: reliability.disabled_call(bed)
     yield "deep", lambda: reliability.deep_stacks(bed)

@@ -5,7 +5,7 @@
 
 #include "sys.h"
 
-/* glibc's and musl's. */
+/* glibc's, musl's, and those of Go's run-time, which is in every Go program. */
 static const char *const names[] = {"__libc_start_main",
                                     "__libc_start_main_impl",
                                     "__libc_start_call_main",
@@ -14,13 +14,21 @@ static const char *const names[] = {"__libc_start_main",
                                     "__clone3",
                                     "clone3",
                                     "__clone"};
+static const char *const names_of_go[] = {"runtime.goexit", "runtime.goexit.abi0", "runtime.main", "runtime.mstart",
+                                          "runtime.mstart.abi0"};
 
-static bool is_start(const char *name)
+static bool is_among(const char *name, const char *const *list, size_t count)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0)
             return true;
     return false;
+}
+
+static bool is_start(const char *name, bool is_static)
+{
+    return (is_static && is_among(name, names, sizeof names / sizeof *names)) ||
+           is_among(name, names_of_go, sizeof names_of_go / sizeof *names_of_go);
 }
 
 static void take(struct start_code *start, const Elf64_Sym *symbol, const char *name, bool is_static)
@@ -30,7 +38,7 @@ static void take(struct start_code *start, const Elf64_Sym *symbol, const char *
         return;
     if (strcmp(name, "main") == 0)
         start->main = range;
-    else if (is_static && start->count < START_PARTS && is_start(name))
+    else if (start->count < START_PARTS && is_start(name, is_static))
         start->parts[start->count++] = range;
 }
 

@@ -92,9 +92,7 @@ def from_outside(args: argparse.Namespace, command: list[str]) -> int:
     if bool(command) == (args.pid is not None):
         raise UsageError(f"record: {'two things' if command else 'nothing'} to record: {USAGE}")
     if args.clock == "cpu":
-        raise UsageError(
-            "record: --clock cpu is a timer inside the program: from outside there is perf's only"
-        )
+        raise UsageError("record: --clock cpu is a timer inside the program: from outside there is perf's only")
     environment = {**os.environ, **config.resolve(vars(args), os.environ), **launch.CLOSING_LINE}
     environment.pop(launch.PROGRAM, None)
     words = [launch.ATTACHER]

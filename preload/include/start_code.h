@@ -11,7 +11,7 @@
 
 #include "elf_file.h"
 
-#define START_PARTS 8
+#define START_PARTS 16
 
 struct address_range {
     uint64_t low, high; /* link-time addresses */
