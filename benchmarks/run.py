@@ -24,6 +24,7 @@ from benchmarks import (
     heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
+    hot,
     largecode,
     long_runs,
     many_ranks,
@@ -66,6 +67,10 @@ def _generated(bed: Bed) -> tuple[str, Path, Command, Command]:
 def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     yield "calls-1", lambda: collector.cost_per_call(bed, 1)
     yield "calls-2", lambda: collector.cost_per_call(bed, 2)
+    yield "calls-empty", lambda: collector.empty_hook(bed, "callheavy.c")
+    yield "calls-empty-fentry", lambda: collector.empty_hook(bed, "callheavy.c", "-mfentry")
+    yield "calls-instructions", lambda: collector.instructions(bed)
+    yield from hot.benchmarks(bed)
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
     yield "without-pg-callheavy", lambda: without_pg.whole_run(bed, "callheavy")
