@@ -16,8 +16,8 @@ from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Result, compare, run
 from incprof.cli import main
 
-# Of callheavy: some two seconds.
-ROUNDS = "1200"
+# Of callheavy: about a second.
+ROUNDS = "600"
 WAYS = ("-pg", "-mfentry", "patch", "-fno-profile", "-flto")
 
 
