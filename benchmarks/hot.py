@@ -5,6 +5,8 @@ callheavy always; MUSCLE too where `sh benchmarks/realworld/muscle.sh build` has
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -76,7 +78,10 @@ def _patched(bed: Bed, built: Built, tree: Path) -> None:
     built.make(tree, "-pg -O2 -g", ())
     run(built.command(tree), bed.scratch, bed.environment())
     patch = bed.scratch / "hot.patch"
-    if main(["check", "--hot", str(bed.scratch / "run"), "--source", str(tree), "--patch", str(patch), "--force"]):
+    words = ["check", "--hot", str(bed.scratch / "run"), "--source", str(tree), "--patch", str(patch), "--force"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        status = main(words)
+    if status != 0:
         raise RuntimeError(f"no patch for {built.name}")
     subprocess.run(["patch", "-p1", "-s", "-i", str(patch)], cwd=tree, check=True)
 
