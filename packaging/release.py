@@ -3,12 +3,13 @@
     incprof-VERSION.tar.gz                            sources
     incprof-VERSION-py3-none-manylinux_2_28_ARCH.whl  for pip, x86_64 and aarch64
     incprof-collector-VERSION-ARCH.tar.gz             for nodes without Python, likewise
+    *.deb                                             for Debian 12 and later, of this machine's processor
     SHA256SUMS
 
 The C parts are compiled by ziglang's clang against glibc 2.28, whatever this machine has. Run by the Python that
 packaging/requirements.txt is installed in.
 
-usage: python packaging/release.py [--out DIR] [--arch ARCH]
+usage: python packaging/release.py [--out DIR] [--arch ARCH] [--no-debian]
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import collector
+import debian_packages
 import zig
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,10 +94,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="build what is given out")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--arch", action="append", choices=zig.ARCHITECTURES, help="one of them alone")
+    parser.add_argument("--no-debian", action="store_true", help="without Debian's packages")
     args = parser.parse_args()
     place, architectures = args.out.resolve(), args.arch or zig.ARCHITECTURES
-    for lacking in filter(None, map(zig.missing, architectures)):
-        sys.exit(f"missing: {lacking}; install it, or build for one processor: packaging/release.py --arch ARCH")
+    needed = [*map(zig.missing, architectures), "" if args.no_debian else debian_packages.missing()]
+    if lacking := ", ".join(filter(None, needed)):
+        sys.exit(f"missing: {lacking}; install it, or build less: packaging/release.py --arch ARCH --no-debian")
     if not os.environ.get("SOURCE_DATE_EPOCH"):
         os.environ["SOURCE_DATE_EPOCH"] = call("git", "log", "-1", "--format=%ct").strip()
     os.umask(0o022)
@@ -109,6 +113,8 @@ def main() -> None:
         variables = zig.environment(arch, place)
         wheel(sources, dist, arch, variables)
         collector.write(sources, place, dist, arch, variables)
+    if not args.no_debian:
+        debian_packages.write(next(dist.glob("incprof-[0-9]*.tar.gz")), place, dist)
     print(sums(dist), end="")
 
 

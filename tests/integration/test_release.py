@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+import incprof
 from incprof import launch
 from incprof.readers import open_run
 from tests.integration.cross import Cross
@@ -43,6 +44,16 @@ def asked(library: Path) -> dict[str, tuple[int, ...]]:
                 found[symbol.name] = tuple(map(int, name.removeprefix("GLIBC_").split(".")))
     assert found, library
     return found
+
+
+def test_recipes_are_of_this_version() -> None:
+    packaging = ROOT / "packaging"
+    assert f"incprof ({incprof.__version__}-" in (packaging / "debian" / "changelog").read_text().splitlines()[0]
+    for recipe in packaging.glob("easybuild/*.eb"):
+        assert f"version = '{incprof.__version__}'" in recipe.read_text()
+        assert incprof.__version__ in recipe.name
+    assert f'version("{incprof.__version__}")' in (packaging / "spack" / "incprof" / "package.py").read_text()
+    assert f'version: "{incprof.__version__}"' in (packaging / "conda" / "recipe.yaml").read_text()
 
 
 def libraries() -> list[Path]:
