@@ -41,7 +41,7 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "elf_file") + _of("runtime", "build_id")
+ELF = _of("preload", "elf_file object_file start_code") + _of("runtime", "build_id fixed_text")
 CFI = _of("preload", "cfi cfi_program cfi_record cfi_table")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
@@ -51,7 +51,7 @@ WORDS = _of("runtime", "environment fixed_text reason")
 HARNESSES = (
     Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
     Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
-    Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
+    Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "log output reason"), 32768),
     Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK + _of("preload", "shared_code"), 16384),
     Harness(
         "unwind",
@@ -61,7 +61,7 @@ HARNESSES = (
     Harness(
         "rings",
         (
-            *_of("preload", "arcs interval modules path return_search ring shared_code table unwind"),
+            *_of("preload", "arcs interval interval_take modules path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )
         + (ELF + CFI + BUFFER + MEMORY + CLOCK),

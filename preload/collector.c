@@ -97,7 +97,7 @@ static void fork_child(void)
     if (config.follow)
         begin(true, "cannot start the interval thread of a forked child, not recording it");
     else
-        incprof_tls = (struct tls_block){.arcs = NULL};
+        incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
 }
 
 static bool is_wanted(void)

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "arcs.h"
 #include "sys.h"
 
 /* Recursion with more than one call site makes a new path of nearly every sample. Nodes are never given back, so paths
@@ -136,7 +135,7 @@ static void add_to_histogram(struct interval *interval, const struct sample *sam
         block->bins[(address - block->low) * BLOCK_BINS / BLOCK_BYTES] += sample->weight;
 }
 
-static void add_sample(struct interval *interval, const struct sample *sample)
+void interval_add_sample(struct interval *interval, const struct sample *sample)
 {
     if (interval->sample_count == interval->sample_capacity && !more_samples(interval)) {
         interval->totals.lost++;
@@ -162,30 +161,8 @@ static void add_sample(struct interval *interval, const struct sample *sample)
         add_to_histogram(interval, sample);
 }
 
-static uint64_t grown(const uint64_t *counter, uint64_t *taken)
+void interval_add_calls(struct interval *interval, uint64_t from, uint64_t self, uint64_t calls)
 {
-    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), more = now - *taken;
-    *taken = now;
-    return more;
-}
-
-/* Samples and ticks are counted as they are taken out. */
-void interval_take_thread(struct interval *interval, struct thread *thread)
-{
-    struct sample sample;
-    while (ring_take(thread, &sample, &interval->totals.lost))
-        add_sample(interval, &sample);
-    const struct thread_counters *now = &thread->counters;
-    struct thread_counters *taken = &thread->taken;
-    interval->totals.lost += grown(&now->lost, &taken->lost);
-    interval->totals.broken += grown(&now->broken, &taken->broken);
-    interval->totals.handler_ns += grown(&now->handler_ns, &taken->handler_ns);
-    interval->totals.skipped += grown(&now->skipped, &taken->skipped);
-}
-
-static void add_call(void *context, uint64_t from, uint64_t self, uint64_t calls)
-{
-    struct interval *interval = context;
     struct call key = {.self = self, .from = from, .module = NO_MODULE};
     uint64_t address;
     const struct module *module = interval_resolve(self, &address);
@@ -218,13 +195,8 @@ void interval_look_up_calls(struct interval *interval)
             continue;
         const struct call known = *call;
         call->count = 0; /* and the record may move */
-        add_call(interval, known.from, known.self, known.count);
+        interval_add_calls(interval, known.from, known.self, known.count);
     }
-}
-
-void interval_take_calls(struct interval *interval, struct thread *thread)
-{
-    arcs_take(&thread->table, add_call, interval);
 }
 
 /* Bottom-up merge sort by time: rings are in order already, so few passes move anything far. */

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "sampler.h"
 
+#include <sys/auxv.h>
+
 #include "burst.h"
 #include "log.h"
 #include "module_scan.h"
@@ -123,7 +125,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 bool sampler_start(void)
 {
     sigset_t ticks;
-    path_begin();
+    path_begin(getauxval(AT_ENTRY));
     sigemptyset(&ticks);
     sigaddset(&ticks, SIGURG);
     sigaddset(&ticks, SIGWINCH);

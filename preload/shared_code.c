@@ -19,6 +19,8 @@ static const char *const names[] = {
     /* linear algebra, transforms, file formats of numbers */
     "blas*", "cblas", "openblas*", "scipy_openblas*", "blis*", "atlas", "flexiblas*", "mkl_*", "lapack*", "scalapack*",
     "armpl*", "essl*", "satlas", "tatlas", "fftw*", "hdf5*", "netcdf*", "pnetcdf*", "sz", "aec", "adios2*",
+    /* our own, in programs that are recorded from outside */
+    "incprof*", "appekg",
     /* memory, GPUs */
     "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cublas*", "cufft*", "nvidia-*", "amdhip64", "hsa-runtime64",
     "OpenCL"};

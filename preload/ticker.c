@@ -119,13 +119,14 @@ static void set_timer(struct thread *thread, int number)
     thread->tick_signal = number;
     long error = number != 0 ? start_timer(thread, number) : 0;
     if (number == 0) {
-        note("the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken");
+        note("the program uses SIGURG and SIGWINCH itself: from here on no samples are taken, and only calls of "
+             "functions built with -pg are counted");
     } else if (is_refusal(error) && !__atomic_load_n(&perf_is_refused, __ATOMIC_RELAXED)) {
         note("timers are not permitted here (a container's seccomp profile?), using perf's clock");
         want(thread, false);
     } else if (is_refusal(error)) {
-        note("neither timers nor perf's clock are permitted here (see incprof doctor): calls are counted, and no "
-             "samples taken");
+        note("neither timers nor perf's clock are permitted here (see incprof doctor): no samples are taken, and only "
+             "calls of functions built with -pg are counted");
     } else if (error != 0) {
         note("no more timers (see ulimit -i): some threads are not sampled");
     }

@@ -353,7 +353,7 @@ class IntervalProfile:
         import pandas as pd
 
         both = (abs(self.self_s) + abs(self.calls)).tocoo()
-        row, col = both.coords
+        row, col = both.row, both.col
         order = np.lexsort((col, row))
         row, col = row[order], col[order]
         return pd.DataFrame(
@@ -376,6 +376,6 @@ def _values_at(matrix: csr_array, row: IntArray, col: IntArray) -> npt.NDArray[n
     wanted = row.astype(np.int64) * width + col
     values = np.zeros(len(wanted), dtype=entries.data.dtype)
     use = entries.data != 0
-    place = entries.coords[0][use].astype(np.int64) * width + entries.coords[1][use]
+    place = entries.row[use].astype(np.int64) * width + entries.col[use]
     values[np.searchsorted(wanted, place)] = entries.data[use]
     return values

@@ -109,7 +109,7 @@ def _visible(profile: IntervalProfile, found: _Found) -> _Found:
     shape = (profile.n_intervals, len(found.names))
     there = (interval[found.sample], found.name)
     ticks = coo_array((weight[found.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
-    row, place = ticks.coords
+    row, place = ticks.row, ticks.col
     seen = np.zeros(shape[1], dtype=np.bool_)
     seen[place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)]] = True
     return found.of(seen[found.name])
