@@ -12,7 +12,7 @@ SOAK_ARGS ?=
 # Tests often wait for programs that they record: one more than there are processors.
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 PACKAGES := gcc libc6-dev make binutils python3 python3-venv
-C_ROOMS := runtime preload appekg selfanalyze sampler trace analysis/native
+C_ROOMS := runtime preload appekg selfanalyze sampler attach trace analysis/native
 C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch]))
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
@@ -125,12 +125,13 @@ docs: $(VENV)/.docs $(VENV)/.installed
 	@$(BIN)/sphinx-build -q -E -W --keep-going -b html -d build/doctrees -c docs/site docs build/docs
 	@echo "The site: file://$(abspath build/docs/index.html)"
 
-# What is given out, from the committed state: sources, wheel, tarball, SHA256SUMS in build/release/dist.
+# What is given out, from the committed state, in build/release/dist: sources, wheels, tarballs, Debian's packages, SHA256SUMS.
+# RELEASE_ARGS="--arch x86_64 --no-debian" for a part.
 RELEASE := build/release/venv
 release: | tools
 	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
 	@$(RELEASE)/bin/python -m pip --disable-pip-version-check -q install -r packaging/requirements.txt
-	@$(RELEASE)/bin/python packaging/release.py
+	@$(RELEASE)/bin/python packaging/release.py $(RELEASE_ARGS)
 
 clean:
 	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

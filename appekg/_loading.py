@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
 from collections.abc import Callable
@@ -61,7 +62,9 @@ def _load() -> dict[str, Any]:
 def _open(ffi: Any) -> Any:
     """The library that the process has already (an extension module may be linked with it), else the one found."""
     try:
-        return ffi.dlopen(SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+        # Not by cffi: the loader gives no reason for a library that is there and not loaded; cffi 1.17 then faults.
+        ctypes.CDLL(SONAME, os.RTLD_NOW | os.RTLD_NOLOAD)
+        return ffi.dlopen(SONAME, os.RTLD_NOW)
     except OSError:
         pass
     try:

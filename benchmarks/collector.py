@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from collections.abc import Callable
 
-from benchmarks.bed import Bed
+from benchmarks.bed import HERE, Bed
 from benchmarks.measure import Command, Ratio, Result, compare, run
+
+# Of callheavy: some two seconds.
+ROUNDS = "1200"
 
 
 def cost_per_call(bed: Bed, threads: int) -> Result:
@@ -23,6 +28,50 @@ def cost_per_call(bed: Bed, threads: int) -> Result:
     ratio = compare(ours, glibc, bed.pairs)
     what = f"cost per call, own mcount against glibc's, {threads} thread{'s' * (threads > 1)}"
     return Result(what, "at most 0.5x", str(ratio), ratio.median <= 0.5)
+
+
+def empty_hook(bed: Bed, source: str, *flags: str) -> Result:
+    """Own mcount against one that does nothing: what is left is the call, and the function's frame."""
+    program = bed.compile(source, *flags)
+    empty = _empty(bed)
+
+    def ours() -> float:
+        return run([program, ROUNDS], bed.scratch, bed.environment()).cpu_s
+
+    def nothing() -> float:
+        return run([program, ROUNDS], bed.scratch, empty).cpu_s
+
+    ratio = compare(ours, nothing, bed.pairs)
+    what = " ".join(["whole run, counted against a hook that does nothing: callheavy", *flags])
+    return Result(what, "at most 1.1x", str(ratio), ratio.median <= 1.1)
+
+
+def instructions(bed: Bed) -> list[Result]:
+    """Instructions of a call and the loop around it, as callgrind counts them: from two runs, one of a million more."""
+    program = bed.compile("calls.c")
+    results = []
+    for name, env in (("own mcount", bed.environment()), ("a hook that does nothing", _empty(bed))):
+        what = f"instructions of a call of an empty function, {name}"
+        if shutil.which("valgrind") is None:
+            results.append(Result(what, "", "not measured: valgrind is not here", None))
+            continue
+        few, many = (_counted(bed, [program, calls], env) for calls in ("100000", "1100000"))
+        results.append(Result(what, "", f"{(many - few) / 1e6:.1f}", None))
+    return results
+
+
+def _empty(bed: Bed) -> dict[str, str]:
+    """The environment with a hook that counts nothing."""
+    library = bed.scratch / "empty_hook.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", str(HERE / "programs" / "empty_hook.S"), "-o", str(library)], check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
+
+
+def _counted(bed: Bed, command: Command, env: dict[str, str]) -> int:
+    """Instructions of a whole run."""
+    words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)]
+    done = subprocess.run(words, cwd=bed.scratch, env=env, capture_output=True, text=True, check=True)
+    return int(done.stderr.split("Collected : ")[1].split()[0])
 
 
 def calls_lost(bed: Bed) -> Result:

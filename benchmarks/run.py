@@ -17,12 +17,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import (
+    attach,
     collector,
     dpd,
     heartbeat_files,
     heartbeat_prediction,
     heartbeat_programs,
     heartbeats,
+    hot,
     largecode,
     long_runs,
     many_ranks,
@@ -65,12 +67,17 @@ def _generated(bed: Bed) -> tuple[str, Path, Command, Command]:
 def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Result]]]]:
     yield "calls-1", lambda: collector.cost_per_call(bed, 1)
     yield "calls-2", lambda: collector.cost_per_call(bed, 2)
+    yield "calls-empty", lambda: collector.empty_hook(bed, "callheavy.c")
+    yield "calls-empty-fentry", lambda: collector.empty_hook(bed, "callheavy.c", "-mfentry")
+    yield "calls-instructions", lambda: collector.instructions(bed)
+    yield from hot.benchmarks(bed)
     yield "calls-lost", lambda: collector.calls_lost(bed)
     yield "run-callheavy", lambda: collector.whole_run(bed, "callheavy", [bed.compile("callheavy.c")])
     yield "without-pg-callheavy", lambda: without_pg.whole_run(bed, "callheavy")
     yield "without-pg-python-recursion", lambda: without_pg.whole_run(bed, "recursion")
     yield "without-pg-python-numpy", lambda: without_pg.whole_run(bed, "arrays")
     yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
+    yield from attach.benchmarks(bed)
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "calls-off", lambda: reliability.disabled_call(bed)
     yield "deep", lambda: reliability.deep_stacks(bed)

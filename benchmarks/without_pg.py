@@ -1,6 +1,6 @@
 """Programs without -pg: what recording them costs, and how far what is found agrees with the build that counts calls.
 
-python -m benchmarks.without_pg [PROGRAM ...]     # programs of truth/, built both ways; all that were not held out
+python -m benchmarks.without_pg [PROGRAM ...]     # programs of truth/, built both ways; all of them
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import shutil
 import statistics
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +18,18 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, compare, run
+from incprof.analysis.answer.seen import CallsSeen
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
 from truth.evaluate import evaluate
 from truth.recordings import NotRecorded, Program, all_programs, log_of, recorded
+from truth.scores import score_labels
 from truth.scores.sites import NOTHING
 
 # Of callheavy: some two seconds.
 ROUNDS = "1500"
+# Sample distances that a step has to last for its period to be asked.
+LASTS = 3
 # Programs in Python, of some four seconds each.
 PYTHON_STEPS = {"recursion": "250000", "arrays": "15000"}
 # Moments at which the two recordings are compared.
@@ -81,47 +86,105 @@ def side(program: Program, *, pg: bool) -> Side:
 
 
 def agreement(one: Side, other: Side) -> float:
-    """ARI of the phases of two recordings, at the same points of the program's work."""
+    """ARI of the phases of two recordings, at the same points of the program's work.
+
+    Left out is what falls into an interval of several phases, or of none, by the program's own word.
+    """
     pieces = min(len(one.ends), len(other.ends))
     took = np.maximum(one.ends - one.begins, 0.0)[:pieces]
     upto = np.cumsum(took)
     at = (np.arange(MOMENTS) + 0.5) / MOMENTS * upto[-1]
     piece = np.minimum(np.searchsorted(upto, at, side="right"), pieces - 1)
     part = 1.0 - (upto[piece] - at) / np.maximum(took[piece], 1e-12)
-    labels = []
+    labels, known = [], np.ones(MOMENTS, dtype=np.bool_)
     for each in (one, other):
         time = each.begins[piece] + part * (each.ends - each.begins)[piece]
         where = np.searchsorted(each.profile.end_s, time)
-        labels.append(each.answer.labels[np.minimum(where, each.profile.n_intervals - 1)])
-    known = (labels[0] >= 0) & (labels[1] >= 0)
+        where = np.minimum(where, each.profile.n_intervals - 1)
+        labels.append(each.answer.labels[where])
+        known &= (each.labels[where] >= 0) & (labels[-1] >= 0)
     return float(adjusted_rand_score(labels[0][known], labels[1][known]))
+
+
+def against_script(each: Side) -> float:
+    """ARI of a recording's phases against what the program itself said."""
+    found = score_labels(each.labels, each.answer.labels)
+    return float("nan") if found is None else found.ari
+
+
+def bounds(counted: IntervalProfile, guessed: IntervalProfile) -> IntArray:
+    """Functions with calls in both, those between their bounds, those with an upper bound, and those of both, (4,)."""
+    known = dict(zip((f.mangled for f in counted.functions), calls_of(counted), strict=True))
+    judge = CallsSeen(guessed).of(np.arange(guessed.n_intervals))
+    out = np.zeros(4, dtype=np.int64)
+    for index, function in enumerate(guessed.functions):
+        true, seen = known.get(function.mangled, 0), judge(index)
+        if true and seen.seen:
+            right = seen.seen <= true and (seen.high is None or true <= seen.high)
+            out += np.array([True, right, seen.is_known, right and seen.is_known])
+    return out
+
+
+def calls_of(profile: IntervalProfile) -> list[int]:
+    """Calls of each function in the whole run."""
+    return [int(calls) for calls in np.asarray(profile.calls.sum(axis=0)).ravel()]
+
+
+def periods(counted: Side, guessed: Side) -> tuple[int, int]:
+    """Steps that last three sample distances, by the counts, of which a period is said without: right ones, and all.
+
+    A period is right if the calls that follow from it are those that were counted, within 5 %.
+    """
+    inclusive = np.asarray(CallsSeen(counted.profile).samples_inside().sum(axis=0)).ravel()
+    calls, names = calls_of(counted.profile), [f.mangled for f in counted.profile.functions]
+    long = {name: c for name, c, ticks in zip(names, calls, inclusive, strict=True) if c and ticks >= LASTS * c}
+    implied: dict[str, float] = {}
+    for one in guessed.answer.recurring:
+        name = guessed.profile.functions[one.function].mangled
+        implied[name] = implied.get(name, 0.0) + one.implied
+    said = [abs(number - long[name]) <= 0.05 * long[name] for name, number in implied.items() if name in long]
+    return sum(said), len(said)
 
 
 def main() -> int:
     """Print a Markdown table."""
     wanted = sys.argv[1:]
-    programs = [p for p in all_programs() if p.name in wanted or (not wanted and p.split == "tune")]
-    print("| program | ARI of phases | phases with, without | sites: right of found, of true; with | without |")
-    print("|---|---|---|---|---|", flush=True)
-    agreements, sums = [], [NOTHING, NOTHING]
+    programs = [p for p in all_programs() if p.name in wanted or not wanted]
+    columns = "program", "ARI", "with, script", "without, script", "sites with", "without", "kinds", "calls", "bounded"
+    print(f"| {' | '.join(columns)} | periods |")
+    print("|---" * 10 + "|", flush=True)
+    agreements, sums, functions = [], [NOTHING, NOTHING], NOTHING
+    all_bounds, all_periods = np.zeros(4, dtype=np.int64), np.zeros(2, dtype=np.int64)
     for program in programs:
         try:
             sides = [side(program, pg=pg) for pg in (True, False)]
         except NotRecorded as error:
-            print(f"| {program.name} | {error} | | | |", flush=True)
+            print(f"| {program.name} | {error} |" + " |" * 8, flush=True)
             continue
         agreements.append(agreement(*sides))
         texts = []
         for which, each in enumerate(sides):
             about = (program.name, "", program.split, each.profile, each.labels, program.truth, "robust")
-            found = evaluate(*about, lambda _, known=each.answer: known).sites.places
+            both = evaluate(*about, lambda _, known=each.answer: known).sites
+            found = both.places
             sums[which] += found
             texts.append(f"{found.right} of {found.found}, {found.hit} of {found.true}")
-        phases = ", ".join(str(each.answer.k) for each in sides)
-        print(f"| {program.name} | {agreements[-1]:.3f} | {phases} | {texts[0]} | {texts[1]} |", flush=True)
+        functions += both.functions
+        of_calls, of_periods = bounds(sides[0].profile, sides[1].profile), periods(*sides)
+        all_bounds, all_periods = all_bounds + of_calls, all_periods + np.array(of_periods)
+        scores = " | ".join(f"{against_script(each):.3f}" for each in sides)
+        line = f"{agreements[-1]:.3f} | {scores} | {texts[0]} | {texts[1]} | {found.right} of {both.functions.right}"
+        print(f"| {program.name} | {line} | {_told(of_calls, of_periods)} |", flush=True)
     with_pg, without = sums
-    print(f"| all: median, F1 | {statistics.median(agreements):.3f} | | {with_pg.f1:.3f} | {without.f1:.3f} |")
+    line = f"{statistics.median(agreements):.3f} | | | F1 {with_pg.f1:.3f} | F1 {without.f1:.3f}"
+    kinds = f"{without.right} of {functions.right}"
+    print(f"| all (ARI: median) | {line} | {kinds} | {_told(all_bounds, all_periods)} |")
     return 0
+
+
+def _told(calls: IntArray, said: Sequence[int] | IntArray) -> str:
+    """Three columns: functions whose calls lie within what is said; those with an upper bound; and periods."""
+    return f"{calls[1]} of {calls[0]} | {calls[3]} of {calls[2]} | {said[0]} of {said[1]}"
 
 
 if __name__ == "__main__":

@@ -41,19 +41,19 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "elf_file") + _of("runtime", "build_id")
+ELF = _of("preload", "elf_file object_file start_code") + _of("runtime", "build_id fixed_text")
 CFI = _of("preload", "cfi cfi_program cfi_record cfi_table")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")
 WORDS = _of("runtime", "environment fixed_text reason")
-MADE = _of("preload", "jit_map python_layout") + _of("runtime", "fixed_text log output reason")
+MADE = _of("preload", "jit_map python_layout") + _of("runtime", "log output reason")
 PYTHON = MADE + _of("preload", "python_codes python_frames python_functions")
 
 HARNESSES = (
     Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
     Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
-    Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "fixed_text log output reason"), 32768),
+    Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "log output reason"), 32768),
     Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK + MADE + _of("preload", "shared_code"), 16384),
     Harness(
         "unwind",
@@ -66,7 +66,7 @@ HARNESSES = (
         "rings",
         (
             *PYTHON,
-            *_of("preload", "arcs interval modules path return_search ring shared_code table unwind"),
+            *_of("preload", "arcs interval interval_take modules path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )
         + (ELF + CFI + BUFFER + MEMORY + CLOCK),

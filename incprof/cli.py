@@ -14,6 +14,8 @@ from incprof.verbs import build_parser, check_verb
 
 INTERRUPTED = 128 + 2
 BROKEN_PIPE = 128 + 13
+# Debian has no packages of these.
+PARSERS = "tree-sitter tree-sitter-c tree-sitter-cpp tree-sitter-fortran"
 
 
 def explain(error: BaseException) -> tuple[str, int]:
@@ -31,6 +33,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         return f"{error.object!a}: no file has such a name", UsageError.exit_code
     if isinstance(error, MemoryError):
         return "not enough memory for this input", 1
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tree_sitter"):
+        return f"reading sources needs a parser that is not installed: pip install {PARSERS}", 1
     what = f"{type(error).__name__}: {error}".replace("\n", " ")
     return f"internal error: {what}; run again with --debug for the traceback", 1
 

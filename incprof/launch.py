@@ -19,7 +19,10 @@ LIBRARY = "libincprof.so"
 LOOP_LIBRARY = "libincprof_omp.so"
 MPI_LIBRARY = "libincprof_mpi.so"
 SAMPLER = "incprof-sampler"
-BUILT_IN = {LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", SAMPLER: "sampler"}
+ATTACHER = "incprof-attach"
+BUILT_IN = {
+    LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", SAMPLER: "sampler", ATTACHER: "attach",
+}  # fmt: skip
 
 
 def candidates(library: str = LIBRARY) -> Iterator[Path]:
@@ -82,11 +85,20 @@ def _find_beside(library: str, environ: Mapping[str, str]) -> Path:
 
 def find_sampler(environ: Mapping[str, str]) -> Path:
     """Path of incprof-sampler: $INCPROF_SAMPLER if set, else where this package was installed."""
-    given = [Path(environ["INCPROF_SAMPLER"]).absolute()] if environ.get("INCPROF_SAMPLER") else []
-    for path in given or candidates(SAMPLER):
+    return _find_program(SAMPLER, environ.get("INCPROF_SAMPLER"))
+
+
+def find_attacher(environ: Mapping[str, str]) -> Path:
+    """Path of incprof-attach: $INCPROF_ATTACH if set, else where this package was installed."""
+    return _find_program(ATTACHER, environ.get("INCPROF_ATTACH"))
+
+
+def _find_program(name: str, named: str | None) -> Path:
+    given = [Path(named).absolute()] if named else []
+    for path in given or candidates(name):
         if path.is_file() and os.access(path, os.X_OK):
             return path
-    raise IncprofError(f"{given[0] if given else SAMPLER} was not found, or is no program; install incprof again")
+    raise IncprofError(f"{given[0] if given else name} was not found, or is no program; install incprof again")
 
 
 def preload_value(library: Path, existing: str) -> str:

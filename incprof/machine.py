@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -32,6 +33,8 @@ print(count / (time.process_time() - start))
 
 CLOCK_THREAD_CPUTIME_ID, SIGEV_NONE, SIGEVENT_SIZE = 3, 1, 64
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+# The same numbers on every processor.
+NEWER_CALLS = {"pidfd_open": 434, "pidfd_getfd": 438, "close_range": 436}
 PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK = 1, 1
 PERF_DISABLED, PERF_EXCLUDE_KERNEL, PERF_EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
 PERF_ATTR_SIZE = 64  # the first published size of the structure, which every kernel takes
@@ -96,6 +99,18 @@ def kernel_version() -> tuple[int, int]:
     """Major and minor number of the running kernel; (0, 0) where it has none that can be read."""
     match = re.match(r"(\d+)\.(\d+)", os.uname().release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def missing_calls() -> list[str]:
+    """Those of NEWER_CALLS that the kernel has not, or a filter forbids."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    missing = []
+    for name, number in NEWER_CALLS.items():
+        # Arguments that none of them takes: no such process, no such descriptor, an empty range.
+        libc.syscall(ctypes.c_long(number), ctypes.c_long(-1), ctypes.c_long(-2), ctypes.c_long(0))
+        if ctypes.get_errno() in (errno.ENOSYS, errno.EPERM):
+            missing.append(name)
+    return missing
 
 
 def kernel_hz() -> int | None:

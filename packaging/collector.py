@@ -19,7 +19,8 @@ HERE = Path(__file__).resolve().parent / "collector"
 
 def write(sources: Path, place: Path, dist: Path, arch: str, variables: dict[str, str]) -> Path:
     """Build the C parts of `sources` and write the tarball into `dist`."""
-    build, name = place / "stage-build", f"incprof-collector-{version(sources)}-{arch}"
+    name = f"incprof-collector-{version(sources)}-{arch}"
+    build = sources / "build" / f"collector-{arch}"
     stage = place / "stage" / name
     environment = {**os.environ, **variables}
     words = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_INSTALL_LIBDIR=lib"]
@@ -39,7 +40,7 @@ def write(sources: Path, place: Path, dist: Path, arch: str, variables: dict[str
     (stage / "lib" / "pkgconfig" / "dpd.pc").unlink()
     for header in ("dpd.h", "dpd_values.h"):
         (stage / "include" / header).unlink()
-    add_scripts(sources, stage)
+    add_scripts(sources, stage, arch)
     return pack(stage, dist / f"{name}.tar.gz")
 
 
@@ -50,7 +51,7 @@ def version(sources: Path) -> str:
     return found[1]
 
 
-def add_scripts(sources: Path, stage: Path) -> None:
+def add_scripts(sources: Path, stage: Path, arch: str) -> None:
     """What is not compiled."""
     modules = stage / "share" / "modulefiles" / "incprof"
     modules.mkdir(parents=True)
@@ -62,7 +63,7 @@ def add_scripts(sources: Path, stage: Path) -> None:
         ("module.tcl", modules / number),
     ):
         target.parent.mkdir(exist_ok=True)
-        target.write_text((HERE / source).read_text().replace("@VERSION@", number))
+        target.write_text((HERE / source).read_text().replace("@VERSION@", number).replace("@ARCH@", arch))
     (stage / "bin" / "incprof-record").chmod(0o755)
     shutil.copy(sources / "LICENSE", stage / "LICENSE")
 

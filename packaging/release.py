@@ -1,14 +1,15 @@
 """`make release`: what is given out, in build/release/dist, of the committed state. Twice the same bytes.
 
     incprof-VERSION.tar.gz                            sources
-    incprof-VERSION-py3-none-manylinux_2_28_ARCH.whl  for pip
-    incprof-collector-VERSION-ARCH.tar.gz             for nodes without Python
+    incprof-VERSION-py3-none-manylinux_2_28_ARCH.whl  for pip, x86_64 and aarch64
+    incprof-collector-VERSION-ARCH.tar.gz             for nodes without Python, likewise
+    *.deb                                             for Debian 12 and later, of this machine's processor
     SHA256SUMS
 
 The C parts are compiled by ziglang's clang against glibc 2.28, whatever this machine has. Run by the Python that
 packaging/requirements.txt is installed in.
 
-usage: python packaging/release.py [--out DIR]
+usage: python packaging/release.py [--out DIR] [--arch ARCH] [--no-debian]
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import collector
+import debian_packages
+import zig
 
 ROOT = Path(__file__).resolve().parent.parent
-GLIBC = "2.28"
-ARCH = "x86_64"
-PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}_{ARCH}"
 
 
 def call(*words: str | Path, cwd: Path = ROOT, **variables: str) -> str:
@@ -38,17 +38,6 @@ def call(*words: str | Path, cwd: Path = ROOT, **variables: str) -> str:
     return subprocess.run(
         command, cwd=cwd, env={**os.environ, **variables}, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
-
-
-def compiler(place: Path) -> Path:
-    """A command that compiles for the old glibc, and for every processor of the architecture."""
-    import ziglang
-
-    zig = Path(ziglang.__file__).parent / "zig"
-    command = place / "cc"
-    command.write_text(f'#!/bin/sh\nexec {zig} cc -target {ARCH}-linux-gnu.{GLIBC} "$@"\n')
-    command.chmod(0o755)
-    return command
 
 
 def committed(place: Path) -> Path:
@@ -75,13 +64,21 @@ def sdist(tree: Path, dist: Path) -> Path:
     return tree.parent / "sources" / archive.name.removesuffix(".tar.gz")
 
 
-def wheel(sources: Path, dist: Path, variables: dict[str, str]) -> None:
+def wheel(sources: Path, dist: Path, arch: str, variables: dict[str, str]) -> None:
     """Write the wheel; auditwheel refuses what the platform's name does not allow."""
-    built = sources.parent / "wheel"
-    settings = {"cmake.build-type": "Release", "install.strip": "true", "build-dir": "build/wheel"}
+    built = sources.parent / f"wheel-{arch}"
+    settings = {"cmake.build-type": "Release", "install.strip": "true", "build-dir": f"build/{arch}"}
     backend(sources, f"build_wheel({str(built)!r}, {settings!r})", **variables)
     (found,) = built.glob("*.whl")
-    call("auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "--wheel-dir", dist, found)
+    # auditwheel knows the names of the platforms of the machine that it runs on.
+    lines = (
+        "import platform",
+        f"platform.machine = lambda: {arch!r}",
+        "from auditwheel.main import main",
+        "exit(main())",
+    )
+    words = ("repair", "--plat", zig.platform_tag(arch), "--only-plat", "--wheel-dir", dist, found)
+    call(sys.executable, "-c", "; ".join(lines), *words)
 
 
 def sums(dist: Path) -> str:
@@ -96,29 +93,28 @@ def main() -> None:
     """Build all of it."""
     parser = argparse.ArgumentParser(description="build what is given out")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "release")
-    place = parser.parse_args().out.resolve()
+    parser.add_argument("--arch", action="append", choices=zig.ARCHITECTURES, help="one of them alone")
+    parser.add_argument("--no-debian", action="store_true", help="without Debian's packages")
+    args = parser.parse_args()
+    place, architectures = args.out.resolve(), args.arch or zig.ARCHITECTURES
+    needed = [*map(zig.missing, architectures), "" if args.no_debian else debian_packages.missing()]
+    if lacking := ", ".join(filter(None, needed)):
+        sys.exit(f"missing: {lacking}; install it, or build less: packaging/release.py --arch ARCH --no-debian")
     if not os.environ.get("SOURCE_DATE_EPOCH"):
         os.environ["SOURCE_DATE_EPOCH"] = call("git", "log", "-1", "--format=%ct").strip()
     os.umask(0o022)
-    for name in ("tree", "sources", "dist", "stage", "stage-build"):
+    for name in ("tree", "sources", "dist", "stage"):
         shutil.rmtree(place / name, ignore_errors=True)
     dist = place / "dist"
     dist.mkdir(parents=True)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    # No path of this machine in what is compiled.
-    flags = f"-ffile-prefix-map={place}=."
-    variables = {
-        "CC": str(compiler(place)),
-        "CFLAGS": flags,
-        "ASMFLAGS": flags,
-        # Left out before the build-id is made: the compiler's own parts say where they were compiled.
-        "LDFLAGS": "-Wl,-S",
-        "ZIG_GLOBAL_CACHE_DIR": str(place / "zig-cache"),
-        "CMAKE_GENERATOR": "Unix Makefiles",
-    }
     sources = sdist(committed(place), dist)
-    wheel(sources, dist, variables)
-    collector.write(sources, place, dist, ARCH, variables)
+    for arch in architectures:
+        variables = zig.environment(arch, place)
+        wheel(sources, dist, arch, variables)
+        collector.write(sources, place, dist, arch, variables)
+    if not args.no_debian:
+        debian_packages.write(next(dist.glob("incprof-[0-9]*.tar.gz")), place, dist)
     print(sums(dist), end="")
 
 

@@ -25,11 +25,10 @@ static struct arc_table *new_table(size_t homes, struct arc_table *older)
     return table;
 }
 
-/* The same hash as in the entry stubs. */
+/* As the entry stubs find it. */
 static size_t home_of(const struct arc_table *table, uint64_t from, uint64_t self)
 {
-    uint64_t hash = (self * (uint64_t)ARC_HASH) >> ARC_HASH_SHIFT;
-    return (size_t)((hash + from) & (table->homes - 1));
+    return (size_t)((((from << ARC_FROM_SHIFT) + self) >> ARC_SHIFT) & (table->homes - 1));
 }
 
 static struct arc *find_slot(struct arc_table *table, uint64_t from, uint64_t self)

@@ -9,6 +9,8 @@
 /* How often each byte is read, on the average: compilers' common records are short, and make it two or three times. */
 #define MOST_READINGS 8
 
+#define LEAST_RECORD 16 /* bytes of a function's, in any encoding */
+
 /* A view of .eh_frame, or of .eh_frame_hdr. */
 struct section {
     uint8_t *data;
@@ -40,23 +42,32 @@ static void unload(struct section *section)
         sys_free(section->data, section->size + 1);
 }
 
-/* The binary search table of .eh_frame_hdr lists every function in the order of its addresses. */
-static bool walk(struct cfi_table *table, const struct section *header, const struct section *frames)
+/* A function's record, by its place in .eh_frame. */
+struct entry {
+    uint64_t low; /* of the function's addresses */
+    uint64_t at;
+};
+
+struct entries {
+    struct entry *all; /* in the order of addresses */
+    size_t count, capacity;
+};
+
+static bool reserve(struct entries *entries, size_t capacity)
 {
-    const uint8_t *data = header->data;
+    entries->capacity = capacity;
+    entries->all = capacity > 0 ? sys_alloc(capacity * sizeof *entries->all) : NULL;
+    return entries->all != NULL || capacity == 0;
+}
+
+static bool compile(struct cfi_table *table, const struct section *frames, const struct entries *entries)
+{
     struct cfi_reader reader = {
         .data = frames->data, .size = frames->size, .address = frames->address, .budget = MOST_READINGS * frames->size};
-    uint32_t count;
-    memcpy(&count, data + 8, sizeof count);
-    if ((uint64_t)count > (header->size - 12) / 8)
-        return false;
     uint64_t previous_end = table->low;
-    for (uint32_t i = 0; i < count; i++) {
-        int32_t relative[2];
-        memcpy(relative, data + 12 + 8 * (uint64_t)i, sizeof relative);
-        uint64_t entry = header->address + (uint64_t)(int64_t)relative[1];
+    for (size_t i = 0; i < entries->count; i++) {
         struct cfi_function function;
-        if (!cfi_read_function(&reader, entry - frames->address, &function) || function.low < previous_end ||
+        if (!cfi_read_function(&reader, entries->all[i].at, &function) || function.low < previous_end ||
             function.high > table->high || function.high <= function.low)
             continue;
         struct cfi_row gap = {.pc = (uint32_t)(previous_end - table->low), .cfa = CFA_NONE};
@@ -70,6 +81,61 @@ static bool walk(struct cfi_table *table, const struct section *header, const st
     return cfi_add_row(table, &end);
 }
 
+/* The binary search table of .eh_frame_hdr lists every function in the order of its addresses. */
+static bool list_by_header(struct entries *entries, const struct section *header, const struct section *frames)
+{
+    const uint8_t *data = header->data;
+    uint32_t count;
+    memcpy(&count, data + 8, sizeof count);
+    if ((uint64_t)count > (header->size - 12) / 8 || !reserve(entries, count))
+        return false;
+    for (; entries->count < count; entries->count++) {
+        int32_t relative[2];
+        memcpy(relative, data + 12 + 8 * (uint64_t)entries->count, sizeof relative);
+        uint64_t entry = header->address + (uint64_t)(int64_t)relative[1];
+        entries->all[entries->count] = (struct entry){.at = entry - frames->address};
+    }
+    return true;
+}
+
+/* Shell's: nearly sorted as linkers leave it, and no memory is needed. */
+static void sort(struct entries *entries)
+{
+    size_t gap = 1;
+    while (gap < entries->count / 3)
+        gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3) {
+        for (size_t i = gap; i < entries->count; i++) {
+            const struct entry moved = entries->all[i];
+            size_t at = i;
+            for (; at >= gap && entries->all[at - gap].low > moved.low; at -= gap)
+                entries->all[at] = entries->all[at - gap];
+            entries->all[at] = moved;
+        }
+    }
+}
+
+/* Where a linker has written no header, as for static programs: one record after the other. */
+static bool list_by_record(struct entries *entries, const struct section *frames)
+{
+    struct cfi_reader reader = {
+        .data = frames->data, .size = frames->size, .address = frames->address, .budget = MOST_READINGS * frames->size};
+    if (!reserve(entries, frames->size / LEAST_RECORD))
+        return false;
+    for (uint64_t at = 0; frames->size - at >= LEAST_RECORD && entries->count < entries->capacity;) {
+        struct cfi_function function;
+        uint32_t length;
+        memcpy(&length, frames->data + at, sizeof length);
+        if (length == 0 || length > frames->size - at - sizeof length) /* the end; no linker writes 64-bit ones */
+            break;
+        if (cfi_read_function(&reader, at, &function))
+            entries->all[entries->count++] = (struct entry){.low = function.low, .at = at};
+        at += sizeof length + length;
+    }
+    sort(entries);
+    return true;
+}
+
 /* Header layout that every GNU and LLVM linker writes: version 1, pc-relative frame pointer, u4 count, and a table
  * of 4-byte offsets from the header. */
 static bool usual_header(const struct section *header)
@@ -78,23 +144,40 @@ static bool usual_header(const struct section *header)
     return header->size >= 12 && memcmp(header->data, expected, sizeof expected) == 0;
 }
 
-void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high)
+static bool list_with_header(struct entries *entries, const struct elf_file *elf, const Elf64_Phdr *segment,
+                             struct section *frames)
 {
-    *table = (struct cfi_table){.low = low, .high = high};
-    const Elf64_Phdr *segment = elf_segment(elf, PT_GNU_EH_FRAME);
-    if (segment == NULL || high <= low || high - low > UINT32_MAX)
-        return;
     struct section header = {.size = segment->p_filesz, .address = segment->p_vaddr};
-    struct section frames = {0};
+    bool is_listed = false;
     header.data = elf_load(elf, segment->p_offset, header.size);
     if (header.data != NULL && usual_header(&header)) {
         int32_t relative;
         memcpy(&relative, header.data + 4, sizeof relative);
-        if (load_range(elf, &frames, header.address + 4 + (uint64_t)(int64_t)relative) && walk(table, &header, &frames))
-            cfi_build_index(table);
+        is_listed = load_range(elf, frames, header.address + 4 + (uint64_t)(int64_t)relative) &&
+                    list_by_header(entries, &header, frames);
     }
     unload(&header);
+    return is_listed;
+}
+
+void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high)
+{
+    *table = (struct cfi_table){.low = low, .high = high};
+    const Elf64_Phdr *segment = elf_segment(elf, PT_GNU_EH_FRAME);
+    const Elf64_Shdr *section = elf_section(elf, ".eh_frame");
+    if (high <= low || high - low > UINT32_MAX)
+        return;
+    struct section frames = {0};
+    struct entries entries = {0};
+    bool is_listed = false;
+    if (segment != NULL)
+        is_listed = list_with_header(&entries, elf, segment, &frames);
+    else if (section != NULL)
+        is_listed = load_range(elf, &frames, section->sh_addr) && list_by_record(&entries, &frames);
+    if (is_listed && compile(table, &frames, &entries))
+        cfi_build_index(table);
     unload(&frames);
+    sys_free(entries.all, entries.capacity * sizeof *entries.all);
     if (table->index == NULL)
         cfi_free(table);
 }

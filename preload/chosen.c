@@ -11,30 +11,8 @@
 #include "elf_file.h"
 #include "launch.h"
 #include "next.h"
+#include "starters.h"
 #include "sys.h"
-
-/* Programs that only start others, or show them to somebody. A pattern such as * does not mean them. */
-static const char *const starters[] = {
-    /* shells */
-    "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox",
-    /* what sets something, and execs */
-    "env", "nice", "nohup", "time", "timeout", "stdbuf", "setsid", "chrt", "taskset", "numactl", "sudo", "ssh",
-    /* what starts many, one after the other */
-    "xargs", "make", "gmake", "ninja", "cmake", "ctest",
-    /* other tools that look at programs */
-    "gdb", "lldb", "perf", "valgrind", "strace", "ltrace",
-    /* launchers of parallel programs, and their helpers on nodes */
-    "mpirun", "mpiexec", "orterun", "prterun", "prun", "orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy",
-    "srun", "slurmstepd", "aprun", "jsrun", "flux", "ibrun"};
-
-static bool is_starter(const char *name)
-{
-    size_t length = strcspn(name, "."); /* mpiexec.hydra */
-    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++)
-        if (strlen(starters[i]) == length && memcmp(starters[i], name, length) == 0)
-            return true;
-    return false;
-}
 
 static bool is_named(const char *exe)
 {
@@ -43,7 +21,7 @@ static bool is_named(const char *exe)
     if (glob == NULL || *glob == '\0')
         return program != NULL && strcmp(program, exe) == 0;
     bool is_pattern = glob[strcspn(glob, "*?[")] != '\0';
-    return launch_is_program(glob, exe) && !(is_pattern && is_starter(launch_basename(exe)));
+    return launch_is_program(glob, exe) && !(is_pattern && starter_is(launch_basename(exe)));
 }
 
 /* It starts its recording by itself, a little later. */

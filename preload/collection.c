@@ -6,6 +6,7 @@
 
 #include "closing_line.h"
 #include "interval.h"
+#include "interval_take.h"
 #include "module_scan.h"
 #include "recording.h"
 #include "switch.h"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "burst.h"
 #include "call_cost.h"
 #include "closing_line.h"
 #include "collection.h"
@@ -53,6 +54,7 @@ static void begin(bool forked, const char *trouble)
 {
     owner = (pid_t)SYS0(SYS_getpid);
     ticker_begin(&config);
+    burst_begin(&config);
     collection_begin(&config, &launch, forked);
     switch_set(SWITCH_ON);
     if (forked)
@@ -95,7 +97,7 @@ static void fork_child(void)
     if (config.follow)
         begin(true, "cannot start the interval thread of a forked child, not recording it");
     else
-        incprof_tls = (struct tls_block){.arcs = NULL};
+        incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
 }
 
 static bool is_wanted(void)

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "arcs.h"
 #include "sys.h"
 
 /* Recursion with more than one call site makes a new path of nearly every sample. Nodes are never given back, so paths
@@ -77,17 +76,17 @@ static const struct path_limit *limit_of(const struct interval *interval)
 }
 
 /* Of a frame: where Python runs, the function is a module of its own. */
-static const struct module *resolve_frame(const struct thread *thread, uint64_t frame, uint64_t *address)
+static const struct module *resolve_frame(const uint16_t *functions, uint64_t frame, uint64_t *address)
 {
     if ((frame & PYTHON_FRAME) == 0)
         return interval_resolve(frame, address);
-    uint16_t id = thread->python.functions[(frame & ~PYTHON_FRAME) >> 32 & (PYTHON_CODES - 1)];
+    uint16_t id = functions != NULL ? functions[(frame & ~PYTHON_FRAME) >> 32 & (PYTHON_CODES - 1)] : 0;
     *address = (uint32_t)frame;
     return id != 0 ? modules_get(id) : NULL;
 }
 
 /* From the outermost frame in. Elided frames are those between the outer ones and the inner ones. */
-static uint32_t add_path(struct interval *interval, const struct thread *thread, const struct sample *sample)
+static uint32_t add_path(struct interval *interval, const uint16_t *functions, const struct sample *sample)
 {
     const struct path_limit *limit = limit_of(interval);
     size_t count = sample->frame_count;
@@ -105,7 +104,7 @@ static uint32_t add_path(struct interval *interval, const struct thread *thread,
             continue;
         if (elided && i + 1 == inner)
             node = add_node(interval, node, NODE_ELIDED, 0);
-        const struct module *module = resolve_frame(thread, sample->frames[i], &address);
+        const struct module *module = resolve_frame(functions, sample->frames[i], &address);
         if (module != NULL)
             node = add_node(interval, node, module->id, address);
     }
@@ -146,7 +145,7 @@ static void add_to_histogram(struct interval *interval, const struct sample *sam
         block->bins[(address - block->low) * BLOCK_BINS / BLOCK_BYTES] += sample->weight;
 }
 
-static void add_sample(struct interval *interval, const struct thread *thread, const struct sample *sample)
+void interval_add_sample(struct interval *interval, const uint16_t *functions, const struct sample *sample)
 {
     if (interval->sample_count == interval->sample_capacity && !more_samples(interval)) {
         interval->totals.lost++;
@@ -157,11 +156,13 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
     interval->samples[interval->sample_count++] = (struct interval_sample){
         .time_ns = sample->time_ns,
         .thread = sample->thread,
-        .node = add_path(interval, thread, sample),
+        .node = add_path(interval, functions, sample),
         .weight = sample->weight,
         .library = leaf != NULL ? leaf->id : 0,
         .kind = sample->kind,
     };
+    if (sample->weight == 0) /* a look, which stands for no time */
+        return;
     interval->totals.samples++;
     interval->totals.ticks += sample->weight;
     if (sample->kind == KIND_PROFILER)
@@ -170,34 +171,8 @@ static void add_sample(struct interval *interval, const struct thread *thread, c
         add_to_histogram(interval, sample);
 }
 
-static uint64_t grown(const uint64_t *counter, uint64_t *taken)
+void interval_add_calls(struct interval *interval, uint64_t from, uint64_t self, uint64_t calls)
 {
-    uint64_t now = __atomic_load_n(counter, __ATOMIC_RELAXED), more = now - *taken;
-    *taken = now;
-    return more;
-}
-
-/* Samples and ticks are counted as they are taken out. */
-void interval_take_thread(struct interval *interval, struct thread *thread)
-{
-    struct sample sample;
-    while (ring_take(thread, &sample, &interval->totals.lost)) {
-        if (sample.kind == KIND_CODE)
-            python_learn(thread, sample.frames, sample.frame_count);
-        else
-            add_sample(interval, thread, &sample);
-    }
-    const struct thread_counters *now = &thread->counters;
-    struct thread_counters *taken = &thread->taken;
-    interval->totals.lost += grown(&now->lost, &taken->lost);
-    interval->totals.broken += grown(&now->broken, &taken->broken);
-    interval->totals.handler_ns += grown(&now->handler_ns, &taken->handler_ns);
-    interval->totals.skipped += grown(&now->skipped, &taken->skipped);
-}
-
-static void add_call(void *context, uint64_t from, uint64_t self, uint64_t calls)
-{
-    struct interval *interval = context;
     struct call key = {.self = self, .from = from, .module = NO_MODULE};
     uint64_t address;
     const struct module *module = interval_resolve(self, &address);
@@ -230,13 +205,8 @@ void interval_look_up_calls(struct interval *interval)
             continue;
         const struct call known = *call;
         call->count = 0; /* and the record may move */
-        add_call(interval, known.from, known.self, known.count);
+        interval_add_calls(interval, known.from, known.self, known.count);
     }
-}
-
-void interval_take_calls(struct interval *interval, struct thread *thread)
-{
-    arcs_take(&thread->table, add_call, interval);
 }
 
 /* Bottom-up merge sort by time: rings are in order already, so few passes move anything far. */

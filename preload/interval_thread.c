@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "interval_thread.h"
 
+#include "burst.h"
 #include "collection.h"
 #include "collector_lock.h"
 #include "requests.h"
@@ -71,7 +72,8 @@ static void run(void)
     open_early();
     while (switch_is_on()) {
         ticker_give(); /* whoever asked while another request was under way was not heard */
-        uint32_t request = worker_wait(next_drain < grid ? next_drain : grid);
+        uint64_t next = next_drain < grid ? next_drain : grid;
+        uint32_t request = worker_wait(next < burst_due_ns() ? next : burst_due_ns());
         collector_lock_take(FOR_EVER_NS);
         uint64_t now = monotonic_ns();
         if (request != 0) {
@@ -86,6 +88,8 @@ static void run(void)
             collection_drain();
             next_drain = now + drain_ns;
         }
+        if (switch_is_on())
+            burst_go_on(now);
         collector_lock_give();
         if (request != 0 && switch_is_on())
             worker_done();

@@ -8,8 +8,7 @@
  *
  * It may run before anything is set up: the resolvers of ifuncs are instrumented like any function, and the loader calls
  * them while it relocates. Then the offset of incprof_tls is 0 (this library is not relocated yet) or the thread's copy
- * of it is (the TLS image is not copied yet): nothing is counted. The second is what a thread looks like, too, that is
- * not recorded.
+ * of it is (the TLS image is not copied yet): nothing is counted. Nor is it where the thread's arcs are ARCS_NONE.
  */
 #include "arcs.h"
 
@@ -26,7 +25,8 @@ _mcount:
 	mrs	x10, tpidr_el0
 	add	x9, x10, x9
 	ldp	x10, x11, [x9]			/* at once: a handler may put a larger table there */
-	cbz	x10, 4f
+	cmp	x10, #0				/* not copied yet, or ARCS_NONE */
+	b.le	4f
 	mov	x1, x30				/* in the function */
 	.cfi_register x30, x1
 	mov	x30, x0
@@ -34,11 +34,8 @@ _mcount:
 	mov	x0, x30				/* in its caller */
 	mov	x30, x1
 	.cfi_same_value x30
-	movn	x12, #(~ARC_HASH & 0xffff)
-	movk	x12, #((ARC_HASH >> 16) & 0xffff), lsl #16
-	mul	x12, x1, x12
-	add	x12, x0, x12, lsr #ARC_HASH_SHIFT
-	and	x12, x11, x12, lsl #ARC_SHIFT
+	add	x12, x1, x0, lsl #ARC_FROM_SHIFT
+	and	x12, x11, x12
 	add	x12, x10, x12
 1:	ldp	x13, x14, [x12], #16
 	cmp	x13, x1

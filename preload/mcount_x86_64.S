@@ -1,48 +1,44 @@
 /* Function entry on x86-64: mcount (after the frame is set up) and __fentry__ (before it).
  *
- * The fast path touches rax, rcx, rdx and r11 only, in the red zone, and adds one to a counter of the calling thread
- * by a single instruction: a signal handler that calls instrumented functions cannot get between. No lock, no
- * atomic read-modify-write. Async-signal-safe and thread-safe.
+ * The fast path touches rax and r11 only, in the red zone, and adds one to a counter of the calling thread by a single
+ * instruction: a signal handler that calls instrumented functions cannot get between. No lock, no atomic
+ * read-modify-write. Async-signal-safe and thread-safe.
  *
  * It may run before anything is set up: the resolvers of ifuncs (target_clones, multiversioned C++) are instrumented
  * like any function, and the loader calls them while it relocates. Then the offset of incprof_tls is 0 (this library
- * is not relocated yet) or the thread's copy of it is (the TLS image is not copied yet): nothing is counted. The second
- * is what a thread looks like, too, that is not recorded.
+ * is not relocated yet) or the thread's copy of it is (the TLS image is not copied yet): nothing is counted. Nor is it
+ * where the thread's arcs are ARCS_NONE, a negative address. The mask is read before the address, so that a handler
+ * which puts a larger table there, or none, between the two leaves a place in that table, or still a negative address.
  */
 #include "arcs.h"
 
-
-/* rcx: return address of the stub (in the function), rdx: return address of the function (in its caller). */
+/* The function's return address is at `from`, the stub's own on top of the stack. */
 .macro COUNT_ARC from
 	movq	incprof_tls@gottpoff(%rip), %r11
 	testq	%r11, %r11
-	jz	4f
-	cmpq	$0, %fs:(%r11)
-	je	4f
+	jz	5f
 	movq	%rax, -8(%rsp)
-	movq	%rcx, -16(%rsp)
-	movq	%rdx, -24(%rsp)
-	movq	(%rsp), %rcx
-	movq	\from, %rdx
-	imulq	$ARC_HASH, %rcx, %rax
-	shrq	$ARC_HASH_SHIFT, %rax
-	addq	%rdx, %rax
-	shlq	$ARC_SHIFT, %rax
+	movq	\from, %rax
+	shlq	$ARC_FROM_SHIFT, %rax
+	addq	(%rsp), %rax
 	andq	%fs:8(%r11), %rax
 	addq	%fs:(%r11), %rax
-1:	cmpq	%rcx, (%rax)
+	jle	4f
+1:	movq	(%rsp), %r11
+	cmpq	%r11, (%rax)
 	jne	2f
-	cmpq	%rdx, 8(%rax)
+	movq	\from, %r11
+	cmpq	%r11, 8(%rax)
 	jne	3f
 	incq	16(%rax)
-	movq	-8(%rsp), %rax
-	movq	-16(%rsp), %rcx
-	movq	-24(%rsp), %rdx
-4:	ret
+4:	movq	-8(%rsp), %rax
+5:	ret
 2:	cmpq	$0, (%rax)
-	je	slow_path
+	je	6f
 3:	addq	$(1 << ARC_SHIFT), %rax
 	jmp	1b
+6:	movq	\from, %r11
+	jmp	slow_path
 .endm
 
 	.text
@@ -70,12 +66,17 @@ __fentry__:
 	.cfi_endproc
 	.size	__fentry__, .-__fentry__
 
-/* Every register that may carry an argument is kept; the C part uses general registers only. */
+/* r11: the function's return address; rax is in the red zone, where it stays. Every register that may carry an argument
+ * is kept; the C part uses general registers only. */
 	.type	slow_path, @function
 slow_path:
 	.cfi_startproc
-	subq	$24, %rsp
-	.cfi_adjust_cfa_offset 24
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	pushq	%rcx
+	.cfi_adjust_cfa_offset 8
+	pushq	%rdx
+	.cfi_adjust_cfa_offset 8
 	pushq	%rsi
 	.cfi_adjust_cfa_offset 8
 	pushq	%rdi
@@ -92,8 +93,8 @@ slow_path:
 	movq	%rsp, %rbp
 	.cfi_def_cfa_register %rbp
 	andq	$-16, %rsp
-	movq	%rdx, %rdi
-	movq	%rcx, %rsi
+	movq	%r11, %rdi
+	movq	72(%rbp), %rsi
 	call	incprof_count_slow
 	movq	%rbp, %rsp
 	popq	%rbp
@@ -109,11 +110,12 @@ slow_path:
 	.cfi_adjust_cfa_offset -8
 	popq	%rsi
 	.cfi_adjust_cfa_offset -8
-	addq	$24, %rsp
-	.cfi_adjust_cfa_offset -24
-	movq	-8(%rsp), %rax
-	movq	-16(%rsp), %rcx
-	movq	-24(%rsp), %rdx
+	popq	%rdx
+	.cfi_adjust_cfa_offset -8
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	popq	%rax
+	.cfi_adjust_cfa_offset -8
 	ret
 	.cfi_endproc
 	.size	slow_path, .-slow_path

@@ -37,6 +37,8 @@ void metadata_json(struct buffer *out, const struct config *config, const struct
     // Ranks without a file are then no damage.
     if (config->ranks != NULL || config->exe != NULL)
         buffer_json_bool(out, "selected", true);
+    if (launch->pid != 0)
+        buffer_json_bool(out, "attached", true);
     process_json(out, launch, start_ns, forked);
     put_modules(out);
     buffer_u8(out, '}');

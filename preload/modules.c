@@ -1,6 +1,7 @@
-/* Who may touch what: the start, and then the interval thread alone, scan: they write modules[], their number and the
- * list of maps. All other threads read *current_map only, which is published by a release store. Maps and modules never
- * change once they are published, and are never freed: a handler may be reading one. No locks. */
+/* Who may touch what: the start, and then the interval thread alone, scan: they write the modules, their number and the
+ * list of maps. All other threads read the current map only, which is published by a release store. Maps and modules
+ * never change once they are published, and are never freed while the process is recorded: a handler may be reading
+ * one. `code` is written by programs of one thread alone, which look at other processes. No locks. */
 #define _GNU_SOURCE
 #include "modules.h"
 
@@ -9,17 +10,14 @@
 
 #include "elf_file.h"
 #include "jit_map.h"
+#include "object_file.h"
 #include "python.h"
 #include "shared_code.h"
 #include "sys.h"
 
-static struct module *modules[MOST_MODULES];
-static size_t module_count;
-static size_t object_count;                      /* of those */
-static bool libraries_are_own, python_is_wanted; /* written once, before the first scan */
+static struct code own_code;
+static struct code *code = &own_code;
 static struct module jit = {.path = JIT_PATH, .high = UINT64_MAX, .jit = true};
-static struct code_map *current_map;
-static struct code_map *all_maps; /* newest first */
 
 /* A line of /proc/thread-self/maps that is mapped executable. */
 struct mapping {
@@ -122,7 +120,7 @@ static size_t read_line(const char *line, struct mapping *mapping, bool *is_code
 static bool holds_profiler(const struct mapping *mapping)
 {
     uint64_t self = (uint64_t)(uintptr_t)&modules_scan;
-    return self >= mapping->start && self < mapping->end;
+    return code->pid == 0 && self >= mapping->start && self < mapping->end;
 }
 
 static bool shows_profiler(const struct buffer *text)
@@ -144,14 +142,20 @@ static bool read_maps(struct buffer *text)
     return (read_file(text, "/proc/thread-self/maps") && shows_profiler(text)) || read_file(text, "/proc/self/maps");
 }
 
+/* The kernel shows the same vDSO to all processes of a kind. */
+static bool open_vdso(struct elf_file *elf, const struct mapping *mapping)
+{
+    uint64_t start = code->pid == 0 ? mapping->start : getauxval(AT_SYSINFO_EHDR);
+    return start != 0 && elf_open_memory(elf, (const void *)start, mapping->end - mapping->start);
+}
+
 static bool open_object(struct elf_file *elf, const struct mapping *mapping)
 {
     if (strcmp(mapping->path, "[vdso]") == 0)
-        return elf_open_memory(elf, (const void *)mapping->start, mapping->end - mapping->start);
-    if (elf_open(elf, mapping->path))
-        return true;
-    /* The executable's file may have been replaced or removed since it was started. */
-    return module_count == 0 && elf_open(elf, "/proc/self/exe");
+        return open_vdso(elf, mapping);
+    const struct object_file file = {
+        .path = mapping->path, .pid = code->pid, .inode = mapping->inode, .is_program = code->count == 0};
+    return object_file_open(elf, &file);
 }
 
 /* The segment that the mapping shows: base is its address here minus its link-time address. */
@@ -187,7 +191,7 @@ static void find_plt(const struct elf_file *elf, struct module *module)
 /* A mapping that the last scan saw too. */
 static const struct code_range *find_known(const struct mapping *mapping)
 {
-    const struct code_range *range = modules_find(current_map, mapping->start);
+    const struct code_range *range = modules_find(code->current, mapping->start);
     bool same =
         range != NULL && range->start == mapping->start && range->end == mapping->end && range->inode == mapping->inode;
     return same ? range : NULL;
@@ -204,26 +208,26 @@ static bool is_same(const struct module *one, const struct module *other)
 
 static struct module *find_moved(const struct module *fresh)
 {
-    for (size_t i = 0; i < module_count; i++)
-        if (is_same(modules[i], fresh))
-            return modules[i];
+    for (size_t i = 0; i < code->count; i++)
+        if (is_same(code->modules[i], fresh))
+            return code->modules[i];
     return NULL;
 }
 
 bool modules_append(struct module *module)
 {
-    if (module_count >= MOST_MODULES)
+    if (code->count >= MOST_MODULES)
         return false;
-    module->id = (uint16_t)module_count;
-    modules[module_count++] = module;
+    module->id = (uint16_t)code->count;
+    code->modules[code->count++] = module;
     return true;
 }
 
-/* Addresses there are as they are in this process. */
+/* Addresses there are as they are in this process. Of another, nobody says what such code is called. */
 static struct module *add_jit(uint64_t *base)
 {
     *base = 0;
-    if (jit.id == 0 && (module_count == 0 || !modules_append(&jit)))
+    if (code->pid != 0 || (jit.id == 0 && (code->count == 0 || !modules_append(&jit))))
         return NULL;
     return &jit;
 }
@@ -238,10 +242,10 @@ static bool is_java(const struct module *module)
 static void look_at_jit(void)
 {
     bool has_java = false;
-    if (jit.id == 0 || jit.app || !libraries_are_own || python_current() != NULL)
+    if (code->pid != 0 || jit.id == 0 || jit.app || !code->libraries_are_own || python_current() != NULL)
         return;
-    for (size_t i = 0; i < module_count && !has_java; i++)
-        has_java = is_java(modules[i]);
+    for (size_t i = 0; i < code->count && !has_java; i++)
+        has_java = is_java(code->modules[i]);
     jit.app = has_java || jit_map_is_there();
 }
 
@@ -273,14 +277,14 @@ static bool is_nameless_package(const struct elf_file *elf, const char *path)
 static void find_python(const struct elf_file *elf, struct module *module, uint64_t base)
 {
     bool is_library = strncmp(name_of(module), "libpython", 9) == 0;
-    if (!python_is_wanted || (module_count > 0 && !is_library) || !python_find(elf, module->path, base))
+    if (!code->python_is_wanted || (code->count > 0 && !is_library) || !python_find(elf, module->path, base))
         return;
     module->python = true;
     if (is_library || is_called_python(module))
         module->app = false;
     /* Nobody has read the first map yet, or the program is not Python's own. */
-    if (is_library && current_map == NULL && is_called_python(modules[0]))
-        modules[0]->app = false;
+    if (is_library && code->current == NULL && is_called_python(code->modules[0]))
+        code->modules[0]->app = false;
 }
 
 static struct module *add_module(const struct mapping *mapping, uint64_t *base)
@@ -288,11 +292,12 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
     struct elf_file elf;
     if (strcmp(mapping->path, JIT_PATH) == 0)
         return add_jit(base);
-    struct module *module = object_count < MOST_OBJECTS ? sys_alloc(sizeof *module) : NULL;
+    struct module *module = code->objects < MOST_OBJECTS ? sys_alloc(sizeof *module) : NULL;
     if (module == NULL)
         return NULL;
     memcpy(module->path, mapping->path, sizeof module->path);
     module->inode = mapping->inode;
+    module->pid = code->pid;
     if (!open_object(&elf, mapping)) {
         sys_free(module, sizeof *module);
         return NULL;
@@ -306,13 +311,17 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
             find_plt(&elf, module);
             cfi_build(&module->cfi, &elf, module->low, module->high);
             module->profiler = holds_profiler(mapping);
-            module->counts = !module->profiler && elf_calls_mcount(&elf);
-            module->app =
-                !module->profiler &&
-                (module_count == 0 || module->counts ||
-                 (libraries_are_own && !shared_code_is(module->path) && !is_nameless_package(&elf, module->path)));
+            bool is_instrumented = !module->profiler && elf_calls_mcount(&elf);
+            module->counts = is_instrumented && code->pid == 0; /* from outside, none is */
+            module->app = !module->profiler && (code->count == 0 || is_instrumented ||
+                                                (code->libraries_are_own && !shared_code_is(module->path) &&
+                                                 !is_nameless_package(&elf, module->path)));
+            if (code->count == 0 && code->pid != 0)
+                start_code_find(&module->start, &elf);
+            if (code->count == 0 && code->entry == 0)
+                code->entry = *base + elf.header.e_entry;
             find_python(&elf, module, *base);
-            object_count++;
+            code->objects++;
             if (modules_append(module))
                 result = module;
         }
@@ -325,7 +334,7 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
 
 static struct code_map *find_same(const struct code_map *map)
 {
-    for (struct code_map *old = all_maps; old != NULL; old = old->older)
+    for (struct code_map *old = code->all; old != NULL; old = old->older)
         if (old->count == map->count && memcmp(old->ranges, map->ranges, map->count * sizeof map->ranges[0]) == 0)
             return old;
     return NULL;
@@ -342,16 +351,18 @@ static void add_range(struct code_map *map, const struct mapping *mapping)
         map->ranges[map->count++] = range;
 }
 
-/* `executable_first`: only makes the program itself module 0, whatever the order of the addresses. */
-static void fill_map(struct code_map *map, const struct buffer *text, bool executable_first)
+/* `executable_first`: only makes the program itself module 0, whatever the order of the addresses. Where its entry is
+ * not known, it lies below its libraries. */
+static void fill_map(struct code_map *map, const char *text, bool executable_first)
 {
-    uint64_t entry = getauxval(AT_ENTRY);
+    uint64_t entry = code->entry;
     struct mapping mapping;
     size_t length;
     bool is_code;
-    for (const char *line = (const char *)text->data; *line != '\0'; line += length) {
+    for (const char *line = text; *line != '\0'; line += length) {
         length = read_line(line, &mapping, &is_code);
-        if (is_code && (!executable_first || (entry >= mapping.start && entry < mapping.end)))
+        bool is_program = entry == 0 ? code->count == 0 : entry >= mapping.start && entry < mapping.end;
+        if (is_code && (!executable_first || is_program))
             add_range(map, &mapping);
     }
     if (executable_first)
@@ -360,14 +371,32 @@ static void fill_map(struct code_map *map, const struct buffer *text, bool execu
 
 void modules_begin(bool libraries_too, bool python_too)
 {
-    python_is_wanted = python_too;
-    libraries_are_own = libraries_too;
+    code->python_is_wanted = python_too;
+    code->libraries_are_own = libraries_too;
+}
+
+void modules_use(struct code *of)
+{
+    code = of != NULL ? of : &own_code;
+}
+
+void modules_free(struct code *of)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        cfi_free(&of->modules[i]->cfi);
+        sys_free(of->modules[i], sizeof *of->modules[i]);
+    }
+    for (struct code_map *map = of->all, *older; map != NULL; map = older) {
+        older = map->older;
+        sys_free(map, map->bytes);
+    }
+    *of = (struct code){.count = 0};
 }
 
 bool modules_have_counts(void)
 {
-    for (size_t i = 0; i < module_count; i++)
-        if (modules[i]->counts)
+    for (size_t i = 0; i < code->count; i++)
+        if (code->modules[i]->counts)
             return true;
     return false;
 }
@@ -375,39 +404,45 @@ bool modules_have_counts(void)
 bool modules_scan(void)
 {
     struct buffer text = {0};
+    code->entry = getauxval(AT_ENTRY);
+    bool changed = read_maps(&text) && modules_scan_text((const char *)text.data);
+    buffer_free(&text);
+    return changed;
+}
+
+bool modules_scan_text(const char *text)
+{
     struct code_map *map = NULL;
     size_t lines = 0;
-    if (read_maps(&text))
-        for (const uint8_t *at = text.data; *at != '\0'; at++)
-            lines += *at == '\n';
+    for (const char *at = text; *at != '\0'; at++)
+        lines += *at == '\n';
     /* The last line may have no end. */
     size_t bytes = sizeof *map + (lines + 1) * sizeof map->ranges[0];
     if (lines > 0)
         map = sys_alloc(bytes);
-    if (map != NULL && module_count == 0)
-        fill_map(map, &text, true);
-    if (map != NULL)
-        fill_map(map, &text, false);
-    look_at_jit();
-    buffer_free(&text);
     if (map == NULL)
         return false;
+    map->bytes = bytes;
+    if (code->count == 0)
+        fill_map(map, text, true);
+    fill_map(map, text, false);
+    look_at_jit();
     struct code_map *same = find_same(map);
     if (same != NULL) {
         sys_free(map, bytes);
         map = same;
     } else {
-        map->older = all_maps;
-        all_maps = map;
+        map->older = code->all;
+        code->all = map;
     }
-    bool changed = map != current_map;
-    __atomic_store_n(&current_map, map, __ATOMIC_RELEASE);
+    bool changed = map != code->current;
+    __atomic_store_n(&code->current, map, __ATOMIC_RELEASE);
     return changed;
 }
 
 const struct code_map *modules_current(void)
 {
-    return __atomic_load_n(&current_map, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&code->current, __ATOMIC_ACQUIRE);
 }
 
 const struct code_range *modules_find(const struct code_map *map, uint64_t pc)
@@ -428,12 +463,12 @@ const struct code_range *modules_find(const struct code_map *map, uint64_t pc)
 
 size_t modules_count(void)
 {
-    return module_count;
+    return code->count;
 }
 
 struct module *modules_get(size_t id)
 {
-    return modules[id];
+    return code->modules[id];
 }
 
 static void put_function(struct buffer *out, const struct module_function *function)
@@ -452,7 +487,7 @@ static void put_function(struct buffer *out, const struct module_function *funct
 
 void modules_json(struct buffer *out, size_t id)
 {
-    const struct module *module = modules[id];
+    const struct module *module = code->modules[id];
     buffer_u8(out, '{');
     buffer_json_u64(out, "id", id);
     buffer_json_text(out, "path", module->path);

@@ -2,7 +2,6 @@
 #include "path.h"
 
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "machine.h"
 #include "python.h"
@@ -29,9 +28,9 @@ struct walk {
     struct python_walk *python; /* or NULL */
 };
 
-void path_begin(void)
+void path_begin(uint64_t entry)
 {
-    entry_point = getauxval(AT_ENTRY);
+    entry_point = entry;
 }
 
 bool path_is_application(const struct cursor *cursor)
@@ -39,8 +38,9 @@ bool path_is_application(const struct cursor *cursor)
     const struct code_range *range = cursor->range;
     if (range == NULL || !range->module->app || cursor->pc - entry_point < ENTRY_BYTES)
         return false;
+    const struct module *module = range->module;
     uint64_t address = unwind_lookup_pc(cursor) - range->base;
-    return address < range->module->plt_low || address >= range->module->plt_high;
+    return (address < module->plt_low || address >= module->plt_high) && !start_code_has(&module->start, address);
 }
 
 static struct path_mark mark_here(const struct walk *walk)

@@ -121,7 +121,7 @@ static long open_gmon(struct recording *recording)
         return -ENOMEM;
     for (uint64_t attempt = recording->forked ? 1 : 0; attempt < OUTPUT_MOST_NAMES && error == -EEXIST; attempt++) {
         recording->suffix[0] = '\0';
-        output_append_process(recording->suffix, sizeof recording->suffix, attempt);
+        output_append_process(recording->suffix, sizeof recording->suffix, recording->launch, attempt);
         name_gmon(recording, path, "gmon-meta", UINT64_MAX, ".json");
         put_metadata(recording);
         error = output_write_file(path, &recording->data, true);
@@ -168,7 +168,7 @@ void recording_begin(struct recording *recording, const struct config *config, c
     recording->file.fd = -1;
     recording->data = data;
     recording->stream = (struct node_stream){
-        .rank = (uint32_t)launch->rank, .pid = (uint32_t)SYS0(SYS_getpid), .start_ns = start_ns, .forked = forked};
+        .rank = (uint32_t)launch->rank, .pid = (uint32_t)launch_pid(launch), .start_ns = start_ns, .forked = forked};
 }
 
 bool recording_open(struct recording *recording)
@@ -180,7 +180,10 @@ bool recording_open(struct recording *recording)
         fail(recording, error);
     else
         recording_keep_symbols(recording);
-    recording->has_writer = error == 0 && recording->config->format == FORMAT_STREAM && writer_start(&recording->file);
+    /* Whoever records from outside holds nobody up. */
+    bool is_inside = recording->launch->pid == 0;
+    recording->has_writer =
+        error == 0 && is_inside && recording->config->format == FORMAT_STREAM && writer_start(&recording->file);
     return error == 0;
 }
 

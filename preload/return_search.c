@@ -50,9 +50,10 @@ static bool read_call(const struct cursor *cursor, uint64_t pc, uint8_t *code)
     const struct code_range *range = modules_find(cursor->map, pc - 1);
     if (range == NULL || pc - range->start < CALL_BYTES)
         return false;
+    pid_t pid = range->module->pid != 0 ? range->module->pid : (pid_t)SYS0(SYS_getpid);
     struct iovec local = {code, CALL_BYTES};
     struct iovec remote = {(void *)(pc - CALL_BYTES), CALL_BYTES};
-    return SYS6(SYS_process_vm_readv, SYS0(SYS_getpid), &local, 1, &remote, 1, 0) == CALL_BYTES;
+    return SYS6(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0) == CALL_BYTES;
 }
 
 static bool is_return(const struct cursor *cursor, uint64_t pc)

@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "sampler.h"
 
+#include <sys/auxv.h>
+
+#include "burst.h"
 #include "log.h"
 #include "module_scan.h"
 #include "own_signal.h"
@@ -44,7 +47,8 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
     path_walk(path, &thread->memory, &cursor, python != NULL ? &frames : NULL, now_ns + LONGEST_NS);
     if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
-        thread_add(&thread->counters.broken, 1);
+        if (weight > 0)
+            thread_add(&thread->counters.broken, 1);
     }
     if ((path->result == UNWIND_BROKEN || path->has_gap) && cursor.range == NULL)
         module_scan_request();
@@ -82,11 +86,21 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
     pay(thread, monotonic_ns() - start_ns);
 }
 
+static void look(struct thread *thread, const ucontext_t *context)
+{
+    if (thread->credit_ns <= 0)
+        return;
+    uint64_t start_ns = monotonic_ns();
+    take_sample(thread, context, 0, start_ns);
+    pay(thread, monotonic_ns() - start_ns);
+}
+
 /* Async-signal-safe: raw system calls and memory of the thread's own record. errno is not touched. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct thread *thread = incprof_tls.self;
-    if (!ticker_is_ours(thread, info)) {
+    bool is_look = burst_is_look(thread, info);
+    if (!is_look && !ticker_is_ours(thread, info)) {
         int none = 0;
         own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);
         if (thread != NULL && number != own_signal() && number == thread->tick_signal)
@@ -97,6 +111,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
         return;
     if (!switch_is_on()) {
         ticker_forget_thread(thread);
+        return;
+    }
+    if (is_look) {
+        if (number == own_signal() && switch_is_sampling())
+            look(thread, context);
         return;
     }
     uint64_t ticks = ticker_weight(thread, info);
@@ -111,7 +130,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 bool sampler_start(void)
 {
     sigset_t ticks;
-    path_begin();
+    path_begin(getauxval(AT_ENTRY));
     sigemptyset(&ticks);
     sigaddset(&ticks, SIGURG);
     sigaddset(&ticks, SIGWINCH);

@@ -23,6 +23,8 @@ static const char *const names[] = {
     "ffi",
     /* Java's run-time */
     "jvm", "jli",
+    /* our own, in programs that are recorded from outside */
+    "incprof*", "appekg",
     /* memory, GPUs */
     "jemalloc", "tcmalloc*", "mimalloc*", "cuda*", "cublas*", "cufft*", "nvidia-*", "amdhip64", "hsa-runtime64",
     "OpenCL"};

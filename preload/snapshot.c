@@ -8,6 +8,7 @@
 #include "buffer.h"
 #include "elf_file.h"
 #include "log.h"
+#include "object_file.h"
 #include "output.h"
 #include "sys.h"
 
@@ -156,7 +157,9 @@ void snapshot_write(const char *directory, const struct module *module)
     output_name(path, folder, name, ".elf");
     if (is_seen_to(path) || SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0)
         return;
-    if (!elf_open(&elf, module->path) && (module->id != 0 || !elf_open(&elf, "/proc/self/exe")))
+    const struct object_file object = {
+        .path = module->path, .pid = module->pid, .inode = module->inode, .is_program = module->id == 0};
+    if (!object_file_open(&elf, &object))
         return;
     char build_id[sizeof module->build_id];
     elf_build_id(&elf, build_id, sizeof build_id);

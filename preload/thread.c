@@ -104,7 +104,7 @@ static void set_up(struct thread *thread)
 {
     thread->table = first_table(thread);
     arcs_init_table(thread->table, ARCS_FIRST_HOMES);
-    thread->timer = thread->perf_fd = -1;
+    thread->timer = thread->perf_fd = thread->burst_fd = -1;
     thread->next = __atomic_load_n(&records, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&records, &thread->next, thread, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         ;

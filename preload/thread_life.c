@@ -111,7 +111,8 @@ void thread_after_fork(void)
         forget_content(thread);
     if (self == NULL)
         return;
-    self->timer = self->perf_fd = -1; /* timers are not inherited; events are the parent's interval thread's */
+    self->timer = self->perf_fd = self->burst_fd =
+        -1; /* timers are not inherited; events are the parent's interval thread's */
     self->wants_ticker = false;
     self->memory.count = 0;
     self->python.state = 0;

@@ -30,7 +30,7 @@ static void note(const char *what)
 }
 
 /* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
-static uint64_t random_below(uint64_t bound)
+uint64_t ticker_random_below(uint64_t bound)
 {
     static uint64_t state;
     uint64_t x = __atomic_add_fetch(&state, sys_clock_ns(CLOCK_MONOTONIC) | 1, __ATOMIC_RELAXED);
@@ -119,13 +119,14 @@ static void set_timer(struct thread *thread, int number)
     thread->tick_signal = number;
     long error = number != 0 ? start_timer(thread, number) : 0;
     if (number == 0) {
-        note("the program uses SIGURG and SIGWINCH itself: from here on its calls are counted, and no samples taken");
+        note("the program uses SIGURG and SIGWINCH itself: from here on no samples are taken, and only calls of "
+             "functions built with -pg are counted");
     } else if (is_refusal(error) && !__atomic_load_n(&perf_is_refused, __ATOMIC_RELAXED)) {
         note("timers are not permitted here (a container's seccomp profile?), using perf's clock");
         want(thread, false);
     } else if (is_refusal(error)) {
-        note("neither timers nor perf's clock are permitted here (see incprof doctor): calls are counted, and no "
-             "samples taken");
+        note("neither timers nor perf's clock are permitted here (see incprof doctor): no samples are taken, and only "
+             "calls of functions built with -pg are counted");
     } else if (error != 0) {
         note("no more timers (see ulimit -i): some threads are not sampled");
     }
@@ -134,7 +135,7 @@ static void set_timer(struct thread *thread, int number)
 void ticker_start_thread(struct thread *thread)
 {
     thread->period_ns = period_ns;
-    thread->first_due_ns = thread_cpu_ns() + 1 + random_below(period_ns);
+    thread->first_due_ns = thread_cpu_ns() + 1 + ticker_random_below(period_ns);
     thread->delivered = thread->held = 0;
     thread->credit_ns = FULL_CREDIT_NS;
     int number = own_signal();

@@ -35,7 +35,7 @@ static bool read_word(struct stack *stack, uint64_t address, uint64_t *value)
         return true;
     }
     bool held = address >= stack->copy_low && address < stack->copy_high && stack->copy_high - address >= 8;
-    if (!held && !copy_window(stack, address))
+    if (!held && (stack->is_all || !copy_window(stack, address)))
         return false;
     memcpy(value, stack->copy + (address - stack->copy_low), 8);
     return true;
@@ -83,6 +83,15 @@ void unwind_start(struct cursor *cursor, const struct code_map *map, const ucont
         cursor->stack.low = cursor->sp;
         cursor->stack.high = stack_high;
     }
+}
+
+void unwind_only_copy(struct cursor *cursor, uint64_t bytes)
+{
+    struct stack *stack = &cursor->stack;
+    stack->low = stack->high = 0;
+    stack->copy_low = cursor->sp;
+    stack->copy_high = cursor->sp + bytes;
+    stack->is_all = true;
 }
 
 /* `return_at`: where the address was read, or 0. */

@@ -19,11 +19,11 @@ long output_create(struct output *output, const char *path)
     return 0;
 }
 
-void output_append_process(char *name, size_t size, uint64_t attempt)
+void output_append_process(char *name, size_t size, const struct launch *launch, uint64_t attempt)
 {
     if (attempt > 0) {
         text_append(name, size, ".");
-        text_append_number(name, size, (uint64_t)SYS0(SYS_getpid), 1);
+        text_append_number(name, size, (uint64_t)launch_pid(launch), 1);
     }
     if (attempt > 1) {
         text_append(name, size, "-");
@@ -41,7 +41,7 @@ long output_create_for_rank(struct output *output, const struct launch *launch, 
         strcpy(path, launch->directory);
         text_append(path, sizeof path, "/rank-");
         text_append_number(path, sizeof path, (uint64_t)launch->rank, 5);
-        output_append_process(path, sizeof path, attempt);
+        output_append_process(path, sizeof path, launch, attempt);
         text_append(path, sizeof path, suffix);
         error = output_create(output, path);
     }

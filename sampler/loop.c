@@ -2,8 +2,11 @@
 #include "loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -62,11 +65,31 @@ static bool take_signals(const struct loop *loop)
     return stop;
 }
 
+/* Asked where there is no pidfd. Nobody may have waited yet for a process that has ended; a first thread that has, with
+ * others left, is none. Where /proc is hidden, kill tells. */
+static bool is_running(pid_t pid)
+{
+    char path[32], text[1024], state = '\0';
+    long threads = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    if (name_end != NULL &&
+        sscanf(name_end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld", &state,
+               &threads) == 2)
+        return threads > 1 || (state != 'Z' && state != 'X');
+    return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
 static bool has_ended(const struct loop *loop, bool process_says_so)
 {
     if (loop->child != NULL)
         return child_has_ended(loop->child);
-    return process_says_so || (loop->pid > 0 && loop->process < 0 && kill(loop->pid, 0) != 0 && errno == ESRCH);
+    return process_says_so || (loop->pid > 0 && loop->process < 0 && !is_running(loop->pid));
 }
 
 enum end loop_run(struct loop *loop, struct rows *rows)

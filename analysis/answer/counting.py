@@ -16,8 +16,7 @@ def counting(profile: IntervalProfile) -> Counting | None:
     call_s = profile.metadata.call_s
     calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
     total = float(calls.sum())
-    counters = profile.counters
-    program_s = float((counters.cpu_s - counters.collector_s - counters.handler_s - counters.profiler_s).sum())
+    program_s = program_seconds(profile)
     if call_s is None or total <= 0 or program_s <= 0:
         return None
     order = np.argsort(-calls, kind="stable")[:MOST]
@@ -25,3 +24,9 @@ def counting(profile: IntervalProfile) -> Counting | None:
     named = order[(before < SHARE * total) & (calls[order] > 0)]
     functions = tuple(Counted(profile.functions[i].name, int(calls[i]), float(calls[i]) / total) for i in named)
     return Counting(int(total), call_s, 100.0 * total * call_s / program_s, functions)
+
+
+def program_seconds(profile: IntervalProfile) -> float:
+    """Return the CPU time that the program itself took, without what recording cost."""
+    counters = profile.counters
+    return float((counters.cpu_s - counters.collector_s - counters.handler_s - counters.profiler_s).sum())

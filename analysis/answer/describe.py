@@ -37,7 +37,7 @@ def top_functions(
             profile.functions[i],
             float(self_s[i]),
             float(self_s[i]) / total,
-            int(calls[i]) if guess is None else guess(i).seen,
+            int(calls[i]) if guess is None else guess(i).calls,
             None if guess is None else guess(i),
         )
         for i in order

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csc_array, csr_array
 
-from incprof.model import IntArray, IntervalProfile
+from incprof.analysis.uncounted.bursts import Bursts
+from incprof.analysis.uncounted.known import calls_are_bounded
+from incprof.model import PROFILER, BoolArray, IntArray, IntervalProfile
 from incprof.model.ticks import entries_and_samples
 from incprof.model.visits import Visits, visits
 
@@ -15,14 +19,56 @@ class CallsSeen:
     """What samples say of the calls of all functions of a profile that has call paths."""
 
     def __init__(self, profile: IntervalProfile):
+        self._bounded = _of_functions(profile, calls_are_bounded(profile, profile.tree))
         everybody = np.ones(len(profile.functions), dtype=np.bool_)
         self._entered, self._inside = entries_and_samples(profile, profile.tree, everybody)
-        self._ordered = profile.metadata.ordered
-        self._samples = np.bincount(profile.interval_of_samples(), minlength=profile.n_intervals)
+        self._samples = np.bincount(
+            profile.interval_of_samples()[profile.samples.kind != PROFILER], minlength=profile.n_intervals
+        )
+        self._bursts = Bursts.of(profile, profile.tree)
+        self._profile, tree = profile, profile.tree
+        named = np.flatnonzero(tree.function >= 0)
+        place = (named, tree.function[named])
+        shape = (len(tree.parent), len(profile.functions))
+        self._stacks = csc_array(tree.ancestors() @ csr_array((np.ones(len(named)), place), shape=shape))
+
+    def samples_inside(self) -> csr_array:
+        """The samples that have each function on the stack, by interval: sparse (n, f)."""
+        return self._inside
 
     def of(self, members: IntArray) -> Callable[[int], Visits]:
         """Return who says it of a function in some intervals."""
         entered = np.asarray(self._entered[members].sum(axis=0)).ravel()
         inside = np.asarray(self._inside[members].sum(axis=0)).ravel()
         around = int(self._samples[members].sum())
-        return lambda function: visits(round(entered[function]), round(inside[function]), around, ordered=self._ordered)
+        judge = None if self._bursts is None else self._bursts.in_intervals(members)
+
+        def judged(function: int) -> Visits:
+            seen = round(entered[function])
+            found = visits(seen, round(inside[function]), around, bounded=bool(self._bounded[function]))
+            if found.is_known or judge is None or not self._bounded_by_looks[function]:
+                return found
+            return judge(self._on_stack(function)) or found
+
+        return judged
+
+    @cached_property
+    def _bounded_by_looks(self) -> BoolArray:
+        """The same of looks, (f,)."""
+        assert self._bursts is not None
+        return _of_functions(self._profile, self._bursts.bounded)
+
+    def _on_stack(self, function: int) -> BoolArray:
+        """The nodes of the tree with a function on the stack, (q,)."""
+        out: BoolArray = np.asarray(self._stacks[:, [function]].toarray()).ravel() > 0
+        return out
+
+
+def _of_functions(profile: IntervalProfile, bounded: BoolArray) -> BoolArray:
+    """Whether it is so of each function wherever samples met it, (f,). bounded: (q,) of the tree's nodes."""
+    tree = profile.tree
+    own = np.bincount(tree.of_node[profile.samples.node], minlength=len(tree.parent)).astype(np.float64)
+    met = (tree.inclusive(own) > 0) & (tree.function >= 0)
+    out = np.ones(len(profile.functions), dtype=np.bool_)
+    out[tree.function[met & ~bounded]] = False
+    return out

@@ -11,7 +11,11 @@
 #define WIDE "avx512bw,avx512vl,avx512dq"
 #else
 #define VECTORS __attribute__((optimize("O3")))
+#if __GNUC__ >= 10 /* before, no function of its own can have it */
 #define WIDE "avx512bw,avx512vl,avx512dq,prefer-vector-width=512"
+#else
+#define WIDE "avx512bw,avx512vl,avx512dq"
+#endif
 #endif
 
 INLINE uint16_t count(uint16_t *restrict run, const uint16_t *restrict past, const uint16_t *restrict threshold,

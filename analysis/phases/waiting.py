@@ -1,7 +1,8 @@
 """Intervals in which the program mostly waited: few ticks say where it was, and its calls say it as well.
 
 A thread that waits has no ticks. What it waits for was called: an interval with hardly any ticks is filled up with
-those that the functions called in it usually leave. n intervals, q chains, f functions.
+those that the functions called in it usually leave. Where nobody counts calls, those that are seen to wait stand for
+them. n intervals, q chains, f functions.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from scipy.sparse import csr_array, hstack
 from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
+from incprof.model.spent import in_runtime
+from incprof.names import is_entry
 
 
 def filled_by_calls(
@@ -20,7 +23,7 @@ def filled_by_calls(
     """Fill up intervals of few ticks.
 
     Args:
-        profile: calls and arcs are used; without them nothing is filled.
+        profile: calls and arcs are used, or samples in OpenMP's run-time; without them nothing is filled.
         chains: of the profile.
         ticks: sparse (n, q).
         options: thresholds.
@@ -31,12 +34,13 @@ def filled_by_calls(
     """
     level = options.fill * profile.metadata.interval_s * profile.metadata.rate_hz
     missing = np.maximum(level - np.asarray(ticks.sum(axis=1)).ravel(), 0.0)
-    entered = entered_calls(profile, missing > 0)
+    entered = entered_calls(profile, missing > 0) if profile.counted else seen_waiting(profile, missing > 0)
     if not entered.nnz:
         return ticks, np.zeros(0, dtype=np.int64)
     below = _mix_below(chains, ticks, len(profile.functions))
     seen = np.asarray(below.sum(axis=1)).ravel()
-    calls = np.asarray(profile.calls.sum(axis=0), dtype=np.float64).ravel()
+    counts = profile.calls if profile.counted else seen_waiting(profile, missing >= 0)
+    calls = np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()
     weight = csr_array(entered * (np.maximum(seen, options.unseen) / np.maximum(calls, 1.0))[None, :])
     whole = np.asarray(weight.sum(axis=1)).ravel()
     weight.data *= np.repeat(missing / np.maximum(whole, 1e-300), np.diff(weight.indptr))
@@ -55,6 +59,20 @@ def entered_calls(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
     outside = (caller < 0) | ~np.isin(interval * size[1] + caller, called)
     place = (interval[outside], callee[outside])
     return csr_array((count[outside], place), shape=size)
+
+
+def seen_waiting(profile: IntervalProfile, wanted: BoolArray) -> csr_array:
+    """Return how often functions were seen in OpenMP's run-time, in the intervals wanted (n,): (n, f).
+
+    Left out is what the program begins in: all of it is below.
+    """
+    row = profile.interval_of_samples()
+    function = profile.paths.function[profile.own_node[profile.samples.node]].astype(np.int64)
+    begins = np.array([*(is_entry(f.mangled) for f in profile.functions), True], dtype=np.bool_)
+    use = in_runtime(profile) & wanted[row] & (function >= 0)
+    use &= ~begins[np.maximum(function, -1)]
+    place = (row[use], function[use])
+    return csr_array((np.ones(int(use.sum())), place), shape=(profile.n_intervals, len(profile.functions)))
 
 
 def who_was_called(profile: IntervalProfile, members: IntArray, part: float) -> list[tuple[int, float]]:

@@ -7,7 +7,6 @@ whose weight is at most 1 + ln(elements) times the least. m elements, c candidat
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import block_array, csr_array, eye_array
 
 from incprof.model import BoolArray, FloatArray, IntArray
 
@@ -48,7 +47,7 @@ def _exact(kinds: BoolArray, count: IntArray, weight: FloatArray, need: int) -> 
 
     elements, candidates = kinds.shape
     # y <= sum of the x that cover it; the counts of the covered kinds add up to what is needed.
-    linked = LinearConstraint(block_array([[csr_array(kinds.astype(np.float64)), -eye_array(elements)]]), lb=0.0)
+    linked = LinearConstraint(np.hstack([kinds.astype(np.float64), -np.eye(elements)]), lb=0.0)
     enough = LinearConstraint(np.concatenate([np.zeros(candidates), count])[None, :], lb=float(need))
     # Equal weights are told apart by position, so that the answer is the same everywhere.
     scaled = weight / weight.max() * (1.0 + 1e-7 * np.arange(candidates))

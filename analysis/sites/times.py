@@ -13,14 +13,13 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from incprof.analysis.sites.machine_code import at_least_as_often, told_by_code
+from incprof.analysis.uncounted.code import at_least_as_often, told_by_code
+from incprof.analysis.uncounted.in_loops import seen_in_loops
+from incprof.analysis.uncounted.known import SEEN_AGAIN
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
 from incprof.model.visits import SELDOM
-
-# Calls that were seen so often have an end.
-SEEN_AGAIN = 3
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class ChainTimes:
     ticks: sparse (n, q), of work that ends in each. calls: (q,) in the whole run, 0 where none is known of. seconds:
     (q,) mean duration of a call, infinite where none is known of. cpu_s: the same of CPU time. unsure: (q,) whether
     calls may be far more than is known: nobody counted them, and samples are too rare to tell.
-    again: (q,) whether it is called from within a loop, and nothing says for how long, as nobody counted.
+    again: (q,) whether it is called from within a loop, and nothing says how often, as nobody counted.
     """
 
     chains: CallTree
@@ -63,9 +62,10 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     again = np.zeros(len(calls), dtype=np.bool_)
     if not profile.counted:
         told = told_by_code(profile, chains)
-        calls = at_least_as_often(chains, told, calls, unsure)
+        known = seen_in_loops(profile, chains).most
+        calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
         unsure = (unsure & ~told.again) | told.brief
-        again = told.again & (calls < SEEN_AGAIN) & ~unsure
+        again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))

@@ -14,6 +14,8 @@ from incprof.analysis.steps.called import PhaseCalls
 from incprof.analysis.steps.counts import CallCounts
 from incprof.analysis.steps.levels import MAX_STEPS, loops_of
 from incprof.analysis.steps.times import steps_of
+from incprof.analysis.uncounted.bursts import Bursts
+from incprof.analysis.uncounted.known import uncounted_calls
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import working
@@ -35,7 +37,9 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     # Threads of libraries that wait for work have no function of the program.
     nobody = ~working(profile) | (tree.of_node[samples.node] == 0)
     label = np.where(nobody, -1, labels[profile.interval_of_samples()])
-    counts = CallCounts(profile, _that_matter(profile, tree, label, options))
+    code = uncounted_calls(profile, tree)
+    bursts = None if code is None else Bursts.of(profile, tree)
+    counts = CallCounts(profile, _that_matter(profile, tree, label, options), code, bursts)
     out: list[tuple[Step, ...]] = []
     for phase in range(phases):
         members, use = np.flatnonzero(labels == phase), np.flatnonzero(label == phase)

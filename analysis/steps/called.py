@@ -16,7 +16,7 @@ from incprof.analysis.steps.counts import CallCounts
 from incprof.analysis.steps.phase import PhaseSamples
 from incprof.analysis.steps.samples import driving_threads
 from incprof.analysis.steps.spans import spans_of
-from incprof.model import IntArray, IntervalProfile
+from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.spent import spent_on
 from incprof.model.visits import Visits, visits
@@ -170,9 +170,22 @@ class PhaseCalls(PhaseSamples):
     def _seen(self, caller: Called, function: int, nodes: tuple[int, ...], ticks: float) -> Called:
         """Return a function with its calls by another one as samples show them."""
         times = self.entries(nodes)
-        inside, around = self._samples_in(nodes), self._samples_in(caller.nodes)
-        found = visits(int(times.sum()), inside, around, ordered=self.profile.metadata.ordered)
+        known = self.counts.uncounted
+        bounded = known is None or bool(known.bounded[list(nodes)].all())
+        found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes), bounded=bounded)
+        bursts = self.counts.bursts
+        if not found.is_known and bursts is not None and bursts.bounded[list(nodes)].all():
+            found = bursts.in_intervals(self.members)(self._below(nodes)) or found
+            return Called(function, nodes, ticks, found.calls, None, found)
         return Called(function, nodes, ticks, found.seen, times if found.is_known else None, found)
+
+    def _below(self, nodes: Sequence[int]) -> BoolArray:
+        """Some nodes of the tree, and all below them, (q,)."""
+        inside = [False] * len(self.tree.parent)
+        wanted = set(nodes)
+        for node, parent in enumerate(self.tree.parent.tolist()):
+            inside[node] = node in wanted or (node > 0 and inside[parent])
+        return np.array(inside, dtype=np.bool_)
 
     def _samples_in(self, nodes: Sequence[int]) -> int:
         return int(np.count_nonzero(self.inside(nodes)))

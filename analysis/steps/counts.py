@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.uncounted.bursts import Bursts
+from incprof.analysis.uncounted.known import Uncounted
 from incprof.model import BoolArray, IntArray, IntervalProfile
 
 
 class CallCounts:
     """Calls by caller and callee, for the functions that matter."""
 
-    def __init__(self, profile: IntervalProfile, matters: BoolArray):
-        """matters: (f,) callees that will be asked for."""
+    def __init__(
+        self,
+        profile: IntervalProfile,
+        matters: BoolArray,
+        uncounted: Uncounted | None = None,
+        bursts: Bursts | None = None,
+    ):
+        """matters: (f,) callees that will be asked for. uncounted, bursts: of the tree, where nobody counts."""
+        self.uncounted, self.bursts = uncounted, bursts
         self.profile = profile
         self.total = np.asarray(profile.calls.sum(axis=0)).ravel()
         arcs = profile.arcs

@@ -114,5 +114,8 @@ def _without_tiny(phase: PhaseCalls, loop: Loop, above: Called) -> Loop:
 
 
 def _tiny(phase: PhaseCalls, called: Called) -> bool:
-    """Tell whether a call is too short for a step. Where none was counted, it is not known."""
+    """Tell whether a call is too short for a step. Where none was counted, it is not known, unless the code says so."""
+    code = phase.counts.uncounted
+    if code is not None and code.brief[list(called.nodes)].all():
+        return True
     return called.ticks / phase.profile.metadata.rate_hz < phase.options.shortest_s * called.calls

@@ -71,7 +71,7 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
     return Step(
         index=called.function,
         function=function,
-        kind="loop" if 2 * active <= len(phase.members) else "body",
+        kind="loop" if 2 * active <= len(phase.members) and not _comes_again(phase, called) else "body",
         share=called.ticks / phase.root.ticks,
         calls=called.calls,
         mean_s=mean,
@@ -82,6 +82,12 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
         steps=tuple(step for below in branch.below for step in steps_of(phase, below, called)),
         estimated=called.estimated,
     )
+
+
+def _comes_again(phase: PhaseCalls, called: Called) -> bool:
+    """Tell whether a function is called from a loop, and nobody knows how often."""
+    code = phase.counts.uncounted
+    return code is not None and bool((code.again & ~code.bounded)[list(called.nodes)].any())
 
 
 def _is_known(called: Called) -> bool:

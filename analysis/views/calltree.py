@@ -125,7 +125,7 @@ def _sampled(profile: IntervalProfile, libraries: bool) -> Parts:
 def _flat(profile: IntervalProfile) -> Parts:
     """Return a tree of one level from self times."""
     table = profile.self_s.tocoo()
-    row, column = table.coords
+    row, column = table.row, table.col
     number = len(profile.functions)
     frame = np.concatenate([[ROOT_FRAME], np.arange(number)])
     ticks = np.rint(table.data * profile.metadata.rate_hz)

@@ -79,7 +79,7 @@ def stack_series(profile: IntervalProfile, keep: BoolArray | None = None, *, lib
 def _flat_series(profile: IntervalProfile, keep: BoolArray) -> StackSeries:
     """Turn self times into stacks of one frame."""
     table = profile.self_s.tocoo()
-    row, column = table.coords
+    row, column = table.row, table.col
     use = keep[row] & (table.data > 0)
     row, column, seconds = row[use], column[use], table.data[use]
     order = np.lexsort((column, row))

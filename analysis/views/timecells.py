@@ -67,5 +67,5 @@ def entries(cells: Cells, interval: IntArray, column: IntArray, value: FloatArra
 def calls_by_cell(profile: IntervalProfile, cells: Cells, functions: IntArray) -> Entries:
     """Return the calls of some functions, (m,) columns of the profile; a column of the answer is a place among them."""
     table = csr_array(profile.calls)[:, functions].tocoo()
-    row, column = table.coords
+    row, column = table.row, table.col
     return entries(cells, row.astype(np.int64), column.astype(np.int64), table.data.astype(np.float64))

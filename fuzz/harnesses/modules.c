@@ -1,12 +1,12 @@
 /* Drawn texts in the place of /proc/thread-self/maps, one scan after the other, and drawn objects behind their paths.
  */
 #define _GNU_SOURCE
-#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "drawn.h"
 #include "elf_file.h"
+#include "object_file.h"
 #include "sys.h"
 #include "watched.h"
 
@@ -21,9 +21,9 @@ static int open_maps(const char *path, int flags, int mode)
     return dup(maps_fd);
 }
 
-static bool open_object_drawn(struct elf_file *elf, const char *path)
+static bool open_object_drawn(struct elf_file *elf, const struct object_file *file)
 {
-    return strchr(path, '!') == NULL && elf_open_memory(elf, object, object_size);
+    return strchr(file->path, '!') == NULL && elf_open_memory(elf, object, object_size);
 }
 
 static bool open_image_drawn(struct elf_file *elf, const void *image, size_t size)
@@ -33,23 +33,14 @@ static bool open_image_drawn(struct elf_file *elf, const void *image, size_t siz
 }
 
 #define sys_open open_maps
-#define elf_open open_object_drawn
+#define object_file_open open_object_drawn
 #define elf_open_memory open_image_drawn
 #include "preload/modules.c"
 #undef elf_open_memory
 
 static void forget(void)
 {
-    for (size_t i = 0; i < module_count; i++) {
-        cfi_free(&modules[i]->cfi);
-        sys_free(modules[i], sizeof *modules[i]);
-    }
-    for (struct code_map *map = all_maps, *older; map != NULL; map = older) {
-        older = map->older;
-        sys_free(map, malloc_usable_size(map));
-    }
-    current_map = all_maps = NULL;
-    module_count = 0;
+    modules_free(&own_code);
 }
 
 static void check(void)

@@ -40,7 +40,8 @@ def warning_for(program: str, words: Sequence[str]) -> str | None:
     except NoDataError:
         return None  # the kernel has the last word on a file like that
     if reason:
-        return f"{program}: {reason}: nothing will be recorded"
+        hint = "; incprof record --external records it" if elf.readable else ""
+        return f"{program}: {reason}: nothing will be recorded{hint}"
     if linked and not compiled:
         return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
     if linked or compiled or not is_among(program, INTERPRETERS) or main_program(program, words):
@@ -51,7 +52,7 @@ def warning_for(program: str, words: Sequence[str]) -> str | None:
     )
 
 
-def main_program(program: str, words: Sequence[str]) -> str | None:
+def main_program(program: str, words: Sequence[str], static: bool = False) -> str | None:
     """The program that a command is about, as the kernel will name it; None where that cannot be told, as of scripts.
 
     That is the first which is none to start others; or one that is linked with -pg, if a word names one. Python is it
@@ -60,11 +61,12 @@ def main_program(program: str, words: Sequence[str]) -> str | None:
     Args:
         program: path of the command.
         words: its arguments.
+        static: whether it may be one that no library can be preloaded into.
     """
     first = python = None
     for word in (program, *words):
         path = word if "/" in word else shutil.which(word) if python is None else None
-        elf = _program_at(path) if path is not None and os.access(path, os.X_OK) else None
+        elf = _program_at(path, static) if path is not None and os.access(path, os.X_OK) else None
         if path is not None and elf is not None and is_among(path, PYTHON):
             python = python or os.path.realpath(path)
         if path is None or elf is None or is_among(path, STARTERS | INTERPRETERS):
@@ -75,11 +77,11 @@ def main_program(program: str, words: Sequence[str]) -> str | None:
     return first or python
 
 
-def _program_at(path: str) -> ElfFile | None:
-    """The program in a file, if there is one that a library can be preloaded into."""
+def _program_at(path: str, static: bool) -> ElfFile | None:
+    """The program in a file, if there is one that a library can be preloaded into, or any if `static`."""
     try:
         elf = ElfFile(path) if is_elf(path) else None
-        return elf if elf is not None and elf.readable and obstacle(elf) is None else None
+        return elf if elf is not None and elf.readable and (static or obstacle(elf) is None) else None
     except NoDataError:
         return None
 

@@ -1,20 +1,18 @@
 """The model of a recorded run: its profile, its loops, its call tree. Every layer knows it."""
 
 from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct, numbered
+from incprof.model.code_loops import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops
 from incprof.model.nodes import WATTS, NodeSeries
 from incprof.model.pooling import pooled
 from incprof.model.profile import (
     BROKEN,
     ELIDED,
-    IN_LOOP,
     LIBRARY,
-    OUTSIDE_LOOPS,
     OWN,
     PROFILER,
     ROOT,
     STANDARD,
     UNKNOWN,
-    UNKNOWN_CODE,
     Arcs,
     Code,
     Counters,
@@ -33,7 +31,6 @@ from incprof.model.profile import (
 __all__ = [
     "BROKEN",
     "ELIDED",
-    "IN_LOOP",
     "LIBRARY",
     "OUTSIDE_LOOPS",
     "OWN",
@@ -46,6 +43,7 @@ __all__ = [
     "Arcs",
     "BoolArray",
     "Code",
+    "CodeLoops",
     "Counters",
     "FloatArray",
     "Function",

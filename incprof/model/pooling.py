@@ -42,7 +42,7 @@ def _rows_summed(matrix: csr_array, by: int, rows: int) -> csr_array:
     from scipy.sparse import csr_array
 
     table = matrix.tocoo()
-    row, column = table.coords
+    row, column = table.row, table.col
     return csr_array((table.data, (row // by, column)), shape=(rows, matrix.shape[1]))
 
 

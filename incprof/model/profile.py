@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from incprof.model.arrays import FloatArray, IntArray, distinct
+from incprof.model.arrays import BoolArray, FloatArray, IntArray, distinct
 from incprof.model.calltree import CallTree, build
+from incprof.model.code_loops import CodeLoops
 from incprof.printable import encodable
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ STANDARD = re.compile(r"_Z+(?:N[KVr]*[RO]?)?(?:S[tabsiod]|9__gnu_cxx|10__cxxabiv
 
 # Function indices of path nodes that stand for no function (docs/formats.md, kind 6).
 ROOT, ELIDED, BROKEN = -1, -2, -3
-# Where an address of a call path lies in its function.
-UNKNOWN_CODE, OUTSIDE_LOOPS, IN_LOOP = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,8 @@ class Samples:
     """The samples in time order; all shape (s,). `time_s` is since the start of the run, `weight` in ticks.
 
     `kind` is OWN, LIBRARY, PROFILER or UNKNOWN; `library` is the module id of LIBRARY samples, else -1. `kind` has 8
-    bits, the other numbers 32: a day of them is long.
+    bits, the other numbers 32: a day of them is long. Looks of bursts (docs/collector.md) have no weight; PROFILER is
+    their kind, as they count for nothing that is reckoned in time.
     """
 
     time_s: FloatArray
@@ -227,6 +227,12 @@ class Samples:
     kind: IntArray
     weight: IntArray
     library: IntArray
+
+    @property
+    def is_look(self) -> BoolArray:
+        """Whether they are looks of bursts, (s,)."""
+        looks: BoolArray = (self.weight == 0) & (self.kind == PROFILER)
+        return looks
 
 
 @dataclass(frozen=True)
@@ -258,8 +264,7 @@ class IntervalProfile:
     calls: sparse (n, f), calls of the function.
     paths, samples, arcs: empty where the input has none (gmon directories).
     inlined: functions that have no frame of their own on the paths; None where they were not looked up.
-    in_loop: (p,) whether the address of each path node lies in a loop of its function's machine code (IN_LOOP,
-    OUTSIDE_LOOPS, UNKNOWN_CODE); None where nobody has looked, as in runs whose calls are counted.
+    code_loops: of the machine code; None where nobody has looked, as in runs whose calls are counted.
     warnings: what was wrong with the input, a line each. damaged: data was dropped (exit code 5).
     """
 
@@ -276,7 +281,7 @@ class IntervalProfile:
     warnings: tuple[str, ...] = ()
     damaged: bool = False
     inlined: Inlined | None = None
-    in_loop: IntArray | None = None
+    code_loops: CodeLoops | None = None
 
     def __repr__(self) -> str:
         """One line: all fields would be pages."""
@@ -367,7 +372,7 @@ class IntervalProfile:
         import pandas as pd
 
         both = (abs(self.self_s) + abs(self.calls)).tocoo()
-        row, col = both.coords
+        row, col = both.row, both.col
         order = np.lexsort((col, row))
         row, col = row[order], col[order]
         return pd.DataFrame(
@@ -390,6 +395,6 @@ def _values_at(matrix: csr_array, row: IntArray, col: IntArray) -> npt.NDArray[n
     wanted = row.astype(np.int64) * width + col
     values = np.zeros(len(wanted), dtype=entries.data.dtype)
     use = entries.data != 0
-    place = entries.coords[0][use].astype(np.int64) * width + entries.coords[1][use]
+    place = entries.row[use].astype(np.int64) * width + entries.col[use]
     values[np.searchsorted(wanted, place)] = entries.data[use]
     return values

@@ -28,7 +28,9 @@ def entries_and_samples(profile: IntervalProfile, tree: CallTree, uncounted: Boo
     here = np.flatnonzero(wanted[np.maximum(tree.function, -1)])
     place = (here, tree.function[here])
     on_stack = tree.ancestors() @ csr_array((np.ones(len(here)), place), shape=(len(tree.parent), shape[1]))
-    use = np.flatnonzero(samples.kind != PROFILER)
+    # Where a stack cannot be read, or a thread waits for its next parallel region, nothing is said to have ended.
+    lost = tree.of_node[profile.own_node[samples.node]] == 0
+    use = np.flatnonzero((samples.kind != PROFILER) & ~lost)
     use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
     inside = csr_array((on_stack > 0).astype(np.float64)[tree.of_node[samples.node[use]]])
     same = np.diff(samples.thread[use], prepend=-1) == 0

@@ -19,10 +19,20 @@ SURE = 1.96
 
 @dataclass(frozen=True)
 class Visits:
-    """Calls as far as samples tell. seen: at least so many. high: at most, None where there may be any number more."""
+    """Calls as far as samples tell.
+
+    seen: at least so many. high: at most, None where there may be any number more. likely: so many; as were seen where
+    nothing better is known.
+    """
 
     seen: int
     high: float | None
+    likely: float | None = None
+
+    @property
+    def calls(self) -> int:
+        """The best that is known."""
+        return self.seen if self.likely is None else round(self.likely)
 
     @property
     def is_known(self) -> bool:
@@ -30,19 +40,17 @@ class Visits:
         return self.high is not None
 
 
-def visits(seen: int, inside: int, around: int, *, ordered: bool = True) -> Visits:
+def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
     """Judge what was seen.
 
     Args:
         seen: samples inside after one outside.
         inside: samples of the code.
         around: samples of what calls it, those inside included.
-        ordered: whether samples are in the order in which they were taken; if not, nothing else is known of calls.
+        bounded: False where calls may follow one another without any other code in between.
     """
-    if not ordered:
-        return Visits(seen, None)
     chance = inside * (1.0 - inside / around) if around else 0.0
     part = seen / chance if chance > 0 else 1.0
-    if part >= SELDOM:
+    if part >= SELDOM or not bounded:
         return Visits(seen, None)
     return Visits(seen, max(-math.log1p(-part) * chance, seen + 1.0) + SURE * math.sqrt(seen))

@@ -9,9 +9,7 @@ from pathlib import Path
 from incprof.errors import NoDataError
 from incprof.inputs import read_input
 from incprof.source.c.marks import strip_c
-from incprof.source.c.parse import parse_c
 from incprof.source.fortran.marks import strip_fortran
-from incprof.source.fortran.parse import parse_fortran
 from incprof.source.model import Language, SourceFile
 
 C, HEADERS = frozenset(".c".split()), frozenset(".h .inc .def".split())
@@ -72,6 +70,10 @@ def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> Sourc
     if language is None:
         raise NoDataError(f"{relative}: neither C, C++ nor Fortran by its name")
     clean = strip(data, language)
+    # Here: sites are looked up without them, and some packages of incprof leave them to those who read sources.
+    from incprof.source.c.parse import parse_c
+    from incprof.source.fortran.parse import parse_fortran
+
     if language in ("c", "c++"):
         return parse_c(relative, clean, cpp=language == "c++", blank=blank)
     return parse_fortran(relative, clean, fixed=language == "fixed")

@@ -114,7 +114,7 @@ def never_called(profile: IntervalProfile) -> frozenset[int]:
     """Return the functions that were inlined wherever they ran."""
     if profile.inlined is None:
         return frozenset()
-    called = set(profile.paths.function.tolist()) | set(profile.calls.tocoo().coords[1].tolist())
+    called = set(profile.paths.function.tolist()) | set(profile.calls.tocoo().col.tolist())
     return frozenset(profile.inlined.function.tolist()) - called
 
 

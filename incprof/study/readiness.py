@@ -19,6 +19,13 @@ DEFAULT_RATE_HZ = 100
 ARCHITECTURES = ("x86_64", "aarch64")
 # Since then CPU-time timers send their signals when the thread is about to leave the kernel.
 QUIET_TIMERS = (5, 9)
+OLDEST_KERNEL = (4, 18)
+# What is done without a system call that an older kernel lacks.
+INSTEAD = {
+    "pidfd_open": "absent (Linux before 5.3): sample -p looks once per interval whether the process has ended",
+    "pidfd_getfd": "absent (Linux before 5.6): the collector's lines do not reach a stderr that is a socket",
+    "close_range": "absent (Linux before 5.9): descriptors are closed one by one when a recording starts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ def findings() -> Iterator[Finding]:
     yield _heartbeats()
     yield _architecture()
     yield from _c_library()
+    yield from _kernel()
     yield _timer()
     yield _perf()
     yield _directory()
@@ -78,6 +86,17 @@ def _c_library() -> Iterator[Finding]:
     yield Finding("glibc", "ok" if version else "fail", version or "another C library; only glibc is supported")
     there = machine.has_dl_find_object()
     yield Finding("_dl_find_object", "ok" if there else "lacking", "present" if there else "absent (glibc before 2.35)")
+
+
+def _kernel() -> Iterator[Finding]:
+    """System calls that are younger than the oldest kernel. Each has a substitute."""
+    if machine.kernel_version() < OLDEST_KERNEL:
+        yield Finding("kernel", "lacking", "older than 4.18, the oldest that incprof is for")
+    missing = machine.missing_calls()
+    for name in missing:
+        yield Finding(name, "lacking", INSTEAD[name])
+    if not missing:
+        yield Finding("system calls", "ok", f"{', '.join(INSTEAD)}: present")
 
 
 def _timer() -> Finding:

@@ -2,15 +2,19 @@
 #ifndef INCPROF_ARCS_H
 #define INCPROF_ARCS_H
 
-/* For the entry stubs (mcount_*.S) too: the hash of an arc is ((self * ARC_HASH) >> ARC_HASH_SHIFT) + from. */
-#define ARC_HASH (-1640531535)
-#define ARC_HASH_SHIFT 32
+/* For the entry stubs (mcount_*.S) too: an arc's home begins at byte (from << ARC_FROM_SHIFT) + self of the table,
+ * whose size is a power of two, rounded down to a whole arc. Calls lie five bytes apart and more, functions sixteen:
+ * neither needs scattering. */
+#define ARC_FROM_SHIFT 3
 #define ARC_SHIFT 5 /* log2(sizeof(struct arc)) */
 
 #ifndef __ASSEMBLER__
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* In place of a table's arcs: nothing is counted. A negative address, and with whatever the stubs add to it, one. */
+#define ARCS_NONE ((struct arc *)INT64_MIN)
 
 #define ARCS_FIRST_HOMES 256
 /* What overflows the last home goes behind it; one slot more than can be used, where the stubs stop. */

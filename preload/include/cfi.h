@@ -12,8 +12,8 @@
 #include "cfi_table.h"
 #include "elf_file.h"
 
-/* Compiles the rules for [low, high). Async-signal-safe, not thread-safe per table. An object without
- * .eh_frame_hdr gives an empty table. */
+/* Compiles the rules for [low, high). Async-signal-safe, not thread-safe per table. An object without .eh_frame gives
+ * an empty table. */
 void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high);
 
 #endif

@@ -65,8 +65,10 @@ struct interval {
 };
 
 void interval_begin(struct interval *interval, uint64_t now_ns, bool keep_totals);
-void interval_take_thread(struct interval *interval, struct thread *thread);
-void interval_take_calls(struct interval *interval, struct thread *thread);
+/* `functions`: the modules that its frames of Python stand for, or NULL where there are none. */
+void interval_add_sample(struct interval *interval, const uint16_t *functions, const struct sample *sample);
+/* Return addresses of a function and of its hook, as arcs have them. */
+void interval_add_calls(struct interval *interval, uint64_t from, uint64_t self, uint64_t calls);
 
 /* Whether there are calls in code that no scan has seen; and after another scan, they are looked up again. */
 bool interval_has_new_calls(const struct interval *interval);

@@ -1,4 +1,4 @@
-/* The ELF objects in the process and their unwind tables.
+/* The ELF objects in a process and their unwind tables: in this one's, or in the one that modules_use has named.
  *
  * Read from /proc/thread-self/maps and the objects' files: no loader lock is taken, so that the interval thread can do
  * it at any moment, also while the application is inside dlopen or fork.
@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "buffer.h"
 #include "cfi.h"
+#include "start_code.h"
 
 #define MOST_MODULES 16384
 #define MOST_OBJECTS 4096 /* of those; the others are functions */
@@ -29,9 +31,11 @@ struct module {
     char path[512];
     char build_id[72];
     uint64_t inode;             /* of the file that it was first mapped from */
+    pid_t pid;                  /* of the process that it is in, or 0: this one */
     uint64_t low, high;         /* link-time bounds of the code */
     uint64_t base;              /* what was added to them when it was first seen */
     uint64_t plt_low, plt_high; /* link-time bounds of the PLT sections: stubs are no functions */
+    struct start_code start;    /* of the program, looked at from outside */
     struct cfi_table cfi;
     uint16_t id;
     bool counts;   /* calls mcount */
@@ -58,9 +62,30 @@ struct code_range {
  * time. */
 struct code_map {
     struct code_map *older;
+    size_t bytes; /* of this mapping */
     size_t count;
     struct code_range ranges[];
 };
+
+/* All that is known of a process's code. */
+struct code {
+    pid_t pid;              /* 0: this process */
+    uint64_t entry;         /* where the program starts; 0: not known yet */
+    bool libraries_are_own; /* written once, before the first scan */
+    bool python_is_wanted;  /* the same */
+    struct module *modules[MOST_MODULES];
+    size_t count;
+    size_t objects; /* of those */
+    struct code_map *current;
+    struct code_map *all; /* newest first */
+};
+
+/* For programs of one thread that look at other processes: all that follows is about this one's code from here on;
+ * NULL: about the calling process's, as it is from the start. */
+void modules_use(struct code *of);
+
+/* Gives all of it back. */
+void modules_free(struct code *of);
 
 /* Before the first scan. `libraries_too`: every library is the program's own code but those of the system, of
  * run-times, of MPI and of numerics (shared_code.c). `python_too`: frames of Python are functions, and those of its
@@ -76,6 +101,9 @@ bool modules_have_jit(void);
 /* Looks at the process again; publishes a new map if anything has changed and returns whether it has. One caller at a
  * time (the collector's lock). Async-signal-safe. */
 bool modules_scan(void);
+
+/* The same by a text such as /proc/PID/maps holds. */
+bool modules_scan_text(const char *text);
 
 /* Async-signal-safe and thread-safe. */
 const struct code_map *modules_current(void);

@@ -61,8 +61,8 @@ void path_walk(struct path *path, struct path_memory *memory, struct cursor *cur
 size_t path_outer_count(const struct path *path);
 uint64_t path_outer(const struct path *path, const struct path_memory *memory, size_t number);
 
-/* Where the program starts: its entry point is no frame of anybody's. Once, before the first walk. */
-void path_begin(void);
+/* Where the program starts: its entry point is no frame of anybody's. Before the first walk in it. */
+void path_begin(uint64_t entry);
 
 /* Whether the frame is the application's: code of the executable, or of a library that calls mcount, but no linkage
  * stub. */

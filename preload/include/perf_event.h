@@ -19,4 +19,7 @@ bool perf_event_aim(int fd, pid_t tid, int number);
 /* The same, and counts from here on. */
 bool perf_event_start(int fd, pid_t tid, int number);
 
+/* The same, until it has signalled so many times. */
+bool perf_event_start_some(int fd, pid_t tid, int number, int times);
+
 #endif

@@ -19,7 +19,7 @@ struct sample {
     uint64_t time_ns;
     uint64_t leaf_pc;
     uint32_t thread; /* its number: the record may be another's by now */
-    uint32_t weight; /* in ticks */
+    uint32_t weight; /* in ticks; 0 of a look (burst.h) */
     uint16_t frame_count;
     uint8_t kind; /* enum sample_kind */
     uint8_t flags;

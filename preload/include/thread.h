@@ -48,12 +48,14 @@ struct thread {
     uint64_t counted_ns; /* what has been reported of that (collector) */
 
     /* Sampling. Due times are on the thread's CPU clock. */
-    int tick_signal;   /* that its ticks come by, or 0 */
-    int hidden_signal; /* that the application believes blocked here, or 0 (own_signal.h) */
-    int timer;         /* kernel timer id, or -1 */
-    int perf_fd;       /* of the interval thread's descriptors, or -1 */
-    pid_t perf_tid;    /* whose ticks that makes: of the running thread, or of one before it (collector) */
-    bool wants_ticker; /* from the interval thread */
+    int tick_signal;      /* that its ticks come by, or 0 */
+    int hidden_signal;    /* that the application believes blocked here, or 0 (own_signal.h) */
+    int timer;            /* kernel timer id, or -1 */
+    int perf_fd;          /* of the interval thread's descriptors, or -1 */
+    int burst_fd;         /* of the last burst's event, or -1 (burst.h) */
+    uint64_t burst_ticks; /* delivered when that began (collector) */
+    pid_t perf_tid;       /* whose ticks that makes: of the running thread, or of one before it (collector) */
+    bool wants_ticker;    /* from the interval thread */
     uint64_t period_ns, first_due_ns, delivered;
     int64_t credit_ns; /* what the handler may spend; in debt it skips (sampler.c) */
     uint64_t held;     /* ticks skipped, which the next sample stands for too */

@@ -14,6 +14,9 @@
 /* Before the first thread starts, of the process or of a forked child. */
 void ticker_begin(const struct config *config);
 
+/* A number below `bound`, uniform. Async-signal-safe and thread-safe. */
+uint64_t ticker_random_below(uint64_t bound);
+
 /* Async-signal-safe, touches no vector register; called by the thread itself. */
 void ticker_start_thread(struct thread *thread);
 

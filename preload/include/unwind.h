@@ -20,6 +20,7 @@ struct stack {
     uint64_t low, high;           /* readable directly: the thread's own stack from the interrupted frame up */
     uint64_t copy_low, copy_high; /* held in `copy` */
     uint8_t *copy;                /* UNWIND_WINDOW bytes */
+    bool is_all;                  /* nothing is read but the copy */
 };
 
 /* What was looked up for a return address or an instruction: the same ones come again and again. It holds for `map`. */
@@ -57,6 +58,10 @@ enum unwind_result {
  * when nothing is); `copy` has UNWIND_WINDOW bytes, `cache` is the thread's. */
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
                   uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache);
+
+/* Of another process there is but a copy of its stack, from the stack pointer on: so many bytes, given to unwind_start
+ * as `copy`. Nothing else is read from here on. */
+void unwind_only_copy(struct cursor *cursor, uint64_t bytes);
 
 /* A caller's frame that the cursor has come to, to go to it again. */
 struct frame {

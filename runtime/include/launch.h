@@ -5,8 +5,12 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "sys.h"
 
 struct launch {
+    pid_t pid;                /* of a process that is looked at from outside, or 0: this one */
     int rank;                 /* 0 without a launcher */
     int ranks;                /* -1 when unknown */
     int local;                /* which of the ranks on its node, from 0; -1 when unknown */
@@ -29,6 +33,12 @@ bool launch_name_directory(const struct launch *launch, const char *given, const
  * The ranks of a launch that start at about the same time meet, unless some 256 other launches come between them. False
  * after one line on stderr. Not thread-safe; called once. */
 bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix);
+
+/* The process that this is about. Async-signal-safe. */
+static inline pid_t launch_pid(const struct launch *launch)
+{
+    return launch->pid != 0 ? launch->pid : (pid_t)SYS0(SYS_getpid);
+}
 
 /* The last component of a path. Pure. */
 const char *launch_basename(const char *path);

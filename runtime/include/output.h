@@ -25,7 +25,7 @@ long output_create(struct output *output, const char *path);
 /* What tells the files of a rank's processes, and of the programs that a process becomes, from each other: puts
  * nothing,
  * .<pid>, .<pid>-2, ... behind the name, for attempts 0, 1, 2, ... below OUTPUT_MOST_NAMES. */
-void output_append_process(char *name, size_t size, uint64_t attempt);
+void output_append_process(char *name, size_t size, const struct launch *launch, uint64_t attempt);
 
 #define OUTPUT_MOST_NAMES 10000u
 

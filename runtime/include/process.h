@@ -1,4 +1,4 @@
-/* What a file says about the process that wrote it. */
+/* What a file says about the process that it is about: the one that wrote it, or another. */
 #ifndef RUNTIME_PROCESS_H
 #define RUNTIME_PROCESS_H
 

@@ -63,11 +63,11 @@ class Cross:
         folder.mkdir()
         return run(command, folder, env or {})
 
-    def record(self, program: Path, *words: str, interval: float = 0.25) -> Recording:
-        """Run a program under the collector; it must end well, and nothing be said."""
+    def record(self, program: Path, *words: str, interval: float = 0.25, collector: Path | None = None) -> Recording:
+        """Run a program under the collector (or another build of it); it must end well, and nothing be said."""
         directory = self.place / f"recording-{len(list(self.place.iterdir()))}"
         env = {"INCPROF_DIR": str(directory), "INCPROF_INTERVAL": str(interval)}
-        outcome = self.run(program, *words, env=env, preload=self.collector)
+        outcome = self.run(program, *words, env=env, preload=collector or self.collector)
         assert (outcome.status, outcome.stderr) == (0, ""), outcome
         return Recording(outcome, directory)
 

@@ -50,7 +50,9 @@ def test_json_is_pure(programs: Programs, tmp_path: Path) -> None:
     estimate = around["estimate"]
     assert (estimate["iterations"], estimate["expected"]) == (30, 60)
     assert estimate["low_s"] <= estimate["total_s"] <= estimate["high_s"]
-    assert estimate["total_s"] == pytest.approx(told["run"]["seconds"] + 30 * around["mean_s"], rel=0.5)
+    # As many again after the last one: what the program did before and after the loop, a busy machine says.
+    until_last = estimate["total_s"] - 30 * around["mean_s"]
+    assert 0.99 * 29 * around["mean_s"] <= until_last <= 1.01 * told["run"]["seconds"]
     assert "outer 30" in done.stderr
 
 

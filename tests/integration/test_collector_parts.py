@@ -5,6 +5,7 @@ They are a library beside each little program, as in a recorded one; one is buil
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,11 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "parts_fixtures"
 SOURCES = [
     *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "cfi_table", "elf_file")),
-    *(f"preload/{name}.c" for name in ("interval", "modules", "path", "ring", "shared_code", "table", "unwind")),
+    *(f"preload/{name}.c" for name in ("interval_take", "modules", "object_file", "path", "ring", "shared_code")),
+    *(f"preload/{name}.c" for name in ("interval", "start_code", "table", "unwind")),
     *(f"preload/python_{name}.c" for name in ("codes", "frames", "functions", "layout")),
-    "preload/return_search.c",
-    *(f"runtime/{name}.c" for name in ("buffer", "build_id", "vdso")),
+    *(f"runtime/{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso")),
+    *(["preload/return_search.c"] if platform.machine() == "x86_64" else []),
 ]
 SOURCES_OF_THREADS = [f"preload/{name}.c" for name in ("mcount", "switch", "thread", "thread_life")]
 # What the parts ask of those that are not here.

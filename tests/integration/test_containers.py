@@ -17,7 +17,7 @@ USING_PERF = "incprof: timers are not permitted here (a container's seccomp prof
 USING_TIMERS = "incprof: INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu\n"
 NO_SAMPLES = (
     "incprof: neither timers nor perf's clock are permitted here (see incprof doctor): "
-    "calls are counted, and no samples taken\n"
+    "no samples are taken, and only calls of functions built with -pg are counted\n"
 )
 # On x86-64.
 NUMBERS = {"timer_create": 222, "perf_event_open": 298, "clone": 56}

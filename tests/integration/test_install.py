@@ -60,6 +60,7 @@ def test_the_wheel_holds_the_library_and_the_analysis(wheel: Path) -> None:
     assert wanted <= names
     assert {
         "incprof/_lib/incprof-sampler",
+        "incprof/_lib/incprof-attach",
         "incprof/_lib/libincprof_native.so",
         "incprof/include/dpd.h",
         "incprof/_lib/pkgconfig/dpd.pc",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -14,8 +15,11 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+import incprof
 from incprof import launch
 from incprof.readers import open_run
+from tests.integration.cross import Cross
+from tests.integration.cross import cross as cross
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "packaging" / "collector" / "incprof-record"
@@ -42,10 +46,21 @@ def asked(library: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
+def test_recipes_are_of_this_version() -> None:
+    packaging = ROOT / "packaging"
+    assert f"incprof ({incprof.__version__}-" in (packaging / "debian" / "changelog").read_text().splitlines()[0]
+    for recipe in packaging.glob("easybuild/*.eb"):
+        assert f"version = '{incprof.__version__}'" in recipe.read_text()
+        assert incprof.__version__ in recipe.name
+    assert f'version("{incprof.__version__}")' in (packaging / "spack" / "incprof" / "package.py").read_text()
+    assert f'version: "{incprof.__version__}"' in (packaging / "conda" / "recipe.yaml").read_text()
+
+
 def libraries() -> list[Path]:
     """What is installed here."""
     collector = launch.find_library({}).parent
-    return [*sorted(collector.glob("*.so")), launch.find_sampler({}), *collector.parents[1].glob("appekg/_lib/*.so")]
+    programs = [launch.find_sampler({}), launch.find_attacher({})]
+    return [*sorted(collector.glob("*.so")), *programs, *collector.parents[1].glob("appekg/_lib/*.so")]
 
 
 def test_nothing_is_asked_of_libc_that_the_oldest_one_lacks() -> None:
@@ -134,18 +149,25 @@ def dist() -> Path:
 
 
 def only(dist: Path, pattern: str) -> Path:
-    (found,) = dist.glob(pattern)
+    """The file of that name for this machine."""
+    (found,) = dist.glob(pattern.replace("ARCH", platform.machine()))
     return found
 
 
 def test_released_libraries_are_for_the_oldest_libc(dist: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(only(dist, "*manylinux_2_28_*.whl")) as wheel:
-        wheel.extractall(tmp_path / "wheel")
-    with tarfile.open(only(dist, "incprof-collector-*.tar.gz")) as tarball:
-        tarball.extractall(tmp_path / "tarball", filter="data")
-    found = [*tmp_path.rglob("*.so"), *tmp_path.rglob("incprof-sampler")]
+    for given in dist.glob("*manylinux_2_28_*.whl"):
+        with zipfile.ZipFile(given) as wheel:
+            wheel.extractall(tmp_path / given.stem)
+    for given in dist.glob("incprof-collector-*.tar.gz"):
+        with tarfile.open(given) as tarball:
+            tarball.extractall(tmp_path, filter="data")
+    found = [*tmp_path.rglob("*.so"), *tmp_path.rglob("incprof-sampler"), *tmp_path.rglob("incprof-attach")]
     assert {library.name for library in found} >= {path.name for path in libraries()}
     assert max(max(asked(library).values()) for library in found) <= OLDEST
+    for library in found:
+        with library.open("rb") as file:
+            place = str(library.relative_to(tmp_path))
+            assert ("aarch64" in place) == (ELFFile(file)["e_machine"] == "EM_AARCH64"), place
 
 
 def test_sums_are_those_of_the_files(dist: Path) -> None:
@@ -154,7 +176,7 @@ def test_sums_are_those_of_the_files(dist: Path) -> None:
 
 def test_the_tarball_records_wherever_it_is_unpacked(dist: Path, build, tmp_path: Path) -> None:
     place = tmp_path / "some where"
-    with tarfile.open(only(dist, "incprof-collector-*.tar.gz")) as tarball:
+    with tarfile.open(only(dist, "incprof-collector-*-ARCH.tar.gz")) as tarball:
         tarball.extractall(place, filter="data")
     (top,) = place.iterdir()
     elsewhere = tmp_path / "moved"
@@ -174,3 +196,13 @@ def test_the_tarball_records_wherever_it_is_unpacked(dist: Path, build, tmp_path
         check=True,
     ).stdout
     assert str(elsewhere) in os.path.realpath(flags.split()[0].removeprefix("-I"))
+
+
+def test_the_collector_for_aarch64_records_under_an_emulator(dist: Path, cross: Cross, tmp_path: Path) -> None:
+    with tarfile.open(next(dist.glob("incprof-collector-*-aarch64.tar.gz"))) as tarball:
+        tarball.extractall(tmp_path, filter="data")
+    (collector,) = tmp_path.glob("*/lib/libincprof.so")
+    recording = cross.record(cross.build("turns.c"), "1", collector=collector)
+    assert {name: recording.calls()[name] for name in ("work", "rest")} == recording.outcome.values()
+    assert recording.profile.metadata.raw["arch"] == "aarch64"
+    assert recording.profile.counters.samples.sum() > 0

@@ -90,7 +90,7 @@ def test_the_beginning_of_a_run_is_enough(mpi: Mpi, traced: Path, tmp_path: Path
     assert [phase["weight"] for phase in found["phases"]] == [phase["weight"] for phase in known["phases"]]
     assert all(0 < phase["seen"] < phase["weight"] for phase in found["phases"])
     assert found["pet_low_s"] <= found["pet_s"] <= found["pet_high_s"]
-    assert found["set_s"] < found["pet_s"]
+    assert found["set_s"] > 0
 
 
 @pytest.mark.slow

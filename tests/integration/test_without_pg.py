@@ -376,3 +376,24 @@ def test_sites_are_those_of_the_build_with_pg(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert incprof("report", tmp_path / "pg-False" / "run", "-o", page).returncode == 0
     assert "calls were not counted" in page.read_text()
+
+
+def test_bursts_of_looks_take_no_time(tmp_path: Path) -> None:
+    """A look every millisecond, now and then: beside ticks, which count as if there were none."""
+    if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 2:
+        pytest.skip("perf's clock is not permitted here")
+    source = (
+        "#include <time.h>\nvolatile long n;\n"
+        "__attribute__((noinline)) void spin(void) { for (long i = 0; i < 1000000; i++) n++; }\n"
+        "int main(void) { while (clock() < 2.5 * CLOCKS_PER_SEC) spin(); return 3; }\n"
+    )
+    (tmp_path / "spin.c").write_text(source)
+    subprocess.run(["gcc", "-O1", "spin.c", "-o", "spin"], cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "spin")
+    assert (done.status, len(done.lines)) == (3, 1)
+    samples, counters = done.profile.samples, done.profile.counters
+    assert samples.is_look.any()
+    assert int(counters.samples.sum()) == int((~samples.is_look).sum())
+    assert (samples.weight[~samples.is_look] > 0).all()
+    # As many bursts as there are half seconds of the run, at most.
+    assert int(samples.is_look.sum()) <= 24 * (2 * float(done.profile.end_s[-1]) + 1)

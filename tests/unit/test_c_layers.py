@@ -15,6 +15,7 @@ ROOMS = {
     "appekg": ("appekg/src", "appekg/include"),
     "selfanalyze": ("selfanalyze", "selfanalyze/include"),
     "sampler": ("sampler", "sampler/include"),
+    "attach": ("attach", "attach/include"),
     "trace": ("trace", "trace/include"),
     "native": ("analysis/native", "analysis/native/include"),
 }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from incprof.jsonstore import JsonStore, Stores
-from incprof.model import IN_LOOP, OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, IntArray, IntervalProfile, Run
-from incprof.readers.symbols.jumps import known_jumps_of
+from incprof.model import OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, CodeLoops, IntArray, IntervalProfile, Run
+from incprof.model.code_loops import Range, innermost, nested
+from incprof.readers.symbols.jumps import code_loops_of
 from incprof.readers.symbols.python_code import line_at
 from incprof.readers.symbols.python_loops import loops_of
 
@@ -35,34 +36,42 @@ def with_code_loops(
         one = profile.functions[function]
         if one.is_code and one.address:
             addresses[one.module].append(function)
-    out = np.full(len(of_node), UNKNOWN_CODE, dtype=np.int8)
+    out = np.full(len(of_node), UNKNOWN_CODE, dtype=np.int64)
+    around = [0]
     for module, functions in sorted(addresses.items()):
         begins = [profile.functions[f].address for f in functions]
-        for function, jumps in zip(
-            functions, known_jumps_of(run, profile, module, begins, exe=exe, stores=stores), strict=True
+        for function, known in zip(
+            functions, code_loops_of(run, profile, module, begins, exe=exe, stores=stores), strict=True
         ):
-            if jumps is None:
+            if known is None:
                 continue
             nodes = np.flatnonzero(of_node == function)
             at = paths.address[nodes].astype(np.int64)
-            inside = np.zeros(len(nodes), dtype=np.bool_)
-            for source, target in jumps:
-                inside |= (at >= target) & (at <= source)
-            out[nodes] = np.where(inside, IN_LOOP, OUTSIDE_LOOPS)
+            _enter(((target, body) for (_, target), body in known), at, nodes, out, around)
     for function in matter:
-        _look_into_source(profile, function, out)
-    return replace(profile, in_loop=out)
+        _look_into_source(profile, function, out, around)
+    return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64)))
 
 
-def _look_into_source(profile: IntervalProfile, function: int, out: npt.NDArray[np.int8]) -> None:
-    """The same for a function of Python."""
+def _enter(
+    bodies: Iterable[tuple[int, Sequence[Range]]], at: IntArray, nodes: IntArray, out: IntArray, around: list[int]
+) -> None:
+    """Say of path nodes of a function, (m,) with their addresses `at`, in which of its loops they lie."""
+    loops, first = nested(bodies), len(around)
+    around += [first + outer if outer >= 0 else 0 for _, outer in loops]
+    position = innermost(loops, at)
+    out[nodes] = np.where(position >= 0, first + position, OUTSIDE_LOOPS)
+
+
+def _look_into_source(profile: IntervalProfile, function: int, out: IntArray, around: list[int]) -> None:
+    """The same for a function of Python: addresses are lines."""
     one = profile.functions[function]
     loops = loops_of(one.file, one.code) if one.code is not None and one.file is not None else None
     if one.code is None or loops is None:
         return
-    for node in np.flatnonzero(profile.paths.function == function).tolist():
-        line = line_at(one.code, int(profile.paths.address[node]))
-        out[node] = IN_LOOP if any(first <= line <= last for first, last in loops) else OUTSIDE_LOOPS
+    nodes = np.flatnonzero(profile.paths.function == function)
+    lines = np.array([line_at(one.code, int(at)) for at in profile.paths.address[nodes].tolist()], dtype=np.int64)
+    _enter(((number, (lines_of,)) for number, lines_of in enumerate(loops)), lines, nodes, out, around)
 
 
 def _that_matter(profile: IntervalProfile) -> IntArray:

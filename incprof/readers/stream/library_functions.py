@@ -16,7 +16,6 @@ from scipy.sparse import coo_array, csr_array, hstack
 
 from incprof.model import (
     LIBRARY,
-    UNKNOWN_CODE,
     BoolArray,
     Function,
     IntArray,
@@ -110,7 +109,7 @@ def _visible(profile: IntervalProfile, found: _Found) -> _Found:
     shape = (profile.n_intervals, len(found.names))
     there = (interval[found.sample], found.name)
     ticks = coo_array((weight[found.sample].astype(np.float64), there), shape=shape).tocsr().tocoo()
-    row, place = ticks.coords
+    row, place = ticks.row, ticks.col
     seen = np.zeros(shape[1], dtype=np.bool_)
     seen[place[(ticks.data >= VISIBLE * whole[row]) & (ticks.data >= SAMPLES)]] = True
     return found.of(seen[found.name])
@@ -151,12 +150,9 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     if inlined is not None:
         nothing = np.full(len(pairs), inlined.first[-1], dtype=inlined.first.dtype)
         inlined = replace(inlined, first=np.concatenate([inlined.first, nothing]))
-    in_loop = profile.in_loop
-    if in_loop is not None:
-        in_loop = np.concatenate([in_loop, np.full(len(pairs), UNKNOWN_CODE, dtype=in_loop.dtype)])
     return replace(
         profile,
-        in_loop=in_loop,
+        code_loops=None if profile.code_loops is None else profile.code_loops.with_unknown(len(pairs)),
         functions=tuple(functions),
         paths=tree,
         samples=samples,

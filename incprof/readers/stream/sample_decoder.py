@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ class SampleDecoder:
     def take(self, chunk: Chunk) -> SelfTime:
         """Decode the samples of a chunk, and return their self time."""
         raw, interval = self._usable(chunk)
+        raw = replace(raw, kind=np.where(raw.weight == 0, PROFILER, raw.kind).astype(raw.kind.dtype))
         known = raw.node < len(self._function)
         node = np.where(known, raw.node, 0)
         self.nodes_used = max(self.nodes_used, int(raw.node.max(initial=0)) + 1)

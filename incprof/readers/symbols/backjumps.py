@@ -11,20 +11,31 @@ from collections.abc import Sequence
 
 from incprof.elf.file import ElfFile
 from incprof.readers.symbols.flow import ANYWHERE, Control, Range, flows
+from incprof.readers.symbols.loop_body import body_of
 
 # So many steps are taken on the ways through a function, short loops first.
 MOST_STEPS = 300_000
 
 # Where the jump stands and where it leads.
 Jump = tuple[int, int]
+# The same with the code that is run again, as ranges of addresses (first, last), ascending.
+Loop = tuple[Jump, list[Range]]
 
 
-def back_jumps(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Jump]]:
-    """The jumps backwards within each function, given by its first address and its size.
+def loops_of_code(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Loop]]:
+    """The jumps backwards within each function, given by its first address and its size, with the loops' code.
 
     Functions whose code is not in the file, or that are too large, are left out; all of them without objdump.
     """
-    return {function: _loops(flow, function[0]) for function, flow in flows(elf, functions).items()}
+    return {
+        function: [(jump, body_of(flow, function, jump)) for jump in _loops(flow, function[0])]
+        for function, flow in flows(elf, functions).items()
+    }
+
+
+def back_jumps(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Jump]]:
+    """The same without the loops' code."""
+    return {function: [jump for jump, _ in loops] for function, loops in loops_of_code(elf, functions).items()}
 
 
 def _loops(flow: Sequence[Control], begin: int) -> list[Jump]:

@@ -1,4 +1,4 @@
-"""Jumps backwards of a run's functions. Answers are kept in the run directory, as those about lines are."""
+"""Jumps backwards and loops of a run's functions. Answers are kept in the run directory, as those about lines are."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import IntervalProfile, Run
-from incprof.readers.symbols.backjumps import Jump, back_jumps
+from incprof.readers.symbols.backjumps import Jump, Loop, loops_of_code
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.flow import Range
 from incprof.readers.symbols.source import binary_with_code, module_key
 from incprof.readers.symbols.table import NOWHERE
 
-VERSION = 2
+VERSION = 3
 
 
 def jumps_of(
@@ -34,10 +34,11 @@ def jumps_of(
 
     None are known without the program or objdump, and where it is not for x86-64. stores: where answers are kept.
     """
-    return [jumps or [] for jumps in known_jumps_of(run, profile, module, functions, exe=exe, stores=stores)]
+    known = code_loops_of(run, profile, module, functions, exe=exe, stores=stores)
+    return [[jump for jump, _ in loops or []] for loops in known]
 
 
-def known_jumps_of(
+def code_loops_of(
     run: Run,
     profile: IntervalProfile,
     module: str,
@@ -45,20 +46,20 @@ def known_jumps_of(
     *,
     exe: str | None = None,
     stores: Stores = JsonStore,
-) -> list[list[Jump] | None]:
-    """The same; None of functions whose code nobody could look at."""
+) -> list[list[Loop] | None]:
+    """The same with the loops' code; None of functions whose code nobody could look at."""
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
         return [None for _ in functions]
     store = stores(run.directory, f"symbols/{module_key(described)}.jumps.json", VERSION)
-    known = store.load(_jumps) or {}
+    known = store.load(_loops) or {}
     missing = [address for address in dict.fromkeys(functions) if address not in known]
     elf = binary_with_code(described, run.directory, exe if described.id == 0 else None) if missing else None
     if elf is not None:
-        found = back_jumps(elf, _ranges(elf, missing))
+        found = loops_of_code(elf, _ranges(elf, missing))
         if found:
-            known.update({address: jumps for (address, _), jumps in found.items()})
-            store.save({"jumps": {f"{a:#x}": known[a] for a in sorted(known)}})
+            known.update({address: loops for (address, _), loops in found.items()})
+            store.save({"loops": {f"{a:#x}": known[a] for a in sorted(known)}})
     return [known.get(address) for address in functions]
 
 
@@ -74,9 +75,12 @@ def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:
     return [(begin, int(table.size[at])) for begin, at in rows if at != NOWHERE and int(table.address[at]) == begin]
 
 
-def _jumps(stored: dict[str, Any]) -> dict[int, list[Jump]]:
-    """Jumps looked up before."""
+def _loops(stored: dict[str, Any]) -> dict[int, list[Loop]]:
+    """Loops looked up before."""
     return {
-        int(address, 16): [(int(source), int(target)) for source, target in jumps]
-        for address, jumps in stored["jumps"].items()
+        int(address, 16): [
+            ((int(source), int(target)), [(int(first), int(last)) for first, last in body])
+            for (source, target), body in loops
+        ]
+        for address, loops in stored["loops"].items()
     }

@@ -18,5 +18,5 @@ def cell(text: str) -> str:
 
 def with_text_cells(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which every text is a cell; numbers stay numbers, and what is missing stays so."""
-    text = rows.select_dtypes(["object", "str", "category"]).columns
+    text = [name for name, kind in rows.dtypes.items() if str(kind) in ("object", "str", "category")]
     return rows.assign(**{name: rows[name].astype("object").map(cell, na_action="ignore") for name in text})

@@ -21,7 +21,4 @@ def counting_advice(found: Counting | None) -> str | None:
     if found is None or found.pct < WORTH_SAYING_PCT:
         return None
     who = ", ".join(f"{shorten(one.name, ROOM)} {100 * one.share:.0f} %" for one in found.functions)
-    return (
-        f"{counting_words(found)} ({who}): "
-        "build their files without -pg, or declare them __attribute__((no_instrument_function))"
-    )
+    return f"{counting_words(found)} ({who}): `incprof check --hot DIR` writes what leaves them out of -pg"

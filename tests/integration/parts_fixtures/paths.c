@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "modules.h"
 #include "path.h"
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
     most = atoi(argv[argc - 1]);
     sigaction(SIGUSR1, &action, NULL);
     modules_scan();
-    path_begin();
+    path_begin(getauxval(AT_ENTRY));
     high = ((uint64_t)(uintptr_t)&here & ~(uint64_t)4095) + 8192;
     low = high - ((uint64_t)7 << 20);
     while (stops > 0)

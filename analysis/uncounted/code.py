@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.model import IN_LOOP, LIBRARY, OUTSIDE_LOOPS, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model import LIBRARY, OUTSIDE_LOOPS, BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 
 # The C library's functions of numbers, and what compilers call in their place.
@@ -34,9 +34,9 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
     """Return what the code says; nothing of chains where nobody has looked, or of code that is not here."""
     size = len(chains.parent)
     nothing = np.zeros(size, dtype=np.bool_)
-    where = profile.in_loop
-    if where is None:
+    if profile.code_loops is None:
         return Told(nothing, nothing, nothing)
+    where = profile.code_loops.at
     ticks = _inclusive(profile)
     parent, of_node = profile.paths.parent, chains.of_node
     looped, straight = np.zeros(size), np.zeros(size)
@@ -47,7 +47,7 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
         # A loop, code that nobody knows, or a recursion: nobody knows for how long.
         lasting[chain] |= bool(where[node] != OUTSIDE_LOOPS) or (node > 0 and int(of_node[above]) == chain)
         entered = _entered(chains, int(of_node[above]), chain)
-        if node and entered and where[above] == IN_LOOP:
+        if node and entered and where[above] > OUTSIDE_LOOPS:
             looped[entered] += ticks[node]
         elif node and entered and where[above] == OUTSIDE_LOOPS:
             straight[entered] += ticks[node]

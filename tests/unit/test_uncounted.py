@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from incprof.analysis.sites.machine_code import at_least_as_often, told_by_code
 from incprof.analysis.sites.times import chain_times
-from incprof.model import IN_LOOP, OUTSIDE_LOOPS, UNKNOWN_CODE, IntervalProfile, Module
+from incprof.analysis.uncounted.code import at_least_as_often, told_by_code
+from incprof.model import OUTSIDE_LOOPS, UNKNOWN_CODE, CodeLoops, IntervalProfile, Module
 from truth.record import Recorder
 
 MAIN, DRIVER = ("main",), ("main", "driver")
@@ -29,9 +29,10 @@ def profile() -> IntervalProfile:
     made = recorder.profile(1.0, 100.0, nothing, nothing, np.random.default_rng(0))
     modules = (Module(0, "app", None, 0, 0, True, False),)
     made = replace(made, metadata=replace(made.metadata, modules=modules))
-    loops = {"main": OUTSIDE_LOOPS, "driver": IN_LOOP, "step": IN_LOOP, "tiny": OUTSIDE_LOOPS, "once": IN_LOOP}
+    loops = {"main": OUTSIDE_LOOPS, "driver": 1, "step": 2, "tiny": OUTSIDE_LOOPS, "once": 3}
     names = [made.functions[f].name if f >= 0 else "" for f in made.paths.function.tolist()]
-    return replace(made, in_loop=np.array([loops.get(name, UNKNOWN_CODE) for name in names]))
+    at = np.array([loops.get(name, UNKNOWN_CODE) for name in names])
+    return replace(made, code_loops=CodeLoops(at, np.zeros(4, dtype=np.int64)))
 
 
 def named(profile: IntervalProfile, values: np.ndarray) -> dict[str, object]:
@@ -58,8 +59,9 @@ def test_sites_see_a_call_in_a_loop_as_one_of_many(profile: IntervalProfile) -> 
 
 
 def test_nothing_is_told_without_code(profile: IntervalProfile) -> None:
-    for code in (None, np.full(len(profile.paths.parent), UNKNOWN_CODE)):
-        told = told_by_code(replace(profile, in_loop=code), profile.own_tree.without_recursion()[0])
+    nothing = np.full(len(profile.paths.parent), UNKNOWN_CODE)
+    for code in (None, CodeLoops(nothing, np.zeros(1, dtype=np.int64))):
+        told = told_by_code(replace(profile, code_loops=code), profile.own_tree.without_recursion()[0])
         assert not np.any([told.again, told.once, told.brief])
 
 

@@ -1,0 +1,1 @@
+"""What is known of calls that nobody has counted."""

@@ -1,0 +1,107 @@
+"""Calls as bursts see them: for moments, a thread is looked at every millisecond. q chains, m pairs of looks.
+
+What begins within such moments is counted; what share of a thread's time they are says what that stands for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import chi2
+
+from incprof.analysis.uncounted.known import SEEN_AGAIN, calls_are_bounded
+from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
+from incprof.model.visits import SELDOM, SURE, Visits
+
+# Looks are a millisecond apart; where it is longer, some were missed, or the thread was not running.
+LONGEST_GAP_S = 0.0015
+# One chance in 40 to either side.
+OUTSIDE = 0.025
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Pairs of neighbouring looks, (m,) each, of a tree.
+
+    before, after: nodes of the tree. gap_s: between them. thread, interval: of the later one.
+    """
+
+    profile: IntervalProfile
+    tree: CallTree
+    before: IntArray
+    after: IntArray
+    gap_s: FloatArray
+    thread: IntArray
+    interval: IntArray
+
+    @classmethod
+    def of(cls, profile: IntervalProfile, tree: CallTree) -> Bursts | None:
+        """The pairs of a profile; None where there are none."""
+        first, second = pairs_of_looks(profile)
+        if not len(first):
+            return None
+        samples, at = profile.samples, tree.of_node[profile.samples.node]
+        gap = samples.time_s[second] - samples.time_s[first]
+        return cls(
+            profile, tree, at[first], at[second], gap, samples.thread[second], profile.interval_of_samples()[second]
+        )
+
+    @cached_property
+    def bounded(self) -> BoolArray:
+        """Whether few calls of a chain can hide between two looks, (q,), as the code tells."""
+        return calls_are_bounded(self.profile, self.tree, pairs_of_looks(self.profile))
+
+    def in_intervals(self, members: IntArray) -> Callable[[BoolArray], Visits | None]:
+        """Return who says it in some intervals of a function, given by the nodes with it on their stack, (q,).
+
+        None where looks are too few, or too rare as well.
+        """
+        wanted = np.zeros(self.profile.n_intervals, dtype=np.bool_)
+        wanted[members] = True
+        here = wanted[self.interval]
+        stands_for = self._stands_for(wanted, here)
+
+        def judged(inside: BoolArray) -> Visits | None:
+            entered = here & inside[self.after] & ~inside[self.before]
+            seen, of = int(entered.sum()), int(here.sum())
+            of_it = int((here & inside[self.after]).sum())
+            chance = of_it * (1.0 - of_it / of) if of else 0.0
+            if seen < SEEN_AGAIN or seen + SURE * math.sqrt(seen) >= SELDOM * chance:
+                return None
+            weight = stands_for[entered]
+            calls = float(weight.sum())
+            worth = calls**2 / float((weight**2).sum())
+            low = chi2.ppf(OUTSIDE, 2 * worth) / (2 * worth)
+            high = chi2.ppf(1.0 - OUTSIDE, 2 * worth + 2) / (2 * worth)
+            missed = -math.log1p(-seen / chance) * chance / seen
+            return Visits(max(round(low * calls), 1), high * missed * calls, calls)
+
+        return judged
+
+    def _stands_for(self, wanted: BoolArray, here: BoolArray) -> FloatArray:
+        """How much of a thread's time in some intervals a look there stands for, in its own, (m,)."""
+        samples = self.profile.samples
+        threads = int(samples.thread.max(initial=0)) + 1
+        work = wanted[self.profile.interval_of_samples()] & (samples.kind != PROFILER)
+        ticks = np.bincount(samples.thread[work], weights=samples.weight[work], minlength=threads)
+        seen_s = np.bincount(self.thread[here], weights=self.gap_s[here], minlength=threads)
+        # Threads that were not looked at are like the others.
+        part = ticks.sum() / max(float(ticks[seen_s > 0].sum()), 1e-300)
+        seconds = ticks / self.profile.metadata.rate_hz * part
+        return np.where(here, (seconds / np.where(seen_s > 0, seen_s, 1.0))[self.thread], 0.0)
+
+
+def pairs_of_looks(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
+    """Return neighbouring looks of threads, (m,) each: indices of samples."""
+    samples = profile.samples
+    use = np.flatnonzero(samples.is_look)
+    use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
+    first, second = use[:-1], use[1:]
+    near = samples.time_s[second] - samples.time_s[first] <= LONGEST_GAP_S
+    near &= samples.thread[first] == samples.thread[second]
+    return first[near], second[near]

@@ -1,0 +1,216 @@
+"""Calls that samples see within one execution of a loop, and how often a function is seen to be passed through.
+
+A function that two samples see, one after the other, may have been called once or a thousand times in between: its
+caller tells. Where that was at other code of the same loop, or at another call of the function, the loop has gone on.
+Where it was outside of the loop, only the loop was begun anew. And of a function, code outside of its loops and a loop
+as a whole come at most once in each call: as often as one of them is reached, the function was called. p path nodes, q
+chains, m pairs of samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from incprof.model import OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
+from incprof.model.calltree import CallTree
+from incprof.model.visits import SURE, visits
+
+
+@dataclass(frozen=True)
+class SeenInLoops:
+    """Calls of each chain that samples see, (q,) each: 0 where these may be a small part of them.
+
+    again: while the loop goes on that makes them. passes: as often as a part of it came.
+    """
+
+    again: IntArray
+    passes: IntArray
+
+    @property
+    def most(self) -> FloatArray:
+        """The larger of both, (q,)."""
+        return np.maximum(self.again, self.passes).astype(np.float64)
+
+
+def seen_in_loops(
+    profile: IntervalProfile, chains: CallTree, looks: tuple[IntArray, IntArray] | None = None
+) -> SeenInLoops:
+    """Count what samples see of calls within loops; nothing of code that is not here.
+
+    looks: neighbouring samples that are asked; all that count for time by default.
+    """
+    if profile.code_loops is None:
+        nothing = np.zeros(len(chains.parent), dtype=np.int64)
+        return SeenInLoops(nothing, nothing)
+    first, second = neighbours(profile) if looks is None else looks
+    path = _Paths.of(profile, chains, profile.code_loops, second)
+    pairs = _Pairs.of(path, profile.samples.node[first].astype(np.int64), profile.samples.node[second].astype(np.int64))
+    return SeenInLoops(_again(path, pairs), _passes(path, pairs))
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """The path nodes, (p,) each, as chains and as code.
+
+    own: chain of the function that a node's frame is of, without what was inlined there. reached: the chain right below
+    its caller's. part: of its function: the outermost loop, or the address outside of loops; distinct over the profile.
+    samples: that were asked, with the node on their stack. chains: how many there are.
+    """
+
+    parent: IntArray
+    function: IntArray
+    own: IntArray
+    reached: IntArray
+    part: IntArray
+    samples: IntArray
+    loops: CodeLoops
+    chains: int
+
+    @classmethod
+    def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops, asked: IntArray) -> _Paths:
+        """Look at each node."""
+        parent, function = profile.paths.parent.astype(np.int64), profile.paths.function.astype(np.int64)
+        own, reached = np.zeros(len(parent), dtype=np.int64), np.zeros(len(parent), dtype=np.int64)
+        above, chain_function = chains.parent.tolist(), chains.function.tolist()
+        of_node = chains.of_node.tolist()
+        for node in range(1, len(parent)):
+            caller, chain = of_node[parent[node]], of_node[node]
+            while chain and chain_function[chain] != function[node]:
+                chain = above[chain]
+            own[node] = chain
+            chain = of_node[node]
+            while chain and above[chain] != caller:
+                chain = above[chain]
+            reached[node] = chain
+        top = loops.outermost()
+        address = profile.paths.address.astype(np.int64)
+        part = numbered_parts(top, address)
+        samples = np.bincount(profile.samples.node[asked], minlength=len(parent))
+        for node in range(len(parent) - 1, 0, -1):
+            samples[parent[node]] += samples[node]
+        return cls(parent, function, own, reached, part, samples, loops, len(above))
+
+
+def numbered_parts(top: IntArray, address: IntArray) -> IntArray:
+    """Numbers for parts of functions: outermost loops have their own, -1 what is not known, else one for an address."""
+    return np.where(top > OUTSIDE_LOOPS, top, np.where(top == OUTSIDE_LOOPS, -2 - address, -1))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Neighbouring samples of threads whose nodes differ, (m,) each, alike ones counted together.
+
+    shared: the innermost node that both have. before, after: the nodes right below, -1 where one ends there. next: that
+    below `after`, or -1. end: of the later one. times: how many pairs are alike.
+    """
+
+    shared: IntArray
+    before: IntArray
+    after: IntArray
+    next: IntArray
+    end: IntArray
+    times: IntArray
+
+    @classmethod
+    def of(cls, path: _Paths, node: IntArray, then: IntArray) -> _Pairs:
+        """Find where paths part."""
+        differ = node != then
+        both, times = np.unique(np.column_stack([node[differ], then[differ]]), axis=0, return_counts=True)
+        one, other = both[:, 0].copy(), both[:, 1].copy()
+        depth = _depth(path.parent)
+        before, after, below = (np.full(len(one), -1, dtype=np.int64) for _ in range(3))
+        while (apart := one != other).any():
+            up, other_up = apart & (depth[one] >= depth[other]), apart & (depth[other] >= depth[one])
+            before[up], one[up] = one[up], path.parent[one[up]]
+            below[other_up], after[other_up] = after[other_up], other[other_up]
+            other[other_up] = path.parent[other[other_up]]
+        return cls(other, before, after, below, both[:, 1], times)
+
+
+def neighbours(profile: IntervalProfile) -> tuple[IntArray, IntArray]:
+    """Samples that follow one another in a thread, (m,) each: indices."""
+    samples = profile.samples
+    use = np.flatnonzero(samples.kind != PROFILER)
+    use = use[np.lexsort((samples.time_s[use], samples.thread[use]))]
+    same = np.diff(samples.thread[use]) == 0
+    return use[:-1][same], use[1:][same]
+
+
+def _depth(parent: IntArray) -> IntArray:
+    depth = np.zeros(len(parent), dtype=np.int64)
+    for node, above in enumerate(parent.tolist()[1:], start=1):
+        depth[node] = depth[above] + 1
+    return depth
+
+
+def _stayed(path: _Paths, pairs: _Pairs) -> BoolArray:
+    """Whether the function that calls what differs may be in the same call, at another address."""
+    both: BoolArray = (pairs.before >= 0) & (pairs.after >= 0) & (path.function[pairs.after] >= 0)
+    both &= path.function[pairs.before] == path.function[pairs.after]
+    return both
+
+
+def _again(path: _Paths, pairs: _Pairs) -> IntArray:
+    """Calls of each chain from a loop that went on, (q,)."""
+    stayed, at = _stayed(path, pairs), path.loops.at
+    caller = np.where(stayed, pairs.after, pairs.shared)
+    callee = np.where(stayed, pairs.next, pairs.after)
+    loop = at[caller]
+    # From the same address another function is called, or the caller was elsewhere in the loop.
+    went_on = (loop > 0) & (callee >= 0) & (~stayed | path.loops.lies_in(at[pairs.before], loop))
+    chain = np.where(went_on, path.reached[callee], 0)
+    seen = _by_loop(chain[went_on], loop[went_on], pairs.times[went_on])
+    nodes = np.flatnonzero((path.reached > 0) & (at[path.parent] > 0))
+    inside = _by_loop(path.reached[nodes], at[path.parent[nodes]], path.samples[nodes])
+    around: dict[tuple[int, int], int] = {}
+    for node in np.flatnonzero(at > 0).tolist():
+        loop_here = int(at[node])
+        while loop_here:
+            key = int(path.own[node]), loop_here
+            around[key] = around.get(key, 0) + int(path.samples[node])
+            loop_here = int(path.loops.around[loop_here])
+    caller_of = dict(zip(path.reached[nodes].tolist(), path.own[path.parent[nodes]].tolist(), strict=True))
+    return _surely(seen, inside, {key: around[caller_of[key[0]], key[1]] for key in inside}, path.chains)
+
+
+def _passes(path: _Paths, pairs: _Pairs) -> IntArray:
+    """How often each chain was passed through, (q,): as often as the part of it came that came most often."""
+    entered = np.zeros(len(path.parent), dtype=np.int64)
+    node = pairs.end.copy()
+    new = node != pairs.shared
+    while new.any():
+        same = _stayed(path, pairs) & (node == pairs.after)
+        same &= path.part[node] == path.part[pairs.before]
+        np.add.at(entered, node[new & ~same], pairs.times[new & ~same])
+        node[new] = path.parent[node[new]]
+        new &= node != pairs.shared
+    nodes = np.flatnonzero((path.own > 0) & (path.part != -1))
+    seen = _by_loop(path.own[nodes], path.part[nodes], entered[nodes])
+    inside = _by_loop(path.own[nodes], path.part[nodes], path.samples[nodes])
+    whole = np.bincount(path.own, weights=path.samples)
+    return _surely(seen, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
+
+
+def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int, int], int]:
+    """Sum up by chain and part of the code."""
+    found: dict[tuple[int, int], int] = {}
+    for key_chain, key_part, number in zip(chain.tolist(), part.tolist(), times.tolist(), strict=True):
+        if key_chain:
+            found[key_chain, key_part] = found.get((key_chain, key_part), 0) + number
+    return found
+
+
+def _surely(
+    seen: dict[tuple[int, int], int],
+    inside: dict[tuple[int, int], int],
+    around: dict[tuple[int, int], int],
+    chains: int,
+) -> IntArray:
+    """The most that was seen of each chain where hardly any is missed, whatever samples have met by chance, (q,)."""
+    out = np.zeros(chains, dtype=np.int64)
+    for key, number in seen.items():
+        if visits(round(number + SURE * number**0.5), inside[key], around[key]).is_known:
+            out[key[0]] = max(out[key[0]], number)
+    return out

@@ -1,0 +1,191 @@
+#define _GNU_SOURCE
+#include "followed.h"
+
+#include "path.h"
+#include "sample.h"
+#include "stream.h"
+#include "sys.h"
+#include "target.h"
+
+#define NANO 1000000000u
+
+static uint64_t told_own_ns; /* CPU time of this process that some interval holds */
+
+/* All that is asked of code and paths is about this process from here on. */
+static void use(struct followed *process)
+{
+    modules_use(&process->code);
+    if (process->maps_changed && process->maps.length > 0)
+        modules_scan_text((const char *)process->maps.data);
+    process->maps_changed = false;
+    path_begin(process->code.entry);
+}
+
+struct followed *followed_new(pid_t pid, const struct config *config, const struct launch *launch)
+{
+    struct followed *process = sys_alloc(sizeof *process);
+    if (process == NULL)
+        return NULL;
+    process->pid = process->code.pid = pid;
+    process->config = config;
+    process->launch = *launch;
+    process->launch.pid = pid;
+    modules_use(&process->code);
+    modules_begin(true, false);
+    return process;
+}
+
+void followed_fork(struct followed *child, const struct followed *parent)
+{
+    mappings_copy(&child->maps, &parent->maps);
+    child->maps_changed = true;
+    child->code.entry = parent->code.entry;
+    child->awaits_program = parent->awaits_program;
+    child->sees_kernel = parent->sees_kernel;
+    child->launch = parent->launch;
+    child->launch.pid = child->pid;
+    __builtin_memcpy(child->name, parent->name, sizeof child->name);
+}
+
+void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked)
+{
+    process->is_recorded = true;
+    process->is_forked = is_forked;
+    process->cpu_ns = process->ticks = process->missing = 0;
+    process->lived_ns = now_ns;
+    process->grid_ns = now_ns + process->config->interval_ns;
+    recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked);
+    interval_begin(&process->interval, now_ns, false);
+}
+
+static void count_life(struct followed *process, uint64_t now_ns)
+{
+    if (now_ns > process->lived_ns) {
+        process->interval.thread_ns += process->threads * (now_ns - process->lived_ns);
+        process->lived_ns = now_ns;
+    }
+}
+
+void followed_add_thread(struct followed *process, uint64_t now_ns, int more)
+{
+    count_life(process, now_ns);
+    if (more < 0 && process->threads == 0)
+        return;
+    process->threads += (uint32_t)more;
+    process->ended_ns = process->threads == 0 ? now_ns : 0;
+}
+
+/* Where the kernel's ticks are missing, all samples of an interval stand for those of the one before it. */
+static uint32_t weight_of(struct followed *process)
+{
+    uint64_t usual = process->usual > 0 ? process->usual : 1;
+    uint64_t more = (process->missing + usual - 1) / usual;
+    process->missing -= more;
+    return 1 + (uint32_t)more;
+}
+
+void followed_take(struct followed *process, const struct perf_event_header *record, uint32_t thread)
+{
+    struct sample sample;
+    use(process);
+    if (!sample_read(&sample, record, &process->cache))
+        process->interval.totals.broken++;
+    sample.thread = thread;
+    sample.weight = weight_of(process);
+    interval_add_sample(&process->interval, NULL, &sample);
+}
+
+void followed_look(struct followed *process)
+{
+    use(process);
+    if (!process->recording.open && !process->is_forked && !recording_open(&process->recording))
+        process->is_recorded = false;
+    recording_keep_symbols(&process->recording);
+}
+
+/* Of a process that is gone, the kernel tells no more. */
+static uint64_t cpu_since_last(struct followed *process, uint64_t period_ns)
+{
+    uint64_t now = target_cpu_ns(process->pid);
+    uint64_t by_samples = process->interval.totals.ticks * period_ns;
+    uint64_t took = now > process->last_cpu_ns ? now - process->last_cpu_ns : 0;
+    process->last_cpu_ns = now > 0 ? now : process->last_cpu_ns + by_samples;
+    return now > 0 ? took : by_samples;
+}
+
+/* What this process has taken since it was told last: part of the cost, and of no process's own time. */
+static uint64_t own_cpu_ns(void)
+{
+    uint64_t now = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t more = now - told_own_ns;
+    told_own_ns = now;
+    return more;
+}
+
+void followed_close_interval(struct followed *process, uint64_t now_ns)
+{
+    struct interval *interval = &process->interval;
+    uint64_t period_ns = NANO / process->config->rate_hz;
+    use(process);
+    count_life(process, now_ns);
+    uint64_t cpu_ns = cpu_since_last(process, period_ns);
+    uint64_t own_ns = own_cpu_ns();
+    uint64_t ticks = interval->totals.ticks;
+    process->cpu_ns += cpu_ns;
+    process->ticks += ticks;
+    uint64_t due = process->sees_kernel ? 0 : process->cpu_ns / period_ns;
+    process->missing = due > process->ticks ? due - process->ticks : 0;
+    process->usual = interval->totals.samples;
+    const struct interval_record record = {
+        .start_ns = interval->start_ns - process->recording.start_ns,
+        .end_ns = now_ns - process->recording.start_ns,
+        .cpu_ns = cpu_ns + own_ns,
+        .thread_ns = interval->thread_ns,
+        .collector_ns = own_ns,
+        .samples = interval->totals.samples,
+        .ticks = ticks,
+        .lost = interval->totals.lost,
+        .broken = interval->totals.broken,
+        .threads = process->threads,
+        .shortened = interval->shortened,
+    };
+    process->is_recorded = recording_interval(&process->recording, interval, &record);
+    interval->number += process->recording.open;
+    interval_begin(interval, now_ns, process->config->format == FORMAT_GMON);
+    recording_keep_symbols(&process->recording);
+    while (process->grid_ns <= now_ns)
+        process->grid_ns += process->config->interval_ns;
+}
+
+void followed_end(struct followed *process, uint64_t now_ns)
+{
+    if (process->is_recorded)
+        followed_close_interval(process, now_ns);
+    if (process->is_recorded)
+        recording_end(&process->recording, now_ns - process->recording.start_ns);
+    process->is_recorded = false;
+    interval_free(&process->interval);
+    buffer_free(&process->recording.data);
+    process->recording.data = (struct buffer){.length = 0};
+    if (process->recording.open && process->recording.file.fd >= 0)
+        sys_close(process->recording.file.fd);
+    process->recording.open = false;
+}
+
+void followed_forget_code(struct followed *process)
+{
+    modules_free(&process->code);
+    process->code.pid = process->pid;
+    process->cache.map = NULL;
+    process->maps.length = 0;
+    modules_use(&process->code);
+    modules_begin(true, false);
+}
+
+void followed_free(struct followed *process)
+{
+    modules_use(NULL);
+    modules_free(&process->code);
+    buffer_free(&process->maps);
+    sys_free(process, sizeof *process);
+}

@@ -1,0 +1,232 @@
+/* incprof-attach: records a program from outside, with nothing in it. incprof record -p and --external run it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "closing_line.h"
+#include "config.h"
+#include "events.h"
+#include "follow.h"
+#include "launch.h"
+#include "log.h"
+#include "loop.h"
+#include "refusal.h"
+#include "request.h"
+#include "sys.h"
+#include "target.h"
+
+/* As in incprof/errors.py. */
+enum { FAILURE = 1, USAGE = 2, NO_DATA = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+#define MOST_LOOKS 5 /* for threads that are new */
+
+static struct config config;
+static struct launch launch;
+static struct events events;
+static char program[PATH_MAX];
+
+static bool is_directory_entry(const struct sys_directory_entry *entry, pid_t *tid)
+{
+    *tid = (pid_t)atoi(entry->name);
+    return *tid > 0;
+}
+
+/* Follows a thread. One that has ended meanwhile costs nothing. */
+static int add_thread(pid_t pid, pid_t tid, uint64_t now_ns, bool is_first)
+{
+    int error = is_first ? 0 : events_add(&events, tid);
+    if (error == 0)
+        follow_thread(pid, tid, now_ns);
+    return error == -ESRCH ? 0 : error;
+}
+
+/* The threads that the process has already. One that it has started since is followed by itself, which the kernel says:
+ * it is asked between two looks. */
+static int add_threads(pid_t pid, uint64_t now_ns, size_t *added)
+{
+    char path[48];
+    _Alignas(8) char entries[4096];
+    long got;
+    int error = 0;
+    *added = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    int directory = sys_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (directory < 0)
+        return directory == -ENOENT ? -ESRCH : directory;
+    while (error == 0 && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < got && error == 0;) {
+            const struct sys_directory_entry *entry = (const void *)(entries + at);
+            pid_t tid;
+            if (is_directory_entry(entry, &tid) && !follow_has_thread(tid)) {
+                error = add_thread(pid, tid, now_ns, tid == pid);
+                ++*added;
+            }
+            at += entry->length;
+        }
+    }
+    sys_close(directory);
+    return error;
+}
+
+static void take_what_there_is(void)
+{
+    const struct perf_event_header *record;
+    uint64_t time_ns;
+    while ((record = events_next(&events, UINT64_MAX, &time_ns)) != NULL)
+        follow_record(record, time_ns);
+}
+
+static int follow_process(pid_t pid)
+{
+    const struct timespec pause = {0, 1000000};
+    uint64_t now_ns = monotonic_ns();
+    size_t added = 1;
+    int error = follow_first(pid, now_ns) ? 0 : -ENOMEM;
+    for (int look = 0; look < MOST_LOOKS && error == 0 && added > 0; look++) {
+        error = add_threads(pid, now_ns, &added);
+        SYS2(SYS_nanosleep, &pause, NULL);
+        take_what_there_is();
+    }
+    return error;
+}
+
+/* A descriptor for each thread and processor. The program has its own limit already. */
+static void prepare_self(void)
+{
+    struct rlimit files;
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+static bool claim_directory(void)
+{
+    strcpy(launch.exe, program);
+    if (!launch_claim_directory(&launch, config.directory, "gmon"))
+        return false;
+    closing_line_prepare(&config, &launch);
+    return true;
+}
+
+static void say_end(void)
+{
+    struct follow_totals totals = follow_totals();
+    char line[160];
+    if (totals.lost > 0) {
+        snprintf(line, sizeof line, "%llu of %llu samples were lost: the recorder had no time to take them",
+                 (unsigned long long)totals.lost, (unsigned long long)(totals.samples + totals.lost));
+        log_warn(line, NULL);
+    }
+    if (totals.processes == 0)
+        log_warn("no program ran that was to be recorded; --exe names one", NULL);
+    closing_line_say(totals.intervals);
+}
+
+static void become(const struct request *request)
+{
+    execvp(request->program, request->words);
+}
+
+static int attach(const struct request *request)
+{
+    struct loop loop;
+    if (!target_look(request->pid, program))
+        return FAILURE;
+    int error = loop_open(&loop, NULL, request->pid);
+    prepare_self();
+    error = error != 0 ? error : events_open(&events, request->pid, false, config.rate_hz, request->stack_bytes);
+    if (error != 0) {
+        refusal_say(error, request->pid);
+        return FAILURE;
+    }
+    if (!claim_directory())
+        return FAILURE;
+    follow_begin(&config, &launch, program, events.sees_kernel);
+    error = follow_process(request->pid);
+    if (error != 0) {
+        refusal_say(error, request->pid);
+        return FAILURE;
+    }
+    if (request->for_ns > 0)
+        loop.until_ns = monotonic_ns() + request->for_ns;
+    loop_run(&loop, &events);
+    events_close(&events);
+    say_end();
+    return follow_totals().samples > 0 ? 0 : NO_DATA;
+}
+
+/* The file of the program that is recorded: what the command line was found to be about, or the command. */
+static void name_program(const struct request *request)
+{
+    const char *chosen = getenv("INCPROF_PROGRAM");
+    if (chosen != NULL && *chosen != '\0')
+        snprintf(program, sizeof program, "%s", chosen);
+    else if (realpath(request->program, program) == NULL)
+        snprintf(program, sizeof program, "%s", request->program);
+}
+
+static int start(const struct request *request, const sigset_t *mask)
+{
+    struct child child;
+    struct loop loop;
+    name_program(request);
+    int error = child_prepare(&child, request->program, request->words, mask);
+    if (error != 0) {
+        log_error("cannot start a process", NULL, error);
+        return FAILURE;
+    }
+    prepare_self();
+    error = loop_open(&loop, &child, child.pid);
+    error = error != 0 ? error : events_open(&events, child.pid, true, config.rate_hz, request->stack_bytes);
+    if (error != 0)
+        refusal_say(error, 0);
+    follow_begin(&config, &launch, program, events.sees_kernel);
+    if (error != 0 || !claim_directory() || !follow_first(child.pid, 0)) {
+        child_abandon(&child);
+        return FAILURE;
+    }
+    if (request->for_ns > 0)
+        loop.until_ns = monotonic_ns() + request->for_ns;
+    error = child_go(&child);
+    if (error != 0) {
+        log_error(request->words[0], "cannot be run", error);
+        return error == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+    }
+    loop_run(&loop, &events);
+    events_close(&events);
+    say_end();
+    loop_wait(&loop);
+    child_become(&child);
+}
+
+int main(int argc, char **argv)
+{
+    struct request request;
+    sigset_t mask;
+    log_start("incprof");
+    if (!request_parse(&request, argc, argv))
+        return USAGE;
+    config_read(&config);
+    config.clock = CLOCK_PERF;
+    if (!launch_identify(&launch, config.rank))
+        return FAILURE;
+    bool is_wanted = !config.disabled && config_has_rank(config.ranks, launch.rank, launch.local);
+    if (!is_wanted && request.words != NULL) {
+        become(&request);
+        log_error(request.words[0], "cannot be run", -errno);
+        return errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+    }
+    if (!is_wanted)
+        return 0;
+    loop_block_signals(&mask);
+    return request.pid > 0 ? attach(&request) : start(&request, &mask);
+}

@@ -1,0 +1,146 @@
+"""Functions that are called so often that counting them costs: where they are, and what leaves them out of -pg."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from incprof.analysis.answer.counting import counting
+from incprof.analysis.answer.hot import HotCalls, HotFunction, hot_calls
+from incprof.errors import NoDataError
+from incprof.model import Function
+from incprof.names import LAMBDA, parse
+from incprof.readers.symbols.lines import locate
+from incprof.report.hot_answer import HotAnswer, HotFile, HotRow
+from incprof.source.edits import insert
+from incprof.source.languages import read_source
+from incprof.source.model import Insertion
+from incprof.source.patch import difference
+from incprof.study.sites.files import Found, Sources
+from incprof.study.study import Study
+
+ATTRIBUTE = b"__attribute__((no_instrument_function)) "
+CMAKE_HEAD = """\
+# Functions of these files are called so often that counting the calls costs. GCC and gfortran compile them without the
+# hook of -pg, wherever that stands; the program is linked with -pg as before. For the CMakeLists.txt in whose directory
+# the target is made: include({name})
+set_source_files_properties(
+"""
+
+
+def hot(study: Study) -> HotCalls:
+    """Return the functions of a run that counting costs.
+
+    Raises: NoDataError where calls were not counted, or the recording does not say what one costs.
+    """
+    profile, directory = study.recorded, study.run.directory
+    if not profile.calls.sum():
+        raise NoDataError(f"{directory}: no calls were counted: the program was built without -pg, which costs nothing")
+    found = counting(profile)
+    if found is None:
+        raise NoDataError(f"{directory}: the recording does not say what counting a call costs: record it again")
+    return hot_calls(profile, found)
+
+
+def answer(study: Study, found: HotCalls) -> HotAnswer:
+    """Return what the reports say of them, with places."""
+    profile = study.recorded
+    total = np.asarray(profile.calls.sum(axis=0), dtype=np.int64).ravel()
+    called = np.flatnonzero(total).tolist()
+    places = locate(study.run, profile, [profile.functions[i] for i in called], exe=study.exe)
+    calls: defaultdict[str, int] = defaultdict(int)
+    for index, place in zip(called, places, strict=True):
+        if place.file is not None:
+            calls[place.file] += int(total[index])
+    known = {(place.module, place.address): place for place in places}
+    rows = [_row(known, each) for each in found.functions]
+    named: defaultdict[str, int] = defaultdict(int)
+    for row in rows:
+        if row.file is not None:
+            named[row.file] += row.calls
+    files = tuple(HotFile(path, named[path], calls[path] - named[path]) for path in sorted(named))
+    return HotAnswer(
+        study.run.app, profile.metadata.rank, found.counting, found.program_s, found.left_pct, tuple(rows), files
+    )
+
+
+def _row(known: dict[tuple[str, int], Function], each: HotFunction) -> HotRow:
+    """A function with its place."""
+    place = known[each.function.module, each.function.address]
+    return HotRow(place, each.calls, each.seconds, each.pct)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A unified diff. refused: why no attribute can be put to some of the functions, by their names."""
+
+    text: bytes
+    functions: int
+    refused: tuple[tuple[HotRow, str], ...]
+
+
+def patch(study: Study, rows: Sequence[HotRow], root: Path, *, allow_changed: bool) -> Patch:
+    """Return the patch that leaves functions in C and C++ out of -pg, for GCC and Clang.
+
+    Raises: NoDataError when there is no such directory.
+    """
+    start = study.recorded.metadata.raw.get("start_unix_ns")
+    start_ns = start if isinstance(start, int) and start > 0 else None
+    sources = Sources(root, study.run.directory, start_ns, allow_changed=allow_changed)
+    chosen: dict[tuple[str, int], Found] = {}
+    refused = []
+    for row in rows:
+        try:
+            found = _written(sources, root, row)
+            chosen[found.file.path, found.position] = found
+        except NoDataError as error:
+            refused.append((row, str(error)))
+    sources.save()
+    text = b""
+    for path in sorted({path for path, _ in chosen}):
+        old = read_source(root / path)
+        nodes = [f.file.functions[f.position].node for (where, _), f in sorted(chosen.items()) if where == path]
+        text += difference(path, old, insert(old, [Insertion(node.start_byte, ATTRIBUTE) for node in nodes]))
+    return Patch(text, len(chosen), tuple(refused))
+
+
+def _written(sources: Sources, root: Path, row: HotRow) -> Found:
+    """The function as written, which takes an attribute.
+
+    Raises: NoDataError with the reason where it does not.
+    """
+    name, place = row.function.name, row.function
+    if place.file is None or place.line is None:
+        found = sources.named(name)
+    else:
+        found = sources.function(place.file, place.line, name, entry=True)
+    file, function = found.file, found.file.functions[found.position]
+    where = f"{file.path}:{function.line}"
+    if file.language not in ("c", "c++"):
+        raise NoDataError(f"{where}: Fortran has no such attribute")
+    if function.node.type != "function_definition" or parse(function.name).last == LAMBDA:
+        raise NoDataError(f"{where}: no attribute can be put to a lambda")
+    parts = parse(function.name).components
+    made = len(parts) > 1 and parts[-1].removeprefix("~") == parts[-2]
+    if made and function.node.parent is not None and function.node.parent.type != "field_declaration_list":
+        raise NoDataError(f"{where}: GCC takes the attribute of a constructor or destructor in the class alone")
+    if read_source(root / file.path) != file.data:
+        raise NoDataError(
+            f"{where}: there are heartbeats in the file: take them out first (incprof instrument --remove)"
+        )
+    return found
+
+
+def cmake(files: Sequence[str], name: str) -> str:
+    """Return a CMake file that has GCC leave out the functions of whole files. name: of the file itself."""
+    lines = "".join(f'  "{_quoted(path)}"\n' for path in files)
+    return f"{CMAKE_HEAD.format(name=name)}{lines}  PROPERTIES COMPILE_OPTIONS -fno-profile)\n"
+
+
+def _quoted(path: str) -> str:
+    """A text between the quotes of CMake."""
+    return "".join("\\" + c if c in '\\"$;' else c for c in path)

@@ -1,0 +1,298 @@
+"""Recording from outside: what is recorded is what ran, and the program does not notice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from incprof.launch import find_attacher
+from incprof.model import IntervalProfile
+from incprof.readers import open_run, read_profile
+from tests.integration.collector import FIXTURES, Recording, clean_environment
+from tests.integration.conftest import Build
+from tests.integration.hosts import need, need_root, streams
+
+TIMEOUT_S = 120
+# Every function runs for a quarter of a second: at 1 kHz that is 250 ticks, where a machine does not drop any.
+FAST = ("-r", "1000", "-i", "0.1")
+# What the kernel says to those who may not: of a program that asks by libc.
+REFUSING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+long syscall(long number, ...)
+{
+    va_list more;
+    long a[6];
+    va_start(more, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(more, long);
+    va_end(more);
+    if (number == SYS_perf_event_open && (ALL || !((struct perf_event_attr *)a[0])->exclude_kernel)) {
+        errno = EACCES;
+        return -1;
+    }
+    long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+
+
+def words(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "incprof", "record", *map(str, arguments)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**clean_environment(), "PYTHONPATH": str(FIXTURES.parents[2]), **more}
+
+
+def record(place: Path, *arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words(*arguments),
+        cwd=place,
+        env=environment(**env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def permitted(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skip where the kernel refuses, with its reason."""
+    done = record(tmp_path_factory.mktemp("permitted"), "--external", "--", "true")
+    if done.returncode != 0:
+        pytest.skip(done.stderr.strip())
+
+
+@pytest.fixture
+def plain(build: Build) -> Path:
+    return build("outside.c", pg=False, flags="-O2 -g -pthread", output="outside")
+
+
+@pytest.fixture
+def static(build: Build) -> Path:
+    return build("outside.c", pg=False, flags="-O2 -g -pthread -static", output="outside-static")
+
+
+def profiles(directory: Path) -> list[IntervalProfile]:
+    """Of the first process and the others."""
+    run = open_run(directory)
+    return [read_profile(run, process=process) for process in run.processes]
+
+
+def paths_of(directory: Path) -> Counter[str]:
+    """Ticks by call path, outermost first."""
+    found: Counter[str] = Counter()
+    for path, ticks in Recording(None, directory).paths().items():  # type: ignore[arg-type]
+        found[">".join(path)] += ticks
+    return found
+
+
+def most(found: Mapping[str, int], *parts: str) -> int:
+    """Ticks of paths with these functions, one below the other."""
+    return sum(ticks for path, ticks in found.items() if ">".join(parts) in path)
+
+
+def is_recording(directory: Path) -> bool:
+    return (directory / "rank-00000.gmon").exists()
+
+
+def wait_for(directory: Path, recorder: subprocess.Popen[str]) -> None:
+    while not is_recording(directory):
+        assert recorder.poll() is None, recorder.communicate()
+        time.sleep(0.01)
+
+
+def start(place: Path, command: Sequence[str | Path]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        list(map(str, command)),
+        cwd=place,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def start_host(place: Path, program: Path) -> subprocess.Popen[str]:
+    """A program that waits for a line, and has said that it does."""
+    host = start(place, [program, "wait"])
+    assert host.stdout is not None
+    assert host.stdout.readline() == "ready\n"
+    return host
+
+
+@pytest.mark.parametrize("kind", ["static", "musl", pytest.param("dynamic", marks=pytest.mark.slow)])
+def test_a_program_is_recorded_with_nothing_in_it(kind: str, plain: Path, tmp_path: Path, build: Build) -> None:
+    if kind == "musl":
+        need("musl-gcc")
+    flags = {"static": "-O2 -g -pthread -static", "musl": "-O2 -g -pthread -static", "dynamic": "-O2 -g -pthread"}
+    compiler = "musl-gcc" if kind == "musl" else "gcc"
+    program = build("outside.c", pg=False, flags=flags[kind], compiler=compiler, output=f"outside-{kind}")
+    done = record(tmp_path, *FAST, "--external", "-o", "run", "--", program)
+    assert (done.returncode, done.stdout) == (7, "ready\ndone\n")
+    assert [line for line in done.stderr.splitlines() if not line.startswith("incprof: ")] == []
+    first, *others = profiles(tmp_path / "run")
+    assert first.metadata.app == program.name
+    said = {
+        "exe": str(program),
+        "argv": [str(program)],
+        "host": os.uname().nodename,
+        "cwd": str(tmp_path),
+        "attached": True,
+    }
+    assert said.items() <= first.metadata.raw.items()
+    found = paths_of(tmp_path / "run")
+    for path in (("main", "first_phase"), ("main", "second_phase"), ("early", "early_thread"), ("late", "late_thread")):
+        assert most(found, *path) > 100, found.most_common(8)
+    assert not [path for path in found if "__libc_start" in path or "start_thread" in path]
+    assert len(others) == 1
+    assert {f.mangled for f in others[0].functions} >= {"child"}
+    shown = record_verb(tmp_path, "phases", "run", "--json")
+    names = {function["name"] for phase in shown["phases"] for function in phase["functions"]}
+    assert {"first_phase", "second_phase"} <= names
+
+
+def record_verb(place: Path, *arguments: str) -> dict[str, list[dict[str, list[dict[str, str]]]]]:
+    """What a verb says of the run, as JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "incprof", *arguments],
+        cwd=place, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_a_process_that_runs(plain: Path, tmp_path: Path) -> None:
+    host = start_host(tmp_path, plain)
+    recorder = start(tmp_path, words(*FAST, "-o", "run", "-p", str(host.pid)))
+    wait_for(tmp_path / "run", recorder)
+    assert host.communicate("go\n", timeout=TIMEOUT_S) == ("done\n", "")
+    said = recorder.communicate(timeout=TIMEOUT_S)
+    assert (host.returncode, recorder.returncode, said[0]) == (7, 0, "")
+    found = paths_of(tmp_path / "run")
+    for path in (("main", "first_phase"), ("early", "early_thread"), ("late", "late_thread")):
+        assert most(found, *path) > 100, found.most_common(8)
+    first, child = profiles(tmp_path / "run")
+    assert (first.metadata.raw["pid"], child.metadata.raw["ppid"]) == (host.pid, host.pid)
+    assert "child" in {f.mangled for f in child.functions}
+
+
+@pytest.mark.parametrize("how", ["signal", "duration"])
+def test_it_lets_go(how: str, static: Path, tmp_path: Path) -> None:
+    host = start_host(tmp_path, static)
+    flags = ["--duration", "0.3"] if how == "duration" else []
+    recorder = start(tmp_path, words("-i", "0.1", *flags, "-o", "run", "-p", str(host.pid)))
+    wait_for(tmp_path / "run", recorder)
+    if how == "signal":
+        recorder.send_signal(signal.SIGINT)
+    recorder.communicate(timeout=TIMEOUT_S)
+    assert recorder.returncode == 4, "it has only waited: there is no sample"
+    assert host.poll() is None
+    assert host.communicate("go\n", timeout=TIMEOUT_S) == ("done\n", "")
+    assert host.returncode == 7
+    assert b'"end_ns"' in (tmp_path / "run" / "rank-00000.gmon").read_bytes()
+    assert len(streams(tmp_path / "run")) == 1, "the child came later"
+
+
+def test_the_program_behind_those_that_start_it(static: Path, tmp_path: Path) -> None:
+    done = record(tmp_path, *FAST, "--external", "-o", "run", "--", "timeout", "100", "env", "A=1", static)
+    assert (done.returncode, done.stdout) == (7, "ready\ndone\n")
+    first, child = profiles(tmp_path / "run")
+    assert [first.metadata.app, child.metadata.app] == ["outside-static"] * 2
+    assert done.stderr.startswith("incprof: "), done.stderr
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    done = record(tmp_path, "--external", "--", "./nothing")
+    assert (done.returncode, done.stderr) == (127, "incprof: ./nothing: cannot be run: No such file or directory\n")
+
+
+def test_what_cannot_be_attached_to(tmp_path: Path, static: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    host = start_host(tmp_path, static)
+    thread = max(int(task) for task in os.listdir(f"/proc/{host.pid}/task"))
+    said = {
+        str(ended.pid): f"process {ended.pid} is not there",
+        str(thread): f"process {thread} is a thread of process {host.pid}: give that number",
+    }
+    if not os.path.exists("/proc/2/exe") and Path("/proc/2/comm").read_text() == "kthreadd\n":
+        said["2"] = "process 2 is the kernel's, and runs no program"
+    for pid, line in said.items():
+        done = record(tmp_path, "-p", pid)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"incprof: {line}\n")
+    itself = subprocess.run(
+        ["sh", "-c", f'exec "{find_attacher({})}" --pid $$'], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (itself.returncode, itself.stderr.endswith(" is incprof itself\n")) == (1, True)
+    for wrong in (["-p", "x"], ["-p", "1", "--", "true"], ["--external"], ["--duration", "1", "--", "true"]):
+        assert record(tmp_path, *wrong).returncode == 2
+    assert not list(tmp_path.glob("gmon-*"))
+    host.communicate("go\n", timeout=TIMEOUT_S)
+
+
+def test_another_users_process(tmp_path: Path, static: Path) -> None:
+    need_root()
+    need("setpriv")
+    attacher = shutil.copy(find_attacher({}), "/tmp/incprof-attach-test")
+    host = start_host(tmp_path, static)
+    try:
+        command = ["setpriv", "--reuid", "65534", "--clear-groups", attacher, "--pid", str(host.pid)]
+        done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    finally:
+        os.unlink(attacher)
+        host.communicate("go\n", timeout=TIMEOUT_S)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "another user's: be that user or root" in done.stderr
+
+
+def refusing(place: Path, everything: bool) -> Path:
+    """A library that stands for a kernel which forbids: perf as a whole, or ticks inside the kernel."""
+    source, library = place / "refusing.c", place / f"refusing-{everything}.so"
+    source.write_text(REFUSING)
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-DALL={everything:d}", source, "-o", library, "-ldl"], check=True)
+    return library
+
+
+def test_where_the_kernel_forbids_it_nothing_runs(static: Path, tmp_path: Path) -> None:
+    library = refusing(tmp_path, True)
+    done = record(tmp_path, "--external", "-o", "run", "--", static, LD_PRELOAD=str(library))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "CAP_PERFMON" in done.stderr or "cap_perfmon" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_time_inside_the_kernel_counts_where_its_ticks_are_forbidden(build: Build, tmp_path: Path) -> None:
+    library = refusing(tmp_path, False)
+    source = tmp_path / "calls.c"
+    source.write_text(
+        "#include <time.h>\n#include <unistd.h>\n#include <sys/syscall.h>\n"
+        "int main(void) { struct timespec t; char page[65536]; int p[2]; if (pipe(p)) return 1;\n"
+        "do { if (write(p[1], page, 4096) < 0 || read(p[0], page, 4096) < 0) return 1;\n"
+        "clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); } while (t.tv_sec < 1); return 0; }\n"
+    )
+    program = build(source, pg=False, output="calls")
+    done = record(tmp_path, *FAST, "--external", "-o", "run", "--", program, LD_PRELOAD=str(library))
+    assert done.returncode == 0, done.stderr
+    profile = read_profile(open_run(tmp_path / "run"))
+    # Of 1000 ticks; those of the last interval wait for samples that do not come.
+    assert profile.samples.weight.sum() > 600

@@ -1,0 +1,153 @@
+"""Calls within loops that samples see, of made-up programs whose functions' names say in which loop they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from incprof.analysis.answer.seen import CallsSeen
+from incprof.analysis.sites.times import chain_times
+from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
+from incprof.analysis.uncounted.known import calls_are_bounded
+from incprof.model import OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
+from incprof.model.code_loops import innermost, nested
+from incprof.readers.symbols.flow import ANYWHERE, Control
+from incprof.readers.symbols.loop_body import body_of
+from truth.record import Path, Recorder
+
+# Loop 2 lies in loop 1, and 3 beside it.
+AROUND = np.array([0, 0, 1, 0])
+
+
+def played(story: Sequence[tuple[Path, int]]) -> IntervalProfile:
+    """Samples of paths, so many of each in turn. `name@2` is the function `name` at an address in loop 2."""
+    recorder, tick = Recorder(np.arange(0.0, 0.01 * sum(times for _, times in story) + 1.0)), 0
+    for path, times in story:
+        recorder.ticks(path, 0.01 * np.arange(tick, tick + times) + 0.005)
+        tick += times
+    nothing = np.zeros(0, dtype=np.int64)
+    made = recorder.profile(1.0, 100.0, nothing, nothing, np.random.default_rng(0))
+    written = [made.functions[f].name.partition("@") if f >= 0 else ("", "", "") for f in made.paths.function.tolist()]
+    names = sorted({name for name, _, _ in written[1:]})
+    function = np.array([names.index(name) if name else -1 for name, _, _ in written])
+    address = np.array([4096 * (names.index(name) + 1) + int(at or 0) if name else 0 for name, _, at in written])
+    paths = replace(made.paths, function=function, address=address)
+    empty = made.calls[:, : len(names)]
+    return replace(
+        made,
+        metadata=replace(made.metadata, modules=(Module(0, "app", None, 0, 0, True, False),)),
+        functions=tuple(Function("app", name, name, 4096 * i) for i, name in enumerate(names, start=1)),
+        paths=paths,
+        self_s=empty,
+        calls=empty,
+        code_loops=CodeLoops(np.array([int(at or 0) for _, _, at in written]), AROUND),
+    )
+
+
+def seen(profile: IntervalProfile) -> tuple[SeenInLoops, dict[str, int]]:
+    """What is seen, and the chain of each function."""
+    chains, _ = profile.own_tree.without_recursion()
+    at = {profile.functions[f].name: chain for chain, f in enumerate(chains.function.tolist()) if f >= 0}
+    return seen_in_loops(profile, chains), at
+
+
+def test_a_loop_that_is_begun_anew_says_nothing_of_its_calls() -> None:
+    # Three times over, a loop that calls `a`, then one that calls `b`.
+    profile = played([(("main@2", "a@3"), 20), (("main@3", "b@3"), 20)] * 3)
+    found, at = seen(profile)
+    assert found.again[at["a"]] == found.again[at["b"]] == 0
+    times = chain_times(profile)
+    assert times is not None
+    assert times.again[[at["a"], at["b"]]].all()
+    assert not calls_are_bounded(profile, times.chains)[at["a"]]
+
+
+def test_calls_are_seen_while_a_loop_goes_on() -> None:
+    profile = played([(("main@1", "a"), 20), (("main@2", "b"), 20), (("main@1",), 1)] * 5)
+    found, at = seen(profile)
+    assert found.again[at["a"]] == 5 - 1  # the first one may have been before the loop
+    # What an inner loop calls is not called in each turn of the outer one.
+    assert found.again[at["b"]] == 0
+    chains, _ = profile.own_tree.without_recursion()
+    assert calls_are_bounded(profile, chains)[[at["main"], at["a"], at["b"]]].tolist() == [True, True, False]
+
+
+def test_calls_that_come_and_go_with_each_sample_are_not_known() -> None:
+    found, at = seen(played([(("main@1", "a"), 1), (("main@1",), 1)] * 50))
+    assert found.again[at["a"]] == 0
+
+
+def test_a_function_is_called_as_often_as_its_parts_come() -> None:
+    # `run` is called from a loop that does nothing else: a loop in it, then what it calls once.
+    profile = played([(("main@1", "run@2", "a@3"), 20), (("main@1", "run", "last"), 20)] * 5)
+    found, at = seen(profile)
+    assert (found.again[at["run"]], found.passes[at["run"]]) == (0, 5)
+    times = chain_times(profile)
+    assert times is not None
+    assert not times.again[at["run"]]
+    assert times.again[at["a"]]
+    assert times.calls[at["run"]] == 5
+
+
+def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
+    # For 60 s `a` and `b` take 4 ms each, in turn; in every second there are 24 looks.
+    story = [(("main@1", "a@3"), 1), (("main@1", "b@3"), 1), (("main@1",), 1)]
+    profile = played([*story, (("main@1", "a@3"), 3000), (("main@1", "b@3"), 2997)])
+    leaf = {profile.functions[f].name: n for n, f in enumerate(profile.paths.function.tolist()) if f >= 0}
+    ticks = profile.samples.time_s
+    looks = np.concatenate([second + 0.377 * (second % 2) + 0.001 * np.arange(24) for second in range(60)])
+    time = np.concatenate([ticks, looks])
+    node = np.where(np.floor(time / 0.004) % 2 == 0, leaf["a"], leaf["b"])
+    is_look = np.arange(len(time)) >= len(ticks)
+    order, zero = np.argsort(time, kind="stable"), np.zeros(len(time), dtype=np.int64)
+    kind, weight = np.where(is_look, PROFILER, OWN), np.where(is_look, 0, 1)
+    samples = Samples(time[order], zero, node[order], kind[order], weight[order], zero - 1)
+    profile = replace(profile, samples=samples)
+    members = np.arange(profile.n_intervals)
+    index = [f.name for f in profile.functions].index("a")
+    found = CallsSeen(profile).of(members)(index)
+    assert found.likely is not None
+    assert found.high is not None
+    assert found.seen <= 7500 <= found.high
+    assert found.calls == pytest.approx(7500, rel=0.5)
+    # Without looks, it may be any number.
+    ticked = Samples(*(getattr(samples, f.name)[samples.weight > 0] for f in fields(Samples)))
+    assert CallsSeen(replace(profile, samples=ticked)).of(members)(index).high is None
+
+
+def control(address: int, target: int | None = None, *, goes_on: bool = False) -> Control:
+    return Control(address, target, goes_on)
+
+
+def test_the_code_of_a_loop_is_what_leads_to_it_again() -> None:
+    # 0: begin; 10-19: the loop, which leaves for 30 or goes to 50; 30-39: return; 50-59: seldom, and back to 15.
+    flow = [
+        control(12, 50, goes_on=True),
+        control(16, 30, goes_on=True),
+        control(19, 10),
+        control(39),
+        control(59, 15),
+    ]
+    function = (0, 60)
+    assert body_of(flow, function, (19, 10)) == [(10, 19), (50, 59)]
+    # Through a table, all may be.
+    assert body_of([control(12, ANYWHERE), control(19, 10)], function, (19, 10)) == [(10, 19)]
+
+
+def test_loops_lie_in_one_another() -> None:
+    loops = nested([(10, [(10, 40), (80, 90)]), (20, [(20, 25)]), (20, [(20, 30)]), (50, [(50, 60)])])
+    assert [around for _, around in loops] == [-1, 0, -1]
+    at = innermost(loops, np.array([5, 12, 22, 28, 55, 85]))
+    bodies = [loops[i][0] if i >= 0 else [] for i in at.tolist()]
+    outer, inner = [(10, 40), (80, 90)], [(20, 25), (20, 30)]
+    assert bodies == [[], outer, inner, inner, [(50, 60)], outer]
+
+
+def test_a_loop_lies_in_itself_and_what_is_around() -> None:
+    loops = CodeLoops(np.array([0, 1, 2, 3, -1]), AROUND)
+    assert loops.outermost().tolist() == [0, 1, 1, 3, -1]
+    inner, outer = np.array([2, 1, 2, 3, 0, -1]), np.array([1, 2, 2, 1, 0, 1])
+    assert loops.lies_in(inner, outer).tolist() == [True, False, True, False, False, False]
