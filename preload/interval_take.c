@@ -16,12 +16,15 @@ static uint64_t grown(const uint64_t *counter, uint64_t *taken)
 void interval_take_thread(struct interval *interval, struct thread *thread)
 {
     struct sample sample;
+    uint64_t lost = interval->totals.lost;
     while (ring_take(thread, &sample, &interval->totals.lost)) {
         if (sample.kind == KIND_CODE)
             python_learn(thread, sample.frames, sample.frame_count);
         else
             interval_add_sample(interval, thread->python.functions, &sample);
     }
+    if (interval->totals.lost != lost)
+        python_forget(thread);
     const struct thread_counters *now = &thread->counters;
     struct thread_counters *taken = &thread->taken;
     interval->totals.lost += grown(&now->lost, &taken->lost);

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
-#include "python.h"
 #include "requests.h"
 #include "worker.h"
 
@@ -73,7 +72,6 @@ bool ring_take(struct thread *thread, struct sample *sample, uint64_t *lost)
         words[3] > __atomic_load_n(&thread->number, __ATOMIC_RELAXED) ||
         head - tail < SAMPLE_WORDS + (uint64_t)sample->frame_count) {
         (*lost)++;
-        python_forget(thread);
         __atomic_store_n(&thread->tail, head, __ATOMIC_RELEASE);
         return false;
     }

@@ -58,8 +58,18 @@ void path_walk(struct path *path, struct path_memory *memory, struct cursor *cur
                uint64_t deadline_ns);
 
 /* Outer frames that the path has beside its inner ones, and the one with this number among them, innermost first. */
-size_t path_outer_count(const struct path *path);
-uint64_t path_outer(const struct path *path, const struct path_memory *memory, size_t number);
+static inline size_t path_outer_count(const struct path *path)
+{
+    int64_t beyond = path->frames - INNER_FRAMES;
+    return beyond <= 0 ? 0 : beyond < OUTER_FRAMES ? (size_t)beyond : OUTER_FRAMES;
+}
+
+static inline uint64_t path_outer(const struct path *path, const struct path_memory *memory, size_t number)
+{
+    int64_t end = path->from_memory ? memory->edge.passed : path->frames;
+    const uint64_t *frames = path->from_memory ? memory->outer : path->outer;
+    return frames[(end - (int64_t)path_outer_count(path) + (int64_t)number) % OUTER_FRAMES];
+}
 
 /* Where the program starts: its entry point is no frame of anybody's. Before the first walk in it. */
 void path_begin(uint64_t entry);
