@@ -17,7 +17,6 @@
 
 static struct code own_code;
 static struct code *code = &own_code;
-static struct module jit = {.path = JIT_PATH, .high = UINT64_MAX, .jit = true};
 
 /* A line of /proc/thread-self/maps that is mapped executable. */
 struct mapping {
@@ -227,9 +226,15 @@ bool modules_append(struct module *module)
 static struct module *add_jit(uint64_t *base)
 {
     *base = 0;
-    if (code->pid != 0 || (jit.id == 0 && (code->count == 0 || !modules_append(&jit))))
+    struct module *jit = &code->jit;
+    if (jit->jit)
+        return jit;
+    if (code->pid != 0 || code->count == 0 || !modules_append(jit))
         return NULL;
-    return &jit;
+    memcpy(jit->path, JIT_PATH, sizeof JIT_PATH);
+    jit->high = UINT64_MAX;
+    jit->jit = true;
+    return jit;
 }
 
 static bool is_java(const struct module *module)
@@ -242,16 +247,16 @@ static bool is_java(const struct module *module)
 static void look_at_jit(void)
 {
     bool has_java = false;
-    if (code->pid != 0 || jit.id == 0 || jit.app || !code->libraries_are_own || python_current() != NULL)
+    if (!code->jit.jit || code->jit.app || !code->libraries_are_own || python_current() != NULL)
         return;
     for (size_t i = 0; i < code->count && !has_java; i++)
         has_java = is_java(code->modules[i]);
-    jit.app = has_java || jit_map_is_there();
+    code->jit.app = has_java || jit_map_is_there();
 }
 
 bool modules_have_jit(void)
 {
-    return jit.app;
+    return code->jit.app;
 }
 
 static const char *name_of(const struct module *module)
@@ -383,6 +388,8 @@ void modules_use(struct code *of)
 void modules_free(struct code *of)
 {
     for (size_t i = 0; i < of->count; i++) {
+        if (of->modules[i] == &of->jit)
+            continue;
         cfi_free(&of->modules[i]->cfi);
         sys_free(of->modules[i], sizeof *of->modules[i]);
     }

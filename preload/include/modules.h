@@ -75,7 +75,8 @@ struct code {
     bool python_is_wanted;  /* the same */
     struct module *modules[MOST_MODULES];
     size_t count;
-    size_t objects; /* of those */
+    size_t objects;    /* of those */
+    struct module jit; /* what is in no file: one of them once there is any */
     struct code_map *current;
     struct code_map *all; /* newest first */
 };
