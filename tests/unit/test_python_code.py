@@ -101,6 +101,8 @@ def test_whose_a_file_is() -> None:
     assert is_installed("/usr/lib/python3.11/json/decoder.py")
     assert is_installed("/home/me/venv/lib/python3.12/site-packages/numpy/linalg/_linalg.py")
     assert is_installed("<frozen importlib._bootstrap>")
+    assert is_installed("<__array_function__ internals>")
+    assert is_installed("lib/python3.12/json/decoder.py")
     assert not is_installed("/home/me/run.py")
     assert not is_installed("<string>")
 

@@ -14,6 +14,7 @@ mpi* mpich* fmpich* open-rte open-pal prrte pmix pmi* hwloc event* ucp ucs uct u
 numa nccl rccl
 blas* cblas openblas* scipy_openblas* blis* atlas flexiblas* mkl_* lapack* scalapack* armpl* essl* satlas tatlas fftw*
 hdf5* netcdf* pnetcdf* sz aec adios2*
+ffi jvm jli incprof* appekg
 jemalloc tcmalloc* mimalloc* cuda* cublas* cufft* nvidia-* amdhip64 hsa-runtime64 OpenCL
 """.split()
 WHOLE = frozenset(name for name in LIBRARIES if not name.endswith("*"))
@@ -21,8 +22,6 @@ BEGINNINGS = tuple(name[:-1] for name in LIBRARIES if name.endswith("*"))
 OTHERS = ("[", "ld-", "ld.so", "mca_")
 STEM = re.compile(r"[^.]*?(?=-\d|\.|$)")
 
-# Of interpreters: their own library, and packages that were installed.
-PYTHON = re.compile(r"(^|/)(lib(64)?/python\d|site-packages/|dist-packages/)|^<")
 JAVA = re.compile(r"(java|javax|jdk|sun|com\.sun|kotlin|scala)\.")
 
 
