@@ -65,8 +65,6 @@ def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> Sourc
     """
     data = read_source(root / relative)
     language = language_of(relative, data)
-    if language is None and relative.endswith(".py"):
-        raise NoDataError(f"{relative}: in Python by hand: `with appekg.beat(ID):` around it (docs/appekg-python.md)")
     if language is None:
         raise NoDataError(f"{relative}: neither C, C++ nor Fortran by its name")
     clean = strip(data, language)

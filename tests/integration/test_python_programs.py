@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from incprof.model import OUTSIDE_LOOPS
 from incprof.readers import open_run, read_profile
 from incprof.readers.stream.code_loops import with_code_loops
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables
+from tests.integration.hosts import incprof
 
 DRIVER = FIXTURES / "python_driver.py"
 PYTHON = os.path.realpath(sys.executable)
@@ -74,6 +76,22 @@ def test_loops_are_those_of_the_source(driver: Recording) -> None:
     assert min(of["Solver.step"]) > OUTSIDE_LOOPS
     assert max(of["spend"]) > OUTSIDE_LOOPS
     assert of["<module>"] == {OUTSIDE_LOOPS}
+
+
+def test_sites_in_python_are_named_and_left_to_people(driver: Recording) -> None:
+    def asked(verb: str, *words: str) -> subprocess.CompletedProcess[str]:
+        return incprof(verb, driver.directory, *words, cwd=driver.directory.parent)
+
+    before = json.loads(asked("phases", "--json").stdout)["phases"]
+    found = json.loads(asked("sites", "--source", str(FIXTURES), "--json").stdout)["sites"]
+    assert {site["file"] for site in found} == {str(DRIVER)}
+    assert all("appekg.beat" in site["note"] for site in found)
+    done = asked("instrument", "--source", str(FIXTURES))
+    assert (done.returncode, done.stdout) == (4, "")
+    after = json.loads(asked("phases", "--json").stdout)["phases"]
+    assert [[site["function"] for site in phase["sites"]] for phase in after] == [
+        [site["function"] for site in phase["sites"]] for phase in before
+    ]
 
 
 @pytest.mark.slow

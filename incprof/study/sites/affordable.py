@@ -16,6 +16,7 @@ from incprof.study.sites.requested import Wanted
 
 # A phase whose sites cover at least this part of its intervals needs no more.
 COVERED_PCT = 90.0
+BY_HAND = "in Python, by hand: `with appekg.beat(ID):` around it (docs/appekg-python.md)"
 
 
 class SitePlanner:
@@ -106,6 +107,8 @@ class SitePlanner:
         nothing around, the site is refused for now: it is taken where its phase has no other.
         """
         site = self._try(heartbeat, index, kind, phases, phase_pct)
+        if site.source is None and not site.refusal:
+            return site
         counted = site.rate.basis in ("counted", "estimated", "at most")
         if site.refusal or site.kind == "body" or counted or self._placer.lasts_on(index, phases):
             return site
@@ -128,8 +131,14 @@ class SitePlanner:
         around: bool = False,
     ) -> PlacedSite:
         """Place one site. forced: also when no rate factor makes it cheap enough. around: as for the placer."""
-        name = self._chooser.profile.functions[index].name
+        function = self._chooser.profile.functions[index]
+        name = function.name
         asked: Kind = "loop" if kind == "loop" else "body"
+        if function.code is not None:
+            return PlacedSite(
+                heartbeat, f"{name}:{asked}", phases, name, asked, None, None, None, function.file, function.line,
+                phase_pct, UNKNOWN_RATE, note=BY_HAND,
+            )  # fmt: skip
         try:
             spot = self._placer.place(index, kind, phases, around=around)
         except NoDataError as error:

@@ -26,9 +26,9 @@ class PlacedSite:
     "function@line:kind" where two would be the same. phases: that it stands for.
     recorded: the function's name in the program. kind: what it is in the end; a loop that cannot be told is a body.
     source, function, loop: the parsed file, the position of the function in it, and that of the loop in the function
-    (None for a body); source and function are None for a refused site. file, line: of the function or the loop; below
-    the source directory for a placed site. phase_pct: of the phase's intervals, see Site. share: of the function's
-    samples in the loop, 0..1. note: what to know about the choice.
+    (None for a body); source and function are None for a refused site, and in Python. file, line: of the function or
+    the loop; below the source directory for a placed site. phase_pct: of the phase's intervals, see Site. share: of the
+    function's samples in the loop, 0..1. note: what to know about the choice.
     """
 
     heartbeat: int
@@ -69,7 +69,8 @@ def merged(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
     """One heartbeat for each place, by id; then the refused sites, each once."""
     places: dict[tuple[object, ...], PlacedSite] = {}
     for site in sites:
-        key = (site.file, site.function, site.loop) if not site.refusal else (site.name, site.refusal)
+        place = (site.file, site.function, site.loop) if site.function is not None else (site.name,)
+        key = place if not site.refusal else (site.name, site.refusal)
         first = places.setdefault(key, site)
         if first is not site:
             ids = [i for i in (first.heartbeat, site.heartbeat) if i]

@@ -52,13 +52,18 @@ def _macros(root: Path) -> dict[bytes, bytes]:
 def plan_files(
     study: Study, root: Path, sites: Sequence[PlacedSite], *, style: Style, blank: Sequence[str]
 ) -> list[FilePlan]:
-    """What goes into each file, in order of their paths. Says so where names cannot go into main."""
+    """What goes into each file, in order of their paths. Says so where names cannot go into main.
+
+    Raises: NoDataError when all sites are in Python, where nothing is put in.
+    """
     files: dict[str, SourceFile] = {}
     beats: defaultdict[str, list[Beat]] = defaultdict(list)
     for site in sites:
         if site.source is not None and not site.refusal:
             files[site.source.path] = site.source
             beats[site.source.path].append(beat_of(site))
+    if not files and any(not site.refusal for site in sites):
+        raise NoDataError("nothing is put into the source: these sites are in Python, by hand")
     try:
         main = _main_file(study, root, files, blank)
         files[main.path] = main
