@@ -110,8 +110,10 @@ def _not_only_wrapped(
         caller_of.append(caller_of[above] if same and above is not None else column)
         if not same or above is None:
             stays.append(column)
-        elif named[column] >= 0 and not library[named[column]] and library[named[caller_of[above]]]:
-            named[caller_of[above]] = named[column]
+            continue
+        name, wrapper = named[column], named[caller_of[above]]
+        if min(name, wrapper) >= 0 and library[wrapper] and not library[name]:
+            named[caller_of[above]] = name
     return np.array(stays, dtype=np.int64), named
 
 

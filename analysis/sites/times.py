@@ -123,7 +123,7 @@ def _with_uncounted(
         (set(), {}) if profile.inlined is None else (set(profile.inlined.function.tolist()), profile.inlined.beside)
     )
     seen = np.asarray(entries(profile, chains, counted <= 0).sum(axis=0)).ravel()
-    here = np.flatnonzero((chains.function >= 0) & (counted[chains.function] <= 0))
+    here = np.flatnonzero((chains.function >= 0) & (counted[np.maximum(chains.function, 0)] <= 0))
     part = _part(chains.function[here], used[here])
     for chain, share in zip(here.tolist(), part.tolist(), strict=True):
         function = int(chains.function[chain])

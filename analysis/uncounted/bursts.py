@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from incprof.analysis.uncounted.known import SEEN_AGAIN, calls_are_bounded
 from incprof.model import PROFILER, BoolArray, FloatArray, IntArray, IntervalProfile
@@ -76,8 +76,8 @@ class Bursts:
             weight = stands_for[entered]
             calls = float(weight.sum())
             worth = calls**2 / float((weight**2).sum())
-            low = chi2.ppf(OUTSIDE, 2 * worth) / (2 * worth)
-            high = chi2.ppf(1.0 - OUTSIDE, 2 * worth + 2) / (2 * worth)
+            low = float(gammaincinv(worth, OUTSIDE)) / worth  # of a chi-squared with twice as many degrees
+            high = float(gammaincinv(worth + 1.0, 1.0 - OUTSIDE)) / worth
             missed = -math.log1p(-seen / chance) * chance / seen
             return Visits(max(round(low * calls), 1), high * missed * calls, calls)
 

@@ -11,7 +11,7 @@ from incprof.analysis.phases.mixes import chain_mixes
 from incprof.model import LIBRARY
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import rows
-from tests.unit.streamwriter import LIBM_ID, Sample, StreamWriter
+from tests.unit.streamwriter import BASE, BROKEN, BUILD_ID, ELIDED, LIBM_ID, STEP, Sample, StreamWriter, module
 
 FUNCTIONS = ["main", "solve", "build", "dot", "push", "save"]
 
@@ -71,6 +71,21 @@ def test_a_phase_without_a_tick_has_the_function_that_it_calls(tmp_path):
     assert result.labels.tolist() == ([0] * 8 + [1] * 5) * 3
     assert [(s.function.name, s.kind) for s in result.phases[1].sites] == [("save", "body")]
     assert not result.phases[1].off_cpu
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_frames_that_are_no_functions_are_not_taken_for_one(tmp_path, counted):
+    """There are fewer functions than kinds of such frames."""
+    app = module(0, "/nowhere/app", BUILD_ID, app=True, high=BASE + STEP) | {"counts": counted}
+    writer = StreamWriter(["main"], modules=[app])
+    for _ in range(20):
+        writer.interval(
+            [Sample(((BROKEN, 0), (0, BASE + 8)), weight=60), Sample(((ELIDED, 0), (0, BASE + 8)), weight=40)]
+        )
+    writer.end()
+    writer.save(tmp_path)
+    result = find_phases(read_profile(open_run(tmp_path)))
+    assert [[share.function.name for share in phase.functions] for phase in result.phases] == [["main"]]
 
 
 def test_waiting_without_a_call_is_waiting(tmp_path):
