@@ -53,7 +53,7 @@ END
         logged water.log gmx solvate -cs spc216.gro -box 4.3 4.3 4.3 -o water.gro -p water.top
         logged grompp.log gmx grompp -f water.mdp -c water.gro -p water.top -o water.tpr -maxwarn 2)
     fi
-    only_build || record binary-gromacs 0.5 gmx mdrun -s water.tpr -deffnm md -ntmpi 1 -ntomp 2 -nb cpu
+    only_build || OMP_NUM_THREADS=2 record binary-gromacs 0.5 gmx mdrun -s water.tpr -deffnm md -ntmpi 1 -ntomp 2 -nb cpu
 }
 
 run_octave() {
@@ -139,7 +139,7 @@ sorts(draw.random(1_500_000).astype(numpy.float32))
 transforms(draw.random(2_000_000))
 print(counted(80_000_000))
 END
-    only_build || INCPROF_EXE=$python record binary-numpy 0.5 "$python" work.py
+    only_build || record binary-numpy 0.5 "$python" work.py
 }
 
 run_ripgrep() {
