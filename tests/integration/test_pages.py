@@ -116,6 +116,7 @@ ELSEWHERE = {
     "*mpirun *": "test_mpi.py, test_trace.py and test_signature.py run programs of several ranks",
     "srun *": "there is no Slurm",
     "mpicc *": "test_appekg_mpi.py",
+    "incprof check --hot *": "of a program with hot calls: test_hot.py",
     "incprof dna *": "takes counters of several runs: test_cmd_dna.py",
     "incprof merge run*": "of several nodes of one launch: test_merge.py",
     "incprof phases run": "of the line before it",

@@ -19,6 +19,7 @@ import pytest
 
 from incprof.analysis.views.self_time import innermost_s
 from incprof.readers import open_run, read_profile
+from incprof.study.study import Study
 from tests.integration.collector import clean_environment, variables
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -42,16 +43,18 @@ def test_beside_a_recording_it_sees_what_a_reader_sees_afterwards(build, tmp_pat
         assert job.wait() == 0
     assert watch.returncode == 0
     # On a busy machine it may come late: to look only once is no fault.
-    counts = [look["processes"][0]["intervals"] for look in looks]
-    assert counts == sorted(counts)
+    elapsed = [look["processes"][0]["elapsed_s"] for look in looks]
+    assert elapsed == sorted(elapsed)
     profile = read_profile(open_run(directory), libs="named", inlined=True)
+    # Where the machine left few samples to an interval, both take several as one.
+    intervals = Study(str(directory)).profile.n_intervals
     last = looks[-1]
     process = last["processes"][0]
-    assert (process["intervals"], process["samples"]) == (profile.n_intervals, int(profile.counters.samples.sum()))
+    assert (process["intervals"], process["samples"]) == (intervals, int(profile.counters.samples.sum()))
     assert process["elapsed_s"] == float(profile.end_s[-1])
     assert last["ended"]
     assert not last["killed"]
-    assert last["fitted"] == profile.n_intervals
+    assert last["fitted"] == intervals
     self_s = innermost_s(profile, libraries=True).sum(axis=0)
     shares = {f.name: float(s) / self_s.sum() for f, s in zip(profile.functions, self_s, strict=True)}
     assert {f["name"]: f["run_share"] for f in last["functions"]} == pytest.approx(
