@@ -136,12 +136,17 @@ static void become(const struct request *request)
     execvp(request->program, request->words);
 }
 
+static uint64_t end_of(const struct request *request)
+{
+    return request->for_ns > 0 ? monotonic_ns() + request->for_ns : UINT64_MAX;
+}
+
 static int attach(const struct request *request)
 {
-    struct loop loop;
+    struct watch watch;
     if (!target_look(request->pid, program))
         return FAILURE;
-    int error = loop_open(&loop, NULL, request->pid);
+    int error = watch_open(&watch, NULL, request->pid);
     prepare_self();
     error = error != 0 ? error : events_open(&events, request->pid, false, config.rate_hz, request->stack_bytes);
     if (error != 0) {
@@ -156,9 +161,7 @@ static int attach(const struct request *request)
         refusal_say(error, request->pid);
         return FAILURE;
     }
-    if (request->for_ns > 0)
-        loop.until_ns = monotonic_ns() + request->for_ns;
-    loop_run(&loop, &events);
+    loop_run(&watch, &events, end_of(request));
     events_close(&events);
     say_end();
     return follow_totals().samples > 0 ? 0 : NO_DATA;
@@ -177,7 +180,7 @@ static void name_program(const struct request *request)
 static int start(const struct request *request, const sigset_t *mask)
 {
     struct child child;
-    struct loop loop;
+    struct watch watch;
     name_program(request);
     int error = child_prepare(&child, request->program, request->words, mask);
     if (error != 0) {
@@ -185,7 +188,7 @@ static int start(const struct request *request, const sigset_t *mask)
         return FAILURE;
     }
     prepare_self();
-    error = loop_open(&loop, &child, child.pid);
+    error = watch_open(&watch, &child, 0);
     error = error != 0 ? error : events_open(&events, child.pid, true, config.rate_hz, request->stack_bytes);
     if (error != 0)
         refusal_say(error, 0);
@@ -194,17 +197,16 @@ static int start(const struct request *request, const sigset_t *mask)
         child_abandon(&child);
         return FAILURE;
     }
-    if (request->for_ns > 0)
-        loop.until_ns = monotonic_ns() + request->for_ns;
+    uint64_t until_ns = end_of(request);
     error = child_go(&child);
     if (error != 0) {
         log_error(request->words[0], "cannot be run", error);
         return error == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
     }
-    loop_run(&loop, &events);
+    loop_run(&watch, &events, until_ns);
     events_close(&events);
     say_end();
-    loop_wait(&loop);
+    watch_wait(&watch);
     child_become(&child);
 }
 
@@ -227,6 +229,6 @@ int main(int argc, char **argv)
     }
     if (!is_wanted)
         return 0;
-    loop_block_signals(&mask);
+    watch_block_signals(&mask);
     return request.pid > 0 ? attach(&request) : start(&request, &mask);
 }

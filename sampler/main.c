@@ -236,7 +236,7 @@ static int sample_all(struct request *request, const struct event *const *chosen
     enum end end = sample(request, &loop, &rows);
     if (!has_child)
         return end == FAILED ? FAILURE : 0;
-    loop_wait(&loop);
+    watch_wait(&loop.watch);
     child_become(&child);
 }
 
@@ -258,6 +258,6 @@ int main(int argc, char **argv)
         return USAGE;
     if (request.list)
         return list(&request, chosen, count);
-    loop_block_signals(&mask);
+    watch_block_signals(&mask);
     return open_output(&request) ? sample_all(&request, chosen, count, &mask) : FAILURE;
 }

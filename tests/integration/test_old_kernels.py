@@ -52,6 +52,17 @@ def test_the_sampler_sees_a_process_end(old_kernel: list[str | Path], tmp_path: 
     assert find_sampler({}).is_file()
 
 
+def test_who_records_from_outside_sees_a_process_end(old_kernel: list[str | Path], tmp_path: Path) -> None:
+    spin = [sys.executable, "-c", "import time\nwhile time.process_time() < 1: pass"]
+    with subprocess.Popen(spin) as spinner:
+        command = [*old_kernel, sys.executable, "-m", "incprof", "record", "-o", str(tmp_path / "run"), "-p"]
+        done = subprocess.run([*command, str(spinner.pid)], capture_output=True, text=True, timeout=60, check=False)
+    if "perf_event_paranoid" in done.stderr or "not permitted" in done.stderr:
+        pytest.skip("perf is refused here")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "run").glob("*.gmon"))
+
+
 def test_doctor_names_each_with_what_it_costs(old_kernel: list[str | Path]) -> None:
     command = [*old_kernel, sys.executable, "-m", "incprof", "doctor"]
     done = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=60, check=False)
