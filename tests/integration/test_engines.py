@@ -203,6 +203,17 @@ def test_no_dask_scheduler(address: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "\n" not in str(raised.value)
 
 
+def test_an_event_loop_of_dask_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+
+    def late(*_words: object, **_more: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(distributed, "Client", late)
+    with pytest.raises(IncprofError, match="no scheduler answers: AssertionError"):
+        results([(2, "", "")], StudyOptions(dask="tcp://127.0.0.1:1"))
+
+
 def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(IncprofError, match=r"pip install 'incprof\[dask\]'"):

@@ -66,7 +66,8 @@ def _client(address: str) -> Iterator[Any]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
     try:
         client = Client(address, timeout=ANSWER_S, set_as_default=False)
-    except (OSError, ValueError, TypeError, ImportError) as error:
+    # Its event loop has ten seconds to start, and is asserted to have.
+    except (OSError, ValueError, TypeError, ImportError, AssertionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise IncprofError(f"--dask {address}: no scheduler answers: {reason}") from None
     try:
