@@ -54,11 +54,15 @@ HARNESSES = (
     Harness("elf", ELF + CFI + MEMORY + CLOCK, 32768),
     Harness("cfi", ELF + CFI + MEMORY + CLOCK, 4096),
     Harness("snapshot", ELF + BUFFER + MEMORY + CLOCK + _of("runtime", "log output reason"), 32768),
-    Harness("modules", ELF + CFI + BUFFER + MEMORY + CLOCK + MADE + _of("preload", "shared_code"), 16384),
+    Harness(
+        "modules",
+        ELF + CFI + BUFFER + MEMORY + CLOCK + MADE + _of("preload", "maps_line module_json shared_code"),
+        16384,
+    ),
     Harness(
         "unwind",
         (ELF + CFI + BUFFER + MEMORY + PYTHON)
-        + _of("preload", "modules path return_search ring shared_code table unwind")
+        + _of("preload", "maps_line module_json modules path return_search ring shared_code table unwind")
         + _of("fuzz/harnesses", "standins"),
         2048,
     ),
@@ -66,7 +70,8 @@ HARNESSES = (
         "rings",
         (
             *PYTHON,
-            *_of("preload", "arcs interval interval_take modules path return_search ring shared_code table unwind"),
+            *_of("preload", "arcs interval interval_take maps_line module_json modules"),
+            *_of("preload", "path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )
         + (ELF + CFI + BUFFER + MEMORY + CLOCK),

@@ -10,6 +10,7 @@
 
 #include "elf_file.h"
 #include "jit_map.h"
+#include "maps_line.h"
 #include "object_file.h"
 #include "python.h"
 #include "shared_code.h"
@@ -17,76 +18,6 @@
 
 static struct code own_code;
 static struct code *code = &own_code;
-
-/* A line of /proc/thread-self/maps that is mapped executable. */
-struct mapping {
-    uint64_t start, end, offset, inode;
-    char path[sizeof((struct module *)0)->path];
-};
-
-static uint64_t parse_hex(const char **text)
-{
-    uint64_t value = 0;
-    for (;; (*text)++) {
-        char c = **text;
-        if (c >= '0' && c <= '9')
-            value = value * 16 + (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            value = value * 16 + (uint64_t)(c - 'a' + 10);
-        else
-            return value;
-    }
-}
-
-/* " dev inode", in decimal; 0 without a file. */
-static uint64_t parse_inode(const char *line, const char *end)
-{
-    uint64_t inode = 0;
-    const char *device = line < end ? line + 1 : end;
-    const char *at = memchr(device, ' ', (size_t)(end - device));
-    while (at != NULL && ++at < end && *at >= '0' && *at <= '9')
-        inode = inode * 10 + (uint64_t)(*at - '0');
-    return inode;
-}
-
-/* Without a name, or in a file of memory. */
-static bool is_made_by_program(const char *line, const char *end, const char *path)
-{
-    static const char memory[] = "/memfd:";
-    if (path != NULL)
-        return (size_t)(end - path) > sizeof memory && memcmp(path, memory, sizeof memory - 1) == 0;
-    return memchr(line, '[', (size_t)(end - line)) == NULL;
-}
-
-/* "start-end perms offset dev inode   path"; false where it is neither code from a file nor the vDSO nor made by the
- * program. */
-static bool parse_mapping(const char *line, size_t length, struct mapping *mapping)
-{
-    const char *end = line + length;
-    mapping->start = parse_hex(&line);
-    if (*line++ != '-')
-        return false;
-    mapping->end = parse_hex(&line);
-    if (end - line < 6 || line[3] != 'x')
-        return false;
-    line += 6;
-    mapping->offset = parse_hex(&line);
-    mapping->inode = parse_inode(line, end);
-    const char *path = memchr(line, '/', (size_t)(end - line));
-    if (path == NULL && end - line > 6 && memcmp(end - 6, "[vdso]", 6) == 0)
-        path = end - 6;
-    if (is_made_by_program(line, end, path)) {
-        path = JIT_PATH;
-        end = path + sizeof JIT_PATH - 1;
-        mapping->inode = mapping->offset = 0;
-    }
-    length = path != NULL ? (size_t)(end - path) : 0;
-    if (length == 0 || length >= sizeof mapping->path)
-        return false;
-    memcpy(mapping->path, path, length);
-    mapping->path[length] = '\0';
-    return true;
-}
 
 static bool read_file(struct buffer *text, const char *path)
 {
@@ -106,15 +37,6 @@ static bool read_file(struct buffer *text, const char *path)
     return !text->failed;
 }
 
-/* The line's length, with its end. `mapping` is true of it if `is_code`. */
-static size_t read_line(const char *line, struct mapping *mapping, bool *is_code)
-{
-    const char *end = strchr(line, '\n');
-    size_t length = end != NULL ? (size_t)(end - line) : strlen(line);
-    *is_code = parse_mapping(line, length, mapping);
-    return length + (end != NULL);
-}
-
 /* This library is the one whose code holds this function. */
 static bool holds_profiler(const struct mapping *mapping)
 {
@@ -127,7 +49,7 @@ static bool shows_profiler(const struct buffer *text)
     struct mapping mapping;
     bool is_code;
     for (const char *line = (const char *)text->data; *line != '\0';) {
-        line += read_line(line, &mapping, &is_code);
+        line += maps_line_read(line, &mapping, &is_code);
         if (is_code && holds_profiler(&mapping))
             return true;
     }
@@ -365,7 +287,7 @@ static void fill_map(struct code_map *map, const char *text, bool executable_fir
     size_t length;
     bool is_code;
     for (const char *line = text; *line != '\0'; line += length) {
-        length = read_line(line, &mapping, &is_code);
+        length = maps_line_read(line, &mapping, &is_code);
         bool is_program = entry == 0 ? code->count == 0 : entry >= mapping.start && entry < mapping.end;
         if (is_code && (!executable_first || is_program))
             add_range(map, &mapping);
@@ -476,40 +398,4 @@ size_t modules_count(void)
 struct module *modules_get(size_t id)
 {
     return code->modules[id];
-}
-
-static void put_function(struct buffer *out, const struct module_function *function)
-{
-    buffer_json_text(out, "function", function->name);
-    buffer_json_u64(out, "line", function->line);
-    buffer_json_u64(out, "python", function->version);
-    buffer_json_key(out, "lines");
-    buffer_u8(out, '"');
-    for (size_t i = 0; i < function->line_bytes; i++) {
-        buffer_u8(out, (uint8_t)"0123456789abcdef"[function->lines[i] >> 4]);
-        buffer_u8(out, (uint8_t)"0123456789abcdef"[function->lines[i] & 15]);
-    }
-    buffer_u8(out, '"');
-}
-
-void modules_json(struct buffer *out, size_t id)
-{
-    const struct module *module = code->modules[id];
-    buffer_u8(out, '{');
-    buffer_json_u64(out, "id", id);
-    buffer_json_text(out, "path", module->path);
-    buffer_json_text(out, "build_id", module->build_id[0] != '\0' ? module->build_id : NULL);
-    buffer_json_address(out, "base", module->base);
-    buffer_json_address(out, "low", module->low);
-    buffer_json_address(out, "high", module->high);
-    buffer_json_bool(out, "app", module->app || module->function != NULL);
-    buffer_json_bool(out, "counts", module->counts);
-    if (module->function != NULL)
-        put_function(out, module->function);
-    if (module->jit) {
-        char name[JIT_MAP_NAME];
-        jit_map_name(name);
-        buffer_json_text(out, "map", name);
-    }
-    buffer_u8(out, '}');
 }

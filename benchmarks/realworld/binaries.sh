@@ -157,7 +157,8 @@ run_hugo() {
     [ -d "$work_dir/site" ] || {
         mkdir -p "$work_dir/site/content" "$work_dir/site/layouts/_default"
         printf 'baseURL = "http://example.org/"\ntitle = "words"\n' >"$work_dir/site/config.toml"
-        echo '<html><body>{{ .Content }}{{ range first 20 .Site.RegularPages }}<a href="{{ .RelPermalink }}">{{ .Title }}</a>{{ end }}</body></html>' |
+        links='{{ range first 20 .Site.RegularPages }}<a href="{{ .RelPermalink }}">{{ .Title }}</a>{{ end }}'
+        echo "<html><body>{{ .Content }}$links</body></html>" |
             tee "$work_dir/site/layouts/_default/single.html" >"$work_dir/site/layouts/_default/list.html"
         text 400000 | split -l 100 -a 4 - "$work_dir/site/content/page-"
         for page in "$work_dir"/site/content/page-????; do
