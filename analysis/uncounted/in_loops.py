@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incprof.analysis.uncounted.frames import frames_of
 from incprof.model import OUTSIDE_LOOPS, PROFILER, BoolArray, CodeLoops, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.visits import SURE, visits
@@ -72,25 +73,14 @@ class _Paths:
     def of(cls, profile: IntervalProfile, chains: CallTree, loops: CodeLoops, asked: IntArray) -> _Paths:
         """Look at each node."""
         parent, function = profile.paths.parent.astype(np.int64), profile.paths.function.astype(np.int64)
-        own, reached = np.zeros(len(parent), dtype=np.int64), np.zeros(len(parent), dtype=np.int64)
-        above, chain_function = chains.parent.tolist(), chains.function.tolist()
-        of_node = chains.of_node.tolist()
-        for node in range(1, len(parent)):
-            caller, chain = of_node[parent[node]], of_node[node]
-            while chain and chain_function[chain] != function[node]:
-                chain = above[chain]
-            own[node] = chain
-            chain = of_node[node]
-            while chain and above[chain] != caller:
-                chain = above[chain]
-            reached[node] = chain
+        own, reached = frames_of(profile, chains)
         top = loops.outermost()
         address = profile.paths.address.astype(np.int64)
         part = numbered_parts(top, address)
         samples = np.bincount(profile.samples.node[asked], minlength=len(parent))
         for node in range(len(parent) - 1, 0, -1):
             samples[parent[node]] += samples[node]
-        return cls(parent, function, own, reached, part, samples, loops, len(above))
+        return cls(parent, function, own, reached, part, samples, loops, len(chains.parent))
 
 
 def numbered_parts(top: IntArray, address: IntArray) -> IntArray:

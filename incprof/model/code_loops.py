@@ -21,11 +21,13 @@ class CodeLoops:
     """In which loop of its function's code the address of each path node lies.
 
     at: (p,) UNKNOWN_CODE, OUTSIDE_LOOPS, or the innermost loop. around: (l + 1,) the loop that each one lies in, 0 for
-    none; around[0] is 0.
+    none; around[0] is 0. always: (p,) whether the address is run in each iteration of that loop, or, outside of loops, in
+    each call of its function.
     """
 
     at: IntArray
     around: IntArray
+    always: BoolArray
 
     def outermost(self) -> IntArray:
         """The outermost loop of each path node, (p,), where `at` has the innermost one."""
@@ -45,7 +47,8 @@ class CodeLoops:
 
     def with_unknown(self, more: int) -> CodeLoops:
         """The same with so many path nodes more, of which nothing is known."""
-        return CodeLoops(np.concatenate([self.at, np.full(more, UNKNOWN_CODE, dtype=self.at.dtype)]), self.around)
+        at = np.concatenate([self.at, np.full(more, UNKNOWN_CODE, dtype=self.at.dtype)])
+        return CodeLoops(at, self.around, np.concatenate([self.always, np.zeros(more, dtype=np.bool_)]))
 
 
 def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Range], int]]:

@@ -32,7 +32,7 @@ def profile() -> IntervalProfile:
     loops = {"main": OUTSIDE_LOOPS, "driver": 1, "step": 2, "tiny": OUTSIDE_LOOPS, "once": 3}
     names = [made.functions[f].name if f >= 0 else "" for f in made.paths.function.tolist()]
     at = np.array([loops.get(name, UNKNOWN_CODE) for name in names])
-    return replace(made, code_loops=CodeLoops(at, np.zeros(4, dtype=np.int64)))
+    return replace(made, code_loops=CodeLoops(at, np.zeros(4, dtype=np.int64), np.zeros(len(at), dtype=np.bool_)))
 
 
 def named(profile: IntervalProfile, values: np.ndarray) -> dict[str, object]:
@@ -60,7 +60,7 @@ def test_sites_see_a_call_in_a_loop_as_one_of_many(profile: IntervalProfile) -> 
 
 def test_nothing_is_told_without_code(profile: IntervalProfile) -> None:
     nothing = np.full(len(profile.paths.parent), UNKNOWN_CODE)
-    for code in (None, CodeLoops(nothing, np.zeros(1, dtype=np.int64))):
+    for code in (None, CodeLoops(nothing, np.zeros(1, dtype=np.int64), nothing > 0)):
         told = told_by_code(replace(profile, code_loops=code), profile.own_tree.without_recursion()[0])
         assert not np.any([told.again, told.once, told.brief])
 

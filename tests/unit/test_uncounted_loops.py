@@ -15,6 +15,8 @@ from incprof.analysis.uncounted.known import calls_are_bounded
 from incprof.model import OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.code_loops import innermost, nested
 from incprof.readers.symbols.flow import ANYWHERE, Control
+from incprof.readers.symbols.always import always_run
+from incprof.readers.symbols.blocks import Blocks
 from incprof.readers.symbols.loop_body import body_of
 from truth.record import Path, Recorder
 
@@ -43,7 +45,7 @@ def played(story: Sequence[tuple[Path, int]]) -> IntervalProfile:
         paths=paths,
         self_s=empty,
         calls=empty,
-        code_loops=CodeLoops(np.array([int(at or 0) for _, _, at in written]), AROUND),
+        code_loops=CodeLoops(np.array([int(at or 0) for _, _, at in written]), AROUND, np.ones(len(written), dtype=np.bool_)),
     )
 
 
@@ -132,9 +134,27 @@ def test_the_code_of_a_loop_is_what_leads_to_it_again() -> None:
         control(59, 15),
     ]
     function = (0, 60)
-    assert body_of(flow, function, (19, 10)) == [(10, 19), (50, 59)]
+    assert body_of(flow, Blocks.of(flow, function), (19, 10)) == [(10, 19), (50, 59)]
     # Through a table, all may be.
-    assert body_of([control(12, ANYWHERE), control(19, 10)], function, (19, 10)) == [(10, 19)]
+    anywhere = [control(12, ANYWHERE), control(19, 10)]
+    assert body_of(anywhere, Blocks.of(anywhere, function), (19, 10)) == [(10, 19)]
+
+
+def test_code_that_is_run_each_time_lies_on_all_ways() -> None:
+    # 0: call; 10-39: the loop: 10 always, 20-24 only if, 25 always, of which 30-34 is a loop; 40: return; 50: seldom.
+    flow = [
+        control(5, 50, goes_on=True),
+        control(19, 25, goes_on=True),
+        control(34, 30, goes_on=True),
+        control(39, 10, goes_on=True),
+        control(49),
+        control(59, 6),
+    ]
+    blocks = Blocks.of(flow, (0, 60))
+    loops = [(jump, body_of(flow, blocks, jump)) for jump in ((39, 10), (34, 30))]
+    assert always_run(flow, blocks, loops) == [(0, 19), (25, 49)]
+    # Through a table, nobody knows.
+    assert always_run([control(12, ANYWHERE), control(19, 10)], blocks, []) == []
 
 
 def test_loops_lie_in_one_another() -> None:
@@ -147,7 +167,7 @@ def test_loops_lie_in_one_another() -> None:
 
 
 def test_a_loop_lies_in_itself_and_what_is_around() -> None:
-    loops = CodeLoops(np.array([0, 1, 2, 3, -1]), AROUND)
+    loops = CodeLoops(np.array([0, 1, 2, 3, -1]), AROUND, np.ones(5, dtype=np.bool_))
     assert loops.outermost().tolist() == [0, 1, 1, 3, -1]
     inner, outer = np.array([2, 1, 2, 3, 0, -1]), np.array([1, 2, 2, 1, 0, 1])
     assert loops.lies_in(inner, outer).tolist() == [True, False, True, False, False, False]

@@ -37,7 +37,7 @@ def with_code_loops(
         if one.is_code and one.address:
             addresses[one.module].append(function)
     out = np.full(len(of_node), UNKNOWN_CODE, dtype=np.int64)
-    around = [0]
+    around, always = [0], np.zeros(len(of_node), dtype=np.bool_)
     for module, functions in sorted(addresses.items()):
         begins = [profile.functions[f].address for f in functions]
         for function, known in zip(
@@ -47,10 +47,11 @@ def with_code_loops(
                 continue
             nodes = np.flatnonzero(of_node == function)
             at = paths.address[nodes].astype(np.int64)
-            _enter(((target, body) for (_, target), body in known), at, nodes, out, around)
+            _enter(((target, body) for (_, target), body in known.loops), at, nodes, out, around)
+            always[nodes] = np.any([(at >= first) & (at <= last) for first, last in known.always], axis=0)
     for function in matter:
         _look_into_source(profile, function, out, around)
-    return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64)))
+    return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64), always))
 
 
 def _enter(

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from incprof.elf.file import ElfFile
+from incprof.readers.symbols.always import always_run
+from incprof.readers.symbols.blocks import Blocks
 from incprof.readers.symbols.flow import ANYWHERE, Control, Range, flows
 from incprof.readers.symbols.loop_body import body_of
 
@@ -22,20 +25,29 @@ Jump = tuple[int, int]
 Loop = tuple[Jump, list[Range]]
 
 
-def loops_of_code(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Loop]]:
+class LoopCode(NamedTuple):
+    """The loops of a function. always: the code that is run in each iteration of its innermost loop, or in each call."""
+
+    loops: list[Loop]
+    always: list[Range]
+
+
+def loops_of_code(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, LoopCode]:
     """The jumps backwards within each function, given by its first address and its size, with the loops' code.
 
     Functions whose code is not in the file, or that are too large, are left out; all of them without objdump.
     """
-    return {
-        function: [(jump, body_of(flow, function, jump)) for jump in _loops(flow, function[0])]
-        for function, flow in flows(elf, functions).items()
-    }
+    found = {}
+    for function, flow in flows(elf, functions).items():
+        blocks = Blocks.of(flow, function)
+        loops = [(jump, body_of(flow, blocks, jump)) for jump in _loops(flow, function[0])]
+        found[function] = LoopCode(loops, always_run(flow, blocks, loops))
+    return found
 
 
 def back_jumps(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, list[Jump]]:
     """The same without the loops' code."""
-    return {function: [jump for jump, _ in loops] for function, loops in loops_of_code(elf, functions).items()}
+    return {function: [jump for jump, _ in code.loops] for function, code in loops_of_code(elf, functions).items()}
 
 
 def _loops(flow: Sequence[Control], begin: int) -> list[Jump]:

@@ -12,13 +12,13 @@ from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import IntervalProfile, Run
-from incprof.readers.symbols.backjumps import Jump, Loop, loops_of_code
+from incprof.readers.symbols.backjumps import Jump, LoopCode, loops_of_code
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.flow import Range
 from incprof.readers.symbols.source import binary_with_code, module_key
 from incprof.readers.symbols.table import NOWHERE
 
-VERSION = 3
+VERSION = 4
 
 
 def jumps_of(
@@ -35,7 +35,7 @@ def jumps_of(
     None are known without the program or objdump, and where it is not for x86-64. stores: where answers are kept.
     """
     known = code_loops_of(run, profile, module, functions, exe=exe, stores=stores)
-    return [[jump for jump, _ in loops or []] for loops in known]
+    return [[] if code is None else [jump for jump, _ in code.loops] for code in known]
 
 
 def code_loops_of(
@@ -46,8 +46,8 @@ def code_loops_of(
     *,
     exe: str | None = None,
     stores: Stores = JsonStore,
-) -> list[list[Loop] | None]:
-    """The same with the loops' code; None of functions whose code nobody could look at."""
+) -> list[LoopCode | None]:
+    """The same with the code of loops, and what is run each time; None of functions whose code nobody could look at."""
     described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
     if described is None or not functions or profile.metadata.raw.get("arch", "x86_64") != "x86_64":
         return [None for _ in functions]
@@ -58,7 +58,7 @@ def code_loops_of(
     if elf is not None:
         found = loops_of_code(elf, _ranges(elf, missing))
         if found:
-            known.update({address: loops for (address, _), loops in found.items()})
+            known.update({address: code for (address, _), code in found.items()})
             store.save({"loops": {f"{a:#x}": known[a] for a in sorted(known)}})
     return [known.get(address) for address in functions]
 
@@ -75,12 +75,17 @@ def _ranges(elf: ElfFile, functions: Sequence[int]) -> list[Range]:
     return [(begin, int(table.size[at])) for begin, at in rows if at != NOWHERE and int(table.address[at]) == begin]
 
 
-def _loops(stored: dict[str, Any]) -> dict[int, list[Loop]]:
+def _loops(stored: dict[str, Any]) -> dict[int, LoopCode]:
     """Loops looked up before."""
-    return {
-        int(address, 16): [
-            ((int(source), int(target)), [(int(first), int(last)) for first, last in body])
-            for (source, target), body in loops
-        ]
-        for address, loops in stored["loops"].items()
-    }
+    return {int(address, 16): _code(*written) for address, written in stored["loops"].items()}
+
+
+def _code(loops: Any, always: Any) -> LoopCode:
+    return LoopCode(
+        [((int(source), int(target)), _pairs(body)) for (source, target), body in loops],
+        _pairs(always),
+    )
+
+
+def _pairs(written: Any) -> list[Range]:
+    return [(int(first), int(last)) for first, last in written]

@@ -1,0 +1,88 @@
+"""Where in an iteration of which loop samples lie, as their call paths tell. p path nodes, q chains.
+
+What a loop's code calls outside of inner loops, and what these functions call outside of loops, comes at most once in
+an iteration. So each path leads, from a loop on its stack, through calls that come once to a part of the iteration: an
+inner loop, or code outside of loops. The parts follow one another, and come again with the next iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.model import OUTSIDE_LOOPS, CodeLoops, IntArray, IntervalProfile
+
+# A loop in a calling context: the loop, and the chain of the function that it is in.
+Key = tuple[int, int]
+# Addresses of calls that come once, and of what is reached; an inner loop is below zero.
+Part = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a path node lies in an iteration.
+
+    execution: the path node that called the loop's function. is_open: only calls that come once have led there, and no
+    loop. always: they come in each iteration.
+    """
+
+    execution: int
+    part: Part
+    is_open: bool
+    always: bool
+
+
+@dataclass
+class Iterated:
+    """A loop where it is called from one chain of functions.
+
+    place: of each path node that samples met below it. calls: chains that are called from its iterations at most once
+    by each way, and whether they always are. recursive: it is run within itself.
+    """
+
+    place: dict[int, Place] = field(default_factory=dict)
+    calls: dict[int, dict[Part, bool]] = field(default_factory=dict)
+    recursive: bool = False
+
+
+def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
+    """Return the loops that samples met; none of code that is not here.
+
+    own: (p,) chain of the function that the frame of each path node is of, 0 where it is left out.
+    """
+    loops = profile.code_loops
+    if loops is None:
+        return {}
+    out: dict[Key, Iterated] = {}
+    parent, address = profile.paths.parent.tolist(), profile.paths.address.astype(np.int64).tolist()
+    top, always = loops.outermost().tolist(), loops.always.tolist()
+    places: list[dict[Key, Place]] = [{}]
+    for node in range(1, len(parent)):
+        chain = int(own[node])
+        here: dict[Key, Place] = {}
+        for key, above in places[parent[node]].items():
+            here[key] = above
+            if above.is_open:
+                if chain > own[parent[node]]:  # neither left out nor a recursion
+                    out[key].calls.setdefault(chain, {})[above.part] = above.always
+                part = -top[node] if top[node] > 0 else address[node]
+                is_open = top[node] == OUTSIDE_LOOPS
+                here[key] = Place(above.execution, (*above.part, part), is_open, above.always and always[node])
+        for loop, inner in _around(loops, node) if chain else ():
+            key = loop, chain
+            out.setdefault(key, Iterated()).recursive |= key in here
+            here[key] = Place(parent[node], (-inner if inner else address[node],), not inner, always[node])
+        for key, place in here.items():
+            out[key].place[node] = place
+        places.append(here)
+    return out
+
+
+def _around(loops: CodeLoops, node: int) -> list[tuple[int, int]]:
+    """The loops that a path node's address lies in, each with the next one inside, 0 for the innermost."""
+    found, inner, loop = [], 0, max(int(loops.at[node]), 0)
+    while loop:
+        found.append((loop, inner))
+        inner, loop = loop, int(loops.around[loop])
+    return found
