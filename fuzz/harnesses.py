@@ -62,7 +62,10 @@ HARNESSES = (
     Harness(
         "unwind",
         (ELF + CFI + BUFFER + MEMORY + PYTHON)
-        + _of("preload", "maps_line module_json modules path return_search ring shared_code table unwind")
+        + _of(
+            "preload",
+            "maps_line module_json module_look modules own_maps path return_search ring shared_code table unwind",
+        )
         + _of("fuzz/harnesses", "standins"),
         2048,
     ),
@@ -70,7 +73,7 @@ HARNESSES = (
         "rings",
         (
             *PYTHON,
-            *_of("preload", "arcs interval interval_take maps_line module_json modules"),
+            *_of("preload", "arcs interval interval_take maps_line module_json module_look modules own_maps"),
             *_of("preload", "path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )

@@ -8,106 +8,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "elf_file.h"
 #include "jit_map.h"
-#include "maps_line.h"
-#include "object_file.h"
+#include "module_look.h"
+#include "own_maps.h"
 #include "python.h"
-#include "shared_code.h"
 #include "sys.h"
 
 static struct code own_code;
 static struct code *code = &own_code;
-
-static bool read_file(struct buffer *text, const char *path)
-{
-    int fd = sys_open(path, O_RDONLY, 0);
-    text->length = 0;
-    if (fd < 0)
-        return false;
-    long got;
-    do {
-        if (!buffer_reserve(text, 65536))
-            break;
-        got = SYS3(SYS_read, fd, text->data + text->length, 65536);
-        text->length += got > 0 ? (size_t)got : 0;
-    } while (got > 0 || got == -EINTR);
-    sys_close(fd);
-    buffer_u8(text, '\0');
-    return !text->failed;
-}
-
-/* This library is the one whose code holds this function. */
-static bool holds_profiler(const struct mapping *mapping)
-{
-    uint64_t self = (uint64_t)(uintptr_t)&modules_scan;
-    return code->pid == 0 && self >= mapping->start && self < mapping->end;
-}
-
-static bool shows_profiler(const struct buffer *text)
-{
-    struct mapping mapping;
-    bool is_code;
-    for (const char *line = (const char *)text->data; *line != '\0';) {
-        line += maps_line_read(line, &mapping, &is_code);
-        if (is_code && holds_profiler(&mapping))
-            return true;
-    }
-    return false;
-}
-
-/* Not /proc/self at first: that is empty once the main thread has called pthread_exit. An emulator (qemu-user) shows
- * the program's memory there alone, and its own elsewhere. */
-static bool read_maps(struct buffer *text)
-{
-    return (read_file(text, "/proc/thread-self/maps") && shows_profiler(text)) || read_file(text, "/proc/self/maps");
-}
-
-/* The kernel shows the same vDSO to all processes of a kind. */
-static bool open_vdso(struct elf_file *elf, const struct mapping *mapping)
-{
-    uint64_t start = code->pid == 0 ? mapping->start : getauxval(AT_SYSINFO_EHDR);
-    return start != 0 && elf_open_memory(elf, (const void *)start, mapping->end - mapping->start);
-}
-
-static bool open_object(struct elf_file *elf, const struct mapping *mapping)
-{
-    if (strcmp(mapping->path, "[vdso]") == 0)
-        return open_vdso(elf, mapping);
-    const struct object_file file = {
-        .path = mapping->path, .pid = code->pid, .inode = mapping->inode, .is_program = code->count == 0};
-    return object_file_open(elf, &file);
-}
-
-/* The segment that the mapping shows: base is its address here minus its link-time address. */
-static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module, uint64_t *base)
-{
-    const uint64_t page = getauxval(AT_PAGESZ) - 1;
-    for (size_t i = 0; i < elf->segment_count; i++) {
-        const Elf64_Phdr *segment = &elf->segments[i];
-        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
-            continue;
-        if ((segment->p_offset & ~page) > mapping->offset || mapping->offset >= segment->p_offset + segment->p_filesz)
-            continue;
-        *base = mapping->start - mapping->offset + segment->p_offset - segment->p_vaddr;
-        module->low = segment->p_vaddr;
-        module->high = segment->p_vaddr + segment->p_memsz;
-        return true;
-    }
-    return false;
-}
-
-static void find_plt(const struct elf_file *elf, struct module *module)
-{
-    for (size_t i = 0; i < elf->section_count; i++) {
-        const Elf64_Shdr *section = &elf->sections[i];
-        if (strncmp(elf_section_name(elf, section), ".plt", 4) != 0 || (section->sh_flags & SHF_EXECINSTR) == 0)
-            continue;
-        if (module->plt_low == module->plt_high)
-            module->plt_low = section->sh_addr;
-        module->plt_high = section->sh_addr + section->sh_size;
-    }
-}
 
 /* A mapping that the last scan saw too. */
 static const struct code_range *find_known(const struct mapping *mapping)
@@ -116,23 +24,6 @@ static const struct code_range *find_known(const struct mapping *mapping)
     bool same =
         range != NULL && range->start == mapping->start && range->end == mapping->end && range->inode == mapping->inode;
     return same ? range : NULL;
-}
-
-/* The same object mapped again elsewhere (dlclose, dlopen) keeps its number: addresses are link-time ones. A copy of it
- * (other names, other namespaces) is the same code. */
-static bool is_same(const struct module *one, const struct module *other)
-{
-    if (one->low != other->low || one->high != other->high || strcmp(one->build_id, other->build_id) != 0)
-        return false;
-    return one->build_id[0] != '\0' || (one->inode == other->inode && strcmp(one->path, other->path) == 0);
-}
-
-static struct module *find_moved(const struct module *fresh)
-{
-    for (size_t i = 0; i < code->count; i++)
-        if (is_same(code->modules[i], fresh))
-            return code->modules[i];
-    return NULL;
 }
 
 bool modules_append(struct module *module)
@@ -181,82 +72,20 @@ bool modules_have_jit(void)
     return code->jit.app;
 }
 
-static const char *name_of(const struct module *module)
-{
-    const char *slash = strrchr(module->path, '/');
-    return slash != NULL ? slash + 1 : module->path;
-}
-
-static bool is_called_python(const struct module *module)
-{
-    return strncmp(name_of(module), "python", 6) == 0;
-}
-
-/* Extension modules of packages that came ready-made: nobody could tell their functions apart. */
-static bool is_nameless_package(const struct elf_file *elf, const char *path)
-{
-    return (strstr(path, "/site-packages/") != NULL || strstr(path, "/dist-packages/") != NULL) &&
-           elf_section(elf, ".symtab") == NULL;
-}
-
-/* Its own code says nothing of a program: that is in frames which it keeps by itself. An application that has the
- * interpreter in its own executable is more than that. */
-static void find_python(const struct elf_file *elf, struct module *module, uint64_t base)
-{
-    bool is_library = strncmp(name_of(module), "libpython", 9) == 0;
-    if (!code->python_is_wanted || (code->count > 0 && !is_library) || !python_find(elf, module->path, base))
-        return;
-    module->python = true;
-    if (is_library || is_called_python(module))
-        module->app = false;
-    /* Nobody has read the first map yet, or the program is not Python's own. */
-    if (is_library && code->current == NULL && is_called_python(code->modules[0]))
-        code->modules[0]->app = false;
-}
-
 static struct module *add_module(const struct mapping *mapping, uint64_t *base)
 {
-    struct elf_file elf;
+    bool is_new;
     if (strcmp(mapping->path, JIT_PATH) == 0)
         return add_jit(base);
-    struct module *module = code->objects < MOST_OBJECTS ? sys_alloc(sizeof *module) : NULL;
-    if (module == NULL)
-        return NULL;
-    memcpy(module->path, mapping->path, sizeof module->path);
-    module->inode = mapping->inode;
-    module->pid = code->pid;
-    if (!open_object(&elf, mapping)) {
-        sys_free(module, sizeof *module);
-        return NULL;
-    }
-    struct module *result = NULL;
-    if (place(&elf, mapping, module, base)) {
-        elf_build_id(&elf, module->build_id, sizeof module->build_id);
-        result = find_moved(module);
-        if (result == NULL) {
-            module->base = *base;
-            find_plt(&elf, module);
-            cfi_build(&module->cfi, &elf, module->low, module->high);
-            module->profiler = holds_profiler(mapping);
-            bool is_instrumented = !module->profiler && elf_calls_mcount(&elf);
-            module->counts = is_instrumented && code->pid == 0; /* from outside, none is */
-            module->app = !module->profiler && (code->count == 0 || is_instrumented ||
-                                                (code->libraries_are_own && !shared_code_is(module->path) &&
-                                                 !is_nameless_package(&elf, module->path)));
-            if (code->count == 0 && code->pid != 0)
-                start_code_find(&module->start, &elf);
-            if (code->count == 0 && code->entry == 0)
-                code->entry = *base + elf.header.e_entry;
-            find_python(&elf, module, *base);
-            code->objects++;
-            if (modules_append(module))
-                result = module;
-        }
-    }
-    elf_close(&elf);
-    if (result != module)
-        sys_free(module, sizeof *module);
-    return result;
+    struct module *module = code->objects < MOST_OBJECTS ? module_look(code, mapping, base, &is_new) : NULL;
+    if (module == NULL || !is_new)
+        return module;
+    code->objects++;
+    if (modules_append(module))
+        return module;
+    cfi_free(&module->cfi);
+    sys_free(module, sizeof *module);
+    return NULL;
 }
 
 static struct code_map *find_same(const struct code_map *map)
@@ -334,7 +163,7 @@ bool modules_scan(void)
 {
     struct buffer text = {0};
     code->entry = getauxval(AT_ENTRY);
-    bool changed = read_maps(&text) && modules_scan_text((const char *)text.data);
+    bool changed = own_maps_read(&text) && modules_scan_text((const char *)text.data);
     buffer_free(&text);
     return changed;
 }
