@@ -12,7 +12,8 @@ ROOT = HERE.parent
 KEPT = HERE / "kept"
 
 INCLUDE = (
-    *("fuzz/include", "preload/include", "runtime/include", "sampler/include", "analysis/native/include"),
+    *(f"preload/{path.name}" for path in sorted((ROOT / "preload").iterdir()) if path.is_dir()),
+    *("fuzz/include", "runtime/include", "sampler/include", "analysis/native/include"),
     *("analysis/native", "."),
 )
 
@@ -37,7 +38,7 @@ class Harness:
 
 def _of(room: str, names: str) -> tuple[str, ...]:
     """Return the files of a room: "elf_file cfi*" of preload. What a pattern matches comes in the order of names."""
-    found = (sorted((ROOT / room).glob(f"{name}.c")) for name in names.split())
+    found = (sorted((ROOT / room).rglob(f"{name}.c")) for name in names.split())
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
