@@ -46,7 +46,7 @@ class Program:
     """A program to record: of some two seconds, and (`short`) of less work for tools that take many times as long.
 
     plain: without -pg; counted: the same or nearly the same with -pg, or None. bare: what an unrecorded run of
-    `counted` is, and the environment of that: the same source without -pg, or the same program with a hook that does nothing.
+    `counted` is, and its environment: the same source without -pg, or the same program with a hook that does nothing.
     """
 
     name: str

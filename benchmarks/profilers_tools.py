@@ -44,12 +44,14 @@ class Tool:
         is_here = shutil.which(self.needs) is not None or Path(self.needs).exists()
         return "" if is_here else f"{self.needs} is not here: apt-get install {self.package}"
 
-    def recording(self, directory: Path) -> dict[str, str]:
-        """The environment in which it records; `DIR` in a setting is the directory."""
-        return {
-            **os.environ,
-            **{name: value.replace("DIR", str(directory)) for name, value in self.environment.items()},
-        }
+    def recording(self, directory: Path, command: Command) -> dict[str, str]:
+        """The environment in which it records; in a setting, DIR is the directory, EXE the program, LIB our library."""
+        library = launch.find_library(os.environ)
+        words = {"DIR": str(directory), "EXE": os.path.realpath(command[0]), "LIB": str(library)}
+        settings = dict(self.environment)
+        for word, meaning in words.items():
+            settings = {name: value.replace(word, meaning) for name, value in settings.items()}
+        return {**os.environ, **settings}
 
 
 def _incprof(name: str, *words: str, pg: bool = False) -> Tool:
