@@ -101,6 +101,20 @@ static void look_up_new_calls(void)
     interval_look_up_calls(&interval);
 }
 
+/* By a map that has all of it. */
+void collection_look_up(void)
+{
+    if (module_scan_is_wanted())
+        module_scan_now();
+    take_calls();
+    collection_drain();
+    if (interval_has_new_calls(&interval)) {
+        module_scan_now();
+        interval_look_up_calls(&interval);
+    }
+    recording_keep_symbols(&recording, &interval);
+}
+
 /* What has happened so far is looked up by the map that it happened in. */
 void collection_remap(void)
 {
