@@ -73,8 +73,8 @@ def callheavy(bed: Bed) -> Program:
     """Short functions a dozen calls deep, built both ways."""
     plain, counted = bed.compile("callheavy.c", pg=False), bed.compile("callheavy.c")
     return Program(
-        *("callheavy", [plain, "1500"], [plain, "30"], [counted, "1500"], [counted, "30"]),
-        *([plain, "1500"], [plain, "30"]),
+        *("callheavy", [plain, "1000"], [plain, "30"], [counted, "1000"], [counted, "30"]),
+        *([plain, "1000"], [plain, "30"]),
     )
 
 
@@ -84,7 +84,7 @@ def lammps(bed: Bed) -> Program | str:
     if program is None:
         return "lmp is not here: apt-get install lammps"
     words: list[Command] = []
-    for name, cells, steps in (("long", 16, 150), ("short", 8, 20)):
+    for name, cells, steps in (("long", 16, 300), ("short", 8, 20)):
         script = bed.scratch / f"in.{name}"
         script.write_text(LAMMPS.format(cells=cells, steps=steps))
         words.append(["-in", script, "-log", "none", "-screen", "none"])
