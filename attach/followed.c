@@ -98,9 +98,9 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
 void followed_look(struct followed *process)
 {
     use(process);
-    if (!process->recording.open && !process->is_forked && !recording_open(&process->recording))
+    if (!process->recording.open && !process->is_forked && !recording_open(&process->recording, &process->interval))
         process->is_recorded = false;
-    recording_keep_symbols(&process->recording);
+    recording_keep_symbols(&process->recording, &process->interval);
 }
 
 /* Of a process that is gone, the kernel tells no more. */
@@ -152,7 +152,7 @@ void followed_close_interval(struct followed *process, uint64_t now_ns)
     process->is_recorded = recording_interval(&process->recording, interval, &record);
     interval->number += process->recording.open;
     interval_begin(interval, now_ns, process->config->format == FORMAT_GMON);
-    recording_keep_symbols(&process->recording);
+    recording_keep_symbols(&process->recording, &process->interval);
     while (process->grid_ns <= now_ns)
         process->grid_ns += process->config->interval_ns;
 }
@@ -162,7 +162,7 @@ void followed_end(struct followed *process, uint64_t now_ns)
     if (process->is_recorded)
         followed_close_interval(process, now_ns);
     if (process->is_recorded)
-        recording_end(&process->recording, now_ns - process->recording.start_ns);
+        recording_end(&process->recording, &process->interval, now_ns - process->recording.start_ns);
     process->is_recorded = false;
     interval_free(&process->interval);
     buffer_free(&process->recording.data);

@@ -4,13 +4,14 @@
 
 enum request {
     REQUEST_STOP = 1,
-    REQUEST_EXEC,   /* all that is known is written: the program may become another one */
-    REQUEST_PAUSE,  /* samples and calls do not count (moncontrol) */
-    REQUEST_RESUME, /* they do */
-    REQUEST_SCAN,   /* a path ended in unknown code: look for new modules */
-    REQUEST_DRAIN,  /* a ring is half full: empty it before its turn */
-    REQUEST_REMAP,  /* libraries have come or gone */
-    REQUEST_TICKERS /* some thread wants a ticker of the interval thread */
+    REQUEST_EXEC,    /* all that is known is written: the program may become another one */
+    REQUEST_PAUSE,   /* samples and calls do not count (moncontrol) */
+    REQUEST_RESUME,  /* they do */
+    REQUEST_SCAN,    /* a path ended in unknown code: look for new modules */
+    REQUEST_DRAIN,   /* a ring is half full: empty it before its turn */
+    REQUEST_LOOK_UP, /* libraries have come, and one may go */
+    REQUEST_REMAP,   /* libraries have gone */
+    REQUEST_TICKERS  /* some thread wants a ticker of the interval thread */
 };
 
 #endif

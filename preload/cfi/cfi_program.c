@@ -40,9 +40,9 @@ static void cfa_expression(struct rules *rules, struct cfi_reader *reader, uint6
         rules->cfa = CFA_PLT;
         rules->cfa_offset = length > sizeof plt ? reader->data[start + sizeof plt] - OP_LIT0 : 11;
     } else if (length >= 3) {
-        uint64_t op = cfi_read_fixed(reader, 1);
+        uint64_t op = cfi_read_byte(reader);
         int64_t offset = cfi_read_sleb(reader);
-        if (cfi_read_fixed(reader, 1) == OP_DEREF && reader->at == start + length) {
+        if (cfi_read_byte(reader) == OP_DEREF && reader->at == start + length) {
             if (op == OP_BREG0 + DWARF_FP)
                 rules->cfa = CFA_DEREF_FP;
             else if (op == OP_BREG0 + DWARF_SP)
@@ -61,7 +61,7 @@ static void register_expression(struct rules *rules, struct cfi_reader *reader, 
         return;
     }
     if (reg == DWARF_FP && length >= 2) {
-        uint64_t op = cfi_read_fixed(reader, 1);
+        uint64_t op = cfi_read_byte(reader);
         int64_t offset = cfi_read_sleb(reader);
         if (op == OP_BREG0 + DWARF_FP || op == OP_BREG0 + DWARF_SP) {
             rules->fp = op == OP_BREG0 + DWARF_FP ? FP_AT_FP : FP_AT_SP;
@@ -188,7 +188,7 @@ static bool extended(struct machine *machine, uint64_t operation)
             return reader->failed = true;
         return advance(machine, (reg - machine->pc) / function->code_align);
     case 0x02: /* advance_loc1 */
-        return advance(machine, cfi_read_fixed(reader, 1));
+        return advance(machine, cfi_read_byte(reader));
     case 0x03: /* advance_loc2 */
         return advance(machine, cfi_read_fixed(reader, 2));
     case 0x04: /* advance_loc4 */
@@ -276,7 +276,7 @@ static bool execute(struct machine *machine, uint64_t at, uint64_t end)
     reader->end = end;
     reader->failed = end > reader->size || at > end;
     while (!reader->failed && reader->at < reader->end) {
-        uint64_t byte = cfi_read_fixed(reader, 1);
+        uint64_t byte = cfi_read_byte(reader);
         uint64_t low = byte & 0x3f;
         bool stored = true;
         if (byte >> 6 == 1)

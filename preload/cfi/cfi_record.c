@@ -20,7 +20,7 @@ uint64_t cfi_read_uleb(struct cfi_reader *reader)
 {
     uint64_t value = 0;
     for (unsigned int shift = 0; !reader->failed; shift += 7) {
-        uint64_t byte = cfi_read_fixed(reader, 1);
+        uint64_t byte = cfi_read_byte(reader);
         if (shift < 64)
             value |= (byte & 0x7f) << shift;
         if ((byte & 0x80) == 0)
@@ -35,7 +35,7 @@ int64_t cfi_read_sleb(struct cfi_reader *reader)
     unsigned int shift = 0;
     uint64_t byte = 0x80;
     while ((byte & 0x80) != 0 && !reader->failed) {
-        byte = cfi_read_fixed(reader, 1);
+        byte = cfi_read_byte(reader);
         if (shift < 64)
             value |= (byte & 0x7f) << shift;
         shift += 7;
@@ -80,14 +80,15 @@ static bool enter(struct cfi_reader *reader, uint64_t offset)
 
 static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function)
 {
+    *function = (struct cfi_function){0};
     char augmentation[8] = "";
     if (!enter(reader, offset) || cfi_read_fixed(reader, 4) != 0)
         return false;
-    uint64_t version = cfi_read_fixed(reader, 1);
+    uint64_t version = cfi_read_byte(reader);
     if (version != 1 && version != 3)
         return false;
     for (size_t i = 0;; i++) {
-        char letter = (char)cfi_read_fixed(reader, 1);
+        char letter = (char)cfi_read_byte(reader);
         if (reader->failed || i == sizeof augmentation)
             return false;
         augmentation[i] = letter;
@@ -98,20 +99,20 @@ static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_f
     if (function->code_align == 0)
         return false;
     function->data_align = cfi_read_sleb(reader);
-    if ((version == 1 ? cfi_read_fixed(reader, 1) : cfi_read_uleb(reader)) != DWARF_RA)
+    if ((version == 1 ? cfi_read_byte(reader) : cfi_read_uleb(reader)) != DWARF_RA)
         return false;
     function->augmented = augmentation[0] == 'z';
     uint64_t length = function->augmented ? cfi_read_uleb(reader) : 0;
     uint64_t start = reader->at;
     for (const char *letter = augmentation; *letter != '\0'; letter++) {
         if (*letter == 'R')
-            function->encoding = (uint8_t)cfi_read_fixed(reader, 1);
+            function->encoding = (uint8_t)cfi_read_byte(reader);
         else if (*letter == 'S')
             function->signal_frame = true;
         else if (*letter == 'L')
-            cfi_read_fixed(reader, 1);
+            cfi_read_byte(reader);
         else if (*letter == 'P')
-            cfi_read_pointer(reader, (uint8_t)cfi_read_fixed(reader, 1) & 0x0f);
+            cfi_read_pointer(reader, (uint8_t)cfi_read_byte(reader) & 0x0f);
         else if (*letter != 'z' && *letter != 'B') /* B: which key return addresses are signed by */
             return false;
     }
@@ -122,16 +123,29 @@ static bool read_common(struct cfi_reader *reader, uint64_t offset, struct cfi_f
     return !reader->failed;
 }
 
+/* Functions of one compilation share theirs. */
+static bool find_common(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function)
+{
+    if (reader->common != offset || reader->initial.code_align == 0) {
+        reader->common = offset;
+        if (!read_common(reader, offset, &reader->initial)) {
+            reader->initial.code_align = 0;
+            return false;
+        }
+    }
+    *function = reader->initial;
+    return true;
+}
+
 bool cfi_read_function(struct cfi_reader *reader, uint64_t offset, struct cfi_function *function)
 {
-    *function = (struct cfi_function){0};
     if (!enter(reader, offset))
         return false;
     uint64_t pointer_at = reader->at;
     uint64_t back = cfi_read_fixed(reader, 4);
     uint64_t body = reader->at;
     uint64_t end = reader->end;
-    if (reader->failed || back == 0 || back > pointer_at || !read_common(reader, pointer_at - back, function))
+    if (reader->failed || back == 0 || back > pointer_at || !find_common(reader, pointer_at - back, function))
         return false;
     reader->at = body;
     reader->end = end;

@@ -8,18 +8,6 @@
 
 #include "machine.h"
 
-/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is
- * how many bytes are read in all before everything fails. */
-struct cfi_reader {
-    const uint8_t *data;
-    uint64_t size;
-    uint64_t address; /* link-time address of data[0] */
-    uint64_t at;
-    uint64_t end;
-    uint64_t budget;
-    bool failed;
-};
-
 struct cfi_function {
     uint64_t low;
     uint64_t high;
@@ -32,7 +20,30 @@ struct cfi_function {
     bool signal_frame;
 };
 
+/* Bounds-checked cursor over .eh_frame; `failed` once anything lay outside. Records may refer to others: `budget` is
+ * how many bytes are read in all before everything fails. */
+struct cfi_reader {
+    const uint8_t *data;
+    uint64_t size;
+    uint64_t address; /* link-time address of data[0] */
+    uint64_t at;
+    uint64_t end;
+    uint64_t budget;
+    bool failed;
+    uint64_t common;             /* of the CIE that was read last: its place, and */
+    struct cfi_function initial; /* what it says; code_align is 0 before the first */
+};
+
 uint64_t cfi_read_fixed(struct cfi_reader *reader, size_t bytes);
+static inline uint64_t cfi_read_byte(struct cfi_reader *reader)
+{
+    if (reader->failed || reader->at >= reader->end || reader->budget == 0) {
+        reader->failed = true;
+        return 0;
+    }
+    reader->budget--;
+    return reader->data[reader->at++];
+}
 uint64_t cfi_read_uleb(struct cfi_reader *reader);
 int64_t cfi_read_sleb(struct cfi_reader *reader);
 

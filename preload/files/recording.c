@@ -21,16 +21,37 @@ static void fail(struct recording *recording, long error)
     log_error("cannot write, recording stops here", recording->launch->directory, error);
 }
 
-/* The interval thread writes them itself: only while nothing waits, as the file system may stand still. Rank 0 does so
- * from its start; the other ranks look with their first interval, when what they would all write is there. */
-void recording_keep_symbols(struct recording *recording)
+static void keep_symbols_of(struct recording *recording, size_t id)
 {
-    bool early = recording->launch->rank != 0 && recording->intervals == 0;
-    if (!recording->open || early || (recording->has_writer && writer_waiting() > 0))
+    const struct module *module = modules_get(id);
+    uint8_t *kept = &recording->kept[id / 8];
+    if (!module->app || module->jit || (*kept >> id % 8 & 1) != 0)
         return;
-    for (; recording->symbols_kept < modules_count(); recording->symbols_kept++)
-        if (modules_get(recording->symbols_kept)->app && !modules_get(recording->symbols_kept)->jit)
-            snapshot_write(recording->launch->directory, modules_get(recording->symbols_kept));
+    *kept |= (uint8_t)(1u << id % 8);
+    snapshot_write(recording->launch->directory, module);
+}
+
+/* Of the program and of what counts its calls at once, of a library once a path leads through it: most of those that a
+ * program has loaded never come up. */
+static void keep_symbols(struct recording *recording, const struct interval *interval)
+{
+    for (; recording->modules_seen < modules_count(); recording->modules_seen++)
+        if (recording->modules_seen == 0 || modules_get(recording->modules_seen)->counts)
+            keep_symbols_of(recording, recording->modules_seen);
+    const struct path_node *nodes = (const struct path_node *)(const void *)interval->paths.records;
+    for (; recording->nodes_seen < interval->paths.count; recording->nodes_seen++)
+        if (nodes[recording->nodes_seen].module < modules_count())
+            keep_symbols_of(recording, nodes[recording->nodes_seen].module);
+}
+
+/* The interval thread writes them itself: only while nothing waits, as the file system may stand still. Rank 0 does so
+ * from its start; the other ranks look when the first interval is behind them, when what they would all write is there.
+ */
+void recording_keep_symbols(struct recording *recording, const struct interval *interval)
+{
+    bool early = recording->launch->rank != 0 && recording->intervals < 2;
+    if (recording->open && !early && (!recording->has_writer || writer_waiting() == 0))
+        keep_symbols(recording, interval);
 }
 
 static void put_metadata(struct recording *recording)
@@ -171,7 +192,7 @@ void recording_begin(struct recording *recording, const struct config *config, c
         .rank = (uint32_t)launch->rank, .pid = (uint32_t)launch_pid(launch), .start_ns = start_ns, .forked = forked};
 }
 
-bool recording_open(struct recording *recording)
+bool recording_open(struct recording *recording, const struct interval *interval)
 {
     recording->data.failed = false;
     long error = recording->config->format == FORMAT_GMON ? open_gmon(recording) : open_stream(recording);
@@ -179,7 +200,7 @@ bool recording_open(struct recording *recording)
     if (error != 0)
         fail(recording, error);
     else
-        recording_keep_symbols(recording);
+        recording_keep_symbols(recording, interval);
     /* Whoever records from outside holds nobody up. */
     bool is_inside = recording->launch->pid == 0;
     recording->has_writer =
@@ -194,7 +215,7 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
     if (!recording->open) {
         if (recording->forked && interval_is_empty(interval))
             return true;
-        if (!recording_open(recording))
+        if (!recording_open(recording, interval))
             return false;
     }
     recording->data.failed = false;
@@ -234,7 +255,7 @@ static void give_up(struct recording *recording, uint64_t left)
     log_warn("the file system stands still, not waiting for it any more: not written", text);
 }
 
-void recording_end(struct recording *recording, uint64_t end_ns)
+void recording_end(struct recording *recording, const struct interval *interval, uint64_t end_ns)
 {
     if (!recording->open || recording->broken || recording->config->format == FORMAT_GMON)
         return;
@@ -243,7 +264,7 @@ void recording_end(struct recording *recording, uint64_t end_ns)
         give_up(recording, writer_waiting());
         return;
     }
-    recording_keep_symbols(recording);
+    keep_symbols(recording, interval);
     if (modules_have_jit())
         jit_map_keep(recording->launch->directory);
     long error = append_end(recording, end_ns);

@@ -39,14 +39,14 @@ uint64_t collection_start_ns(void)
 
 void collection_open_early(void)
 {
-    if (!recording.forked && !recording_open(&recording))
+    if (!recording.forked && !recording_open(&recording, &interval))
         thread_stop_all();
 }
 
 void collection_scan(void)
 {
     module_scan_if_wanted();
-    recording_keep_symbols(&recording);
+    recording_keep_symbols(&recording, &interval);
 }
 
 static void take_samples_of(struct thread *thread, uint64_t now_ns)
@@ -101,6 +101,20 @@ static void look_up_new_calls(void)
     interval_look_up_calls(&interval);
 }
 
+/* By a map that has all of it. */
+void collection_look_up(void)
+{
+    if (module_scan_is_wanted())
+        module_scan_now();
+    take_calls();
+    collection_drain();
+    if (interval_has_new_calls(&interval)) {
+        module_scan_now();
+        interval_look_up_calls(&interval);
+    }
+    recording_keep_symbols(&recording, &interval);
+}
+
 /* What has happened so far is looked up by the map that it happened in. */
 void collection_remap(void)
 {
@@ -108,7 +122,7 @@ void collection_remap(void)
     collection_drain();
     module_scan_now();
     interval_look_up_calls(&interval);
-    recording_keep_symbols(&recording);
+    recording_keep_symbols(&recording, &interval);
 }
 
 void collection_close_interval(void)
@@ -148,7 +162,7 @@ void collection_close_interval(void)
 void collection_close(void)
 {
     collection_close_interval();
-    recording_end(&recording, monotonic_ns() - run_start_ns);
+    recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
 }
 
 void collection_tell(void)

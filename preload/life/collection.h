@@ -41,7 +41,10 @@ void collection_tell(void);
 /* A forked child that has done nothing yet: it leaves no file. */
 bool collection_is_blank_child(void);
 
-/* Code has been loaded or unloaded: another may be where it was. */
+/* Code has been loaded, and some may go: it is looked at if anything has happened in it. */
+void collection_look_up(void);
+
+/* Code has been unloaded: another may be where it was. */
 void collection_remap(void);
 
 /* Samples and calls count from here on, or do not (moncontrol). */

@@ -164,6 +164,11 @@ void collector_after_exec(void)
         interval_thread_go_on();
 }
 
+void collector_look_up(void)
+{
+    ask(REQUEST_LOOK_UP);
+}
+
 void collector_remap(void)
 {
     ask(REQUEST_REMAP);

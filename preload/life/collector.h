@@ -28,7 +28,11 @@ void collector_after_exec(void);
 /* moncontrol(3): sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);
 
-/* Libraries have come or gone: what was recorded so far is looked up before anything else can be in their place. Waits
+/* Libraries have come, and one may go: what happened in them is looked up. Waits for the interval thread. Thread-safe.
+ */
+void collector_look_up(void);
+
+/* Libraries have gone: what was recorded so far is looked up before anything else can be in their place. Waits
  * for the interval thread. Thread-safe. */
 void collector_remap(void);
 

@@ -45,6 +45,9 @@ static void serve(uint32_t request)
     case REQUEST_DRAIN:
         collection_drain();
         break;
+    case REQUEST_LOOK_UP:
+        collection_look_up();
+        break;
     case REQUEST_REMAP:
         collection_remap();
         break;

@@ -33,6 +33,11 @@ void module_scan_request(void)
         worker_nudge(REQUEST_SCAN);
 }
 
+bool module_scan_is_wanted(void)
+{
+    return __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+}
+
 void module_scan_begin(void)
 {
     pause_ns = SHORTEST_PAUSE_NS;
@@ -48,7 +53,7 @@ void module_scan_now(void)
 
 void module_scan_if_wanted(void)
 {
-    if (!__atomic_load_n(&wanted, __ATOMIC_RELAXED) || !is_time())
+    if (!module_scan_is_wanted() || !is_time())
         return;
     pause_ns = modules_scan() ? SHORTEST_PAUSE_NS : 2 * pause_ns;
     if (pause_ns > LONGEST_PAUSE_NS)

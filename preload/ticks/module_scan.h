@@ -4,8 +4,13 @@
 #ifndef INCPROF_MODULE_SCAN_H
 #define INCPROF_MODULE_SCAN_H
 
+#include <stdbool.h>
+
 /* A path, or a call, ended in unknown code: look soon. Async-signal-safe and thread-safe. */
 void module_scan_request(void);
+
+/* Whether somebody has, and nobody has looked since. */
+bool module_scan_is_wanted(void);
 
 /* The next look may come at once. Before the interval thread is there. */
 void module_scan_begin(void);

@@ -146,6 +146,21 @@ def test_libraries_of_its_own_and_their_threads(build: Build, tmp_path: Path) ->
     assert done.shares()["work_of_library"] > 0.8
 
 
+def test_symbols_are_kept_of_libraries_that_time_passes_in(build: Build, tmp_path: Path) -> None:
+    """And of the program itself; not of all that it has loaded."""
+    library = build("plain_lib.c", pg=False, flags="-O2 -shared -fPIC -pthread", output="libplain.so")
+    (tmp_path / "idle.c").write_text("void work_of_nobody(void) {}\n")
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\nvoid work_of_main(void) {}\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "idle.c", "-o", "libidle.so"], cwd=tmp_path, check=True)
+    words = ["main.c", "libidle.so", library, f"-Wl,-rpath,{library.parent}:{tmp_path}", "-o", "main"]
+    subprocess.run(["gcc", "-Wl,--no-as-needed", *words], cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "main")
+    assert any(module.path.endswith("/libidle.so") for module in done.profile.metadata.modules)
+    copies = [copy.read_bytes() for copy in (done.directory / "symbols").glob("*.elf")]
+    kept = [name for name in (b"work_of_main", b"work_of_library", b"work_of_nobody") if any(name in c for c in copies)]
+    assert kept == [b"work_of_main", b"work_of_library"]
+
+
 WRAPPERS = [
     ["env", "A=b"],
     ["timeout", "60"],
