@@ -236,7 +236,7 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
         if (result == NULL) {
             module->base = *base;
             find_plt(&elf, module);
-            cfi_build(&module->cfi, &elf, module->low, module->high);
+            cfi_build(&module->cfi, &elf, module->low, module->high, code->pid != 0);
             module->profiler = holds_profiler(mapping);
             bool is_instrumented = !module->profiler && elf_calls_mcount(&elf);
             module->counts = is_instrumented && code->pid == 0; /* from outside, none is */

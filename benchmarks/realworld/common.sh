@@ -152,7 +152,7 @@ run_incprof() {
     fi
 }
 
-# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases.
+# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases. $record_flags are further ones.
 record() {
     name=$1
     interval=$2
@@ -161,7 +161,7 @@ record() {
     rm -rf "$run_dir" "$run_dir".[0-9]*
     mkdir -p "$scratch/runs"
     say "recording $name: $*"
-    (cd "$work_dir" && run_incprof record -i "$interval" -o "$run_dir" -- "$@" \
+    (cd "$work_dir" && run_incprof record ${record_flags:-} -i "$interval" -o "$run_dir" -- "$@" \
         >"$run_dir.out" 2>"$run_dir.err") ||
         { tail -n 20 "$run_dir.err" >&2; die "the recorded run of $name failed"; }
     run_incprof phases "$run_dir" --json >"$run_dir.json"
