@@ -9,8 +9,11 @@ repo=$(cd "$here/../.." && pwd)
 scratch=${INCPROF_SCRATCH:-${XDG_CACHE_HOME:-$HOME/.cache}/incprof-realworld}
 # shellcheck disable=SC2034  # used by the scripts that source this file
 jobs=${INCPROF_JOBS:-2}
+# Programs are built with -pg, unless INCPROF_PG is empty; what is linked with it is $pg.
 # shellcheck disable=SC2034
-pg_flags='-pg -O2 -g'
+pg=${INCPROF_PG--pg}
+# shellcheck disable=SC2034
+pg_flags="$pg -O2 -g"
 
 mkdir -p "$scratch"
 scratch=$(cd "$scratch" && pwd)
@@ -136,6 +139,7 @@ fetch_source() {
 # The calls of a -pg program go to mcount; without that import there is nothing
 # for a preloaded library to take over.
 check_mcount() {
+    [ -n "$pg" ] || return 0
     nm -D "$1" | grep -Eq ' U _?mcount' || die "$1 does not import mcount"
 }
 
