@@ -159,7 +159,10 @@ void followed_close_interval(struct followed *process, uint64_t now_ns)
 
 void followed_end(struct followed *process, uint64_t now_ns)
 {
-    if (process->is_recorded)
+    const struct interval *interval = &process->interval;
+    if (now_ns <= interval->start_ns) /* it came to light when another interval had begun */
+        now_ns = interval->start_ns + (interval->totals.samples > 0);
+    if (process->is_recorded && now_ns > interval->start_ns)
         followed_close_interval(process, now_ns);
     if (process->is_recorded)
         recording_end(&process->recording, &process->interval, now_ns - process->recording.start_ns);

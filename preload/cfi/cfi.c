@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cfi_program.h"
+#include "go_table.h"
 #include "sys.h"
 
 /* How often each byte is read, on the average: compilers' common records are short, and make it two or three times. */
@@ -60,7 +61,15 @@ static bool reserve(struct entries *entries, size_t capacity)
     return entries->all != NULL || capacity == 0;
 }
 
-static bool compile(struct cfi_table *table, const struct section *frames, const struct entries *entries)
+/* What no record is of is without rules, or Go's. */
+static bool fill_gap(struct cfi_table *table, struct go_table *go, uint64_t low, uint64_t high)
+{
+    struct cfi_row gap = {.pc = (uint32_t)(low - table->low), .cfa = CFA_NONE};
+    return low == high || (cfi_add_row(table, &gap) && (go->data == NULL || go_table_rules(go, table, low, high)));
+}
+
+static bool compile(struct cfi_table *table, const struct section *frames, const struct entries *entries,
+                    struct go_table *go)
 {
     struct cfi_reader reader = {
         .data = frames->data, .size = frames->size, .address = frames->address, .budget = MOST_READINGS * frames->size};
@@ -70,15 +79,14 @@ static bool compile(struct cfi_table *table, const struct section *frames, const
         if (!cfi_read_function(&reader, entries->all[i].at, &function) || function.low < previous_end ||
             function.high > table->high || function.high <= function.low)
             continue;
-        struct cfi_row gap = {.pc = (uint32_t)(previous_end - table->low), .cfa = CFA_NONE};
-        if (function.low > previous_end && !cfi_add_row(table, &gap))
+        if (!fill_gap(table, go, previous_end, function.low))
             return false;
         if (!cfi_run(table, &reader, &function))
             return false;
         previous_end = function.high;
     }
     struct cfi_row end = {.pc = (uint32_t)(previous_end - table->low), .cfa = CFA_NONE};
-    return cfi_add_row(table, &end);
+    return cfi_add_row(table, &end) && fill_gap(table, go, previous_end, table->high);
 }
 
 /* The binary search table of .eh_frame_hdr lists every function in the order of its addresses. */
@@ -160,7 +168,7 @@ static bool list_with_header(struct entries *entries, const struct elf_file *elf
     return is_listed;
 }
 
-void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high)
+void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high, bool go_too)
 {
     *table = (struct cfi_table){.low = low, .high = high};
     const Elf64_Phdr *segment = elf_segment(elf, PT_GNU_EH_FRAME);
@@ -169,13 +177,19 @@ void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low
         return;
     struct section frames = {0};
     struct entries entries = {0};
+    struct go_table go = {.data = NULL};
     bool is_listed = false;
+    if (go_too)
+        go_table_open(&go, elf);
     if (segment != NULL)
         is_listed = list_with_header(&entries, elf, segment, &frames);
     else if (section != NULL)
         is_listed = load_range(elf, &frames, section->sh_addr) && list_by_record(&entries, &frames);
-    if (is_listed && compile(table, &frames, &entries))
+    if (!is_listed)
+        entries.count = 0;
+    if ((is_listed || go.data != NULL) && compile(table, &frames, &entries, &go))
         cfi_build_index(table);
+    go_table_close(&go);
     unload(&frames);
     sys_free(entries.all, entries.capacity * sizeof *entries.all);
     if (table->index == NULL)

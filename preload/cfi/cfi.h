@@ -7,13 +7,15 @@
 #ifndef INCPROF_CFI_H
 #define INCPROF_CFI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cfi_table.h"
 #include "elf_file.h"
 
 /* Compiles the rules for [low, high). Async-signal-safe, not thread-safe per table. An object without .eh_frame gives
- * an empty table. */
-void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high);
+ * an empty table. `go_too`: Go's own table is asked where there are no rules; within a Go program nothing is sampled.
+ */
+void cfi_build(struct cfi_table *table, const struct elf_file *elf, uint64_t low, uint64_t high, bool go_too);
 
 #endif

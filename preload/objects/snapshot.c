@@ -28,7 +28,8 @@ static bool is_symbols(const struct elf_file *elf, const Elf64_Shdr *section)
     static const char *const names[] = {".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab", ".note.gnu.build-id",
                                         ".comment"};
     /* What tells functions apart where there is no .symtab. */
-    static const char *const instead[] = {".gnu_debugdata", ".eh_frame", ".eh_frame_hdr"};
+    static const char *const instead[] = {".gnu_debugdata", ".eh_frame", ".eh_frame_hdr", ".gopclntab",
+                                          ".data.rel.ro.gopclntab"};
     const char *name = elf_section_name(elf, section);
     return is_among(name, names, sizeof names / sizeof *names) ||
            (elf_section(elf, ".symtab") == NULL && is_among(name, instead, sizeof instead / sizeof *instead));

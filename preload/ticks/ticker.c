@@ -119,8 +119,9 @@ static void set_timer(struct thread *thread, int number)
     thread->tick_signal = number;
     long error = number != 0 ? start_timer(thread, number) : 0;
     if (number == 0) {
-        note("the program uses SIGURG and SIGWINCH itself: from here on no samples are taken, and only calls of "
-             "functions built with -pg are counted");
+        note("the program uses SIGURG and SIGWINCH itself, as Go's run-time does: from here on no samples are taken, "
+             "and "
+             "only calls of functions built with -pg are counted; record it from outside: incprof record --external");
     } else if (is_refusal(error) && !__atomic_load_n(&perf_is_refused, __ATOMIC_RELAXED)) {
         note("timers are not permitted here (a container's seccomp profile?), using perf's clock");
         want(thread, false);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "go_table.h"
 #include "sys.h"
 
 /* glibc's, musl's, and those of Go's run-time, which is in every Go program. */
@@ -31,6 +32,12 @@ static bool is_start(const char *name, bool is_static)
            is_among(name, names_of_go, sizeof names_of_go / sizeof *names_of_go);
 }
 
+static void add(struct start_code *start, const struct address_range *range)
+{
+    if (start->count < START_PARTS)
+        start->parts[start->count++] = *range;
+}
+
 static void take(struct start_code *start, const Elf64_Sym *symbol, const char *name, bool is_static)
 {
     const struct address_range range = {symbol->st_value, symbol->st_value + symbol->st_size};
@@ -38,8 +45,24 @@ static void take(struct start_code *start, const Elf64_Sym *symbol, const char *
         return;
     if (strcmp(name, "main") == 0)
         start->main = range;
-    else if (start->count < START_PARTS && is_start(name, is_static))
-        start->parts[start->count++] = range;
+    else if (is_start(name, is_static))
+        add(start, &range);
+}
+
+/* What stripping leaves of a Go program's names. */
+static void find_in_go_table(struct start_code *start, const struct elf_file *elf)
+{
+    struct go_table go;
+    struct go_function function;
+    if (!go_table_open(&go, elf))
+        return;
+    for (uint64_t i = 0; i < go.count; i++) {
+        if (!go_table_function(&go, i, &function) || !is_start(function.name, false))
+            continue;
+        const struct address_range range = {function.low, function.high};
+        add(start, &range);
+    }
+    go_table_close(&go);
 }
 
 void start_code_find(struct start_code *start, const struct elf_file *elf)
@@ -47,8 +70,10 @@ void start_code_find(struct start_code *start, const struct elf_file *elf)
     const Elf64_Shdr *table = elf_section(elf, ".symtab");
     const Elf64_Shdr *strings = elf_section(elf, ".strtab");
     bool is_static = elf_segment(elf, PT_INTERP) == NULL;
-    if (table == NULL || strings == NULL)
+    if (table == NULL || strings == NULL) {
+        find_in_go_table(start, elf);
         return;
+    }
     char *text = elf_load(elf, strings->sh_offset, strings->sh_size);
     Elf64_Sym *symbols = text != NULL ? elf_load(elf, table->sh_offset, table->sh_size) : NULL;
     for (size_t i = 0; symbols != NULL && i < table->sh_size / sizeof *symbols; i++)
