@@ -69,10 +69,13 @@ def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, re
 
 
 def _meant(text: str, name: str, known: dict[str, list[int]]) -> str | None:
-    """The one known name that is meant: the name itself, or one that ends with it; None when there is none."""
+    """The one known name that is meant: the name itself, or one that ends with it; None when there is none.
+
+    In C++ that is what follows `::`, in Python the file's name or a class.
+    """
     if name in known:
         return name
-    ends = sorted(full for full in known if full.endswith(f"::{name}"))
+    ends = sorted(full for full in known if full.endswith((f":{name}", f".{name}")))
     if len(ends) > 1:
         more = ", ..." if len(ends) > LISTED else ""
         raise UsageError(f"--site {text}: several functions have that name: {', '.join(ends[:LISTED])}{more}")
