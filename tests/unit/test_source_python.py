@@ -128,6 +128,8 @@ second
     total = (a +
   b[0])
     if total: print(text, one.__doc__)
+    total = total \\
+        # nothing more
     return total  # done
     # behind
 

@@ -61,6 +61,10 @@ class Text:
         start = body[0]
         number = min([start.lineno, *(d.lineno for d in getattr(start, "decorator_list", ()))]) - 1
         last = (body[-1].end_lineno or body[-1].lineno) - 1
+        while (
+            last + 1 < len(self.lines) and self.lines[last + 1].joined and is_comment(self.data, self.lines[last + 1])
+        ):
+            last += 1  # a backslash joins it to what comes before
         above, line = self.lines[head.lineno - 1], self.lines[number]
         outer, indent = indent_of(self.data, above), indent_of(self.data, line)
         at = self.offset(start.lineno, start.col_offset)

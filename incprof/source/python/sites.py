@@ -56,7 +56,9 @@ def tree_of(data: bytes) -> ast.Module:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error) or type(error).__name__
         own = platform.python_version()
-        raise NoDataError(f"Python {own} cannot read it, {where}{what}: install incprof for the program's") from None
+        raise NoDataError(
+            f"Python {own} cannot read it, {where}{what}: install incprof for the one that runs it"
+        ) from None
 
 
 @lru_cache(maxsize=8)
