@@ -17,7 +17,10 @@ PROGRAMS = Path(__file__).parent / "parts_fixtures"
 SOURCES = [
     *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "cfi_table", "elf_file")),
     *(f"preload/{name}.c" for name in ("interval_take", "maps_line", "module_json", "modules", "object_file")),
-    *(f"preload/{name}.c" for name in ("interval", "path", "ring", "shared_code", "start_code", "table", "unwind", "peek")),
+    *(
+        f"preload/{name}.c"
+        for name in ("interval", "path", "ring", "shared_code", "start_code", "table", "unwind", "peek")
+    ),
     *(f"preload/python_{name}.c" for name in ("codes", "frames", "functions", "layout")),
     *(f"runtime/{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso")),
     *(["preload/return_search.c"] if platform.machine() == "x86_64" else []),
