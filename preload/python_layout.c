@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "python.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "elf_file.h"
@@ -243,6 +244,17 @@ static uint32_t version_of(const Elf64_Sym *symbol, const char *path, uint64_t b
     return VERSION(minor);
 }
 
+/* One that is gone cannot be read either: that is nothing to be said. */
+static bool is_readable(uint64_t runtime)
+{
+    uint64_t word;
+    const struct iovec here = {&word, sizeof word};
+    const struct iovec there = {(void *)runtime, sizeof word};
+    long got = peek_or_error(&here, 1, &there, 1);
+    found->is_unreadable = got == -EPERM || got == -ENOSYS;
+    return got == sizeof word;
+}
+
 bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
 {
     enum { RUNTIME, CODE, TEXT, BYTES, LOOP, NEEDED, SAID = NEEDED, NAMES };
@@ -255,9 +267,7 @@ bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
             return false;
     if (found->known.runtime != 0)
         return found->known.runtime == symbols[RUNTIME].st_value + base;
-    uint64_t word;
-    found->is_unreadable = !peek(&word, symbols[RUNTIME].st_value + base, sizeof word);
-    if (found->is_unreadable)
+    if (!is_readable(symbols[RUNTIME].st_value + base))
         return false;
     uint32_t version = version_of(&symbols[SAID], path, base);
     struct python here = {.runtime = symbols[RUNTIME].st_value + base,
