@@ -302,6 +302,16 @@ void follow_tick(uint64_t now_ns)
     }
 }
 
+bool follow_is_urgent(void)
+{
+    for (size_t i = 0; i < processes.count; i++) {
+        const struct process_entry *entry = table_record(&processes, i);
+        if (entry->process != NULL && followed_runs_python(entry->process))
+            return true;
+    }
+    return false;
+}
+
 uint64_t follow_next_ns(void)
 {
     uint64_t next_ns = UINT64_MAX;

@@ -98,6 +98,8 @@ void closing_line_prepare(const struct config *config, const struct launch *laun
 static void say_python(char *line, size_t size)
 {
     uint32_t version = python_unknown_version();
+    if (python_used()->is_unreadable)
+        text_append(line, size, "; functions of Python are not seen, as its memory cannot be read (ptrace_scope)");
     if (version == 0)
         return;
     text_append(line, size, "; functions of Python ");
@@ -109,7 +111,7 @@ static void say_python(char *line, size_t size)
 
 void closing_line_say(uint64_t intervals)
 {
-    char line[96 + sizeof rest] = "";
+    char line[160 + sizeof rest] = "";
     if (rest[0] == '\0' || intervals == 0)
         return;
     text_append_number(line, sizeof line, intervals, 1);

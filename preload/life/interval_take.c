@@ -19,12 +19,12 @@ void interval_take_thread(struct interval *interval, struct thread *thread)
     uint64_t lost = interval->totals.lost;
     while (ring_take(thread, &sample, &interval->totals.lost)) {
         if (sample.kind == KIND_CODE)
-            python_learn(thread, sample.frames, sample.frame_count);
+            python_learn(&thread->python, sample.frames, sample.frame_count);
         else
             interval_add_sample(interval, thread->python.functions, &sample);
     }
     if (interval->totals.lost != lost)
-        python_forget(thread);
+        python_forget(&thread->python);
     const struct thread_counters *now = &thread->counters;
     struct thread_counters *taken = &thread->taken;
     interval->totals.lost += grown(&now->lost, &taken->lost);

@@ -100,7 +100,7 @@ static void forget_content(struct thread *thread)
     thread->counted_ns = thread->lived_ns;
     thread->settled = 0;
     thread->tail = thread->head;
-    python_forget(thread);
+    python_forget(&thread->python);
 }
 
 void thread_after_fork(void)

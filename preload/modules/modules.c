@@ -35,14 +35,14 @@ bool modules_append(struct module *module)
     return true;
 }
 
-/* Addresses there are as they are in this process. Of another, nobody says what such code is called. */
+/* Addresses there are as they are in the process. */
 static struct module *add_jit(uint64_t *base)
 {
     *base = 0;
     struct module *jit = &code->jit;
     if (jit->jit)
         return jit;
-    if (code->pid != 0 || code->count == 0 || !modules_append(jit))
+    if (code->count == 0 || !modules_append(jit))
         return NULL;
     memcpy(jit->path, JIT_PATH, sizeof JIT_PATH);
     jit->high = UINT64_MAX;

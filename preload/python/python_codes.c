@@ -7,8 +7,6 @@
 
 #include "modules.h"
 #include "peek.h"
-#include "ring.h"
-#include "thread.h"
 
 #define CODE_BYTES 168 /* that hold all fields which are read; there are more */
 #define MOST_NAME 240
@@ -138,34 +136,33 @@ static void add_pieces(struct iovec *pieces, const struct python_code *known)
     pieces[2] = (struct iovec){(void *)known->file, known->file_span};
 }
 
-static bool is_still(const struct python *python, struct thread *thread, const struct python_code *known)
+static bool is_still(const struct python *python, struct python_thread *mine, const struct python_code *known)
 {
     struct iovec there[3];
-    const struct iovec here = {thread->python.checked, bytes_of(known)};
+    const struct iovec here = {mine->checked, bytes_of(known)};
     add_pieces(there, known);
-    return peek_pieces(&here, 1, there, 3) == bytes_of(known) &&
-           is_what_was_told(python, known, thread->python.checked);
+    return peek_pieces(&here, 1, there, 3) == bytes_of(known) && is_what_was_told(python, known, mine->checked);
 }
 
-static struct python_code *find_known(struct thread *thread, uint64_t code)
+static struct python_code *find_known(struct python_thread *mine, uint64_t code)
 {
     for (size_t i = 0; i < PROBES; i++) {
-        struct python_code *known = &thread->python.codes[(home_of(code) + i) & (PYTHON_CODES - 1)];
+        struct python_code *known = &mine->codes[(home_of(code) + i) & (PYTHON_CODES - 1)];
         if (known->address == code)
             return known;
     }
     return NULL;
 }
 
-void python_codes_check(const struct python *python, struct thread *thread, const uint64_t *codes, size_t count)
+void python_codes_check(const struct python *python, struct python_thread *mine, const uint64_t *codes, size_t count)
 {
     struct python_code *known[PYTHON_CHECKED];
     struct iovec there[3 * PYTHON_CHECKED];
     size_t found = 0;
     size_t bytes = 0;
     for (size_t i = 0; i < count && found < PYTHON_CHECKED; i++) {
-        known[found] = codes[i] != 0 ? find_known(thread, codes[i]) : NULL;
-        if (known[found] == NULL || known[found]->seen == thread->python.sample)
+        known[found] = codes[i] != 0 ? find_known(mine, codes[i]) : NULL;
+        if (known[found] == NULL || known[found]->seen == mine->sample)
             continue;
         add_pieces(&there[3 * found], known[found]);
         bytes += bytes_of(known[found]);
@@ -173,25 +170,25 @@ void python_codes_check(const struct python *python, struct thread *thread, cons
     }
     if (found < 2)
         return;
-    const struct iovec here = {thread->python.checked, bytes};
+    const struct iovec here = {mine->checked, bytes};
     size_t got = peek_pieces(&here, 1, there, 3 * found);
-    const uint8_t *at = thread->python.checked;
+    const uint8_t *at = mine->checked;
     for (size_t i = 0; i < found && bytes_of(known[i]) <= got; i++) {
         if (is_what_was_told(python, known[i], at))
-            known[i]->seen = thread->python.sample;
+            known[i]->seen = mine->sample;
         at += bytes_of(known[i]);
         got -= bytes_of(known[i]);
     }
 }
 
-/* Reads what there is to be told of a code object, and tells it: a record in the thread's ring. */
-static bool tell(const struct python *python, struct thread *thread, int slot, uint64_t address)
+/* Reads what there is to be told of a code object, and tells it. */
+static bool tell(const struct python *python, struct python_thread *mine, int slot, uint64_t address)
 {
     uint8_t code[CODE_BYTES];
     uint64_t told[HEAD_WORDS + NAME_WORDS + FILE_WORDS] = {0};
     struct text name;
     struct text file;
-    struct python_code *known = &thread->python.codes[slot];
+    struct python_code *known = &mine->codes[slot];
     known->address = 0;
     if ((address & 7) != 0 || address < 4096 || !peek(code, address, sizeof code))
         return false;
@@ -211,7 +208,7 @@ static bool tell(const struct python *python, struct thread *thread, int slot, u
     told[5] = (uint64_t)name.bytes | (uint64_t)name.width << 16 | (uint64_t)name.is_ascii << 24;
     told[6] = (uint64_t)file.bytes | (uint64_t)file.width << 16 | (uint64_t)file.is_ascii << 24;
     size_t count = (size_t)((uint64_t *)file_at - told) + (file.bytes + 7) / 8;
-    if (!ring_put_code(thread, told, count))
+    if (!python_tell(mine, told, count))
         return false;
     known->name = name.from + name.at;
     known->file = file.from + file.at;
@@ -222,9 +219,8 @@ static bool tell(const struct python *python, struct thread *thread, int slot, u
     return true;
 }
 
-int python_code_slot(const struct python *python, struct thread *thread, uint64_t code)
+int python_code_slot(const struct python *python, struct python_thread *mine, uint64_t code)
 {
-    struct python_thread *mine = &thread->python;
     size_t home = home_of(code);
     int place = -1; /* of a new one: the one that was used longest ago, but not in this sample, whose frames say it */
     uint32_t oldest = 0;
@@ -235,7 +231,7 @@ int python_code_slot(const struct python *python, struct thread *thread, uint64_
         if (known->address == code && code != 0) {
             if (age == 0)
                 return slot;
-            if (is_still(python, thread, known)) {
+            if (is_still(python, mine, known)) {
                 known->seen = mine->sample;
                 return slot;
             }
@@ -247,7 +243,7 @@ int python_code_slot(const struct python *python, struct thread *thread, uint64_
             place = slot;
         }
     }
-    if (place < 0 || !tell(python, thread, place, code))
+    if (place < 0 || !tell(python, mine, place, code))
         return -1;
     mine->codes[place].seen = mine->sample;
     return place;
@@ -303,7 +299,7 @@ static size_t read_lines(const struct python *python, const uint64_t *told, uint
     return size;
 }
 
-void python_learn(struct thread *thread, const uint64_t *words, size_t count)
+void python_learn(struct python_thread *mine, const uint64_t *words, size_t count)
 {
     static uint8_t lines[MOST_LINES];
     char name[2 * MOST_NAME + 1];
@@ -315,7 +311,7 @@ void python_learn(struct thread *thread, const uint64_t *words, size_t count)
     size_t name_bytes = words[5] & 0xffff;
     size_t file_bytes = words[6] & 0xffff;
     size_t width[2] = {words[5] >> 16 & 0xff, words[6] >> 16 & 0xff};
-    thread->python.functions[slot] = 0;
+    mine->functions[slot] = 0;
     if (name_bytes > MOST_NAME || file_bytes > MOST_FILE || width[0] - 1 > 3 || width[1] - 1 > 3 ||
         count < HEAD_WORDS + (name_bytes + 7) / 8 + (file_bytes + 7) / 8)
         return;
@@ -327,13 +323,13 @@ void python_learn(struct thread *thread, const uint64_t *words, size_t count)
         function.line_bytes = read_lines(python, words, lines);
         module = modules_add_function(file, &function, python->layout.version);
     }
-    thread->python.functions[slot] = module != NULL ? module->id : 0;
+    mine->functions[slot] = module != NULL ? module->id : 0;
 }
 
-void python_forget(struct thread *thread)
+void python_forget(struct python_thread *mine)
 {
     if (python_current() == NULL)
         return;
-    memset(thread->python.functions, 0, sizeof thread->python.functions);
-    __atomic_store_n(&thread->python.forget, true, __ATOMIC_RELAXED);
+    memset(mine->functions, 0, sizeof mine->functions);
+    __atomic_store_n(&mine->forget, true, __ATOMIC_RELAXED);
 }

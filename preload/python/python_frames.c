@@ -1,12 +1,10 @@
-/* Who may touch what: the thread itself, in the handler of its ticks. */
+/* Who may touch what: the thread itself, in the handler of its ticks; from outside, the one thread that there is. */
 #define _GNU_SOURCE
 #include "python.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "peek.h"
-#include "thread.h"
 
 #define MOST_FRAMES 100000
 #define MOST_INTERPRETERS 64
@@ -16,6 +14,7 @@
 #define LEAST_CALL_OWNER 3
 #define FIRST_WINDOW 8192
 #define MOST_AHEAD 64
+#define MOST_LOOKS 4
 #define FRAME_BYTES 112 /* no field is further away from the beginning */
 #define HIGHEST ((uint64_t)1 << 56)
 
@@ -29,7 +28,7 @@ struct frame_words {
  * stack more and more. */
 static bool fill_window(struct python_walk *walk, uint64_t address)
 {
-    uint8_t *window = walk->thread->python.window;
+    uint8_t *window = walk->mine->window;
     uint64_t page = address & ~(uint64_t)4095;
     size_t upper = address + FRAME_BYTES - page;
     size_t lower = walk->window_bytes - upper;
@@ -51,7 +50,7 @@ static bool is_held(const struct python_walk *walk, uint64_t address)
 static void take_frame(const struct python_walk *walk, uint64_t address, struct frame_words *frame)
 {
     const struct python_layout *layout = &walk->python->layout;
-    const uint8_t *from = walk->thread->python.window + PYTHON_WINDOW - (walk->window_high - address);
+    const uint8_t *from = walk->mine->window + PYTHON_WINDOW - (walk->window_high - address);
     memcpy(&frame->code, from + layout->frame_code, 8);
     memcpy(&frame->previous, from + layout->frame_previous, 8);
     frame->code &= ~(uint64_t)7; /* a tagged reference, since 3.14 */
@@ -86,7 +85,7 @@ static void look_ahead(const struct python_walk *walk, uint64_t address)
             codes[count++] = frame.code;
         address = frame.previous;
     }
-    python_codes_check(walk->python, walk->thread, codes, count);
+    python_codes_check(walk->python, walk->mine, codes, count);
 }
 
 static bool read_frame(struct python_walk *walk, uint64_t address, struct frame_words *frame)
@@ -107,15 +106,14 @@ static bool peek_word(uint64_t address, uint64_t *value)
     return address >= 4096 && address < HIGHEST && peek(value, address, sizeof *value);
 }
 
-/* What lies on the thread's own stack above the interrupted frame is there: the kernel need not be asked. */
+/* What lies on the thread's stack above the innermost frame is there: the kernel need not be asked. */
 static bool read_stack(const struct python_walk *walk, uint64_t address, uint64_t *value)
 {
-    const struct thread *thread = walk->thread;
-    bool is_own = walk->floor >= thread->stack_low && address >= walk->floor && address < thread->stack_high &&
-                  thread->stack_high - address >= 8 && (address & 7) == 0;
-    if (!is_own)
+    const struct python_stack *stack = &walk->stack;
+    bool is_there = address >= stack->low && address < stack->high && stack->high - address >= 8 && (address & 7) == 0;
+    if (!is_there)
         return peek_word(address, value);
-    *value = *(const uint64_t *)address;
+    memcpy(value, stack->bytes + (address - stack->low), sizeof *value);
     return true;
 }
 
@@ -147,7 +145,7 @@ static void enter_frame(struct python_walk *walk, uint64_t address)
 static void enter_object(struct python_walk *walk, uint64_t address)
 {
     walk->frame = address;
-    walk->boundary = address != 0 ? walk->floor : 0;
+    walk->boundary = address != 0 ? walk->stack.low : 0;
 }
 
 /* Of a thread's state: what it is running, and the thread's number. */
@@ -159,13 +157,38 @@ static bool read_state(const struct python *python, uint64_t state, uint64_t *ru
     return state >= 4096 && state < HIGHEST && peek_pieces(here, 2, there, 2) == 16;
 }
 
-/* Where the thread with this state is now, if the state is the calling thread's. */
+/* The call of the interpreter that comes after the present one. */
+static void enter_next_call(struct python_walk *walk)
+{
+    uint64_t call;
+    struct frame_words frame;
+    bool has_calls = walk->python->layout.has_calls;
+    if (has_calls && read_stack(walk, walk->call + walk->python->layout.call_previous, &call))
+        enter_call(walk, call);
+    else if (!has_calls && read_frame(walk, walk->boundary, &frame))
+        enter_frame(walk, frame.previous);
+    else
+        walk->boundary = 0;
+}
+
+/* From outside, a thread is known by where its calls are. It has gone on meanwhile: those below the stack that is
+ * looked at are new. */
+static bool is_on_stack(struct python_walk *walk)
+{
+    while (walk->boundary != 0 && walk->boundary < walk->stack.low && walk->left > 0) {
+        walk->left--;
+        enter_next_call(walk);
+    }
+    return walk->boundary != 0 && walk->boundary < walk->stack.high;
+}
+
+/* Where the thread with this state is now, if the state is that thread's. */
 static bool enter_state(struct python_walk *walk, uint64_t state)
 {
     uint64_t running;
     uint64_t id;
     walk->boundary = 0;
-    if (!read_state(walk->python, state, &running, &id) || id != (uint64_t)pthread_self())
+    if (!read_state(walk->python, state, &running, &id) || (walk->stack.self != 0 && id != walk->stack.self))
         return false;
     if (walk->python->layout.has_objects)
         enter_object(walk, running);
@@ -173,7 +196,7 @@ static bool enter_state(struct python_walk *walk, uint64_t state)
         enter_call(walk, running);
     else
         enter_frame(walk, running);
-    return true;
+    return walk->stack.self != 0 || is_on_stack(walk);
 }
 
 /* Of the thread's states (one for each of the interpreters that it runs), the one whose innermost call is the first at
@@ -203,15 +226,15 @@ static uint64_t find_state(struct python_walk *walk, uint64_t floor)
         }
         more = peek_word(interpreter + python->layout.interpreter_next, &interpreter);
     }
-    walk->thread->python.has_many = own > 1;
+    walk->mine->has_many = own > 1;
     walk->boundary = 0;
     return best;
 }
 
 static void look_for_state(struct python_walk *walk, uint64_t floor)
 {
-    struct python_thread *mine = &walk->thread->python;
-    if (mine->state == 0 && (int32_t)(mine->sample - mine->next_try) < 0)
+    struct python_thread *mine = walk->mine;
+    if (mine->state == 0 && walk->stack.self != 0 && (int32_t)(mine->sample - mine->next_try) < 0)
         return;
     mine->state = find_state(walk, floor);
     if (mine->state != 0 && enter_state(walk, mine->state)) {
@@ -222,11 +245,11 @@ static void look_for_state(struct python_walk *walk, uint64_t floor)
     mine->next_try = mine->sample + mine->pause;
 }
 
-void python_begin(struct python_walk *walk, const struct python *python, struct thread *thread, uint64_t stack)
+void python_begin(struct python_walk *walk, const struct python *python, struct python_thread *mine,
+                  const struct python_stack *stack)
 {
-    struct python_thread *mine = &thread->python;
     *walk = (struct python_walk){
-        .python = python, .thread = thread, .left = MOST_FRAMES, .floor = stack, .window_bytes = FIRST_WINDOW};
+        .python = python, .mine = mine, .left = MOST_FRAMES, .stack = *stack, .window_bytes = FIRST_WINDOW};
     mine->sample++;
     if (__atomic_load_n(&mine->forget, __ATOMIC_RELAXED)) {
         __atomic_store_n(&mine->forget, false, __ATOMIC_RELAXED);
@@ -234,14 +257,31 @@ void python_begin(struct python_walk *walk, const struct python *python, struct 
     }
 }
 
+/* From outside, the thread runs on: what is being put up or taken down is looked at again. */
+static void find_from_outside(struct python_walk *walk)
+{
+    struct frame_words frame;
+    for (int time = 0; time < MOST_LOOKS; time++) {
+        walk->window_low = walk->window_high = 0;
+        look_for_state(walk, walk->stack.low);
+        if (walk->boundary == 0 ||
+            (read_frame(walk, walk->frame, &frame) && python_code_slot(walk->python, walk->mine, frame.code) >= 0))
+            return;
+    }
+}
+
 static void find_beginning(struct python_walk *walk)
 {
-    struct python_thread *mine = &walk->thread->python;
+    struct python_thread *mine = walk->mine;
     walk->begun = true;
+    if (walk->stack.self == 0) {
+        find_from_outside(walk);
+        return;
+    }
     if (mine->state != 0 && !mine->has_many && enter_state(walk, mine->state) && walk->boundary != 0)
         return;
     mine->state = 0;
-    look_for_state(walk, walk->floor);
+    look_for_state(walk, walk->stack.low);
 }
 
 /* The frame of this call that comes after the last one is the first of another call. */
@@ -255,13 +295,13 @@ static void leave_call(struct python_walk *walk, uint64_t previous)
         enter_call(walk, call);
     else
         walk->boundary = 0;
-    if (walk->boundary == 0 && walk->thread->python.has_many)
+    if (walk->boundary == 0 && walk->mine->has_many)
         look_for_state(walk, floor);
 }
 
 static uint64_t frame_of(struct python_walk *walk, const struct frame_words *frame)
 {
-    int slot = python_code_slot(walk->python, walk->thread, frame->code);
+    int slot = python_code_slot(walk->python, walk->mine, frame->code);
     if (slot < 0)
         return 0;
     return PYTHON_FRAME | (uint64_t)slot << 32 | (frame->at < INT32_MAX ? frame->at : 0);

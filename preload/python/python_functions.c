@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "modules.h"
+#include "python.h"
 #include "sys.h"
-#include "table.h"
 
 /* Programs that make code as they run could have any number of functions. */
 #define MOST_FUNCTIONS 8192
@@ -14,7 +14,13 @@ struct entry {
     struct module *module;
 };
 
-static struct table entries = {.record_size = sizeof(struct entry), .key_size = sizeof((struct entry *)0)->key};
+static struct table *entries(void)
+{
+    struct table *table = &python_used()->functions;
+    table->record_size = sizeof(struct entry);
+    table->key_size = sizeof((struct entry *)0)->key;
+    return table;
+}
 
 static uint64_t hash_of(uint64_t hash, const char *text)
 {
@@ -34,7 +40,7 @@ struct module *modules_find_function(const char *file, const struct module_funct
 {
     uint64_t key[2];
     make_key(key, file, function);
-    const struct entry *entry = table_find(&entries, key);
+    const struct entry *entry = table_find(entries(), key);
     return entry != NULL ? entry->module : NULL;
 }
 
@@ -67,10 +73,10 @@ struct module *modules_add_function(const char *file, const struct module_functi
 {
     struct entry entry = {.module = NULL};
     make_key(entry.key, file, function);
-    if (entries.count >= MOST_FUNCTIONS)
+    if (entries()->count >= MOST_FUNCTIONS)
         return NULL;
     struct module *module = make(file, function, version);
-    struct entry *added = module != NULL && modules_append(module) ? table_add(&entries, entry.key, NULL) : NULL;
+    struct entry *added = module != NULL && modules_append(module) ? table_add(entries(), entry.key, NULL) : NULL;
     if (added != NULL)
         added->module = module;
     return module;

@@ -1,8 +1,9 @@
-/* Who may touch what: `known` and `unknown_version` are the interval thread's (or the start's) to write, once;
- * `published` is atomic. */
+/* Who may touch what: what was found is the interval thread's (or the start's) to write, once; `published` is atomic.
+ */
 #define _GNU_SOURCE
 #include "python.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "elf_file.h"
@@ -12,9 +13,8 @@
 /* Fields of a code object are read at once. */
 #define MOST_CODE_BYTES 168
 
-static struct python known;
-static const struct python *published;
-static uint32_t unknown_version;
+static struct python_found own;
+static struct python_found *found = &own;
 
 /* Versions whose fields are where they are for good: patch releases do not move them. */
 static const struct python_layout layouts[] = {
@@ -111,14 +111,30 @@ static const struct python_layout layouts[] = {
      .has_calls = true},
 };
 
+void python_use(struct python_found *of)
+{
+    found = of != NULL ? of : &own;
+}
+
+struct python_found *python_used(void)
+{
+    return found;
+}
+
 uint32_t python_unknown_version(void)
 {
-    return __atomic_load_n(&unknown_version, __ATOMIC_RELAXED);
+    return __atomic_load_n(&found->unknown_version, __ATOMIC_RELAXED);
 }
 
 const struct python *python_current(void)
 {
-    return __atomic_load_n(&published, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&found->published, __ATOMIC_ACQUIRE);
+}
+
+/* From outside, frames that are objects do not say on which stack they are. */
+static bool is_seen(const struct python_layout *layout)
+{
+    return peek_process == 0 || !layout->has_objects;
 }
 
 /* Since 3.13 the runtime's first words say where the fields are: groups of offsets, each led by its structure's size.
@@ -228,6 +244,17 @@ static uint32_t version_of(const Elf64_Sym *symbol, const char *path, uint64_t b
     return VERSION(minor);
 }
 
+/* One that is gone cannot be read either: that is nothing to be said. */
+static bool is_readable(uint64_t runtime)
+{
+    uint64_t word;
+    const struct iovec here = {&word, sizeof word};
+    const struct iovec there = {(void *)runtime, sizeof word};
+    long got = peek_or_error(&here, 1, &there, 1);
+    found->is_unreadable = got == -EPERM || got == -ENOSYS;
+    return got == sizeof word;
+}
+
 bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
 {
     enum { RUNTIME, CODE, TEXT, BYTES, LOOP, NEEDED, SAID = NEEDED, NAMES };
@@ -238,20 +265,22 @@ bool python_find(const struct elf_file *elf, const char *path, uint64_t base)
     for (size_t i = 0; i < NEEDED; i++)
         if (symbols[i].st_value == 0)
             return false;
-    if (known.runtime != 0)
-        return known.runtime == symbols[RUNTIME].st_value + base;
+    if (found->known.runtime != 0)
+        return found->known.runtime == symbols[RUNTIME].st_value + base;
+    if (!is_readable(symbols[RUNTIME].st_value + base))
+        return false;
     uint32_t version = version_of(&symbols[SAID], path, base);
-    struct python found = {.runtime = symbols[RUNTIME].st_value + base,
-                           .code_type = symbols[CODE].st_value + base,
-                           .text_type = symbols[TEXT].st_value + base,
-                           .bytes_type = symbols[BYTES].st_value + base,
-                           .loop_low = symbols[LOOP].st_value + base};
-    found.loop_high = found.loop_low + symbols[LOOP].st_size;
-    if (!find_layout(&found.layout, found.runtime, version)) {
-        __atomic_store_n(&unknown_version, version, __ATOMIC_RELAXED);
+    struct python here = {.runtime = symbols[RUNTIME].st_value + base,
+                          .code_type = symbols[CODE].st_value + base,
+                          .text_type = symbols[TEXT].st_value + base,
+                          .bytes_type = symbols[BYTES].st_value + base,
+                          .loop_low = symbols[LOOP].st_value + base};
+    here.loop_high = here.loop_low + symbols[LOOP].st_size;
+    if (!find_layout(&here.layout, here.runtime, version) || !is_seen(&here.layout)) {
+        __atomic_store_n(&found->unknown_version, version, __ATOMIC_RELAXED);
         return false;
     }
-    known = found;
-    __atomic_store_n(&published, &known, __ATOMIC_RELEASE);
+    found->known = here;
+    __atomic_store_n(&found->published, &found->known, __ATOMIC_RELEASE);
     return true;
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
+#include "python.h"
 #include "requests.h"
 #include "worker.h"
 
@@ -43,8 +44,9 @@ void ring_put(struct thread *thread, const struct sample *sample)
         worker_nudge(REQUEST_DRAIN);
 }
 
-bool ring_put_code(struct thread *thread, const uint64_t *record, size_t count)
+bool python_tell(struct python_thread *mine, const uint64_t *record, size_t count)
 {
+    struct thread *thread = (struct thread *)((uint8_t *)mine - offsetof(struct thread, python));
     if (!has_room(thread) || count > INNER_FRAMES + OUTER_FRAMES)
         return false;
     const uint64_t words[SAMPLE_WORDS] = {(uint64_t)count << 16 | (uint64_t)KIND_CODE << 8, 0, 0, thread->number};

@@ -30,9 +30,8 @@ struct sample {
  * By the thread itself, async-signal-safe. */
 void ring_put(struct thread *thread, const struct sample *sample);
 
-/* Puts a record of a code object (python.h) into the ring, of at most as many words as a sample has frames. False where
- * there is no room. By the thread itself, async-signal-safe. */
-bool ring_put_code(struct thread *thread, const uint64_t *words, size_t count);
+/* python_tell (python.h) puts a record of a code object into the ring, of at most as many words as a sample has frames;
+ * false where there is no room. */
 
 /* Takes the oldest sample out of the ring. False when it is empty. What is no sample (thread.h says how that can be) is
  * thrown away with all behind it, and counted in `lost`. Collector. */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "sampler.h"
 
+#include <pthread.h>
 #include <sys/auxv.h>
 
 #include "burst.h"
@@ -42,8 +43,12 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
     const struct python *python = python_current();
     struct python_walk frames;
+    const struct python_stack stack = {.low = cursor.sp,
+                                       .high = cursor.sp >= thread->stack_low ? thread->stack_high : 0,
+                                       .bytes = (const uint8_t *)cursor.sp,
+                                       .self = (uint64_t)pthread_self()};
     if (python != NULL)
-        python_begin(&frames, python, thread, cursor.sp);
+        python_begin(&frames, python, &thread->python, &stack);
     path_walk(path, &thread->memory, &cursor, python != NULL ? &frames : NULL, now_ns + LONGEST_NS);
     if (path->result != UNWIND_END) {
         sample.flags |= SAMPLE_BROKEN;
