@@ -35,9 +35,10 @@ gcc -O2 -g -pg phases.c -o out/phases
 gcc -O2 -g phases.c -o out/phases-without-pg
 mkdir place && tar xzf incprof-collector-*.tar.gz -C place
 for program in phases phases-without-pg; do
-    place/*/bin/incprof-record -i 250ms -o out/run-$program -- out/$program 0.3 >with
+    place/*/bin/incprof-record -i 250ms -o out/run-$program --exe $program -- out/$program 0.3 >with
     out/$program 0.3 >without
     cmp with without
+    test -s out/run-$program/rank-00000.gmon
 done
 mkdir sources && tar xzf incprof-[0-9]*.tar.gz -C sources --strip-components 1
 cd sources
@@ -82,7 +83,7 @@ tools/bin/uv tool uninstall incprof
 apt-get update -q
 tried /usr/bin/incprof apt by_apt
 for run in out-of-bullseye/run-*; do
-    by-pip/bin/incprof phases $run | sed -n "1,2s|^|$run: |p" | tee -a out/phases
+    by-pip/bin/incprof phases $run | sed -n "1,2s|^|$run: |p" | tee -a out/answers
 done
 """
 
@@ -113,7 +114,7 @@ def tried(suite: str, packages: tuple[str, ...], stage: Path, script: str) -> No
     print(f"{stage.name}: {' '.join(packages)}", flush=True)
     if status := debian_root.run(suite, packages, stage, script):
         sys.exit(f"{stage.name}: failed with status {status}: see {stage / 'log'}")
-    for told in ("seconds", "phases"):
+    for told in ("seconds", "answers"):
         if (stage / "out" / told).exists():
             print((stage / "out" / told).read_text(), end="")
     print(f"{stage.name}: {time.monotonic() - began:.0f} s", flush=True)
