@@ -73,7 +73,10 @@ tried() {
 by_pip() { rm -rf by-pip && python3 -m venv by-pip && by-pip/bin/pip install -q ./*.whl; }
 by_pipx() { pipx install --force ./*.whl; }
 by_uv() { tools/bin/uv tool install --force ./*.whl; }
-by_apt() { apt-get install -q -y --reinstall ./incprof_*.deb ./incprof-collector_*.deb ./libappekg1_*.deb; }
+by_apt() {
+    apt-get install -q -y --no-install-recommends --reinstall \\
+        ./incprof_*.deb ./incprof-collector_*.deb ./libappekg1_*.deb
+}
 python3 -m venv tools && tools/bin/pip install -q uv
 tried by-pip/bin/incprof pip by_pip
 tried /root/.local/bin/incprof pipx by_pipx
