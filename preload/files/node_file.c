@@ -86,7 +86,7 @@ void node_file_end_chunk(struct buffer *out, struct node_stream *stream)
         return;
     const uint8_t *payload = out->data + sizeof(struct head);
     struct head head = {
-        .magic = "incchunk",
+        .magic = {'i', 'n', 'c', 'c', 'h', 'u', 'n', 'k'}, /* eight, and no end */
         .version = VERSION,
         .flags = stream->forked ? FORKED : 0,
         .rank = stream->rank,
