@@ -17,7 +17,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man docs release clean tools format
+.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man docs release release-trials clean tools format
 all: $(VENV)/.deps $(VENV)/.installed
 
 # One line that says what to install, instead of a failure halfway through.
@@ -132,6 +132,10 @@ release: | tools
 	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
 	@$(RELEASE)/bin/python -m pip --disable-pip-version-check -q install -r packaging/requirements.txt
 	@$(RELEASE)/bin/python packaging/release.py $(RELEASE_ARGS)
+
+# Installed and used in roots of Debian 11, 12 and 13 that mmdebstrap makes; TRIAL_ARGS=--suite runs the tests in them instead.
+release-trials: | tools
+	@$(PYTHON) packaging/trials.py $(TRIAL_ARGS)
 
 clean:
 	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -123,8 +123,7 @@ int events_open(struct events *events, pid_t tid, bool on_exec, uint64_t rate_hz
         .sample_id_all = 1,
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
-        .watermark = 1,
-        .wakeup_watermark = UINT32_MAX, /* never */
+        .wakeup_events = 1, /* where somebody waits for them */
     };
     uint64_t bytes = ring_bytes(rate_hz, stack_bytes);
     *events = (struct events){.attr = attr, .sees_kernel = true};

@@ -294,7 +294,7 @@ void follow_tick(uint64_t now_ns)
             drop(entry);
             continue;
         }
-        if (!process->is_recorded)
+        if (!process->is_recorded || process->ended_ns != 0) /* its last interval ends when it did */
             continue;
         followed_look(process);
         if (process->is_recorded && process->grid_ns <= now_ns)
@@ -302,13 +302,26 @@ void follow_tick(uint64_t now_ns)
     }
 }
 
+bool follow_is_urgent(void)
+{
+    for (size_t i = 0; i < processes.count; i++) {
+        const struct process_entry *entry = table_record(&processes, i);
+        if (entry->process != NULL && followed_runs_python(entry->process))
+            return true;
+    }
+    return false;
+}
+
 uint64_t follow_next_ns(void)
 {
     uint64_t next_ns = UINT64_MAX;
     for (size_t i = 0; i < processes.count; i++) {
         const struct process_entry *entry = table_record(&processes, i);
-        if (entry->process != NULL && entry->process->is_recorded && entry->process->grid_ns < next_ns)
-            next_ns = entry->process->grid_ns;
+        const struct followed *process = entry->process;
+        if (process == NULL || !process->is_recorded)
+            continue;
+        uint64_t due_ns = process->ended_ns != 0 ? process->ended_ns + EXEC_NS + 1 : process->grid_ns;
+        next_ns = due_ns < next_ns ? due_ns : next_ns;
     }
     return next_ns;
 }

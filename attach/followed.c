@@ -1,24 +1,84 @@
 #define _GNU_SOURCE
 #include "followed.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "path.h"
+#include "peek.h"
 #include "sample.h"
 #include "stream.h"
 #include "sys.h"
 #include "target.h"
+#include "tasks.h"
 
 #define NANO 1000000000u
+#define MOST_NAMESPACES 32 /* the kernel's limit */
 
 static uint64_t told_own_ns; /* CPU time of this process that some interval holds */
 
-/* All that is asked of code and paths is about this process from here on. */
+/* All that is asked of code, memory and files of names is about this process from here on; NULL: about no other. */
+static void look_at(struct followed *process)
+{
+    modules_use(process != NULL ? &process->code : NULL);
+    python_use(process != NULL ? &process->python : NULL);
+    jit_map_use(process != NULL ? &process->jit_map : NULL);
+    peek_process = process != NULL ? process->pid : 0;
+}
+
+/* The number that comes at this place in a field of a status, or the last one before that. */
+static long number_of(const char *field, int place)
+{
+    long found = 0;
+    char *end = NULL;
+    for (const char *at = field; place-- > 0; at = end) {
+        long number = strtol(at, &end, 10);
+        if (end == at)
+            break;
+        found = number;
+    }
+    return found;
+}
+
+/* What the process is in its own eyes. */
+static void look_at_process(struct followed *process)
+{
+    char path[48];
+    struct buffer status = {0};
+    snprintf(path, sizeof path, "%d/status", process->pid);
+    process->jit_map = (struct jit_map_process){.pid = process->pid, .inner = process->pid};
+    if (task_read(path, &status)) {
+        process->jit_map.owner = (uid_t)number_of(task_field((const char *)status.data, "Uid:"), 2);
+        process->jit_map.inner = (pid_t)number_of(task_field((const char *)status.data, "NSpid:"), MOST_NAMESPACES);
+    }
+    if (process->jit_map.inner == 0)
+        process->jit_map.inner = process->pid;
+    buffer_free(&status);
+}
+
+/* Code of this process, if it is new, and all that use() says. */
 static void use(struct followed *process)
 {
-    modules_use(&process->code);
-    if (process->maps_changed && process->maps.length > 0)
+    look_at(process);
+    if (process->maps_changed && process->maps.length > 0) {
+        look_at_process(process);
         modules_scan_text((const char *)process->maps.data);
+    }
     process->maps_changed = false;
     path_begin(process->code.entry);
+    if (python_current() != NULL && process->python_codes == NULL)
+        process->python_codes = sys_alloc(sizeof *process->python_codes);
+}
+
+bool followed_runs_python(const struct followed *process)
+{
+    return process->is_recorded && process->python_codes != NULL;
+}
+
+bool python_tell(struct python_thread *mine, const uint64_t *words, size_t count)
+{
+    python_learn(mine, words, count);
+    return true;
 }
 
 struct followed *followed_new(pid_t pid, const struct config *config, const struct launch *launch)
@@ -31,7 +91,7 @@ struct followed *followed_new(pid_t pid, const struct config *config, const stru
     process->launch = *launch;
     process->launch.pid = pid;
     modules_use(&process->code);
-    modules_begin(true, false);
+    modules_begin(true, true);
     return process;
 }
 
@@ -88,19 +148,20 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
 {
     struct sample sample;
     use(process);
-    if (!sample_read(&sample, record, &process->cache))
+    if (!sample_read(&sample, record, &process->cache, process->python_codes))
         process->interval.totals.broken++;
     sample.thread = thread;
     sample.weight = weight_of(process);
-    interval_add_sample(&process->interval, NULL, &sample);
+    const uint16_t *functions = process->python_codes != NULL ? process->python_codes->functions : NULL;
+    interval_add_sample(&process->interval, functions, &sample);
 }
 
 void followed_look(struct followed *process)
 {
     use(process);
-    if (!process->recording.open && !process->is_forked && !recording_open(&process->recording))
+    if (!process->recording.open && !process->is_forked && !recording_open(&process->recording, &process->interval))
         process->is_recorded = false;
-    recording_keep_symbols(&process->recording);
+    recording_keep_symbols(&process->recording, &process->interval);
 }
 
 /* Of a process that is gone, the kernel tells no more. */
@@ -152,17 +213,21 @@ void followed_close_interval(struct followed *process, uint64_t now_ns)
     process->is_recorded = recording_interval(&process->recording, interval, &record);
     interval->number += process->recording.open;
     interval_begin(interval, now_ns, process->config->format == FORMAT_GMON);
-    recording_keep_symbols(&process->recording);
+    recording_keep_symbols(&process->recording, &process->interval);
     while (process->grid_ns <= now_ns)
         process->grid_ns += process->config->interval_ns;
 }
 
 void followed_end(struct followed *process, uint64_t now_ns)
 {
-    if (process->is_recorded)
+    look_at(process);
+    const struct interval *interval = &process->interval;
+    if (now_ns <= interval->start_ns) /* it came to light when another interval had begun */
+        now_ns = interval->start_ns + (interval->totals.samples > 0);
+    if (process->is_recorded && now_ns > interval->start_ns)
         followed_close_interval(process, now_ns);
     if (process->is_recorded)
-        recording_end(&process->recording, now_ns - process->recording.start_ns);
+        recording_end(&process->recording, &process->interval, now_ns - process->recording.start_ns);
     process->is_recorded = false;
     interval_free(&process->interval);
     buffer_free(&process->recording.data);
@@ -172,19 +237,37 @@ void followed_end(struct followed *process, uint64_t now_ns)
     process->recording.open = false;
 }
 
+/* What the closing line has to say of it stays. */
+static void forget_python(struct followed *process)
+{
+    struct python_found *found = &process->python;
+    python_use(NULL);
+    if (found->unknown_version != 0)
+        python_used()->unknown_version = found->unknown_version;
+    python_used()->is_unreadable |= found->is_unreadable;
+    table_free(&found->functions);
+    *found = (struct python_found){.published = NULL};
+    if (process->python_codes != NULL)
+        sys_free(process->python_codes, sizeof *process->python_codes);
+    process->python_codes = NULL;
+    python_use(found);
+}
+
 void followed_forget_code(struct followed *process)
 {
     modules_free(&process->code);
+    forget_python(process);
     process->code.pid = process->pid;
     process->cache.map = NULL;
     process->maps.length = 0;
     modules_use(&process->code);
-    modules_begin(true, false);
+    modules_begin(true, true);
 }
 
 void followed_free(struct followed *process)
 {
-    modules_use(NULL);
+    forget_python(process);
+    look_at(NULL);
     modules_free(&process->code);
     buffer_free(&process->maps);
     sys_free(process, sizeof *process);

@@ -35,7 +35,8 @@ static void add_line(struct buffer *text, const struct mapped *mapped)
     buffer_text(text, " 00:00 ");
     buffer_decimal(text, mapped->inode);
     buffer_u8(text, ' ');
-    buffer_text(text, mapped->path);
+    bool is_anonymous = mapped->path[0] == '/' && mapped->path[1] == '/'; /* "//anon", as perf has it */
+    buffer_text(text, is_anonymous ? "" : mapped->path);
     buffer_u8(text, '\n');
 }
 

@@ -60,7 +60,8 @@ static bool is_whole(const struct path *path, const struct cursor *cursor, const
     return range != NULL && start_code_is_main(&range->module->start, outermost - range->base);
 }
 
-bool sample_read(struct sample *sample, const struct perf_event_header *record, struct unwind_cache *cache)
+bool sample_read(struct sample *sample, const struct perf_event_header *record, struct unwind_cache *cache,
+                 struct python_thread *python_codes)
 {
     static struct path path;
     static const struct path_memory none;
@@ -79,7 +80,12 @@ bool sample_read(struct sample *sample, const struct perf_event_header *record, 
     unwind_only_copy(&cursor, stack.length);
     sample->leaf_pc = cursor.pc;
     sample->kind = (uint8_t)kind_of(&cursor);
-    path_walk(&path, &memory, &cursor, NULL, FOR_EVER_NS);
+    const struct python *python = python_codes != NULL ? python_current() : NULL;
+    struct python_walk frames;
+    const struct python_stack calls = {.low = cursor.sp, .high = cursor.sp + stack.length, .bytes = stack.bytes};
+    if (python != NULL)
+        python_begin(&frames, python, python_codes, &calls);
+    path_walk(&path, &memory, &cursor, python != NULL ? &frames : NULL, FOR_EVER_NS);
     put_frames(sample, &path, &memory);
     if (path.frames == 0)
         sample->kind = KIND_UNKNOWN;

@@ -37,22 +37,20 @@ class Built:
 def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], list[Result]]]]:
     """One for each program."""
     yield "hot-callheavy", lambda: ways(bed, _callheavy(bed))
-    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "incprof-realworld"
-    folder = Path(os.environ.get("INCPROF_SCRATCH", default)) / "muscle"
-    families = sorted(folder.glob("families-*.fa"), key=lambda path: path.stat().st_size)
-    if (folder / "tree").is_dir() and families:
-        yield "hot-muscle", lambda: ways(bed, _muscle(folder / "tree", families[0]))
+    muscle = built_muscle()
+    if muscle is not None:
+        yield "hot-muscle", lambda: ways(bed, muscle)
 
 
 def ways(bed: Bed, built: Built) -> list[Result]:
     """Whole runs of every build, recorded."""
-    plain = _tree(bed, built, "plain")
+    plain = tree_of(bed, built, "plain")
     built.make(plain, "-O2 -g", ())
     results = []
     for way in WAYS:
-        tree = _tree(bed, built, way.lstrip("-"))
+        tree = tree_of(bed, built, way.lstrip("-"))
         if way == "patch":
-            _patched(bed, built, tree)
+            patched(bed, built, tree)
         flags = {"-mfentry": "-pg -mfentry -O2 -g", "-flto": "-pg -O2 -g -flto"}.get(way, "-pg -O2 -g")
         built.make(tree, flags, built.hot if way == "-fno-profile" else ())
 
@@ -65,7 +63,7 @@ def ways(bed: Bed, built: Built) -> list[Result]:
     return results
 
 
-def _tree(bed: Bed, built: Built, name: str) -> Path:
+def tree_of(bed: Bed, built: Built, name: str) -> Path:
     """A copy of the source."""
     tree = bed.scratch / f"{built.name}-{name}"
     shutil.rmtree(tree, ignore_errors=True)
@@ -73,7 +71,7 @@ def _tree(bed: Bed, built: Built, name: str) -> Path:
     return tree
 
 
-def _patched(bed: Bed, built: Built, tree: Path) -> None:
+def patched(bed: Bed, built: Built, tree: Path) -> None:
     """Record the tree's program, and leave out what `check --hot` names."""
     built.make(tree, "-pg -O2 -g", ())
     run(built.command(tree), bed.scratch, bed.environment())
@@ -103,6 +101,14 @@ def _callheavy(bed: Bed) -> Built:
         subprocess.run(words, cwd=folder, check=True)
 
     return Built("callheavy", tree, ("callheavy.c",), make, lambda folder: [folder / "callheavy", ROUNDS])
+
+
+def built_muscle() -> Built | None:
+    """MUSCLE and its smallest input, where benchmarks/realworld/muscle.sh has built them."""
+    default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "incprof-realworld"
+    folder = Path(os.environ.get("INCPROF_SCRATCH", default)) / "muscle"
+    families = sorted(folder.glob("families-*.fa"), key=lambda path: path.stat().st_size)
+    return _muscle(folder / "tree", families[0]) if (folder / "tree").is_dir() and families else None
 
 
 def _muscle(tree: Path, families: Path) -> Built:

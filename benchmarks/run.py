@@ -29,6 +29,7 @@ from benchmarks import (
     long_runs,
     many_ranks,
     periods,
+    profilers,
     ranks_scale,
     reliability,
     report,
@@ -78,6 +79,7 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "without-pg-python-numpy", lambda: without_pg.whole_run(bed, "arrays")
     yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
     yield from attach.benchmarks(bed)
+    yield from profilers.benchmarks(bed)
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))
     yield "calls-off", lambda: reliability.disabled_call(bed)
     yield "deep", lambda: reliability.deep_stacks(bed)

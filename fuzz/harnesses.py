@@ -12,7 +12,8 @@ ROOT = HERE.parent
 KEPT = HERE / "kept"
 
 INCLUDE = (
-    *("fuzz/include", "preload/include", "runtime/include", "sampler/include", "analysis/native/include"),
+    *(f"preload/{path.name}" for path in sorted((ROOT / "preload").iterdir()) if path.is_dir()),
+    *("fuzz/include", "runtime/include", "sampler/include", "analysis/native/include"),
     *("analysis/native", "."),
 )
 
@@ -37,12 +38,14 @@ class Harness:
 
 def _of(room: str, names: str) -> tuple[str, ...]:
     """Return the files of a room: "elf_file cfi*" of preload. What a pattern matches comes in the order of names."""
-    found = (sorted((ROOT / room).glob(f"{name}.c")) for name in names.split())
+    found = (sorted((ROOT / room).rglob(f"{name}.c")) for name in names.split())
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "elf_file object_file start_code") + _of("runtime", "build_id fixed_text")
-CFI = _of("preload", "cfi cfi_program cfi_record cfi_table")
+ELF = _of("preload", "cfi_record cfi_table elf_file go_table object_file start_code") + _of(
+    "runtime", "build_id fixed_text"
+)
+CFI = _of("preload", "cfi cfi_program")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")
@@ -62,7 +65,10 @@ HARNESSES = (
     Harness(
         "unwind",
         (ELF + CFI + BUFFER + MEMORY + PYTHON)
-        + _of("preload", "maps_line module_json modules path return_search ring shared_code table unwind")
+        + _of(
+            "preload",
+            "maps_line module_json module_look modules own_maps path return_search ring shared_code table unwind",
+        )
         + _of("fuzz/harnesses", "standins"),
         2048,
     ),
@@ -70,7 +76,7 @@ HARNESSES = (
         "rings",
         (
             *PYTHON,
-            *_of("preload", "arcs interval interval_take maps_line module_json modules"),
+            *_of("preload", "arcs interval interval_take maps_line module_json module_look modules own_maps"),
             *_of("preload", "path return_search ring shared_code table unwind"),
             *_of("fuzz/harnesses", "standins"),
         )

@@ -13,6 +13,8 @@ from pathlib import Path
 from elftools.dwarf.callframe import CIE, FDE
 from elftools.elf.elffile import ELFFile
 
+from fuzz.go_table import GO_16, GO_18, GO_20, GoFunction, go_table_bytes, with_go_table
+
 LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2")
 PLACES = ("/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib64")
 # Functions of one library's whose frames become a seed: their common record first.
@@ -55,6 +57,14 @@ STATUS = (
 STAT = b"77 (a) b) R\n) R " + b" ".join(b"%d" % number for number in range(50)) + b"\nrchar: 7\nwchar 8\n"
 
 
+GO_FUNCTIONS = (
+    GoFunction("runtime.goexit", 16, [(0, 16)]),
+    GoFunction("main.work", 48, [(0, 4), (24, 40), (0, 4)], [(7, 40), (9, 8)]),
+    GoFunction("runtime.systemstack.abi0", 16, [(0, 16)]),
+    GoFunction("main.(*T).leaf", 32),
+)
+
+
 def system_libraries() -> list[Path]:
     """Return the real files of the libraries that every C++ program here has."""
     found = {(Path(place) / name).resolve() for name in LIBRARIES for place in PLACES if (Path(place) / name).exists()}
@@ -70,6 +80,12 @@ def objects(place: Path) -> Iterator[bytes]:
         command = [shutil.which("gcc") or "cc", *flags.split(), str(source), "-o", str(target)]
         if subprocess.run(command, capture_output=True, check=False).returncode == 0:
             yield target.read_bytes()
+            with target.open("rb") as file:
+                code = ELFFile(file).get_section_by_name(".text")["sh_addr"]
+            for version in (GO_16, GO_18, GO_20):
+                table = go_table_bytes(GO_FUNCTIONS, text=code, version=version)
+                if with_go_table(target, table, place / "go"):
+                    yield (place / "go").read_bytes()
     with open("/proc/self/maps", encoding="utf-8") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
         for line in maps:
             if line.endswith("[vdso]\n"):

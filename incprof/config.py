@@ -12,8 +12,8 @@ import math
 import os
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from incprof import units
 from incprof.errors import UsageError
@@ -24,8 +24,7 @@ from incprof.inputs import read_input
 MOST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting. `parse` returns the value as the collector reads it; its ValueError says what is expected.
 
     default: what the collector does without a value. expert: whether --help leaves it out.

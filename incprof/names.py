@@ -1,7 +1,8 @@
 """Names of functions: what of a symbol's name is written in the source, and what of it shows which function is meant.
 
 A name is a linker's, or what a demangler made of it. No name in C, C++ or Fortran has a dot in it: what a symbol has
-from there on is the compiler's mark of a clone, or of a part of the function that became one of its own.
+from there on is the compiler's mark of a clone, or of a part of the function that became one of its own. Go's names
+begin with their package and a dot.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 ANONYMOUS, LAMBDA, CONVERSION = "(anonymous namespace)", "lambda", "operator type"
-# Where a program begins: gfortran and flang make a PROGRAM of these names, and a main that calls it.
-ENTRIES = ("MAIN__", "_QQmain", "main")
+# Where a program begins: gfortran and flang make a PROGRAM of these names, and a main that calls it; the last is Go's.
+ENTRIES = ("MAIN__", "_QQmain", "main", "main.main")
 # Of a longer name, no more is looked at.
 MOST = 10_000
 DEMANGLED_MARK = re.compile(r" \[clone ([^\]]*)\]")
@@ -23,6 +24,14 @@ REGION = re.compile(r"\.(?:_omp_fn|omp_outlined)")
 PART = re.compile(r"\.(?:part|cold|_omp_fn|omp_outlined)")
 # _ZGVbN2v_log: a copy for vectors, as all compilers name them; what stands before the name says for which.
 VECTOR = re.compile(r"_(ZGV[a-zA-Z][NM](?:\d+|x)(?:[vulRLU](?:n?\d+|s\d+)?(?:a\d+)?)+)_(?=[A-Za-z_]\w*$)(?!_Z)")
+# How the marks of clones begin, of gcc's and clang's functions in C, C++ and Fortran.
+MARK = (
+    r"(?:[\d_]|(?:isra|constprop|part|cold|warm|hot|split|unlikely|lto_priv|llvm|local|localalias|clone|simdclone"
+    r"|omp\w*|outlined|extracted|specialized|argelim|argprom|retelim|resolver|ifunc|default|arch\w*|avx\w*|sse\w*"
+    r"|ssse\w*|fma\w*|bmi\w*|popcnt|x86\w*|actor|destroy|resume|cleanup|variant|nonlocal|coldsplit|icf)(?![A-Za-z]))"
+)
+# main.work, sort.(*IntSlice).Less, example.org/a/b.Map[...]: a package, and what is in it.
+GO = re.compile(rf"[a-z][\w.~%-]*/[^\s<>:(\[]*\.|[a-z]\w*\.(?:\(\*?\w|\.|(?!{MARK})[A-Za-z_])")
 OPEN, CLOSE = "<({[", ">)}]"
 WORD = re.compile(r"[\w~]+")
 OPERATOR = re.compile(
@@ -98,6 +107,9 @@ def parse(symbol: str) -> Name:
     text, marks = _split(symbol[:MOST])
     if _is_in_file(text):
         return Name(text, marks, (text,), (0,), len(text))
+    if GO.match(text):
+        begin = text.rfind("/", 0, len(re.split(r"[(\[]", text, maxsplit=1)[0])) + 1
+        return Name(text, marks, (text[begin:],), (begin,), len(text))
     found, end = _parts(text)
     named = {start: part for start, part in found.items() if part}
     if list(named.values())[-2:] == [LAMBDA, "operator()"]:
@@ -148,7 +160,7 @@ def _is_in_file(symbol: str) -> bool:
 
 def _split(symbol: str) -> tuple[str, str]:
     """Return a name and the marks of a clone behind it, or of a copy for vectors before it."""
-    if _is_in_file(symbol):
+    if _is_in_file(symbol) or GO.match(symbol):
         return symbol, ""
     if symbol.startswith("_ZGV") and (vector := VECTOR.match(symbol)):
         return symbol[vector.end() :], f".{vector[1]}"

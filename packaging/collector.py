@@ -14,8 +14,6 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent / "collector"
-
 
 def write(sources: Path, place: Path, dist: Path, arch: str, variables: dict[str, str]) -> Path:
     """Build the C parts of `sources` and write the tarball into `dist`."""
@@ -63,7 +61,8 @@ def add_scripts(sources: Path, stage: Path, arch: str) -> None:
         ("module.tcl", modules / number),
     ):
         target.parent.mkdir(exist_ok=True)
-        target.write_text((HERE / source).read_text().replace("@VERSION@", number).replace("@ARCH@", arch))
+        text = (sources / "packaging" / "collector" / source).read_text()
+        target.write_text(text.replace("@VERSION@", number).replace("@ARCH@", arch))
     (stage / "bin" / "incprof-record").chmod(0o755)
     shutil.copy(sources / "LICENSE", stage / "LICENSE")
 

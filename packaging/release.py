@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import collector
 import debian_packages
+import debian_root
 import zig
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,7 +98,7 @@ def main() -> None:
     parser.add_argument("--no-debian", action="store_true", help="without Debian's packages")
     args = parser.parse_args()
     place, architectures = args.out.resolve(), args.arch or zig.ARCHITECTURES
-    needed = [*map(zig.missing, architectures), "" if args.no_debian else debian_packages.missing()]
+    needed = [*map(zig.missing, architectures), "" if args.no_debian else debian_root.missing()]
     if lacking := ", ".join(filter(None, needed)):
         sys.exit(f"missing: {lacking}; install it, or build less: packaging/release.py --arch ARCH --no-debian")
     if not os.environ.get("SOURCE_DATE_EPOCH"):

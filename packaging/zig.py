@@ -36,8 +36,8 @@ def environment(arch: str, place: Path) -> dict[str, str]:
     compiler = own / "cc"
     compiler.write_text(f'#!/bin/sh\nexec {zig} cc -target {arch}-linux-gnu.{GLIBC} "$@"\n')
     compiler.chmod(0o755)
-    # No path of this machine in what is compiled.
-    flags = f"-ffile-prefix-map={place}=."
+    # No path of this machine in what is compiled, wherever the compiler and its headers lie.
+    flags = f"-ffile-prefix-map={place}=. -ffile-prefix-map={zig.parent}=ziglang"
     variables = {
         "CC": str(compiler),
         "CFLAGS": flags,

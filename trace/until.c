@@ -13,6 +13,7 @@
 #include "environment.h"
 #include "event.h"
 #include "functions.h"
+#include "mpi_exit.h"
 
 /* An MPI that still waits for messages then does not come to an end. */
 #define PATIENCE_S 10
@@ -35,6 +36,8 @@ void until_configure(void)
         wanted = 0;
         environment_complain("INCPROF_TRACE_UNTIL", text, "the program is run to its end");
     }
+    if (wanted != 0)
+        mpi_exit_watch();
 }
 
 bool until_reached(const struct event *event, int ranks)
@@ -63,5 +66,6 @@ void until_end(void)
     fflush(NULL);
     if (finalize != NULL)
         finalize();
+    mpi_exit_run();
     _exit(0);
 }

@@ -33,8 +33,10 @@ def group(means: FloatArray, rows: IntArray) -> IntArray:
     tree = linkage(points, "ward")
     own = 1 / AGAIN**2 / rows[large][:, None]
     best, least = np.zeros(len(large), dtype=np.int64), np.inf
-    for count in range(1, min(MOST_STATES, len(large)) + 1):
-        found = fcluster(tree, count, "maxclust") - 1
+    # Cut at heights: before SciPy 1.15 "maxclust" finds one group in a few points, whatever is asked for.
+    heights = [0.0, *tree[:, 2]][::-1]
+    for height in heights[:MOST_STATES]:
+        found = fcluster(tree, height, "distance") - 1
         cost = _bic(points, own, found, weight)
         if cost < least:
             best, least = found, cost

@@ -60,6 +60,16 @@ def told_by_code(profile: IntervalProfile, chains: CallTree) -> Told:
     return Told(looped > straight, straight > looped, ~lasting & (looped + straight > 0))
 
 
+def called_again(profile: IntervalProfile) -> set[int]:
+    """Return the functions that the code says are called time and again: from a loop, or by who is called from one."""
+    chains, _ = profile.own_tree.without_recursion()
+    told = told_by_code(profile, chains)
+    again = told.again.copy()
+    for chain in range(1, len(again)):
+        again[chain] |= told.once[chain] & again[chains.parent[chain]]
+    return set(chains.function[again].tolist())
+
+
 def at_least_as_often(chains: CallTree, told: Told, calls: FloatArray, unsure: BoolArray) -> FloatArray:
     """Return the calls of each chain, (q,): no fewer than of what it calls at most once each time."""
     out = calls.copy()

@@ -1,6 +1,7 @@
 /* The kernel's side: a tick for so much CPU time of each thread (perf's task clock), with the thread's registers and
  * the top of its stack, and news of threads, programs and code, all in one ring per processor. Threads and processes
- * that a followed one starts are followed by themselves. Nobody wakes this process: it looks when it wants to.
+ * that a followed one starts are followed by themselves. This process looks when it wants to, or waits for samples by
+ * the rings' descriptors.
  *
  * One thread at a time; not async-signal-safe.
  */

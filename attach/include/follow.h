@@ -26,6 +26,9 @@ bool follow_has_thread(pid_t tid);
 /* What the kernel says, in the order of time. */
 void follow_record(const struct perf_event_header *record, uint64_t time_ns);
 
+/* Whether samples are wanted at once: what Python runs is only to be seen as long as it runs. */
+bool follow_is_urgent(void);
+
 /* After some of that: ends intervals and recordings that are over. */
 void follow_tick(uint64_t now_ns);
 

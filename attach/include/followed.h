@@ -11,7 +11,9 @@
 #include "interval.h"
 #include "launch.h"
 #include "mappings.h"
+#include "jit_map.h"
 #include "modules.h"
+#include "python.h"
 #include "recording.h"
 #include "unwind.h"
 
@@ -29,6 +31,9 @@ struct followed {
     struct buffer maps;
     bool maps_changed;
     struct unwind_cache cache;
+    struct python_found python;
+    struct python_thread *python_codes; /* of all its threads: there is one sample at a time. NULL without Python */
+    struct jit_map_process jit_map;
 
     struct recording recording;
     struct interval interval;
@@ -46,6 +51,9 @@ struct followed *followed_new(pid_t pid, const struct config *config, const stru
 
 /* What a process is when it begins: as the one that has called fork. */
 void followed_fork(struct followed *child, const struct followed *parent);
+
+/* Whether it runs Python, whose frames are only there as long as the sample is young. */
+bool followed_runs_python(const struct followed *process);
 
 /* Begins its recording. `now_ns`: CLOCK_MONOTONIC, here and below. */
 void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked);

@@ -166,7 +166,7 @@ run_hugo() {
             rm "$page"
         done
     }
-    only_build || record binary-hugo 0.5 hugo --quiet --source site --destination "$work_dir/site-made" --cleanDestinationDir
+    only_build || record_flags=--external record binary-hugo 0.5 hugo --quiet --source site --destination "$work_dir/site-made" --cleanDestinationDir
 }
 
 only_build() { [ -n "$build" ]; }

@@ -9,8 +9,11 @@ repo=$(cd "$here/../.." && pwd)
 scratch=${INCPROF_SCRATCH:-${XDG_CACHE_HOME:-$HOME/.cache}/incprof-realworld}
 # shellcheck disable=SC2034  # used by the scripts that source this file
 jobs=${INCPROF_JOBS:-2}
+# Programs are built with -pg, unless INCPROF_PG is empty; what is linked with it is $pg.
 # shellcheck disable=SC2034
-pg_flags='-pg -O2 -g'
+pg=${INCPROF_PG--pg}
+# shellcheck disable=SC2034
+pg_flags="$pg -O2 -g"
 
 mkdir -p "$scratch"
 scratch=$(cd "$scratch" && pwd)
@@ -136,6 +139,7 @@ fetch_source() {
 # The calls of a -pg program go to mcount; without that import there is nothing
 # for a preloaded library to take over.
 check_mcount() {
+    [ -n "$pg" ] || return 0
     nm -D "$1" | grep -Eq ' U _?mcount' || die "$1 does not import mcount"
 }
 
@@ -152,7 +156,7 @@ run_incprof() {
     fi
 }
 
-# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases.
+# record NAME INTERVAL COMMAND...: one run in a clean working folder, then its phases. $record_flags are further ones.
 record() {
     name=$1
     interval=$2
@@ -161,7 +165,7 @@ record() {
     rm -rf "$run_dir" "$run_dir".[0-9]*
     mkdir -p "$scratch/runs"
     say "recording $name: $*"
-    (cd "$work_dir" && run_incprof record -i "$interval" -o "$run_dir" -- "$@" \
+    (cd "$work_dir" && run_incprof record ${record_flags:-} -i "$interval" -o "$run_dir" -- "$@" \
         >"$run_dir.out" 2>"$run_dir.err") ||
         { tail -n 20 "$run_dir.err" >&2; die "the recorded run of $name failed"; }
     run_incprof phases "$run_dir" --json >"$run_dir.json"

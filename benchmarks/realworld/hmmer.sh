@@ -27,7 +27,7 @@ build() {
     # libdivsufsort is for
     (cd "$tree" && logged "$work_dir/autoconf.log" autoconf &&
         logged "$work_dir/configure.log" ./configure --enable-sse --disable-threads \
-            CFLAGS="$pg_flags" LDFLAGS=-pg)
+            CFLAGS="$pg_flags" LDFLAGS="$pg")
     logged "$work_dir/build.log" make -C "$tree/easel" -j"$jobs" libeasel.a
     logged "$work_dir/build-sse.log" make -C "$tree/src" -j"$jobs" \
         LIBS="-lhmmer -leasel -lm" hmmbuild hmmsearch

@@ -20,7 +20,7 @@ build() {
     say "building muscle"
     rm -rf "$tree"
     cp -r "$source_dir" "$tree"
-    logged "$work_dir/build.log" make -C "$tree" -j"$jobs" CXXFLAGS="$pg_flags" CFLAGS="$pg_flags" LDFLAGS=-pg
+    logged "$work_dir/build.log" make -C "$tree" -j"$jobs" CXXFLAGS="$pg_flags" CFLAGS="$pg_flags" LDFLAGS="$pg"
 }
 
 # Three ancestors of 350 residues; of each, members with 60 of 100 residues kept, some lost.
@@ -67,4 +67,4 @@ build_heartbeats() {
         LDLIBS="-lm $libs"
 }
 heartbeats muscle "$tree" muscle -in "$file" -out "$work_dir/aligned-heartbeats.fa" -maxiters 6
-cmp "$work_dir/aligned.fa" "$work_dir/aligned-heartbeats.fa" || die "heartbeats changed what muscle writes"
+[ -n "${INCPROF_NO_LOOP:-}" ] || cmp "$work_dir/aligned.fa" "$work_dir/aligned-heartbeats.fa" || die "heartbeats changed what muscle writes"

@@ -27,7 +27,7 @@ build() {
     [ ! -x "$program" ] || return 0
     say "building zstd"
     logged "$work_dir/build.log" make -C "$source_dir/programs" -j"$jobs" zstd \
-        CFLAGS="$pg_flags" LDFLAGS=-pg HAVE_ZLIB=0 HAVE_LZMA=0 HAVE_LZ4=0
+        CFLAGS="$pg_flags" LDFLAGS="$pg" HAVE_ZLIB=0 HAVE_LZMA=0 HAVE_LZ4=0
     cp "$source_dir/programs/zstd" "$program"
 }
 

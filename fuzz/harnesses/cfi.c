@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct cfi_table table;
     watched_allow(ALLOWED_BYTES(total));
     DEMAND(elf_open_memory(&elf, image, total));
-    cfi_build(&table, &elf, 0, CODE_BYTES);
+    cfi_build(&table, &elf, 0, CODE_BYTES, false);
     DEMAND(size == 0 || table.index != NULL);
     check_table(&table);
     cfi_free(&table);

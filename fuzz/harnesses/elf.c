@@ -1,12 +1,13 @@
 /* An ELF object of any content: its headers, names, build-id and unwind tables. */
 #include "cfi_checked.h"
 #include "elf_file.h"
+#include "start_code.h"
 #include "watched.h"
 
 static void compile(const struct elf_file *elf, const Elf64_Phdr *segment)
 {
     struct cfi_table table;
-    cfi_build(&table, elf, segment->p_vaddr, segment->p_vaddr + segment->p_memsz);
+    cfi_build(&table, elf, segment->p_vaddr, segment->p_vaddr + segment->p_memsz, true);
     check_table(&table);
     cfi_free(&table);
 }
@@ -14,6 +15,9 @@ static void compile(const struct elf_file *elf, const Elf64_Phdr *segment)
 static void look_around(const struct elf_file *elf)
 {
     char build_id[72], byte;
+    struct start_code start = {0};
+    start_code_find(&start, elf);
+    DEMAND(start.count <= START_PARTS);
     elf_build_id(elf, build_id, sizeof build_id);
     DEMAND(strlen(build_id) % 2 == 0 && strspn(build_id, "0123456789abcdef") == strlen(build_id));
     elf_calls_mcount(elf);

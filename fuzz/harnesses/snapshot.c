@@ -1,5 +1,5 @@
 /* The copy of an object's symbols: no larger than the object, and an object again. */
-#include "preload/snapshot.c"
+#include "preload/objects/snapshot.c"
 
 #include "drawn.h"
 #include "watched.h"

@@ -18,12 +18,13 @@ MARKS = {"ok": "ok", "lacking": "-", "fail": "FAIL"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
+    parser.add_argument("python", nargs="?", help="the Python whose functions shall be seen (python3 in PATH)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Ask every probe, and print what it found."""
-    found = list(findings())
+    found = list(findings(args.python))
     failed = [finding for finding in found if finding.state == "fail"]
     if args.json:
         answer = {"schema": SCHEMA, "usable": not failed, "findings": [asdict(finding) for finding in found]}

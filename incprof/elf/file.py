@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from incprof.errors import NoDataError
 from incprof.inputs import AnyPath, open_input
@@ -31,8 +31,7 @@ SYMBOL = struct.Struct("<IBBHQQ")
 NOTE_HEAD = struct.Struct("<III")
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A program header."""
 
     type: int
@@ -42,8 +41,7 @@ class Segment:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A section header."""
 
     name: str
@@ -61,8 +59,7 @@ class Section:
         return bool(self.flags & SHF_EXECINSTR)
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A symbol table entry; `section` is 0 for an imported one."""
 
     name: str

@@ -11,16 +11,20 @@ from incprof.inputs import read_input
 from incprof.source.c.marks import strip_c
 from incprof.source.fortran.marks import strip_fortran
 from incprof.source.model import Language, SourceFile
+from incprof.source.python.marks import strip_python
 
 C, HEADERS = frozenset(".c".split()), frozenset(".h .inc .def".split())
 CPP = frozenset(".cc .cpp .cxx .c++ .cp .hh .hpp .hxx .h++ .ipp .inl .tpp .tcc .txx".split())
 FREE = frozenset(".f90 .f95 .f03 .f08 .f18".split())
 FIXED = frozenset(".f .for .ftn .f77".split())
+PYTHON = frozenset(".py .pyw".split())
 
 # What C has no use for at the start of a line: a header with one of these is C++.
 ONLY_CPP = re.compile(
     rb"^[ \t]*(?:template\s*<|namespace\b|using\s|class\s+\w+|(?:public|private|protected)\s*:)", re.M
 )
+# Scripts need no suffix.
+PYTHON_SCRIPT = re.compile(rb"(?:\xef\xbb\xbf)?#![^\r\n]*\bpython[\d.]*\b")
 # Of generated sources; a parser would need gigabytes for more.
 MOST_BYTES = 64 << 20
 
@@ -37,6 +41,8 @@ def language_of(path: str, data: bytes) -> Language | None:
         return "c++" if ONLY_CPP.search(data) else "c"
     if lower in FREE:
         return "fortran"
+    if lower in PYTHON or (not suffix and PYTHON_SCRIPT.match(data)):
+        return "python"
     return "fixed" if lower in FIXED else None
 
 
@@ -55,6 +61,8 @@ def strip(data: bytes, language: Language) -> bytes:
     """The bytes without the heartbeats that were put in here; the same bytes where there are none."""
     if language in ("c", "c++"):
         return strip_c(data)
+    if language == "python":
+        return strip_python(data)
     return strip_fortran(data, fixed=language == "fixed")
 
 
@@ -66,12 +74,15 @@ def parse_file(root: Path, relative: str, *, blank: Sequence[str] = ()) -> Sourc
     data = read_source(root / relative)
     language = language_of(relative, data)
     if language is None:
-        raise NoDataError(f"{relative}: neither C, C++ nor Fortran by its name")
+        raise NoDataError(f"{relative}: neither C, C++, Fortran nor Python by its name")
     clean = strip(data, language)
     # Here: sites are looked up without them, and some packages of incprof leave them to those who read sources.
     from incprof.source.c.parse import parse_c
     from incprof.source.fortran.parse import parse_fortran
+    from incprof.source.python.parse import parse_python
 
     if language in ("c", "c++"):
         return parse_c(relative, clean, cpp=language == "c++", blank=blank)
+    if language == "python":
+        return parse_python(relative, clean)
     return parse_fortran(relative, clean, fixed=language == "fixed")

@@ -60,12 +60,16 @@ def begins_at(file: SourceFile, position: int, line: int) -> bool:
     function = file.functions[position]
     if file.language in ("fortran", "fixed"):
         return function.line <= line <= function.last_line
+    if file.language == "python":
+        return line == function.line
     return name_line(file, position) <= line <= body_line(file, position)
 
 
 def name_line(file: SourceFile, position: int) -> int:
-    """The line on which a function's name stands in its definition; that of its start for one without."""
+    """The line on which a function's name stands in its definition; that of its start in Python, or without a name."""
     function = file.functions[position]
+    if file.language == "python":
+        return function.line
     start = function.node.start_byte
     body = function.node.child_by_field_name("body")
     head = file.data[start : body.start_byte if body else function.node.end_byte]
@@ -112,6 +116,9 @@ def agree(recorded: str, written: str, language: Language, *, is_main: bool = Fa
     recorded: as the demangler spells it, or mangled where it cannot. written: SourceFunction.name. What encloses them
     is not compared.
     """
+    if language == "python":
+        name = recorded.partition(":")[2] or recorded
+        return written == name or written.endswith(f".{name}")  # before 3.11 code does not know its class
     if recorded.startswith(OUTLINED):
         return True
     found, own = parse(recorded), parse(written).last

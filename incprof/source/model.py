@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Language = Literal["c", "c++", "fortran", "fixed"]  # "fixed": Fortran in fixed form
+Language = Literal["c", "c++", "fortran", "fixed", "python"]  # "fixed": Fortran in fixed form
 Style = Literal["scope", "calls"]
 
 
@@ -25,13 +25,25 @@ class Loop:
     refusal: why no beat can go into the body; None when one can.
     """
 
-    node: Node
-    body: Node
+    syntax: Node | None
+    repeated: Node | None
     line: int
     last_line: int
     parent: int | None
     busy: bool
     refusal: str | None = None
+
+    @property
+    def node(self) -> Node:
+        """The whole statement, in C and Fortran."""
+        assert self.syntax is not None
+        return self.syntax
+
+    @property
+    def body(self) -> Node:
+        """What is repeated, in C and Fortran."""
+        assert self.repeated is not None
+        return self.repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +51,24 @@ class SourceFunction:
     """A function with a body.
 
     name: as the source says, with what encloses it: "Mesh::smooth", "heat::jacobi_step"; template arguments left out,
-    a lambda is "Mesh::smooth::lambda". node: the whole definition. loops: an outer one before what it holds.
-    is_main: C's main, or the PROGRAM. refusal: why no beat can go around its body; None when one can.
+    a lambda is "Mesh::smooth::lambda"; in Python "Solver.step", "<module>". syntax: the whole definition, None
+    in Python. loops: an outer one before what it holds. is_main: C's main, or the PROGRAM. refusal: why no beat can go
+    around its body; None when one can.
     """
 
     name: str
-    node: Node
+    syntax: Node | None
     line: int
     last_line: int
     loops: tuple[Loop, ...] = ()
     is_main: bool = False
     refusal: str | None = None
+
+    @property
+    def node(self) -> Node:
+        """The whole definition, in C and Fortran."""
+        assert self.syntax is not None
+        return self.syntax
 
 
 @dataclass(frozen=True)

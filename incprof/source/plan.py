@@ -14,12 +14,13 @@ from incprof.source.edits import insert
 from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.languages import language_of, read_source, strip
 from incprof.source.model import Announcement, Beat, Insertion, SourceFile, Style
+from incprof.source.python.insert import python_insertions
 from incprof.source.write import Version, inside
 
 
 @dataclass(frozen=True)
 class FilePlan:
-    """What goes into one file. announce: for the one with main, what it says of all heartbeats."""
+    """What goes into one file. announce: for the one with main, what it says of all beats; in Python of its own."""
 
     file: SourceFile
     beats: tuple[Beat, ...] = ()
@@ -30,6 +31,8 @@ def insertions(plan: FilePlan, style: Style) -> list[Insertion]:
     """What to put in. C++ has scope guards with every compiler: `style` is for C."""
     if plan.file.language in ("fortran", "fixed"):
         return fortran_insertions(plan.file, plan.beats, plan.announce)
+    if plan.file.language == "python":
+        return python_insertions(plan.file, plan.beats, plan.announce)
     if style == "calls" and plan.file.language == "c":
         return call_insertions(plan.file, plan.beats, plan.announce)
     return scope_insertions(plan.file, plan.beats, plan.announce)

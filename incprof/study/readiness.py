@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from appekg import _library as heartbeat_library
 from incprof import __version__, launch, machine, mpi_wrappers
 from incprof.errors import IncprofError
+from incprof.study.python_seen import python_seen
 
 COMPILERS = ("gcc", "g++", "gfortran", "clang", "clang++", "flang")
 LAUNCHERS = ("mpirun", "mpiexec", "srun", "flux")
@@ -37,8 +38,8 @@ class Finding:
     text: str
 
 
-def findings() -> Iterator[Finding]:
-    """Every finding, what recording depends on first."""
+def findings(python: str | None = None) -> Iterator[Finding]:
+    """Every finding, what recording depends on first. python: whose functions shall be seen; python3 unless given."""
     yield _library()
     yield _heartbeats()
     yield _architecture()
@@ -47,6 +48,8 @@ def findings() -> Iterator[Finding]:
     yield _timer()
     yield _perf()
     yield _directory()
+    seen, text = python_seen(python)
+    yield Finding("python", "ok" if seen else "lacking", text)
     yield from _tools()
     yield from _mpi_traces()
     yield Finding("versions", "ok", _versions())

@@ -1,4 +1,5 @@
-/* What preload/exec.c, the wrappers of the exec family, calls first and, where they fail, last; here as in libincprof.
+/* What preload/hooks/exec.c, the wrappers of the exec family, calls first and, where they fail, last; here as in
+ * libincprof.
  */
 #ifndef SELFANALYZE_COLLECTOR_H
 #define SELFANALYZE_COLLECTOR_H

@@ -14,15 +14,22 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "parts_fixtures"
+PRELOAD = ROOT / "preload"
+INCLUDE = [*(path for path in sorted(PRELOAD.iterdir()) if path.is_dir()), ROOT / "runtime" / "include"]
+
+
+def of_preload(names: str) -> list[Path]:
+    return [found for name in names.split() for found in PRELOAD.glob(f"*/{name}.c")]
+
+
 SOURCES = [
-    *(f"preload/{name}.c" for name in ("arcs", "cfi", "cfi_program", "cfi_record", "cfi_table", "elf_file")),
-    *(f"preload/{name}.c" for name in ("interval_take", "maps_line", "module_json", "modules", "object_file")),
-    *(f"preload/{name}.c" for name in ("interval", "path", "ring", "shared_code", "start_code", "table", "unwind")),
-    *(f"preload/python_{name}.c" for name in ("codes", "frames", "functions", "layout")),
-    *(f"runtime/{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso")),
-    *(["preload/return_search.c"] if platform.machine() == "x86_64" else []),
+    *of_preload("arcs cfi cfi_program cfi_record cfi_table elf_file go_table interval interval_take maps_line"),
+    *of_preload("module_json module_look modules object_file own_maps path python_codes python_frames"),
+    *of_preload("peek python_functions python_layout ring shared_code start_code table unwind"),
+    *of_preload("return_search" if platform.machine() == "x86_64" else ""),
+    *(ROOT / "runtime" / f"{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso")),
 ]
-SOURCES_OF_THREADS = [f"preload/{name}.c" for name in ("mcount", "switch", "thread", "thread_life")]
+SOURCES_OF_THREADS = of_preload("mcount switch thread thread_life")
 # What the parts ask of those that are not here.
 STANDINS = """
 #include "jit_map.h"
@@ -61,7 +68,7 @@ Parts = Callable[..., str]
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     """Run one of the programs: `parts("paths.c", "7", "100", "50", flags="-fsanitize=address")`."""
     place = tmp_path_factory.mktemp("parts")
-    include = [word for room in ("preload", "runtime") for word in ("-I", str(ROOT / room / "include"))]
+    include = [f"-I{folder}" for folder in INCLUDE]
     (place / "standins.c").write_text(STANDINS)
     (place / "threads.c").write_text(STANDINS_OF_THREADS)
 
@@ -74,7 +81,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
             common = ["gcc", "-std=gnu11", "-g", "-O2", *flags.split(), *memory, *include]
             library = place / f"lib{kind}{flags.replace(' ', '')}.so"
             if not library.exists():
-                sources = [ROOT / source for source in SOURCES + SOURCES_OF_THREADS * of_threads]
+                sources = SOURCES + SOURCES_OF_THREADS * of_threads
                 done = subprocess.run(
                     [*common, "-shared", "-fPIC", *sources, place / f"{kind}.c", "-o", library],
                     capture_output=True, text=True, check=False,

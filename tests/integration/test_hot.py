@@ -12,6 +12,7 @@ import pytest
 from incprof.cli import main
 from tests.integration.collector import FIXTURES, Recording
 from tests.integration.conftest import Build, Record
+from tests.integration.hosts import need
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def hot(recording: Recording, capsys: pytest.CaptureFixture[str], *words: str) -
 
 
 def apply(patch: Path, root: Path) -> None:
+    need("patch")
     subprocess.run(["patch", "-p1", "-s", "-i", str(patch)], cwd=root, check=True)
 
 

@@ -77,7 +77,7 @@ class Recorded:
 
 def record(example: Example, place: Path, sources: Path = EXAMPLES) -> Recorded:
     """Compile with -pg and record."""
-    need(example.compiler[0])
+    need(example.compiler[0], "patch")
     tree = place / "tree"
     tree.mkdir()
     shutil.copy(sources / example.source, tree)
@@ -115,7 +115,7 @@ CLOSED = [
 @pytest.mark.parametrize(("example", "counts"), CLOSED)
 def test_closed_loop(example: Example, counts: dict[str, int], tmp_path: Path) -> None:
     """From a recording that is kept: heartbeats go where its phases are, count all there is, and change no answer."""
-    need(example.compiler[0])
+    need(example.compiler[0], "patch")
     name = Path(example.source).stem
     recording = kept(name, tmp_path)
     tree, run = recording.tree, recording.run

@@ -159,7 +159,8 @@ def test_library_time_says_which_library(build: Build, record: Record, fast_cloc
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_openmp_regions(check: Check, compiler: str) -> None:
     """The region belongs to its caller in every thread, also in those whose stacks begin with it."""
-    outlined = r"(region\._omp_fn\.0|\.omp_outlined\.(_debug__)?(>\.omp_outlined\.)?)"
+    # GCC's; clang's up to 16; clang's since.
+    outlined = r"(region\._omp_fn\.0|\.omp_outlined\.(_debug__)?(>\.omp_outlined\.)?|region\.omp_outlined(_debug__)?)"
     check(
         Case("openmp.c", (f"main>region>{outlined}>burn",), "-O2 -fopenmp", compiler),
         env={"OMP_WAIT_POLICY": "passive"},
@@ -168,11 +169,17 @@ def test_openmp_regions(check: Check, compiler: str) -> None:
 
 @pytest.mark.parametrize(
     ("compiler", "names"),
-    [("gcc", ("coarse._omp_fn.0", "fine._omp_fn.0")), ("clang", (".omp_outlined..2", ".omp_outlined."))],
+    [
+        ("gcc", ("coarse._omp_fn.0", "fine._omp_fn.0")),
+        ("clang", (".omp_outlined..2", ".omp_outlined.")),  # up to clang 16
+        ("clang", ("coarse.omp_outlined", "fine.omp_outlined")),
+    ],
 )
 def test_teams_in_a_team(build: Build, record: Record, compiler: str, names: tuple[str, str]) -> None:
     """Threads of inner teams, too, are below the regions that started them, and those below theirs."""
     program = build("openmp_nested.c", flags="-O2 -fopenmp", compiler=compiler)
+    if names[0].encode() + b"\0" not in program.read_bytes():
+        pytest.skip("regions have other names with this clang")
     recording = record(program, env={"OMP_WAIT_POLICY": "passive"})
     coarse, fine = map(re.escape, names)
     outer = f"main>coarse>{coarse}"

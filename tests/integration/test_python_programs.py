@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -78,20 +79,33 @@ def test_loops_are_those_of_the_source(driver: Recording) -> None:
     assert of["<module>"] == {OUTSIDE_LOOPS}
 
 
-def test_sites_in_python_are_named_and_left_to_people(driver: Recording) -> None:
-    def asked(verb: str, *words: str) -> subprocess.CompletedProcess[str]:
-        return incprof(verb, driver.directory, *words, cwd=driver.directory.parent)
+def test_sites_in_python_are_instrumented(driver: Recording, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    program = tree / DRIVER.name
+    shutil.copy(DRIVER, program)
+    library = driver.directory.parent / "libkernel.so"
 
-    before = json.loads(asked("phases", "--json").stdout)["phases"]
-    found = json.loads(asked("sites", "--source", str(FIXTURES), "--json").stdout)["sites"]
-    assert {site["file"] for site in found} == {str(DRIVER)}
-    assert all("appekg.beat" in site["note"] for site in found)
-    done = asked("instrument", "--source", str(FIXTURES))
-    assert (done.returncode, done.stdout) == (4, "")
-    after = json.loads(asked("phases", "--json").stdout)["phases"]
-    assert [[site["function"] for site in phase["sites"]] for phase in after] == [
-        [site["function"] for site in phase["sites"]] for phase in before
-    ]
+    def asked(verb: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        return incprof(verb, *words, cwd=driver.directory.parent)
+
+    found = json.loads(asked("sites", driver.directory, "--source", tree, "--json").stdout)["sites"]
+    assert {site["file"] for site in found} == {DRIVER.name}
+    done = asked("instrument", driver.directory, "--source", tree, "--write")
+    assert done.returncode == 0, done.stderr
+    assert "pip install incprof" in done.stderr
+    environment = os.environ | {"EKG_DIR": str(tmp_path / "ekg")}
+    ran = subprocess.run(
+        [sys.executable, program, library, "0.1", "0.1"], env=environment, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout) == (0, "done\n"), ran.stderr
+    beats = json.loads(asked("heartbeats", tmp_path / "ekg", "--json").stdout)["heartbeats"]
+    assert {beat["name"] for beat in beats} == {site["name"] for site in found}
+    assert all(beat["count"] for beat in beats)
+    again = asked("instrument", driver.directory, "--source", tree)
+    assert (again.returncode, again.stdout) == (0, "")
+    assert asked("instrument", "--source", tree, "--remove").returncode == 0
+    assert program.read_bytes() == DRIVER.read_bytes()
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -54,6 +56,22 @@ def test_recipes_are_of_this_version() -> None:
         assert incprof.__version__ in recipe.name
     assert f'version("{incprof.__version__}")' in (packaging / "spack" / "incprof" / "package.py").read_text()
     assert f'version: "{incprof.__version__}"' in (packaging / "conda" / "recipe.yaml").read_text()
+
+
+def test_recipes_ask_for_what_pip_would_install() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    needed = dict(re.findall(r"^([a-z0-9-]+)>=([\d.]+)", "\n".join(wanted), re.MULTILINE))
+    assert len(needed) == len(wanted)
+    conda = (ROOT / "packaging/conda/recipe.yaml").read_text().partition("  run:\n")[2].partition("\n\n")[0]
+    assert dict(re.findall(r"^    - ([a-z0-9-]+) >=([\d.]+)", conda, re.MULTILINE)) == {"python": "3.11", **needed}
+    spack = ast.parse((ROOT / "packaging/spack/incprof/package.py").read_text())
+    calls = [call for call in ast.walk(spack) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)]
+    directives = {"version", "license", "depends_on", "requires", "conflicts"}
+    assert {call.func.id for call in calls} == {*directives, "join_path"}
+    runs = [call for call in calls if call.func.id == "depends_on" and "run" in ast.unparse(call.keywords[0].value)]
+    specs = [ast.literal_eval(call.args[0]) for call in runs]
+    found = dict(re.fullmatch(r"(?:py-)?([a-z0-9-]+)@([\d.]+)(?::[\d.]*)?", spec).groups() for spec in specs)
+    assert found == {"python": "3.11", **needed}
 
 
 def libraries() -> list[Path]:

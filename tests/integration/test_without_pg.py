@@ -146,6 +146,21 @@ def test_libraries_of_its_own_and_their_threads(build: Build, tmp_path: Path) ->
     assert done.shares()["work_of_library"] > 0.8
 
 
+def test_symbols_are_kept_of_libraries_that_time_passes_in(build: Build, tmp_path: Path) -> None:
+    """And of the program itself; not of all that it has loaded."""
+    library = build("plain_lib.c", pg=False, flags="-O2 -shared -fPIC -pthread", output="libplain.so")
+    (tmp_path / "idle.c").write_text("void work_of_nobody(void) {}\n")
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\nvoid work_of_main(void) {}\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "idle.c", "-o", "libidle.so"], cwd=tmp_path, check=True)
+    words = ["main.c", "libidle.so", library, f"-Wl,-rpath,{library.parent}:{tmp_path}", "-o", "main"]
+    subprocess.run(["gcc", "-Wl,--no-as-needed", *words], cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "main")
+    assert any(module.path.endswith("/libidle.so") for module in done.profile.metadata.modules)
+    copies = [copy.read_bytes() for copy in (done.directory / "symbols").glob("*.elf")]
+    kept = [name for name in (b"work_of_main", b"work_of_library", b"work_of_nobody") if any(name in c for c in copies)]
+    assert kept == [b"work_of_main", b"work_of_library"]
+
+
 WRAPPERS = [
     ["env", "A=b"],
     ["timeout", "60"],
@@ -227,79 +242,6 @@ def test_bare_preload_needs_a_name(plain: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
     assert subprocess.run([plain], env={**preload, "INCPROF_EXE": "pl*"}, check=False).returncode == 7
     assert streams(tmp_path / "run")
-
-
-ORDINARY = [
-    ["bash", "-c", "for i in 1 2 3; do echo $i; done; echo a | tr a b; (exit 3); kill -TERM $$"],
-    ["sh", "-c", "trap 'echo got' TERM; kill -TERM $$; echo a >&2; exit 9"],
-    ["git", "--version"],
-    ["gcc", "-x", "c", "-o", "/dev/null", "t.c"],
-    ["g++", "-x", "c++", "-c", "-o", "t.o", "t.c"],
-    [
-        sys.executable,
-        "-c",
-        "import os, threading as t; a = t.Thread(target=print, args='x'); a.start(); a.join(); os._exit(4)",
-    ],
-    ["java", "-version"],
-    ["node", "-e", "setTimeout(() => process.exit(4), 10); console.log([1, 2].map(x => x * 2))"],
-    ["perl", "-e", "print 3**5; kill 'USR1', $$"],
-    ["gdb", "-nx", "-batch", "-ex", "print 1+1"],
-    ["valgrind", "-q", "true"],
-    ["strace", "-o", "/dev/null", "true"],
-    ["make", "-f", "makefile"],
-    ["awk", "BEGIN{for(i=0;i<5;i++)print i}"],
-    ["sed", "-n", "1p", "t.c"],
-    ["grep", "-c", "main", "t.c"],
-    ["sort", "-r", "t.c"],
-    ["tar", "cf", "-", "t.c"],
-    ["gzip", "-c", "t.c"],
-    ["bzip2", "-c", "t.c"],
-    ["xz", "-c", "t.c"],
-    ["zstd", "-c", "t.c"],
-    ["openssl", "dgst", "-sha256", "t.c"],
-    ["sqlite3", ":memory:", "select 1+1;"],
-    ["find", ".", "-name", "*.c"],
-    ["timeout", "0.2", "sleep", "5"],
-    ["env", "-i", "PATH=/bin:/usr/bin", "echo", "hi"],
-    ["nice", "-n", "3", "echo", "x"],
-    ["objdump", "-f", "/bin/true"],
-    ["ssh", "-V"],
-    ["curl", "--version"],
-    ["su", "--version"],
-    ["ps", "--version"],
-    ["cat", "none"],
-]
-
-
-@pytest.mark.parametrize("command", ORDINARY, ids=lambda words: Path(words[0]).name)
-def test_ordinary_programs_do_not_notice(tmp_path: Path, command: list[str]) -> None:
-    """Under the exported variables of a recording of something else: same output, status and files."""
-    need(command[0])
-    outcomes = []
-    other = {
-        "LD_PRELOAD": str(find_library(os.environ)),
-        "INCPROF_DIR": str(tmp_path / "run"),
-        "INCPROF_PROGRAM": "/none",
-    }
-    for env in ({}, other):
-        place = tmp_path / "place"
-        place.mkdir()
-        (place / "t.c").write_text("int main(void) { return 0; }\n")
-        (place / "makefile").write_text("all:\n\t@echo made; sh -c 'echo x'\n")
-        os.utime(place / "t.c", (10**9, 10**9))
-        done = subprocess.run(
-            command,
-            cwd=place,
-            env={**clean_environment(), **env},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        outcomes.append((done.returncode, done.stdout, done.stderr, sorted(os.listdir(place))))
-        place.rename(tmp_path / f"place-{len(outcomes)}")
-    assert outcomes[0] == outcomes[1]
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = {
-    "preload": ("preload", "preload/include"),
+    "preload": ("preload/*",),
     "runtime": ("runtime", "runtime/include"),
     "appekg": ("appekg/src", "appekg/include"),
     "selfanalyze": ("selfanalyze", "selfanalyze/include"),
@@ -53,15 +53,32 @@ def depends_on(texts: dict[str, str]) -> dict[str, set[str]]:
     return graph
 
 
+def files_of(room: str) -> list[Path]:
+    return [path for folder in ROOMS[room] for path in sorted(ROOT.glob(f"{folder}/*.[ch]"))]
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_file_depends_on_one_that_depends_on_it(room: str) -> None:
-    paths = [path for folder in ROOMS[room] for path in sorted((ROOT / folder).glob("*.[ch]"))]
-    graph = depends_on({path.name: path.read_text() for path in paths})
+    graph = depends_on({path.name: path.read_text() for path in files_of(room)})
     assert any(graph.values())
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as circle:
         pytest.fail(" calls ".join(reversed(circle.args[1])))
+
+
+def test_the_folders_of_the_collector_lie_in_layers_too() -> None:
+    paths = files_of("preload")
+    # Modules are objects of the loader and functions of Python: these two know each other.
+    folders = {path.name: path.parent.name.replace("python", "modules") for path in paths}
+    graph: dict[str, set[str]] = {folder: set() for folder in folders.values()}
+    for name, others in depends_on({path.name: path.read_text() for path in paths}).items():
+        graph[folders[name]] |= {folders[other] for other in others} - {folders[name]}
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as circle:
+        pytest.fail(" uses ".join(reversed(circle.args[1])))
+    assert order[-1] == "hooks"
 
 
 def test_a_circle_by_way_of_another_file_is_seen() -> None:

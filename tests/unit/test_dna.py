@@ -14,6 +14,7 @@ from incprof.analysis.dna.changes import changes
 from incprof.analysis.dna.decode import most_probable, plain_most_probable
 from incprof.analysis.dna.energy import estimate
 from incprof.analysis.dna.graph import graph
+from incprof.analysis.dna.groups import group
 from incprof.analysis.dna.learn import decoded, learn
 from incprof.analysis.dna.live import Live
 from incprof.analysis.dna.match import match
@@ -274,3 +275,9 @@ NAMED = [
 def test_names_of_states(rates, name):
     most = np.array([max(value, 1e10 if key in ("cycles", "instructions") else value) for key, value in rates.items()])
     assert name_of(list(rates), np.array(list(rates.values())), most) == name
+
+
+def test_few_stretches_make_as_many_groups_as_differ() -> None:
+    means = np.array([[-5.10, 30.38], [39.56, 69.23], [-5.12, 30.36]])
+    assert group(means, np.array([5, 10, 15])).tolist() == [0, 1, 0]
+    assert group(means[:2], np.array([5, 10])).tolist() == [0, 1]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,29 @@ def test_a_missing_feature_does_not_fail(monkeypatch: pytest.MonkeyPatch, capsys
     assert main(["doctor", "--json"]) == 0
     found = states(capsys)
     assert {found[name] for name in ("perf clock", "compiler", "gprof", "MPI", "directory")} == {"lacking"}
+
+
+def python_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["doctor", *words]) == 0
+    return next(line for line in capsys.readouterr().out.splitlines() if line[6:].startswith("python "))
+
+
+def test_which_functions_of_python_are_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here = os.path.realpath(sys.executable)
+    line = python_line(capsys, here)
+    assert line.startswith("ok ")
+    assert f"{here}: Python 3.{sys.version_info.minor}: functions are seen" in line
+    script = tmp_path / "python3"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    for program, why in (
+        (str(script), "a script that"),
+        ("/bin/true", "functions of C only"),
+        ("nowhere", "not found"),
+    ):
+        line = python_line(capsys, program)
+        assert line.startswith("- ")
+        assert why in line
 
 
 def test_another_c_library_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from incprof.readers.foreign.write import write_timeline
 from incprof.readers.symbols.lines import line_weights, locate
 from incprof.study import Study
 
-PREFERENCES = Path(__file__).parents[2] / "preload/shared_code.c"
+PREFERENCES = Path(__file__).parents[2] / "preload/objects/shared_code.c"
 MAIN = Frame("", "main", "app.c", 40, "", 38)
 SOLVE, IO = Frame("", "solve", "app.c", 12, "", 10), Frame("", "output", "io.c", 7)
 WAIT = Frame("/lib/libmpi.so.40", "MPI_Barrier", shared=True)

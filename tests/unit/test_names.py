@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incprof.names import begins_inside, parse, region_of, without_marks
+from incprof.names import begins_inside, is_entry, parse, region_of, without_marks
 
 # What a name is in the source: with what encloses it, and alone where that is no more than its last part.
 WRITTEN = {
@@ -46,6 +46,10 @@ MARKED = {
     "solve.omp_outlined": ("solve", ".omp_outlined"),
     "dot.avx2": ("dot", ".avx2"),
     "inner.4011": ("inner", ".4011"),
+    "main.work": ("main.work", ""),
+    "main.main.func1": ("main.main.func1", ""),
+    "sort.(*IntSlice).Less": ("sort.(*IntSlice).Less", ""),
+    "example.org/a.b/c%2ed.Map[...].func1": ("example.org/a.b/c%2ed.Map[...].func1", ""),
     "_ZGVbN2v_log": ("log", ".ZGVbN2v"),
     "_ZGVcM8vl8ua16_foo_bar": ("foo_bar", ".ZGVcM8vl8ua16"),
     "_ZGVbN2v__Z3food": ("_ZGVbN2v__Z3food", ""),
@@ -68,6 +72,13 @@ def test_marks_of_clones(name):
     found = parse(name)
     assert (found.text, found.marks) == MARKED[name]
     assert without_marks(name) == found.text
+
+
+def test_names_of_go_end_the_path_of_their_package():
+    assert parse("example.org/a.b/c.(*T).f").parts == ("c.(*T).f",)
+    assert parse("slices.Sort[go.shape.[]example.org/a.T]").parts == ("slices.Sort[go.shape.[]example.org/a.T]",)
+    assert is_entry("main.main")
+    assert not is_entry("main.work")
 
 
 def test_an_anonymous_namespace_has_no_name():

@@ -1,7 +1,7 @@
 /* MPI functions that take counts: CALL(name, lower-case name, kind, (parameters), (arguments), before, after).
  *
  * Included twice, with COUNT, DISPLACEMENT and C() for the functions of old and for the large-count ones of MPI-4. What
- * is done before and after the call is a function of mpi/wrappers.c, in which `e` is the event. Parameters have the
+ * is done before and after the call is a function of a header of mpi/, in which `e` is the event. Parameters have the
  * names of the standard. */
 /* clang-format off */
 

@@ -16,7 +16,8 @@ void until_configure(void);
 bool until_reached(const struct event *event, int ranks);
 
 /* Ends MPI as MPI_Finalize does, writes what the program has left in its own buffers, and ends the process with status
- * 0. The program's exit handlers do not run: they may wait for what will never come. Not async-signal-safe. */
+ * 0. Exit handlers run of MPI's library only: the program's may wait for what will never come. Not async-signal-safe.
+ */
 _Noreturn void until_end(void);
 
 #endif

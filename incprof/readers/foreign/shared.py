@@ -1,11 +1,11 @@
-"""Which code is shared by programs of any kind, and no one's own: as preload/shared_code.c says of libraries."""
+"""Which code is shared by programs of any kind, and no one's own: as the collector says of libraries."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-# What follows `lib`; names that end in * are beginnings. A test compares this with preload/shared_code.c.
+# What follows `lib`; names that end in * are beginnings. A test compares this with preload/objects/shared_code.c.
 LIBRARIES = """
 c m mvec pthread dl rt util resolv nsl nss_* crypt anl thread_db BrokenLocale
 gcc_s stdc++ c++ c++abi gfortran quadmath gomp omp iomp5 atomic asan tsan ubsan lsan unwind gnat gnarl gphobos gdruntime

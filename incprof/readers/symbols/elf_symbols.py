@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from incprof.elf.file import MOST_OF_NAMES, ElfFile, Section
 from incprof.readers.symbols.embedded import embedded_symbols
+from incprof.readers.symbols.go_table import go_table
 from incprof.readers.symbols.table import EMPTY_TABLE, AddressArray, SymbolTable, build_table
 from incprof.readers.symbols.unwind_ranges import unwind_ranges
 
@@ -24,7 +25,7 @@ FORTRAN_MARKS = (b"_gfortran_", b"\0MAIN__\0", b"_MOD_")
 
 
 def read_symbols(elf: ElfFile) -> SymbolTable:
-    """The functions of a file: from .symtab, else from .gnu_debugdata, else as far as they are exported.
+    """The functions of a file: from .symtab, else from .gnu_debugdata, else as far as they are exported, or Go's.
 
     Exported ones (.dynsym) leave gaps: what unwind tables tell of in between is called by its address, `+0x1234`; such
     a table is `exported_only`. Empty when nothing tells of any.
@@ -40,6 +41,8 @@ def read_symbols(elf: ElfFile) -> SymbolTable:
                 hidden = hidden.copy()
                 hidden["name"] += len(strings)
                 return _digest(elf, np.concatenate([exported, hidden]), strings + names)
+    of_go, strings = _functions_of_go(elf, strings)
+    exported = np.concatenate([exported, of_go])
     ranges = _between(exported, *unwind_ranges(elf))
     if not len(exported) and not len(ranges):
         return EMPTY_TABLE
@@ -47,7 +50,20 @@ def read_symbols(elf: ElfFile) -> SymbolTable:
     lengths = [len(b"+%#x\0" % address) for address in ranges["value"].tolist()]
     ranges["name"] = len(strings) + np.cumsum([0, *lengths])[:-1]
     ranges["section"] = _sections_of(elf, ranges["value"])
-    return replace(_digest(elf, np.concatenate([exported, ranges]), strings + names), exported_only=True)
+    return replace(_digest(elf, np.concatenate([exported, ranges]), strings + names), exported_only=not len(of_go))
+
+
+def _functions_of_go(elf: ElfFile, strings: bytes) -> tuple[SymbolArray, bytes]:
+    """Symbols for the functions in the table of Go's run-time, and the strings with their names."""
+    table = go_table(elf)
+    if table is None:
+        return np.zeros(0, dtype=SYMBOL), strings
+    start, size, names = table.functions()
+    out = np.zeros(len(start), dtype=SYMBOL)
+    out["info"], out["value"], out["size"] = FUNC, start, size
+    out["name"] = len(strings) + np.cumsum([0, *(len(name) + 1 for name in names)])[:-1]
+    out["section"] = _sections_of(elf, start)
+    return out[out["section"] > 0], strings + b"".join(name + b"\0" for name in names)
 
 
 def _functions(elf: ElfFile, table_name: str) -> tuple[SymbolArray, bytes]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.model import LIBRARY, OWN, FloatArray, IntArray, IntervalProfile, Process, Run
+from incprof.model import LIBRARY, OWN, FloatArray, Function, IntArray, IntervalProfile, Process, Run
 from incprof.readers.stream.callsites import CallSites, read_call_sites
-from incprof.readers.symbols.addr2line import Chain
+from incprof.readers.symbols.addr2line import Chain, Frame
 from incprof.readers.symbols.lines import chains_of, inlined_part, nodes_of
+from incprof.readers.symbols.python_code import line_at
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class CodeReader:
         calls = [c if is_mine else inlined_part(c, function) for c, is_mine in zip(calls, mine.tolist(), strict=True)]
         use = np.array([is_mine or bool(c) for c, is_mine in zip(calls, mine.tolist(), strict=True)], dtype=bool)
         begin = set(self._profile.paths.address[self._profile.paths.function == index].tolist())
-        chains = [known[function.module, address] for address in own]
+        chains = [self._chain(function, known[function.module, address], address) for address in own]
         return FunctionCode(
             tuple(c if at in begin else inlined_part(c, function) for at, c in zip(own, chains, strict=True)),
             seconds,
@@ -84,6 +85,13 @@ class CodeReader:
             self._sites.callee[row[use]],
             self._sites.calls[row[use]],
         )
+
+    @staticmethod
+    def _chain(function: Function, known: Chain, address: int) -> Chain:
+        """The chain of an address; a function of Python says itself on which lines its code lies."""
+        if function.code is None or function.file is None:
+            return known
+        return (Frame(function.mangled, function.file, line_at(function.code, address)),)
 
     def _addresses(self, index: int) -> tuple[list[int], FloatArray, FloatArray, IntArray]:
         """Addresses of a function on call paths (q,), self and whole seconds (q, k), and the rows of its call sites.

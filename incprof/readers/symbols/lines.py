@@ -12,6 +12,7 @@ import numpy as np
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import LIBRARY, OWN, Code, Function, IntArray, IntervalProfile, Module, Run
 from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
+from incprof.readers.symbols.go_table import go_places
 from incprof.readers.symbols.line_tables import Place
 from incprof.readers.symbols.python_code import line_at
 from incprof.readers.symbols.source import binaries, module_key
@@ -61,9 +62,9 @@ def chains_of(
     known = store.load(_chains) or {}
     known |= said_lines(run.directory, described).load(_chains) or {}
     missing = sorted({address for address in addresses if address not in known})
-    binary = _binary_with_lines(described, run.directory, exe if described.id == 0 else None) if missing else None
-    if binary is not None:
-        found = dict(zip(missing, chains(binary, missing), strict=True))
+    if missing:
+        answers = _answers(described, run.directory, exe if described.id == 0 else None, missing)
+        found = dict(zip(missing, answers, strict=True))
         # Where nothing at all was found, it may have been for want of a tool.
         if any(found.values()):
             known.update(found)
@@ -138,12 +139,14 @@ def inlined_part(chain: Chain, function: Function) -> Chain:
     return ()
 
 
-def _binary_with_lines(module: Module, directory: str, exe: str | None) -> str | None:
-    """The first file of this module that has line numbers."""
-    for elf in binaries(module, directory, exe):
+def _answers(module: Module, directory: str, exe: str | None, addresses: Sequence[int]) -> list[Chain]:
+    """From the first file of this module that has line numbers, else from the table of Go's run-time."""
+    known = list(binaries(module, directory, exe))
+    for elf in known:
         if any(elf.section(name) for name in DEBUG_LINES):
-            return elf.path
-    return None
+            return chains(elf.path, addresses)
+    places = next((places for places in (go_places(elf, addresses) for elf in known) if any(places)), [])
+    return [(Frame("", *place),) if place else () for place in places] or [()] * len(addresses)
 
 
 def _chains(stored: dict[str, Any]) -> dict[int, Chain]:

@@ -23,7 +23,8 @@ def write_text(run: RunSummary, answer: SitesAnswer, out: TextIO, *, width: int 
     out.write(
         f"{printable(run.app)}, rank {run.rank}: {_count(answer.k, 'phase')}, {_count(len(answer.sites), 'site')}"
     )
-    out.write(f"; a beat costs {answer.pair_ns:.3g} ns, a skipped one {answer.skipped_ns:.2g} ns\n")
+    skipped = f"{answer.skipped_ns:.2g}" if answer.skipped_ns < 100 else f"{answer.skipped_ns:.0f}"
+    out.write(f"; a beat costs {answer.pair_ns:.3g} ns, a skipped one {skipped} ns\n")
     names = Names([*map(_called, answer.sites), *(row.function for row in answer.refused)])
     for row in answer.sites:
         _site(row, names, out, width)

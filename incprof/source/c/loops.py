@@ -36,8 +36,8 @@ def loops_of(inside: Inside, view: View, everywhere: str | None) -> tuple[Loop, 
         parent = each.parent
         answer.append(
             Loop(
-                node=node,
-                body=body,
+                syntax=node,
+                repeated=body,
                 line=node.start_point.row + 1,
                 last_line=node.end_point.row + 1,
                 parent=position.get(parent) if parent is not None else None,

@@ -90,7 +90,7 @@ def _function(found: _Found, view: View, facts: FileFacts) -> SourceFunction:
     everywhere = refusal_everywhere(node, body, name, view, facts)
     return SourceFunction(
         name=name,
-        node=node,
+        syntax=node,
         line=node.start_point.row + 1,
         last_line=node.end_point.row + 1,
         loops=loops_of(find_inside(node, view.seen), view, everywhere),

@@ -57,7 +57,7 @@ class _Reader:
         refusal = unit_refusal(source, unit, site.facts, self._taken)
         return SourceFunction(
             name=unit.name,
-            node=self._node(first, last, _PROCEDURE_NODES, deep=unit.depth > DEEPEST_UNIT),
+            syntax=self._node(first, last, _PROCEDURE_NODES, deep=unit.depth > DEEPEST_UNIT),
             line=first.line,
             last_line=last.row.last_line,
             loops=self._loops(at, unit, refusal),
@@ -82,8 +82,8 @@ class _Reader:
             node = self._node(source.statements[block.first], source.statements[last], _LOOP_NODES, deep=deep)
             made.append(
                 Loop(
-                    node=node,
-                    body=node,
+                    syntax=node,
+                    repeated=node,
                     line=source.statements[block.first].line,
                     last_line=source.statements[last].row.last_line,
                     parent=around[block.parent],

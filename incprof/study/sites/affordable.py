@@ -10,13 +10,13 @@ from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.errors import NoDataError, UsageError
+from incprof.study.sites.cost import in_python
 from incprof.study.sites.place import Placer
 from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe
 from incprof.study.sites.requested import Wanted
 
 # A phase whose sites cover at least this part of its intervals needs no more.
 COVERED_PCT = 90.0
-BY_HAND = "in Python, by hand: `with appekg.beat(ID):` around it (docs/appekg-python.md)"
 
 
 class SitePlanner:
@@ -107,8 +107,6 @@ class SitePlanner:
         nothing around, the site is refused for now: it is taken where its phase has no other.
         """
         site = self._try(heartbeat, index, kind, phases, phase_pct)
-        if site.source is None and not site.refusal:
-            return site
         counted = site.rate.basis in ("counted", "estimated", "at most")
         if site.refusal or site.kind == "body" or counted or self._placer.lasts_on(index, phases):
             return site
@@ -134,11 +132,6 @@ class SitePlanner:
         function = self._chooser.profile.functions[index]
         name = function.name
         asked: Kind = "loop" if kind == "loop" else "body"
-        if function.code is not None:
-            return PlacedSite(
-                heartbeat, f"{name}:{asked}", phases, name, asked, None, None, None, function.file, function.line,
-                phase_pct, UNKNOWN_RATE, note=BY_HAND,
-            )  # fmt: skip
         try:
             spot = self._placer.place(index, kind, phases, around=around)
         except NoDataError as error:
@@ -147,7 +140,8 @@ class SitePlanner:
                 0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
                 refusal=str(error),
             )  # fmt: skip
-        rate = choose_rate(spot.runs, self._time, phases, self._cost, self._result.options.sites)
+        cost = in_python(self._cost) if function.code is not None else self._cost
+        rate = choose_rate(spot.runs, self._time, phases, cost, self._result.options.sites)
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
         if site.kind == "body" and not forced and self._placer.lasts_through(index, phases):
             why = spot.note.removeprefix("its body: ") + "; " if spot.note else ""

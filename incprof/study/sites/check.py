@@ -34,9 +34,10 @@ def check_versions(
         IncprofError: one of them refuses.
     """
     changed = {version.path: version.new for version in versions}
+    compiled = {path: new for path, new in changed.items() if language_of(path, new) != "python"}
     commands = _commands(root, compile_commands)
-    if commands is not None and changed:
-        checked = syntax_check(root, changed, commands, c_flags=_c_flags(), fortran_flags=_fortran_flags(changed))
+    if commands is not None and compiled:
+        checked = syntax_check(root, compiled, commands, c_flags=_c_flags(), fortran_flags=_fortran_flags(compiled))
         listener.warn(f"{path}: not checked: {reason}" for path, reason in checked.unchecked)
         if checked.errors:
             path, message = checked.errors[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from incprof.source.locate import CHANGED, begins_at, find_function, functions_n
 from incprof.source.model import SourceFile
 from incprof.source.tree import SourceTree
 from incprof.source.unchanged import KnownSources
+
+# What a function of Python is called by beside its own name: `run.py:Solver.`
+WORD_BEFORE = re.compile(r"^.*[:.](?=\w)")
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Sources:
 
         Raises: NoDataError when there is none, or several.
         """
-        wanted = parse(name).last
+        wanted = WORD_BEFORE.sub("", parse(name).last)
         found = []
         for path in self._tree.files():
             if (file := self._mentioning(path, wanted)) is not None:

@@ -73,7 +73,8 @@ def recorded_sites(profile: IntervalProfile, result: PhaseResult, cost: BeatCost
             kind: Kind = "loop" if site.kind == "loop" else "body"
             members = next(group for group in family.values() if site.index in group)
             count = np.asarray(calls[:, members].sum(axis=1), dtype=np.float64).ravel()
-            body: Basis = "counted" if site.function.address else "at least"  # nobody counts calls of inlined ones
+            counted = profile.counted and site.function.address  # nobody counts calls of inlined ones
+            body: Basis = "counted" if counted else "at least"
             runs = Executions(count, body if kind == "body" else "unknown")
             rate = choose_rate(runs, time, (phase.id,), cost, result.options.sites)
             found.append(

@@ -12,8 +12,10 @@ from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.callers import heaviest_callers
 from incprof.analysis.sites.loops import LoopLines, choose_loop
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
+from incprof.analysis.uncounted.code import called_again
 from incprof.errors import NoDataError
 from incprof.model import FloatArray, Function, IntervalProfile, Process, Run
+from incprof.model.ticks import entries
 from incprof.names import parse, region_of
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.inlines import CodeReader, FunctionCode
@@ -54,8 +56,13 @@ class Placer:
         *,
         exe: str | None = None,
     ):
-        self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
         self._reader = CodeReader(run, process, profile, result.labels, exe=exe)
+        self._counted, self._again = profile.counted, set[int]()
+        if not self._counted:  # samples have seen some
+            self._again = called_again(profile)
+            seen = entries(profile, profile.own_tree, np.ones(len(profile.functions), dtype=np.bool_))
+            profile = replace(profile, calls=seen)
+        self._run, self._profile, self._sources, self._exe = run, profile, sources, exe
         self._code: dict[int, FunctionCode] = {}
         self._begin: dict[int, Function] = {}
         self._families = families(profile.functions)
@@ -81,7 +88,7 @@ class Placer:
         begin, name = self._begin[index], self._profile.functions[index].name
         if begin.file is None or begin.line is None:
             return self._without_lines(index, kind)
-        found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address))
+        found = self._sources.function(begin.file, begin.line, name, entry=bool(begin.address or begin.code))
         region = region_of(name) is not None  # no function as written begins or ends where it does
         if kind == "body" and not region:
             return _body(found, Executions(self._calls_of(index), self._certainty(index)))
@@ -149,7 +156,8 @@ class Placer:
         """What tells whether a function is called in no more than half of a phase's intervals."""
         members = np.flatnonzero(self._labels == phase)
         calls = self._profile.calls[members].tocsc()
-        return lambda index: 2 * int((calls[:, [index]].toarray() > 0).sum()) <= len(members)
+        again = self._again
+        return lambda i: i not in again and 2 * int((calls[:, [i]].toarray() > 0).sum()) <= len(members)
 
     def _without_lines(self, index: int, kind: str) -> Spot:
         """The body of the only function of that name, where the binary has no line numbers."""
@@ -213,9 +221,9 @@ class Placer:
         return [CallLine(line + shift, total[line, to, inlined], inlined) for line, to, inlined in sorted(total)]
 
     def _certainty(self, index: int) -> Basis:
-        """What the calls of a function say: nobody counts them where it was inlined."""
+        """What the calls of a function say: nobody counts them where it was inlined, or without -pg."""
         inlined = self._profile.inlined
-        return "at least" if inlined is not None and index in inlined.function else "counted"
+        return "counted" if self._counted and (inlined is None or index not in inlined.function) else "at least"
 
     def _family(self, index: int) -> list[int]:
         """The function, its clones and its template instances."""
@@ -235,7 +243,8 @@ def loop_lines(found: Found) -> list[LoopLines]:
 
 def runs_once(loop: Loop) -> bool:
     """Tell whether a loop is the `do ... while (0)` that makes a statement of a macro."""
-    condition = loop.node.child_by_field_name("condition") if loop.node.type == "do_statement" else None
+    node = loop.syntax
+    condition = node.child_by_field_name("condition") if node is not None and node.type == "do_statement" else None
     return condition is not None and condition.text in (b"(0)", b"(false)")
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from incprof.analysis.sites.rates import Rate
 from incprof.names import parse
+from incprof.readers.symbols.python_code import label
 from incprof.source.locate import name_line
 from incprof.source.model import SourceFile
 from incprof.study.sites.place import Spot
@@ -26,7 +27,7 @@ class PlacedSite:
     "function@line:kind" where two would be the same. phases: that it stands for.
     recorded: the function's name in the program. kind: what it is in the end; a loop that cannot be told is a body.
     source, function, loop: the parsed file, the position of the function in it, and that of the loop in the function
-    (None for a body); source and function are None for a refused site, and in Python. file, line: of the function or
+    (None for a body); source and function are None for a refused site. file, line: of the function or
     the loop; below the source directory for a placed site. phase_pct: of the phase's intervals, see Site. share: of the
     function's samples in the loop, 0..1. note: what to know about the choice.
     """
@@ -59,6 +60,8 @@ def describe(
     # A PROGRAM is known by another name in the recording, and so to everything that reads it.
     program = function.is_main and file.language in ("fortran", "fixed")
     name = parse(recorded).last if program else function.name
+    if file.language == "python":
+        name = recorded if ":" in recorded else f"{label(file.path)}:{function.name}"
     return PlacedSite(
         heartbeat, f"{name}:{kind}", phases, recorded, kind, file, position, spot.loop, file.path, line, phase_pct,
         rate, spot.share, spot.note,

@@ -54,7 +54,7 @@ def plan_files(
 ) -> list[FilePlan]:
     """What goes into each file, in order of their paths. Says so where names cannot go into main.
 
-    Raises: NoDataError when all sites are in Python, where nothing is put in.
+    A file in Python names its own heartbeats: it may be imported by whatever program.
     """
     files: dict[str, SourceFile] = {}
     beats: defaultdict[str, list[Beat]] = defaultdict(list)
@@ -62,8 +62,10 @@ def plan_files(
         if site.source is not None and not site.refusal:
             files[site.source.path] = site.source
             beats[site.source.path].append(beat_of(site))
-    if not files and any(not site.refusal for site in sites):
-        raise NoDataError("nothing is put into the source: these sites are in Python, by hand")
+    announce = {path: _announced(site for site in sites if site.source is file) for path, file in files.items()}
+    compiled = [site for site in sites if site.source is not None and site.source.language != "python"]
+    if not any(not site.refusal for site in compiled):
+        return [FilePlan(file, tuple(beats[path]), announce[path]) for path, file in sorted(files.items())]
     try:
         main = _main_file(study, root, files, blank)
         files[main.path] = main
@@ -72,11 +74,20 @@ def plan_files(
         announcing = _with_constructor(files, style)
         instead = f"{announcing} names the heartbeats before it starts" if announcing else NAMELESS
         study.listener.warn([f"nothing is put into main: {error}; {instead}"])
-    announce = tuple(Announcement(site.heartbeat, site.name, site.rate.factor) for site in sites if not site.refusal)
+    ids = _announced(compiled)
     return [
-        FilePlan(file, tuple(beats[path]), announce if path == announcing else ())
+        FilePlan(
+            file,
+            tuple(beats[path]),
+            announce[path] if file.language == "python" else ids if path == announcing else (),
+        )
         for path, file in sorted(files.items())
     ]
+
+
+def _announced(sites: Iterable[PlacedSite]) -> tuple[Announcement, ...]:
+    """What is said of the heartbeats of sites."""
+    return tuple(Announcement(site.heartbeat, site.name, site.rate.factor) for site in sites if not site.refusal)
 
 
 def _main_file(study: Study, root: Path, files: dict[str, SourceFile], blank: Sequence[str]) -> SourceFile:

@@ -55,7 +55,7 @@ def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, re
     name, colon, kind = text.rpartition(":")
     if not colon or kind not in KINDS or name.endswith(":"):
         name, kind = text, ""
-    meant = _meant(text, name, known)
+    meant = _meant(text, name, known, profile)
     if meant is None:
         return Wanted(name, None, kind or "body", (), _near(name, known))
     members = known[meant]
@@ -68,11 +68,16 @@ def _wanted(text: str, known: dict[str, list[int]], profile: IntervalProfile, re
     return Wanted(name, index, kind or usual, phases)
 
 
-def _meant(text: str, name: str, known: dict[str, list[int]]) -> str | None:
-    """The one known name that is meant: the name itself, or one that ends with it; None when there is none."""
+def _meant(text: str, name: str, known: dict[str, list[int]], profile: IntervalProfile) -> str | None:
+    """The one known name that is meant: the name itself, or one that ends with it; None when there is none.
+
+    In C++ that is what follows `::`, in Python the file's name or a class. The program's own go before a library's.
+    """
     if name in known:
         return name
-    ends = sorted(full for full in known if full.endswith(f"::{name}"))
+    ends = sorted(full for full in known if full.endswith((f":{name}", f".{name}")))
+    own = [full for full in ends if not all(profile.functions[index].system for index in known[full])]
+    ends = own or ends
     if len(ends) > 1:
         more = ", ..." if len(ends) > LISTED else ""
         raise UsageError(f"--site {text}: several functions have that name: {', '.join(ends[:LISTED])}{more}")

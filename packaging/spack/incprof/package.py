@@ -1,4 +1,8 @@
-"""A Spack recipe for incprof. NOT RUN: Spack is not on PyPI, and was not at hand."""
+"""A Spack recipe for incprof. NOT RUN: Spack is not on PyPI, and was not at hand.
+
+Its directives are those of Spack's own sources. Of the packages, py-kneed and the py-tree-sitter ones were not among
+Spack's then: they need recipes too.
+"""
 
 from spack.package import *
 
@@ -19,17 +23,17 @@ class Incprof(PythonPackage):
     depends_on("py-scikit-build-core@0.11:", type="build")
     depends_on("python@3.11:", type=("build", "run"))
 
-    depends_on("py-cffi@1.15:", type=("build", "run"))
+    depends_on("py-cffi@1.17:", type=("build", "run"))
     depends_on("py-jinja2@3.1:", type=("build", "run"))
     depends_on("py-kneed@0.8.5:", type=("build", "run"))
-    depends_on("py-numpy@1.24:", type=("build", "run"))
-    depends_on("py-pandas@1.5:", type=("build", "run"))
-    depends_on("py-pyelftools@0.29:", type=("build", "run"))
-    depends_on("py-rich@13.3:", type=("build", "run"))
-    depends_on("py-scikit-learn@1.2:", type=("build", "run"))
-    depends_on("py-scipy@1.10:", type=("build", "run"))
-    depends_on("py-shtab@1.5:", type=("build", "run"))
-    depends_on("py-threadpoolctl@3.1:", type=("build", "run"))
+    depends_on("py-numpy@2.0:", type=("build", "run"))
+    depends_on("py-pandas@2.2:", type=("build", "run"))
+    depends_on("py-pyelftools@0.31:", type=("build", "run"))
+    depends_on("py-rich@13.7:", type=("build", "run"))
+    depends_on("py-scikit-learn@1.5:", type=("build", "run"))
+    depends_on("py-scipy@1.13:", type=("build", "run"))
+    depends_on("py-shtab@1.8:", type=("build", "run"))
+    depends_on("py-threadpoolctl@3.5:", type=("build", "run"))
     depends_on("py-tree-sitter@0.25:0.26", type=("build", "run"))
     depends_on("py-tree-sitter-c@0.24", type=("build", "run"))
     depends_on("py-tree-sitter-cpp@0.23", type=("build", "run"))

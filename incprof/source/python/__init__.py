@@ -1,0 +1,1 @@
+"""Python's sources: functions and loops, and heartbeats in them."""

@@ -1,0 +1,3 @@
+#include "peek.h"
+
+pid_t peek_process;

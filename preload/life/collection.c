@@ -1,0 +1,190 @@
+/* Who may touch what: all of it is the interval thread's, under the collector's lock (collector_lock.h), so that a fork
+ * finds it between two changes. (A child whose parent has waited for the lock in vain throws it away all the same.)
+ * collection_begin and collection_forget run where there is no such thread. */
+#define _GNU_SOURCE
+#include "collection.h"
+
+#include "closing_line.h"
+#include "interval.h"
+#include "interval_take.h"
+#include "module_scan.h"
+#include "recording.h"
+#include "switch.h"
+#include "sys.h"
+#include "thread_life.h"
+#include "ticker.h"
+#include "worker.h"
+
+static struct interval interval;
+static struct recording recording;
+static const struct config *config;
+static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
+static bool is_paused; /* moncontrol(0) */
+
+void collection_begin(const struct config *configured, const struct launch *launch, bool forked)
+{
+    config = configured;
+    run_start_ns = monotonic_ns();
+    last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    last_collector_ns = 0;
+    module_scan_begin();
+    recording_begin(&recording, config, launch, run_start_ns, forked);
+    interval_begin(&interval, run_start_ns, false);
+}
+
+uint64_t collection_start_ns(void)
+{
+    return run_start_ns;
+}
+
+void collection_open_early(void)
+{
+    if (!recording.forked && !recording_open(&recording, &interval))
+        thread_stop_all();
+}
+
+void collection_scan(void)
+{
+    module_scan_if_wanted();
+    recording_keep_symbols(&recording, &interval);
+}
+
+static void take_samples_of(struct thread *thread, uint64_t now_ns)
+{
+    interval.thread_ns += thread_life_ns(thread, now_ns);
+    interval_take_thread(&interval, thread);
+}
+
+void collection_drain(void)
+{
+    uint64_t now_ns = monotonic_ns();
+    collection_scan();
+    ticker_give();
+    ticker_report_trouble();
+    interval.threads = 0;
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        interval.threads += __atomic_load_n(&thread->state, __ATOMIC_RELAXED) == THREAD_LIVE;
+        if (!thread_is_settled(thread))
+            take_samples_of(thread, now_ns);
+    }
+}
+
+/* Calls made while moncontrol(3) had switched counting off are not kept. */
+static void take_calls_of(struct thread *thread)
+{
+    if (is_paused)
+        arcs_forget(&thread->table);
+    else
+        interval_take_calls(&interval, thread);
+}
+
+static void take_calls(void)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        if (!thread_is_settled(thread))
+            take_calls_of(thread);
+}
+
+static void take_all_of(struct thread *thread)
+{
+    take_samples_of(thread, monotonic_ns());
+    take_calls_of(thread);
+}
+
+/* Code that dlopen has brought is known by its calls before a sample falls into it. */
+static void look_up_new_calls(void)
+{
+    if (!interval_has_new_calls(&interval))
+        return;
+    module_scan_request();
+    module_scan_if_wanted();
+    interval_look_up_calls(&interval);
+}
+
+/* By a map that has all of it. */
+void collection_look_up(void)
+{
+    if (module_scan_is_wanted())
+        module_scan_now();
+    take_calls();
+    collection_drain();
+    if (interval_has_new_calls(&interval)) {
+        module_scan_now();
+        interval_look_up_calls(&interval);
+    }
+    recording_keep_symbols(&recording, &interval);
+}
+
+/* What has happened so far is looked up by the map that it happened in. */
+void collection_remap(void)
+{
+    take_calls();
+    collection_drain();
+    module_scan_now();
+    interval_look_up_calls(&interval);
+    recording_keep_symbols(&recording, &interval);
+}
+
+void collection_close_interval(void)
+{
+    take_calls();
+    collection_drain();
+    uint64_t now_ns = monotonic_ns();
+    look_up_new_calls();
+    uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t collector_ns = worker_cpu_ns();
+    const struct interval_record record = {
+        .start_ns = interval.start_ns - run_start_ns,
+        .end_ns = now_ns - run_start_ns,
+        .cpu_ns = cpu_ns - last_cpu_ns,
+        .thread_ns = interval.thread_ns,
+        .collector_ns = collector_ns > last_collector_ns ? collector_ns - last_collector_ns : 0,
+        .handler_ns = interval.totals.handler_ns,
+        .samples = interval.totals.samples,
+        .ticks = interval.totals.ticks,
+        .profiler_ticks = interval.profiler_ticks,
+        .lost = interval.totals.lost,
+        .broken = interval.totals.broken,
+        .threads = interval.threads,
+        .skipped = interval.totals.skipped,
+        .shortened = interval.shortened,
+        .dropped = recording.dropped,
+    };
+    if (!recording_interval(&recording, &interval, &record))
+        thread_stop_all();
+    interval.number += recording.open;
+    interval_begin(&interval, now_ns, config->format == FORMAT_GMON);
+    last_cpu_ns = cpu_ns;
+    last_collector_ns = collector_ns;
+    thread_settle(take_all_of);
+}
+
+void collection_close(void)
+{
+    collection_close_interval();
+    recording_end(&recording, &interval, monotonic_ns() - run_start_ns);
+}
+
+void collection_tell(void)
+{
+    if (recording.open && !recording.broken && !recording.forked)
+        closing_line_say(recording.intervals);
+}
+
+bool collection_is_blank_child(void)
+{
+    return recording.forked && !recording.open && interval.totals.samples == 0;
+}
+
+void collection_pause(bool paused)
+{
+    collection_drain();
+    take_calls();
+    is_paused = paused;
+    switch_pause(paused);
+}
+
+void collection_forget(void)
+{
+    interval_free(&interval);
+}

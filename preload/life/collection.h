@@ -1,0 +1,56 @@
+/* The open interval: taking what threads have recorded into it, and closing it.
+ *
+ * Everything here is for the holder of the collector's lock (collector_lock.h), that is, for the interval thread; and
+ * for the start and a forked child's, when there is no such thread yet.
+ */
+#ifndef INCPROF_COLLECTION_H
+#define INCPROF_COLLECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "launch.h"
+
+/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. */
+void collection_begin(const struct config *config, const struct launch *launch, bool forked);
+
+/* When the recording began, on CLOCK_MONOTONIC. */
+uint64_t collection_start_ns(void);
+
+/* Opens the file before there is an interval to write: the copies of the symbols take a while. A forked child waits for
+ * something to say. */
+void collection_open_early(void);
+
+/* Looks for code that the program has loaded, if somebody has asked, and copies its symbols. */
+void collection_scan(void);
+
+/* Empties the rings, and sees to what has come up meanwhile. */
+void collection_drain(void);
+
+/* Drains, writes the open interval and begins the next one. Where nothing can be written any more, the recording stops.
+ */
+void collection_close_interval(void);
+
+/* The same, and the end of the recording. */
+void collection_close(void);
+
+/* After that: the line with which a recording ends, if it is this process's to say. */
+void collection_tell(void);
+
+/* A forked child that has done nothing yet: it leaves no file. */
+bool collection_is_blank_child(void);
+
+/* Code has been loaded, and some may go: it is looked at if anything has happened in it. */
+void collection_look_up(void);
+
+/* Code has been unloaded: another may be where it was. */
+void collection_remap(void);
+
+/* Samples and calls count from here on, or do not (moncontrol). */
+void collection_pause(bool paused);
+
+/* In a forked child: nothing has been taken. */
+void collection_forget(void);
+
+#endif

@@ -1,0 +1,180 @@
+/* Who may touch what: `config`, `launch`, `started` and `owner` are written before main, or in a forked child that has
+ * one thread, and only read from then on. `fork_holds_lock` is the lock holder's.
+ *
+ * Locks, in the order in which they are taken: the collector's (collector_lock.h); under it spare_lock of thread.c,
+ * which is tried and never waited for. The lock of signal_stacks.c is taken with none of these held, but for a forked
+ * child, which may have been born with the first. */
+#define _GNU_SOURCE
+#include "collector.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "burst.h"
+#include "call_cost.h"
+#include "closing_line.h"
+#include "collection.h"
+#include "collector_lock.h"
+#include "interval_thread.h"
+#include "log.h"
+#include "rate.h"
+#include "requests.h"
+#include "sampler.h"
+#include "signal_stacks.h"
+#include "switch.h"
+#include "sys.h"
+#include "thread_hooks.h"
+#include "thread_life.h"
+#include "ticker.h"
+#include "worker.h"
+
+static struct config config;
+static struct launch launch;
+static bool started;         /* once per process image */
+static pid_t owner;          /* the process that all this belongs to: a vfork child runs in its parent's memory */
+static bool fork_holds_lock; /* set and cleared by the lock's holder */
+
+/* Whether the interval thread is there, and this process's. A system call only if it is: the program may have forbidden
+ * itself all of them when the recording ended (sandbox.c). */
+static bool is_under_way(void)
+{
+    return !worker_has_ended() && SYS0(SYS_getpid) == owner;
+}
+
+/* Has the interval thread do something, and waits for it; or for its end, where another thread has asked for that: of
+ * several threads that call exit at once, the first to end the process must not do so in the middle of a write. */
+static void ask(enum request request)
+{
+    if (is_under_way() && !worker_ask(request, collector_lock_patience_ns()))
+        collector_lock_note_stall();
+}
+
+static void begin(bool forked, const char *trouble)
+{
+    owner = (pid_t)SYS0(SYS_getpid);
+    ticker_begin(&config);
+    burst_begin(&config);
+    collection_begin(&config, &launch, forked);
+    switch_set(SWITCH_ON);
+    if (forked)
+        thread_after_fork();
+    else
+        thread_hooks_start_main();
+    if (!interval_thread_start(&config)) {
+        thread_stop_all();
+        log_warn(trouble, NULL);
+    }
+}
+
+/* No write and no drain is under way while the process is copied. */
+static void fork_prepare(void)
+{
+    bool held = switch_is_on() && collector_lock_take(collector_lock_patience_ns());
+    if (held)
+        fork_holds_lock = true;
+}
+
+static void fork_parent(void)
+{
+    if (fork_holds_lock) {
+        fork_holds_lock = false;
+        collector_lock_give();
+    }
+}
+
+/* The child is a process of its own: its file holds what it does from here on. */
+static void fork_child(void)
+{
+    signal_stacks_after_fork();
+    if (!switch_is_on())
+        return;
+    fork_holds_lock = false;
+    collector_lock_forget();
+    switch_set(SWITCH_OFF);
+    worker_forget();
+    collection_forget();
+    if (config.follow)
+        begin(true, "cannot start the interval thread of a forked child, not recording it");
+    else
+        incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
+}
+
+static bool is_wanted(void)
+{
+    if (!config_has_rank(config.ranks, launch.rank, launch.local))
+        return false;
+    if (launch.local < 0 && launch.rank == 0 && config.ranks != NULL && strstr(config.ranks, "per-node") != NULL)
+        log_warn("the launcher does not say which ranks share a node: every rank counts as the first of its own", NULL);
+    if (config.exe == NULL || *config.exe == '\0')
+        return true;
+    return launch_is_program(config.exe, launch.exe);
+}
+
+static bool prepare(enum start start)
+{
+    log_start("incprof");
+    config_read(&config);
+    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted() ||
+        !launch_claim_directory(&launch, config.directory, "gmon"))
+        return false;
+    closing_line_prepare(&config, &launch);
+    modules_begin(start == START_CHOSEN, config.format == FORMAT_STREAM);
+    modules_scan();
+    if (!sampler_start())
+        return false;
+    rate_choose(&config);
+    config.call_ps = modules_have_counts() ? call_cost_ps() : 0;
+    return true;
+}
+
+void collector_start(enum start start)
+{
+    if (started)
+        return;
+    started = true;
+    if (!prepare(start)) {
+        switch_set(SWITCH_OFF);
+        return;
+    }
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    begin(false, "cannot start the interval thread, not recording");
+    at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
+}
+
+void collector_stop(void)
+{
+    ask(REQUEST_STOP);
+}
+
+void collector_end(const char *why)
+{
+    ask(REQUEST_STOP);
+    log_warn(why, NULL);
+}
+
+void collector_before_exec(void)
+{
+    ask(REQUEST_EXEC);
+}
+
+void collector_after_exec(void)
+{
+    if (is_under_way())
+        interval_thread_go_on();
+}
+
+void collector_look_up(void)
+{
+    ask(REQUEST_LOOK_UP);
+}
+
+void collector_remap(void)
+{
+    ask(REQUEST_REMAP);
+}
+
+void collector_pause(bool pause)
+{
+    ask(pause ? REQUEST_PAUSE : REQUEST_RESUME);
+}

@@ -1,0 +1,122 @@
+/* Who may touch what: the two periods are written before the thread starts. `is_leaving` is atomic: the thread sets it,
+ * and the application's thread whose exec has failed clears it. The collector's lock is held for each drain, write or
+ * request, and not while waiting for the next. */
+#define _GNU_SOURCE
+#include "interval_thread.h"
+
+#include "burst.h"
+#include "collection.h"
+#include "collector_lock.h"
+#include "requests.h"
+#include "switch.h"
+#include "sys.h"
+#include "thread_life.h"
+#include "ticker.h"
+#include "worker.h"
+
+#define LONGEST_DRAIN_NS ((uint64_t)100 * 1000000)
+#define FOR_EVER_NS (UINT64_MAX / 4)
+
+static uint64_t interval_ns, drain_ns;
+static bool is_leaving; /* exec is under way: what is written until then stands, and its end */
+
+static void serve(uint32_t request)
+{
+    switch (request) {
+    case REQUEST_STOP:
+    case WORKER_END:
+        thread_stop_all();
+        collection_close();
+        collection_tell();
+        break;
+    case REQUEST_EXEC: /* which may fail: nothing is stopped. A child that only calls it leaves no file. */
+        __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);
+        collection_drain();
+        if (!collection_is_blank_child())
+            collection_close();
+        break;
+    case REQUEST_PAUSE:
+    case REQUEST_RESUME:
+        collection_pause(request == REQUEST_PAUSE);
+        break;
+    case REQUEST_SCAN:
+        collection_scan();
+        break;
+    case REQUEST_DRAIN:
+        collection_drain();
+        break;
+    case REQUEST_LOOK_UP:
+        collection_look_up();
+        break;
+    case REQUEST_REMAP:
+        collection_remap();
+        break;
+    case REQUEST_TICKERS:
+        ticker_give();
+        break;
+    default:
+        break;
+    }
+}
+
+static void open_early(void)
+{
+    collector_lock_take(FOR_EVER_NS);
+    if (switch_is_on())
+        collection_open_early();
+    collector_lock_give();
+}
+
+/* Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
+static void run(void)
+{
+    uint64_t grid = collection_start_ns() + interval_ns;
+    uint64_t next_drain = collection_start_ns() + drain_ns;
+    open_early();
+    while (switch_is_on()) {
+        ticker_give(); /* whoever asked while another request was under way was not heard */
+        uint64_t next = next_drain < grid ? next_drain : grid;
+        uint32_t request = worker_wait(next < burst_due_ns() ? next : burst_due_ns());
+        collector_lock_take(FOR_EVER_NS);
+        uint64_t now = monotonic_ns();
+        if (request != 0) {
+            serve(request);
+        } else if (now >= grid) {
+            if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
+                collection_close_interval();
+            while (grid <= monotonic_ns())
+                grid += interval_ns;
+            next_drain = now + drain_ns;
+        } else if (now >= next_drain) {
+            collection_drain();
+            next_drain = now + drain_ns;
+        }
+        if (switch_is_on())
+            burst_go_on(now);
+        collector_lock_give();
+        if (request != 0 && switch_is_on())
+            worker_done();
+    }
+}
+
+/* Rings are emptied often enough to hold what comes between: some 50 samples of each thread. */
+static uint64_t drain_period_ns(const struct config *config)
+{
+    uint64_t period = 50u * (1000000000u / config->rate_hz);
+    if (period > LONGEST_DRAIN_NS)
+        period = LONGEST_DRAIN_NS;
+    return period < config->interval_ns ? period : config->interval_ns;
+}
+
+bool interval_thread_start(const struct config *config)
+{
+    interval_ns = config->interval_ns;
+    drain_ns = drain_period_ns(config);
+    is_leaving = false;
+    return worker_start("incprof", run);
+}
+
+void interval_thread_go_on(void)
+{
+    __atomic_store_n(&is_leaving, false, __ATOMIC_RELAXED);
+}

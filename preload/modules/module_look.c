@@ -1,0 +1,163 @@
+/* Interval thread alone, or a program of one thread that looks at other processes: all is in the caller's `code`. */
+#define _GNU_SOURCE
+#include "module_look.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "elf_file.h"
+#include "object_file.h"
+#include "own_maps.h"
+#include "python.h"
+#include "shared_code.h"
+#include "sys.h"
+
+/* The kernel shows the same vDSO to all processes of a kind. */
+static bool open_vdso(struct elf_file *elf, const struct mapping *mapping, pid_t pid)
+{
+    uint64_t start = pid == 0 ? mapping->start : getauxval(AT_SYSINFO_EHDR);
+    return start != 0 && elf_open_memory(elf, (const void *)start, mapping->end - mapping->start);
+}
+
+static bool open_object(struct elf_file *elf, const struct mapping *mapping, const struct code *code)
+{
+    if (strcmp(mapping->path, "[vdso]") == 0)
+        return open_vdso(elf, mapping, code->pid);
+    const struct object_file file = {
+        .path = mapping->path, .pid = code->pid, .inode = mapping->inode, .is_program = code->count == 0};
+    return object_file_open(elf, &file);
+}
+
+/* The segment that the mapping shows: base is its address here minus its link-time address. */
+static bool place(const struct elf_file *elf, const struct mapping *mapping, struct module *module, uint64_t *base)
+{
+    const uint64_t page = getauxval(AT_PAGESZ) - 1;
+    for (size_t i = 0; i < elf->segment_count; i++) {
+        const Elf64_Phdr *segment = &elf->segments[i];
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0)
+            continue;
+        if ((segment->p_offset & ~page) > mapping->offset || mapping->offset >= segment->p_offset + segment->p_filesz)
+            continue;
+        *base = mapping->start - mapping->offset + segment->p_offset - segment->p_vaddr;
+        module->low = segment->p_vaddr;
+        module->high = segment->p_vaddr + segment->p_memsz;
+        return true;
+    }
+    return false;
+}
+
+static void find_plt(const struct elf_file *elf, struct module *module)
+{
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (strncmp(elf_section_name(elf, section), ".plt", 4) != 0 || (section->sh_flags & SHF_EXECINSTR) == 0)
+            continue;
+        if (module->plt_low == module->plt_high)
+            module->plt_low = section->sh_addr;
+        module->plt_high = section->sh_addr + section->sh_size;
+    }
+}
+
+/* The same object mapped again elsewhere (dlclose, dlopen) keeps its number: addresses are link-time ones. A copy of it
+ * (other names, other namespaces) is the same code. */
+static bool is_same(const struct module *one, const struct module *other)
+{
+    if (one->low != other->low || one->high != other->high || strcmp(one->build_id, other->build_id) != 0)
+        return false;
+    return one->build_id[0] != '\0' || (one->inode == other->inode && strcmp(one->path, other->path) == 0);
+}
+
+static struct module *find_moved(const struct code *code, const struct module *fresh)
+{
+    for (size_t i = 0; i < code->count; i++)
+        if (is_same(code->modules[i], fresh))
+            return code->modules[i];
+    return NULL;
+}
+
+static const char *name_of(const struct module *module)
+{
+    const char *slash = strrchr(module->path, '/');
+    return slash != NULL ? slash + 1 : module->path;
+}
+
+static bool is_called_python(const struct module *module)
+{
+    return strncmp(name_of(module), "python", 6) == 0;
+}
+
+/* Extension modules of packages that came ready-made: nobody could tell their functions apart. */
+static bool is_nameless_package(const struct elf_file *elf, const char *path)
+{
+    return (strstr(path, "/site-packages/") != NULL || strstr(path, "/dist-packages/") != NULL) &&
+           elf_section(elf, ".symtab") == NULL;
+}
+
+/* Its own code says nothing of a program: that is in frames which it keeps by itself. An application that has the
+ * interpreter in its own executable is more than that. */
+static void find_python(struct code *code, const struct elf_file *elf, struct module *module, uint64_t base)
+{
+    bool is_library = strncmp(name_of(module), "libpython", 9) == 0;
+    if (!code->python_is_wanted || (code->count > 0 && !is_library) || !python_find(elf, module->path, base))
+        return;
+    module->python = true;
+    if (is_library || is_called_python(module))
+        module->app = false;
+    /* Nobody has read the first map yet, or the program is not Python's own. */
+    if (is_library && code->current == NULL && is_called_python(code->modules[0]))
+        code->modules[0]->app = false;
+}
+
+static void describe(struct code *code, const struct elf_file *elf, const struct mapping *mapping,
+                     struct module *module)
+{
+    bool is_first = code->count == 0;
+    find_plt(elf, module);
+    cfi_build(&module->cfi, elf, module->low, module->high, code->pid != 0);
+    module->profiler = code->pid == 0 && own_maps_hold_profiler(mapping);
+    bool is_instrumented = !module->profiler && elf_calls_mcount(elf);
+    module->counts = is_instrumented && code->pid == 0; /* from outside, none is */
+    module->app =
+        !module->profiler &&
+        (is_first || is_instrumented ||
+         (code->libraries_are_own && !shared_code_is(module->path) && !is_nameless_package(elf, module->path)));
+    if (is_first && code->pid != 0)
+        start_code_find(&module->start, elf);
+    if (is_first && code->entry == 0)
+        code->entry = module->base + elf->header.e_entry;
+    find_python(code, elf, module, module->base);
+}
+
+/* Fills in `fresh`, unless it is one that is known. NULL: there is no code where the mapping says. */
+static struct module *take(struct code *code, const struct elf_file *elf, const struct mapping *mapping,
+                           struct module *fresh)
+{
+    if (!place(elf, mapping, fresh, &fresh->base))
+        return NULL;
+    elf_build_id(elf, fresh->build_id, sizeof fresh->build_id);
+    struct module *known = find_moved(code, fresh);
+    if (known == NULL)
+        describe(code, elf, mapping, fresh);
+    return known != NULL ? known : fresh;
+}
+
+struct module *module_look(struct code *code, const struct mapping *mapping, uint64_t *base, bool *is_new)
+{
+    struct elf_file elf;
+    struct module *fresh = sys_alloc(sizeof *fresh), *result = NULL;
+    *is_new = false;
+    if (fresh == NULL)
+        return NULL;
+    memcpy(fresh->path, mapping->path, sizeof fresh->path);
+    fresh->inode = mapping->inode;
+    fresh->pid = code->pid;
+    if (open_object(&elf, mapping, code)) {
+        result = take(code, &elf, mapping, fresh);
+        *base = fresh->base;
+        *is_new = result == fresh;
+        elf_close(&elf);
+    }
+    if (result != fresh)
+        sys_free(fresh, sizeof *fresh);
+    return result;
+}

@@ -1,0 +1,230 @@
+/* Who may touch what: the start, and then the interval thread alone, scan: they write the modules, their number and the
+ * list of maps. All other threads read the current map only, which is published by a release store. Maps and modules
+ * never change once they are published, and are never freed while the process is recorded: a handler may be reading
+ * one. `code` is written by programs of one thread alone, which look at other processes. No locks. */
+#define _GNU_SOURCE
+#include "modules.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "jit_map.h"
+#include "module_look.h"
+#include "own_maps.h"
+#include "python.h"
+#include "sys.h"
+
+static struct code own_code;
+static struct code *code = &own_code;
+
+/* A mapping that the last scan saw too. */
+static const struct code_range *find_known(const struct mapping *mapping)
+{
+    const struct code_range *range = modules_find(code->current, mapping->start);
+    bool same =
+        range != NULL && range->start == mapping->start && range->end == mapping->end && range->inode == mapping->inode;
+    return same ? range : NULL;
+}
+
+bool modules_append(struct module *module)
+{
+    if (code->count >= MOST_MODULES)
+        return false;
+    module->id = (uint16_t)code->count;
+    code->modules[code->count++] = module;
+    return true;
+}
+
+/* Addresses there are as they are in the process. */
+static struct module *add_jit(uint64_t *base)
+{
+    *base = 0;
+    struct module *jit = &code->jit;
+    if (jit->jit)
+        return jit;
+    if (code->count == 0 || !modules_append(jit))
+        return NULL;
+    memcpy(jit->path, JIT_PATH, sizeof JIT_PATH);
+    jit->high = UINT64_MAX;
+    jit->jit = true;
+    return jit;
+}
+
+static bool is_java(const struct module *module)
+{
+    return strstr(module->path, "/libjvm.so") != NULL;
+}
+
+/* Only where somebody will say what it is called, which Java does at its end. Python's trampolines stand for frames
+ * that are seen anyway; what else there is are small pieces between functions. */
+static void look_at_jit(void)
+{
+    bool has_java = false;
+    if (!code->jit.jit || code->jit.app || !code->libraries_are_own || python_current() != NULL)
+        return;
+    for (size_t i = 0; i < code->count && !has_java; i++)
+        has_java = is_java(code->modules[i]);
+    code->jit.app = has_java || jit_map_is_there();
+}
+
+bool modules_have_jit(void)
+{
+    return code->jit.app;
+}
+
+static struct module *add_module(const struct mapping *mapping, uint64_t *base)
+{
+    bool is_new;
+    if (strcmp(mapping->path, JIT_PATH) == 0)
+        return add_jit(base);
+    struct module *module = code->objects < MOST_OBJECTS ? module_look(code, mapping, base, &is_new) : NULL;
+    if (module == NULL || !is_new)
+        return module;
+    code->objects++;
+    if (modules_append(module))
+        return module;
+    cfi_free(&module->cfi);
+    sys_free(module, sizeof *module);
+    return NULL;
+}
+
+static struct code_map *find_same(const struct code_map *map)
+{
+    for (struct code_map *old = code->all; old != NULL; old = old->older)
+        if (old->count == map->count && memcmp(old->ranges, map->ranges, map->count * sizeof map->ranges[0]) == 0)
+            return old;
+    return NULL;
+}
+
+static void add_range(struct code_map *map, const struct mapping *mapping)
+{
+    const struct code_range *known = find_known(mapping);
+    struct code_range range = {.start = mapping->start, .end = mapping->end, .inode = mapping->inode};
+    range.module = known != NULL ? known->module : add_module(mapping, &range.base);
+    if (known != NULL)
+        range.base = known->base;
+    if (range.module != NULL)
+        map->ranges[map->count++] = range;
+}
+
+/* `executable_first`: only makes the program itself module 0, whatever the order of the addresses. Where its entry is
+ * not known, it lies below its libraries. */
+static void fill_map(struct code_map *map, const char *text, bool executable_first)
+{
+    uint64_t entry = code->entry;
+    struct mapping mapping;
+    size_t length;
+    bool is_code;
+    for (const char *line = text; *line != '\0'; line += length) {
+        length = maps_line_read(line, &mapping, &is_code);
+        bool is_program = entry == 0 ? code->count == 0 : entry >= mapping.start && entry < mapping.end;
+        if (is_code && (!executable_first || is_program))
+            add_range(map, &mapping);
+    }
+    if (executable_first)
+        map->count = 0;
+}
+
+void modules_begin(bool libraries_too, bool python_too)
+{
+    code->python_is_wanted = python_too;
+    code->libraries_are_own = libraries_too;
+}
+
+void modules_use(struct code *of)
+{
+    code = of != NULL ? of : &own_code;
+}
+
+void modules_free(struct code *of)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        if (of->modules[i] == &of->jit)
+            continue;
+        cfi_free(&of->modules[i]->cfi);
+        sys_free(of->modules[i], sizeof *of->modules[i]);
+    }
+    for (struct code_map *map = of->all, *older; map != NULL; map = older) {
+        older = map->older;
+        sys_free(map, map->bytes);
+    }
+    *of = (struct code){.count = 0};
+}
+
+bool modules_have_counts(void)
+{
+    for (size_t i = 0; i < code->count; i++)
+        if (code->modules[i]->counts)
+            return true;
+    return false;
+}
+
+bool modules_scan(void)
+{
+    struct buffer text = {0};
+    code->entry = getauxval(AT_ENTRY);
+    bool changed = own_maps_read(&text) && modules_scan_text((const char *)text.data);
+    buffer_free(&text);
+    return changed;
+}
+
+bool modules_scan_text(const char *text)
+{
+    struct code_map *map = NULL;
+    size_t lines = 0;
+    for (const char *at = text; *at != '\0'; at++)
+        lines += *at == '\n';
+    /* The last line may have no end. */
+    size_t bytes = sizeof *map + (lines + 1) * sizeof map->ranges[0];
+    if (lines > 0)
+        map = sys_alloc(bytes);
+    if (map == NULL)
+        return false;
+    map->bytes = bytes;
+    if (code->count == 0)
+        fill_map(map, text, true);
+    fill_map(map, text, false);
+    look_at_jit();
+    struct code_map *same = find_same(map);
+    if (same != NULL) {
+        sys_free(map, bytes);
+        map = same;
+    } else {
+        map->older = code->all;
+        code->all = map;
+    }
+    bool changed = map != code->current;
+    __atomic_store_n(&code->current, map, __ATOMIC_RELEASE);
+    return changed;
+}
+
+const struct code_map *modules_current(void)
+{
+    return __atomic_load_n(&code->current, __ATOMIC_ACQUIRE);
+}
+
+const struct code_range *modules_find(const struct code_map *map, uint64_t pc)
+{
+    if (map == NULL)
+        return NULL;
+    size_t low = 0;
+    size_t high = map->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (map->ranges[middle].end <= pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < map->count && map->ranges[low].start <= pc ? &map->ranges[low] : NULL;
+}
+
+size_t modules_count(void)
+{
+    return code->count;
+}
+
+struct module *modules_get(size_t id)
+{
+    return code->modules[id];
+}

@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "snapshot.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "buffer.h"
+#include "elf_file.h"
+#include "log.h"
+#include "object_file.h"
+#include "output.h"
+#include "sys.h"
+
+#define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
+#define MOST_BYTES ((uint64_t)1 << 30)
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_symbols(const struct elf_file *elf, const Elf64_Shdr *section)
+{
+    static const char *const names[] = {".symtab", ".strtab", ".dynsym", ".dynstr", ".shstrtab", ".note.gnu.build-id",
+                                        ".comment"};
+    /* What tells functions apart where there is no .symtab. */
+    static const char *const instead[] = {".gnu_debugdata", ".eh_frame", ".eh_frame_hdr", ".gopclntab",
+                                          ".data.rel.ro.gopclntab"};
+    const char *name = elf_section_name(elf, section);
+    return is_among(name, names, sizeof names / sizeof *names) ||
+           (elf_section(elf, ".symtab") == NULL && is_among(name, instead, sizeof instead / sizeof *instead));
+}
+
+static bool is_debug(const struct elf_file *elf, const Elf64_Shdr *section)
+{
+    return strncmp(elf_section_name(elf, section), ".debug_", 7) == 0;
+}
+
+static bool is_kept(const struct elf_file *elf, const Elf64_Shdr *section, bool with_debug)
+{
+    return section->sh_type != SHT_NOBITS && section->sh_size > 0 &&
+           (is_symbols(elf, section) || (with_debug && is_debug(elf, section)));
+}
+
+/* Sections of a sound object do not overlap: together they are no larger than the object. */
+static bool is_sound(const struct elf_file *elf, bool with_debug)
+{
+    uint64_t left = elf->size < MOST_BYTES ? elf->size : MOST_BYTES;
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (!is_kept(elf, section, with_debug))
+            continue;
+        if (section->sh_size > left)
+            return false;
+        left -= section->sh_size;
+    }
+    return true;
+}
+
+static bool debug_fits(const struct elf_file *elf)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (is_debug(elf, section) && (total += section->sh_size) > MOST_DEBUG_BYTES)
+            return false;
+    }
+    return true;
+}
+
+/* Header, program headers and section headers first: their sizes are known; then what is kept. */
+static void put_file(struct buffer *out, const struct elf_file *elf)
+{
+    bool with_debug = debug_fits(elf);
+    out->failed = !is_sound(elf, with_debug);
+    Elf64_Ehdr header = elf->header;
+    header.e_phoff = sizeof header;
+    header.e_shoff = sizeof header + elf->segment_count * sizeof(Elf64_Phdr);
+    uint64_t at = header.e_shoff + elf->section_count * sizeof(Elf64_Shdr);
+    buffer_bytes(out, &header, sizeof header);
+    buffer_bytes(out, elf->segments, elf->segment_count * sizeof(Elf64_Phdr));
+    for (size_t i = 0; i < elf->section_count; i++) {
+        Elf64_Shdr section = elf->sections[i];
+        if (is_kept(elf, &section, with_debug)) {
+            section.sh_offset = at;
+            at += section.sh_size;
+        } else if (section.sh_type != SHT_NULL) {
+            section.sh_type = SHT_NOBITS;
+        }
+        buffer_bytes(out, &section, sizeof section);
+    }
+    for (size_t i = 0; i < elf->section_count; i++) {
+        const Elf64_Shdr *section = &elf->sections[i];
+        if (!is_kept(elf, section, with_debug) || !buffer_reserve(out, section->sh_size))
+            continue;
+        if (!elf_read(elf, out->data + out->length, section->sh_size, section->sh_offset))
+            out->failed = true;
+        out->length += section->sh_size;
+    }
+}
+
+/* FNV-1a. */
+static uint64_t hash_of(uint64_t hash, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
+    return hash;
+}
+
+static void append_hash(char *name, size_t at, uint64_t hash)
+{
+    for (size_t i = 0; i < 16; i++)
+        name[at + i] = "0123456789abcdef"[(hash >> (60 - 4 * i)) & 15];
+    name[at + 16] = '\0';
+}
+
+/* The build-id; for a module that has none, the hash of its path. */
+static void name_of(const struct module *module, char *name)
+{
+    if (module->build_id[0] != '\0') {
+        strcpy(name, module->build_id);
+        return;
+    }
+    strcpy(name, "path-");
+    append_hash(name, 5, hash_of(0xcbf29ce484222325u, module->path));
+}
+
+/* Of the processes of a node, the first one to come sees to a file: it has taken a name of sockets, which the kernel
+ * knows once and gives back when the process ends. To the others the file system is not asked. Where paths may mean
+ * other files (in containers), names are others as well. */
+static bool is_seen_to(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0incprof-"};
+    char space[64] = "";
+    sys_readlink("/proc/self/ns/mnt", space, sizeof space - 1);
+    append_hash(name.sun_path, 9, hash_of(hash_of(0xcbf29ce484222325u, path), space));
+    int fd = (int)SYS3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    long error = SYS3(SYS_bind, fd, &name, offsetof(struct sockaddr_un, sun_path) + 9 + 16);
+    if (error != 0)
+        sys_close(fd);
+    return error == -EADDRINUSE;
+}
+
+void snapshot_write(const char *directory, const struct module *module)
+{
+    char name[80];
+    char folder[PATH_MAX];
+    char path[PATH_MAX];
+    struct elf_file elf;
+    output_name(folder, directory, "symbols", "");
+    name_of(module, name);
+    output_name(path, folder, name, ".elf");
+    if (is_seen_to(path) || SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0)
+        return;
+    const struct object_file object = {
+        .path = module->path, .pid = module->pid, .inode = module->inode, .is_program = module->id == 0};
+    if (!object_file_open(&elf, &object))
+        return;
+    char build_id[sizeof module->build_id];
+    elf_build_id(&elf, build_id, sizeof build_id);
+    if (strcmp(build_id, module->build_id) != 0) { /* replaced by another build since */
+        elf_close(&elf);
+        return;
+    }
+    struct buffer file = {0};
+    put_file(&file, &elf);
+    elf_close(&elf);
+    sys_mkdir(folder, 0777);
+    long error = output_write_file(path, &file, true);
+    if (error != 0 && error != -EEXIST)
+        log_debug("no copy of the symbols", path);
+    buffer_free(&file);
+}

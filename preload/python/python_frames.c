@@ -1,0 +1,356 @@
+/* Who may touch what: the thread itself, in the handler of its ticks; from outside, the one thread that there is. */
+#define _GNU_SOURCE
+#include "python.h"
+
+#include <string.h>
+
+#include "peek.h"
+
+#define MOST_FRAMES 100000
+#define MOST_INTERPRETERS 64
+#define MOST_STATES 256
+#define LONGEST_PAUSE 64 /* samples */
+/* From 3.12 on a call of the interpreter has a frame of its own at its end, with an owner that no other has. */
+#define LEAST_CALL_OWNER 3
+#define FIRST_WINDOW 8192
+#define MOST_AHEAD 64
+#define MOST_LOOKS 4
+#define FRAME_BYTES 112 /* no field is further away from the beginning */
+#define HIGHEST ((uint64_t)1 << 56)
+
+struct frame_words {
+    uint64_t code, previous;
+    uint64_t at; /* bytes from the first instruction on */
+    uint8_t owner;
+};
+
+/* Of the frames of a thread, the next one mostly lies below: the page of this one, and what comes before it; of a deep
+ * stack more and more. */
+static bool fill_window(struct python_walk *walk, uint64_t address)
+{
+    uint8_t *window = walk->mine->window;
+    uint64_t page = address & ~(uint64_t)4095;
+    size_t upper = address + FRAME_BYTES - page;
+    size_t lower = walk->window_bytes - upper;
+    const struct iovec here[2] = {{window + PYTHON_WINDOW - upper, upper},
+                                  {window + PYTHON_WINDOW - walk->window_bytes, lower}};
+    const struct iovec there[2] = {{(void *)page, upper}, {(void *)(page - lower), lower}};
+    size_t got = peek_pieces(here, 2, there, 2);
+    walk->window_low = got == walk->window_bytes ? page - lower : page;
+    walk->window_bytes = 2 * walk->window_bytes < PYTHON_WINDOW ? 2 * walk->window_bytes : PYTHON_WINDOW;
+    walk->window_high = got >= upper ? page + upper : 0;
+    return got >= upper;
+}
+
+static bool is_held(const struct python_walk *walk, uint64_t address)
+{
+    return (address & 7) == 0 && address >= walk->window_low && address + FRAME_BYTES <= walk->window_high;
+}
+
+static void take_frame(const struct python_walk *walk, uint64_t address, struct frame_words *frame)
+{
+    const struct python_layout *layout = &walk->python->layout;
+    const uint8_t *from = walk->mine->window + PYTHON_WINDOW - (walk->window_high - address);
+    memcpy(&frame->code, from + layout->frame_code, 8);
+    memcpy(&frame->previous, from + layout->frame_previous, 8);
+    frame->code &= ~(uint64_t)7; /* a tagged reference, since 3.14 */
+    frame->owner = from[layout->frame_owner];
+    if (layout->unit == 0) {
+        memcpy(&frame->at, from + layout->frame_at, 8);
+        frame->at -= frame->code + layout->code_bytes;
+    } else {
+        uint32_t number;
+        memcpy(&number, from + layout->frame_at, 4);
+        frame->at = (uint64_t)number * layout->unit;
+    }
+}
+
+static bool is_among(uint64_t code, const uint64_t *codes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+/* The code objects of the frames that are held now. */
+static void look_ahead(const struct python_walk *walk, uint64_t address)
+{
+    uint64_t codes[PYTHON_CHECKED];
+    struct frame_words frame;
+    size_t count = 0;
+    for (size_t i = 0; i < MOST_AHEAD && count < PYTHON_CHECKED && is_held(walk, address); i++) {
+        take_frame(walk, address, &frame);
+        if (!is_among(frame.code, codes, count))
+            codes[count++] = frame.code;
+        address = frame.previous;
+    }
+    python_codes_check(walk->python, walk->mine, codes, count);
+}
+
+static bool read_frame(struct python_walk *walk, uint64_t address, struct frame_words *frame)
+{
+    if ((address & 7) != 0 || address < 4096 || address > HIGHEST)
+        return false;
+    if (!is_held(walk, address)) {
+        if (!fill_window(walk, address))
+            return false;
+        look_ahead(walk, address);
+    }
+    take_frame(walk, address, frame);
+    return true;
+}
+
+static bool peek_word(uint64_t address, uint64_t *value)
+{
+    return address >= 4096 && address < HIGHEST && peek(value, address, sizeof *value);
+}
+
+/* What lies on the thread's stack above the innermost frame is there: the kernel need not be asked. */
+static bool read_stack(const struct python_walk *walk, uint64_t address, uint64_t *value)
+{
+    const struct python_stack *stack = &walk->stack;
+    bool is_there = address >= stack->low && address < stack->high && stack->high - address >= 8 && (address & 7) == 0;
+    if (!is_there)
+        return peek_word(address, value);
+    memcpy(value, stack->bytes + (address - stack->low), sizeof *value);
+    return true;
+}
+
+/* The struct of a C call of the interpreter, and the frame that it runs. */
+static void enter_call(struct python_walk *walk, uint64_t call)
+{
+    walk->call = walk->boundary = 0;
+    if (read_stack(walk, call + walk->python->layout.call_frame, &walk->frame) && walk->frame != 0)
+        walk->call = walk->boundary = call;
+}
+
+/* The call that runs this frame is where the frame at its end lies. */
+static void enter_frame(struct python_walk *walk, uint64_t address)
+{
+    struct frame_words frame;
+    walk->frame = address;
+    walk->boundary = 0;
+    while (address != 0 && walk->left > 0 && read_frame(walk, address, &frame)) {
+        walk->left--;
+        if (frame.owner >= LEAST_CALL_OWNER) {
+            walk->boundary = address;
+            return;
+        }
+        address = frame.previous;
+    }
+}
+
+/* Which call of the interpreter runs it is not known by where it is: each is the next one's. */
+static void enter_object(struct python_walk *walk, uint64_t address)
+{
+    walk->frame = address;
+    walk->boundary = address != 0 ? walk->stack.low : 0;
+}
+
+/* Of a thread's state: what it is running, and the thread's number. */
+static bool read_state(const struct python *python, uint64_t state, uint64_t *running, uint64_t *id)
+{
+    const struct iovec here[2] = {{running, 8}, {id, 8}};
+    const struct iovec there[2] = {{(void *)(state + python->layout.thread_frame), 8},
+                                   {(void *)(state + python->layout.thread_id), 8}};
+    return state >= 4096 && state < HIGHEST && peek_pieces(here, 2, there, 2) == 16;
+}
+
+/* The call of the interpreter that comes after the present one. */
+static void enter_next_call(struct python_walk *walk)
+{
+    uint64_t call;
+    struct frame_words frame;
+    bool has_calls = walk->python->layout.has_calls;
+    if (has_calls && read_stack(walk, walk->call + walk->python->layout.call_previous, &call))
+        enter_call(walk, call);
+    else if (!has_calls && read_frame(walk, walk->boundary, &frame))
+        enter_frame(walk, frame.previous);
+    else
+        walk->boundary = 0;
+}
+
+/* From outside, a thread is known by where its calls are. It has gone on meanwhile: those below the stack that is
+ * looked at are new. */
+static bool is_on_stack(struct python_walk *walk)
+{
+    while (walk->boundary != 0 && walk->boundary < walk->stack.low && walk->left > 0) {
+        walk->left--;
+        enter_next_call(walk);
+    }
+    return walk->boundary != 0 && walk->boundary < walk->stack.high;
+}
+
+/* Where the thread with this state is now, if the state is that thread's. */
+static bool enter_state(struct python_walk *walk, uint64_t state)
+{
+    uint64_t running;
+    uint64_t id;
+    walk->boundary = 0;
+    if (!read_state(walk->python, state, &running, &id) || (walk->stack.self != 0 && id != walk->stack.self))
+        return false;
+    if (walk->python->layout.has_objects)
+        enter_object(walk, running);
+    else if (walk->python->layout.has_calls)
+        enter_call(walk, running);
+    else
+        enter_frame(walk, running);
+    return walk->stack.self != 0 || is_on_stack(walk);
+}
+
+/* Of the thread's states (one for each of the interpreters that it runs), the one whose innermost call is the first at
+ * or above `floor`. The lists may be changing meanwhile: then it is not found, or later. */
+static uint64_t find_state(struct python_walk *walk, uint64_t floor)
+{
+    const struct python *python = walk->python;
+    uint64_t interpreter;
+    uint64_t state;
+    uint64_t best = 0;
+    uint64_t best_boundary = UINT64_MAX;
+    size_t states = 0;
+    size_t own = 0;
+    bool more = peek_word(python->runtime + python->layout.interpreters, &interpreter);
+    for (size_t i = 0; more && interpreter != 0 && i < MOST_INTERPRETERS; i++) {
+        if (!peek_word(interpreter + python->layout.interpreter_threads, &state))
+            break;
+        while (state != 0 && states++ < MOST_STATES) {
+            bool is_own = enter_state(walk, state);
+            own += is_own;
+            if (is_own && walk->boundary != 0 && walk->boundary >= floor && walk->boundary < best_boundary) {
+                best = state;
+                best_boundary = walk->boundary;
+            }
+            if (!peek_word(state + python->layout.thread_next, &state))
+                break;
+        }
+        more = peek_word(interpreter + python->layout.interpreter_next, &interpreter);
+    }
+    walk->mine->has_many = own > 1;
+    walk->boundary = 0;
+    return best;
+}
+
+static void look_for_state(struct python_walk *walk, uint64_t floor)
+{
+    struct python_thread *mine = walk->mine;
+    if (mine->state == 0 && walk->stack.self != 0 && (int32_t)(mine->sample - mine->next_try) < 0)
+        return;
+    mine->state = find_state(walk, floor);
+    if (mine->state != 0 && enter_state(walk, mine->state)) {
+        mine->pause = 0;
+        return;
+    }
+    mine->pause = mine->pause == 0 ? 1 : mine->pause < LONGEST_PAUSE ? 2 * mine->pause : LONGEST_PAUSE;
+    mine->next_try = mine->sample + mine->pause;
+}
+
+void python_begin(struct python_walk *walk, const struct python *python, struct python_thread *mine,
+                  const struct python_stack *stack)
+{
+    *walk = (struct python_walk){
+        .python = python, .mine = mine, .left = MOST_FRAMES, .stack = *stack, .window_bytes = FIRST_WINDOW};
+    mine->sample++;
+    if (__atomic_load_n(&mine->forget, __ATOMIC_RELAXED)) {
+        __atomic_store_n(&mine->forget, false, __ATOMIC_RELAXED);
+        memset(mine->codes, 0, sizeof mine->codes);
+    }
+}
+
+/* From outside, the thread runs on: what is being put up or taken down is looked at again. */
+static void find_from_outside(struct python_walk *walk)
+{
+    struct frame_words frame;
+    for (int time = 0; time < MOST_LOOKS; time++) {
+        walk->window_low = walk->window_high = 0;
+        look_for_state(walk, walk->stack.low);
+        if (walk->boundary == 0 ||
+            (read_frame(walk, walk->frame, &frame) && python_code_slot(walk->python, walk->mine, frame.code) >= 0))
+            return;
+    }
+}
+
+static void find_beginning(struct python_walk *walk)
+{
+    struct python_thread *mine = walk->mine;
+    walk->begun = true;
+    if (walk->stack.self == 0) {
+        find_from_outside(walk);
+        return;
+    }
+    if (mine->state != 0 && !mine->has_many && enter_state(walk, mine->state) && walk->boundary != 0)
+        return;
+    mine->state = 0;
+    look_for_state(walk, walk->stack.low);
+}
+
+/* The frame of this call that comes after the last one is the first of another call. */
+static void leave_call(struct python_walk *walk, uint64_t previous)
+{
+    uint64_t floor = walk->boundary + 1;
+    uint64_t call;
+    if (!walk->python->layout.has_calls)
+        enter_frame(walk, previous);
+    else if (read_stack(walk, walk->call + walk->python->layout.call_previous, &call))
+        enter_call(walk, call);
+    else
+        walk->boundary = 0;
+    if (walk->boundary == 0 && walk->mine->has_many)
+        look_for_state(walk, floor);
+}
+
+static uint64_t frame_of(struct python_walk *walk, const struct frame_words *frame)
+{
+    int slot = python_code_slot(walk->python, walk->mine, frame->code);
+    if (slot < 0)
+        return 0;
+    return PYTHON_FRAME | (uint64_t)slot << 32 | (frame->at < INT32_MAX ? frame->at : 0);
+}
+
+static bool next_object(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *out)
+{
+    struct frame_words frame;
+    bool is_all = end == UINT64_MAX;
+    bool is_loop = pc >= walk->python->loop_low && pc < walk->python->loop_high && end != walk->last_end;
+    if (walk->boundary == 0 || walk->left == 0 || !(is_all || is_loop))
+        return false;
+    walk->left--;
+    walk->last_end = end;
+    bool is_there = read_frame(walk, walk->frame, &frame);
+    *out = is_there ? frame_of(walk, &frame) : 0;
+    enter_object(walk, is_there ? frame.previous : 0);
+    return true;
+}
+
+bool python_next(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *out)
+{
+    const struct python_layout *layout = &walk->python->layout;
+    struct frame_words frame;
+    if (!walk->begun)
+        find_beginning(walk);
+    if (layout->has_objects)
+        return next_object(walk, pc, end, out);
+    while (walk->boundary != 0 && walk->boundary < end && walk->left > 0) {
+        walk->left--;
+        if (!read_frame(walk, walk->frame, &frame)) {
+            leave_call(walk, 0);
+            continue;
+        }
+        if (!layout->has_entry_mark && frame.owner >= LEAST_CALL_OWNER) {
+            leave_call(walk, frame.previous);
+            continue;
+        }
+        *out = frame_of(walk, &frame);
+        if (layout->has_entry_mark && frame.owner != 0)
+            leave_call(walk, frame.previous);
+        else
+            walk->frame = frame.previous;
+        return true;
+    }
+    return false;
+}
+
+bool python_has_ended(const struct python_walk *walk)
+{
+    return walk->begun && walk->boundary == 0;
+}

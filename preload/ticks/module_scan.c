@@ -1,0 +1,62 @@
+/* Who may touch what: `wanted` and `next_ns` are atomic; any thread sets the one and reads the other. The rest, and all
+ * of modules_scan, is the interval thread's, under the collector's lock. */
+#define _GNU_SOURCE
+#include "module_scan.h"
+
+#include "modules.h"
+#include "requests.h"
+#include "sys.h"
+#include "worker.h"
+
+#define SHORTEST_PAUSE_NS ((uint64_t)20 * 1000000)
+#define LONGEST_PAUSE_NS (50 * SHORTEST_PAUSE_NS)
+
+static bool wanted;
+static uint64_t next_ns;  /* not before, on CLOCK_MONOTONIC */
+static uint64_t pause_ns; /* interval thread */
+
+static bool is_time(void)
+{
+    return monotonic_ns() >= __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
+}
+
+static void set_next(uint64_t not_before_ns)
+{
+    __atomic_store_n(&wanted, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&next_ns, not_before_ns, __ATOMIC_RELAXED);
+}
+
+void module_scan_request(void)
+{
+    __atomic_store_n(&wanted, true, __ATOMIC_RELAXED);
+    if (is_time())
+        worker_nudge(REQUEST_SCAN);
+}
+
+bool module_scan_is_wanted(void)
+{
+    return __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+}
+
+void module_scan_begin(void)
+{
+    pause_ns = SHORTEST_PAUSE_NS;
+    set_next(0);
+}
+
+void module_scan_now(void)
+{
+    modules_scan();
+    pause_ns = SHORTEST_PAUSE_NS;
+    set_next(monotonic_ns() + pause_ns);
+}
+
+void module_scan_if_wanted(void)
+{
+    if (!module_scan_is_wanted() || !is_time())
+        return;
+    pause_ns = modules_scan() ? SHORTEST_PAUSE_NS : 2 * pause_ns;
+    if (pause_ns > LONGEST_PAUSE_NS)
+        pause_ns = LONGEST_PAUSE_NS;
+    set_next(monotonic_ns() + pause_ns);
+}

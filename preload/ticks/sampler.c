@@ -1,0 +1,175 @@
+#define _GNU_SOURCE
+#include "sampler.h"
+
+#include <pthread.h>
+#include <sys/auxv.h>
+
+#include "burst.h"
+#include "log.h"
+#include "module_scan.h"
+#include "own_signal.h"
+#include "python.h"
+#include "signal_stacks.h"
+#include "switch.h"
+#include "sys.h"
+#include "ticker.h"
+
+/* The handler may take one part in fifty of the thread's CPU time, of which it saves up a millisecond, and 50 us at a
+ * stretch: a walk that needs more is cut (path.h), and ticks that find the credit used up are counted with the next
+ * sample. */
+#define SHARE 50
+#define LONGEST_NS 50000
+/* What a frame can cost: where the walk seems to have taken longer, the thread was not running. */
+#define MOST_FRAME_NS 1000
+#define MOST_BASE_NS 5000
+
+static enum sample_kind kind_of_leaf(const struct cursor *cursor)
+{
+    if (cursor->range == NULL)
+        return KIND_UNKNOWN;
+    if (cursor->range->module->profiler)
+        return KIND_PROFILER;
+    return path_is_application(cursor) ? KIND_OWN : KIND_LIBRARY;
+}
+
+static void take_sample(struct thread *thread, const ucontext_t *context, uint64_t weight, uint64_t now_ns)
+{
+    struct cursor cursor;
+    struct path *path = &thread->path;
+    struct sample sample = {.time_ns = now_ns, .weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX};
+    unwind_start(&cursor, modules_current(), context, thread->stack_low, thread->stack_high, thread->window,
+                 &thread->cache);
+    sample.leaf_pc = cursor.pc;
+    sample.kind = (uint8_t)kind_of_leaf(&cursor);
+    const struct python *python = python_current();
+    struct python_walk frames;
+    const struct python_stack stack = {.low = cursor.sp,
+                                       .high = cursor.sp >= thread->stack_low ? thread->stack_high : 0,
+                                       .bytes = (const uint8_t *)cursor.sp,
+                                       .self = (uint64_t)pthread_self()};
+    if (python != NULL)
+        python_begin(&frames, python, &thread->python, &stack);
+    path_walk(path, &thread->memory, &cursor, python != NULL ? &frames : NULL, now_ns + LONGEST_NS);
+    if (path->result != UNWIND_END) {
+        sample.flags |= SAMPLE_BROKEN;
+        if (weight > 0)
+            thread_add(&thread->counters.broken, 1);
+    }
+    if ((path->result == UNWIND_BROKEN || path->has_gap) && cursor.range == NULL)
+        module_scan_request();
+    if (path->frames == 0 && sample.kind != KIND_PROFILER)
+        sample.kind = KIND_UNKNOWN;
+    ring_put(thread, &sample);
+}
+
+/* Whether the handler may look at the stack at this tick. */
+static bool earn(struct thread *thread, uint64_t ticks)
+{
+    uint64_t earned = ticks * (thread->period_ns / SHARE);
+    int64_t credit = thread->credit_ns + (int64_t)(earned < FULL_CREDIT_NS ? earned : FULL_CREDIT_NS);
+    thread->credit_ns = credit < FULL_CREDIT_NS ? credit : FULL_CREDIT_NS;
+    return credit > 0;
+}
+
+static void pay(struct thread *thread, uint64_t spent_ns)
+{
+    uint64_t most = MOST_BASE_NS + thread->path.walked * (uint64_t)MOST_FRAME_NS;
+    thread->credit_ns -= (int64_t)(spent_ns < most ? spent_ns : most);
+    thread_add(&thread->counters.handler_ns, spent_ns);
+}
+
+static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *context)
+{
+    thread->held += ticks;
+    if (!earn(thread, ticks)) {
+        thread_add(&thread->counters.skipped, 1);
+        return;
+    }
+    uint64_t start_ns = monotonic_ns();
+    take_sample(thread, context, thread->held, start_ns);
+    thread->held = 0;
+    pay(thread, monotonic_ns() - start_ns);
+}
+
+static void look(struct thread *thread, const ucontext_t *context)
+{
+    if (thread->credit_ns <= 0)
+        return;
+    uint64_t start_ns = monotonic_ns();
+    take_sample(thread, context, 0, start_ns);
+    pay(thread, monotonic_ns() - start_ns);
+}
+
+/* Async-signal-safe: raw system calls and memory of the thread's own record. errno is not touched. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    struct thread *thread = incprof_tls.self;
+    bool is_look = burst_is_look(thread, info);
+    if (!is_look && !ticker_is_ours(thread, info)) {
+        int none = 0;
+        own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);
+        if (thread != NULL && number != own_signal() && number == thread->tick_signal)
+            ticker_move(thread, false);
+        return;
+    }
+    if (thread == NULL || thread->state != THREAD_LIVE)
+        return;
+    if (!switch_is_on()) {
+        ticker_forget_thread(thread);
+        return;
+    }
+    if (is_look) {
+        if (number == own_signal() && switch_is_sampling())
+            look(thread, context);
+        return;
+    }
+    uint64_t ticks = ticker_weight(thread, info);
+    if (number != own_signal()) { /* with the application's mask in force: another tick could come in between */
+        thread->held += ticks;
+        ticker_move(thread, false);
+    } else if (ticks > 0 && switch_is_sampling()) {
+        on_tick(thread, ticks, context);
+    }
+}
+
+bool sampler_start(void)
+{
+    sigset_t ticks;
+    path_begin(getauxval(AT_ENTRY));
+    sigemptyset(&ticks);
+    sigaddset(&ticks, SIGURG);
+    sigaddset(&ticks, SIGWINCH);
+    signal_stacks_begin(&ticks);
+    if (own_signal_begin(on_signal))
+        return true;
+    log_warn("cannot install the sampling signal's handler, not recording", NULL);
+    return false;
+}
+
+/* What became due after the last expiry that the kernel noticed: for a thread shorter than a kernel tick, all. */
+static void account_for_rest(struct thread *thread)
+{
+    uint64_t overdue = ticker_overdue(thread);
+    uint64_t due = overdue + thread->held;
+    ticker_forget_thread(thread);
+    thread->delivered += overdue;
+    thread->held = 0;
+    if (due == 0 || !switch_is_sampling())
+        return;
+    uint64_t start = thread->start_pc;
+    const struct code_range *range = modules_find(modules_current(), start);
+    bool app = range != NULL && range->module->app;
+    struct sample sample = {
+        .time_ns = monotonic_ns(), .leaf_pc = start, .weight = (uint32_t)due, .kind = app ? KIND_OWN : KIND_UNKNOWN};
+    thread->path.frames = app ? 1 : 0;
+    thread->path.inner[0] = start;
+    ring_put(thread, &sample);
+}
+
+void sampler_end_thread(struct thread *thread)
+{
+    /* A signal that is still on its way must not write into the ring at the same time. */
+    uint64_t mask = sys_block_signals();
+    account_for_rest(thread);
+    sys_set_signal_mask(mask);
+}

@@ -1,0 +1,260 @@
+/* Who may touch what: period_ns and clock_source are written before the first thread. `wanted` is atomic, and so is
+ * each record's wants_ticker. A thread's timer is its own, until it asks the interval thread for a ticker: that opens,
+ * aims and closes its perf event, or makes a timer in its place. The interval thread also deletes the timers of threads
+ * that are gone, and all at the end. `trouble` and `perf_is_refused` are words that any thread may overwrite;
+ * trouble_said is the interval thread's. No locks. */
+#define _GNU_SOURCE
+#include "ticker.h"
+
+#include "log.h"
+#include "own_signal.h"
+#include "perf_event.h"
+#include "requests.h"
+#include "sys.h"
+#include "worker.h"
+
+static uint64_t period_ns;
+static enum clock_source clock_source;
+static char cookie;     /* its address marks our timers' signals */
+static uint32_t wanted; /* threads that wait for the interval thread to give them a ticker */
+
+/* What some thread could not have: said once, by the interval thread. A thread may start in the entry stub, where code
+ * of libc's that uses vector registers would spoil the arguments of the function that is being entered. */
+static const char *trouble, *trouble_said;
+
+static bool perf_is_refused;
+
+static void note(const char *what)
+{
+    __atomic_store_n(&trouble, what, __ATOMIC_RELAXED);
+}
+
+/* xorshift: the first expiry is uniform over the period, so that short threads are seen as often as they should. */
+uint64_t ticker_random_below(uint64_t bound)
+{
+    static uint64_t state;
+    uint64_t x = __atomic_add_fetch(&state, sys_clock_ns(CLOCK_MONOTONIC) | 1, __ATOMIC_RELAXED);
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x % bound;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t ticker_overdue(const struct thread *thread)
+{
+    uint64_t cpu_ns = thread_cpu_ns();
+    uint64_t due = cpu_ns < thread->first_due_ns ? 0 : (cpu_ns - thread->first_due_ns) / thread->period_ns + 1;
+    return due > thread->delivered ? due - thread->delivered : 0;
+}
+
+void ticker_begin(const struct config *config)
+{
+    period_ns = 1000000000u / config->rate_hz;
+    clock_source = config->clock;
+    wanted = 0;
+}
+
+/* The handler knows the event's signals by its descriptor: that is set before there can be any. 0 or negative errno. */
+static int start_perf(struct thread *thread, int number)
+{
+    int fd = perf_event_open(thread->tid, thread->period_ns);
+    if (fd < 0)
+        return fd;
+    thread->perf_tid = thread->tid;
+    __atomic_store_n(&thread->perf_fd, fd, __ATOMIC_RELEASE);
+    if (perf_event_start(fd, thread->tid, number))
+        return 0;
+    thread->perf_fd = -1;
+    sys_close(fd);
+    return -EINVAL;
+}
+
+/* 0 or negative errno. */
+static long start_timer(struct thread *thread, int number)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
+    event.sigev_value.sival_ptr = &cookie;
+    event._sigev_un._tid = thread->tid;
+    int timer;
+    long error = SYS3(SYS_timer_create, sys_thread_clock(thread->tid), &event, &timer);
+    if (error != 0)
+        return error;
+    uint64_t first = thread->first_due_ns + thread->delivered * thread->period_ns;
+    struct itimerspec when = {{(time_t)(thread->period_ns / 1000000000u), (long)(thread->period_ns % 1000000000u)},
+                              {(time_t)(first / 1000000000u), (long)(first % 1000000000u)}};
+    thread->timer = timer;
+    error = SYS4(SYS_timer_settime, timer, TIMER_ABSTIME, &when, NULL);
+    if (error == 0)
+        return 0;
+    thread->timer = -1;
+    SYS1(SYS_timer_delete, timer);
+    return error;
+}
+
+/* A perf event is a descriptor: it is the interval thread's, so that the application's table stays its own. */
+static void want(struct thread *thread, bool wait)
+{
+    if (!__atomic_exchange_n(&thread->wants_ticker, true, __ATOMIC_ACQ_REL))
+        __atomic_fetch_add(&wanted, 1, __ATOMIC_ACQ_REL);
+    if (wait)
+        worker_ask(REQUEST_TICKERS, LONGEST_WAIT_NS);
+    else
+        worker_nudge(REQUEST_TICKERS);
+}
+
+/* What a container's filter of system calls says no to; where memory is short, the kernel says something else. */
+static bool is_refusal(long error)
+{
+    return error == -EPERM || error == -EACCES || error == -ENOSYS;
+}
+
+/* The other clock takes the place of one that is not permitted. */
+static void set_timer(struct thread *thread, int number)
+{
+    thread->tick_signal = number;
+    long error = number != 0 ? start_timer(thread, number) : 0;
+    if (number == 0) {
+        note("the program uses SIGURG and SIGWINCH itself, as Go's run-time does: from here on no samples are taken, "
+             "and "
+             "only calls of functions built with -pg are counted; record it from outside: incprof record --external");
+    } else if (is_refusal(error) && !__atomic_load_n(&perf_is_refused, __ATOMIC_RELAXED)) {
+        note("timers are not permitted here (a container's seccomp profile?), using perf's clock");
+        want(thread, false);
+    } else if (is_refusal(error)) {
+        note("neither timers nor perf's clock are permitted here (see incprof doctor): no samples are taken, and only "
+             "calls of functions built with -pg are counted");
+    } else if (error != 0) {
+        note("no more timers (see ulimit -i): some threads are not sampled");
+    }
+}
+
+void ticker_start_thread(struct thread *thread)
+{
+    thread->period_ns = period_ns;
+    thread->first_due_ns = thread_cpu_ns() + 1 + ticker_random_below(period_ns);
+    thread->delivered = thread->held = 0;
+    thread->credit_ns = FULL_CREDIT_NS;
+    int number = own_signal();
+    uint64_t ours = number != 0 ? (uint64_t)1 << (number - 1) : 0;
+    uint64_t inherited = 0; /* also across exec */
+    SYS4(SYS_rt_sigprocmask, SIG_UNBLOCK, &ours, &inherited, sizeof ours);
+    if ((inherited & ours) != 0)
+        thread->hidden_signal = number;
+    if (clock_source == CLOCK_CPU)
+        set_timer(thread, number);
+    else
+        want(thread, false);
+}
+
+void ticker_move(struct thread *thread, bool wait)
+{
+    int number = own_signal();
+    if (thread->tick_signal == number)
+        return;
+    if (thread->timer >= 0) {
+        SYS1(SYS_timer_delete, thread->timer);
+        thread->timer = -1;
+        set_timer(thread, number);
+    } else if (thread->perf_fd >= 0) {
+        want(thread, wait);
+    }
+}
+
+/* Fewer descriptors than threads: the others are sampled by timers. */
+static void give_perf(struct thread *thread, int number)
+{
+    int error = start_perf(thread, number);
+    thread->tick_signal = number;
+    if (error == 0 || error == -ESRCH || thread_is_gone(thread->tid))
+        return;
+    if (is_refusal(error))
+        __atomic_store_n(&perf_is_refused, true, __ATOMIC_RELAXED);
+    note(error == -EMFILE || error == -ENFILE
+             ? "no more descriptors for perf's clock (see ulimit -n), using cpu for some threads"
+             : "INCPROF_CLOCK=perf is not permitted here (see kernel.perf_event_paranoid), using cpu");
+    set_timer(thread, number);
+}
+
+void ticker_close_event(struct thread *thread)
+{
+    if (thread->perf_fd >= 0)
+        sys_close(thread->perf_fd);
+    thread->perf_fd = -1;
+}
+
+static void give(struct thread *thread)
+{
+    int number = own_signal();
+    if (thread->state != THREAD_LIVE)
+        return;
+    if (thread->perf_tid != thread->tid)
+        ticker_close_event(thread); /* of the record's last thread */
+    if (number == 0)
+        ticker_forget_thread(thread);
+    if (number == 0)
+        set_timer(thread, 0);
+    else if (thread->perf_fd < 0)
+        give_perf(thread, number);
+    else if (perf_event_aim(thread->perf_fd, thread->tid, number))
+        thread->tick_signal = number;
+}
+
+void ticker_give(void)
+{
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        if (__atomic_load_n(&wanted, __ATOMIC_ACQUIRE) == 0)
+            return;
+        if (!__atomic_exchange_n(&thread->wants_ticker, false, __ATOMIC_ACQ_REL))
+            continue;
+        __atomic_fetch_sub(&wanted, 1, __ATOMIC_ACQ_REL);
+        give(thread);
+    }
+}
+
+void ticker_report_trouble(void)
+{
+    const char *now = __atomic_load_n(&trouble, __ATOMIC_RELAXED);
+    if (now == NULL || now == trouble_said)
+        return;
+    trouble_said = now;
+    log_warn(now, NULL);
+}
+
+uint32_t ticker_weight(struct thread *thread, const siginfo_t *info)
+{
+    uint64_t ticks = 1;
+    if (thread->perf_fd < 0) {
+        ticks += info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
+    } else {
+        /* perf gives no count, and none inside the kernel: the CPU clock knows what has become due. */
+        ticks = ticker_overdue(thread);
+    }
+    thread->delivered += ticks;
+    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+}
+
+bool ticker_is_ours(const struct thread *thread, const siginfo_t *info)
+{
+    if (info->si_code == SI_TIMER)
+        return info->si_ptr == &cookie;
+    bool of_descriptor = info->si_code >= POLL_IN && info->si_code <= POLL_HUP;
+    return of_descriptor && thread != NULL && thread->perf_fd >= 0 && info->si_fd == thread->perf_fd;
+}
+
+void ticker_forget_thread(struct thread *thread)
+{
+    if (thread->timer >= 0)
+        SYS1(SYS_timer_delete, thread->timer);
+    thread->timer = -1;
+    thread->tick_signal = 0;
+    if ((thread->perf_fd < 0 && !thread->wants_ticker) || SYS0(SYS_gettid) != worker_tid())
+        return;
+    if (__atomic_exchange_n(&thread->wants_ticker, false, __ATOMIC_ACQ_REL))
+        __atomic_fetch_sub(&wanted, 1, __ATOMIC_ACQ_REL);
+    ticker_close_event(thread);
+}

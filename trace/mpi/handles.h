@@ -1,0 +1,142 @@
+/* Communicators, windows and files: told once each, with their members, when a call first names them. */
+#ifndef INCPROF_TRACE_HANDLES_H
+#define INCPROF_TRACE_HANDLES_H
+
+#include <stdlib.h>
+
+#include "event.h"
+#include "used.h"
+
+#define MOST_MEMBERS 1000000 /* in words of a communicator's members; of more, only rank and size are kept */
+
+/* Members of a group in the world, in stretches. What is none of this world has rank -1. */
+static int describe_group(MPI_Group group, int size, struct members **found)
+{
+    MPI_Group world;
+    int *ranks = size > 0 && size <= MOST_MEMBERS ? malloc(2 * (size_t)size * sizeof *ranks) : NULL;
+    int count = 0;
+    *found = ranks != NULL ? malloc((size_t)size * sizeof **found) : NULL;
+    if (*found != NULL && use_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+        for (int i = 0; i < size; i++)
+            ranks[i] = i;
+        if (use_Group_translate_ranks(group, size, ranks, world, ranks + size) == MPI_SUCCESS)
+            for (int i = 0; i < size; i++) {
+                int rank = ranks[size + i] == MPI_UNDEFINED ? -1 : ranks[size + i];
+                struct members *last = &(*found)[count > 0 ? count - 1 : 0];
+                if (count > 0 && last->count == 1) {
+                    last->stride = rank - last->first;
+                    last->count = 2;
+                } else if (count > 0 && rank - last->first == last->count * last->stride) {
+                    last->count++;
+                } else {
+                    (*found)[count++] = (struct members){rank, 1, 1};
+                }
+            }
+        use_Group_free(&world);
+    }
+    free(ranks);
+    return count;
+}
+
+static void describe_comm(struct event *e, MPI_Comm comm)
+{
+    struct members *local = NULL, *remote = NULL;
+    MPI_Group group;
+    int rank = 0, size = 0, is_inter = 0, locals = 0, remotes = 0;
+    use_Comm_rank(comm, &rank);
+    use_Comm_size(comm, &size);
+    if (use_Comm_group(comm, &group) == MPI_SUCCESS) {
+        locals = describe_group(group, size, &local);
+        use_Group_free(&group);
+    }
+    if (use_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter) {
+        use_Comm_remote_size(comm, &size);
+        if (use_Comm_remote_group(comm, &group) == MPI_SUCCESS) {
+            remotes = describe_group(group, size, &remote);
+            use_Group_free(&group);
+        }
+    }
+    incprof_mpi_add_object(e, OBJECT_COMM, BITS(comm), rank, size, local, locals, remote, remotes, NULL);
+    free(local);
+    free(remote);
+}
+
+static void on(struct event *e, MPI_Comm comm)
+{
+    if (comm != MPI_COMM_NULL && !incprof_mpi_object(e, OBJECT_COMM, BITS(comm)))
+        describe_comm(e, comm);
+}
+
+/* The event keeps the communicator that it was called with. */
+static void new_comm(struct event *e, const MPI_Comm *comm)
+{
+    struct event made = *e;
+    if (*comm == MPI_COMM_NULL)
+        return;
+    incprof_mpi_drop_object(OBJECT_COMM, BITS(*comm));
+    describe_comm(&made, *comm);
+    e->made_object = made.object;
+    e->fields |= HAS_NEW;
+}
+
+static void drop_comm(const MPI_Comm *comm)
+{
+    incprof_mpi_drop_object(OBJECT_COMM, BITS(*comm));
+}
+
+static void describe_win(struct event *e, MPI_Win win)
+{
+    struct members *local = NULL;
+    MPI_Group group;
+    int rank = 0, size = 0, locals = 0;
+    if (use_Win_get_group(win, &group) == MPI_SUCCESS) {
+        use_Group_rank(group, &rank);
+        use_Group_size(group, &size);
+        locals = describe_group(group, size, &local);
+        use_Group_free(&group);
+    }
+    incprof_mpi_add_object(e, OBJECT_WIN, BITS(win), rank, size, local, locals, NULL, 0, NULL);
+    free(local);
+}
+
+static void in_window(struct event *e, MPI_Win win)
+{
+    if (win != MPI_WIN_NULL && !incprof_mpi_object(e, OBJECT_WIN, BITS(win)))
+        describe_win(e, win);
+}
+
+static void new_win(struct event *e, const MPI_Win *win)
+{
+    struct event made = *e;
+    incprof_mpi_drop_object(OBJECT_WIN, BITS(*win));
+    describe_win(&made, *win);
+    e->made_object = made.object;
+    e->fields |= HAS_NEW;
+}
+
+static void drop_win(const MPI_Win *win)
+{
+    incprof_mpi_drop_object(OBJECT_WIN, BITS(*win));
+}
+
+static void with_file(struct event *e, MPI_File file)
+{
+    if (file != MPI_FILE_NULL && !incprof_mpi_object(e, OBJECT_FILE, BITS(file)))
+        incprof_mpi_add_object(e, OBJECT_FILE, BITS(file), 0, 1, NULL, 0, NULL, 0, NULL);
+}
+
+static void new_file(struct event *e, const MPI_File *file, const char *name)
+{
+    struct event made = *e;
+    incprof_mpi_drop_object(OBJECT_FILE, BITS(*file));
+    incprof_mpi_add_object(&made, OBJECT_FILE, BITS(*file), 0, 1, NULL, 0, NULL, 0, name);
+    e->made_object = made.object;
+    e->fields |= HAS_NEW;
+}
+
+static void drop_file(const MPI_File *file)
+{
+    incprof_mpi_drop_object(OBJECT_FILE, BITS(*file));
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* MPICH, since 4.2, tells its launcher in an exit handler that a process has ended as it should: where one ends
+ * without, the launcher kills the others. Who may touch what: both are atomic, written by whoever registers a handler.
+ */
+#define _GNU_SOURCE
+#include "mpi_exit.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "event.h"
+
+typedef int registration(void (*handler)(void *), void *argument, void *library);
+
+TRACE_API registration __cxa_atexit;
+void __cxa_finalize(void *library);
+
+static bool is_watching;
+static void *mpi_library; /* NULL: it has registered nothing */
+
+void mpi_exit_watch(void)
+{
+    __atomic_store_n(&is_watching, true, __ATOMIC_RELAXED);
+}
+
+static bool is_mpi(void *library)
+{
+    Dl_info of_mpi, of_library;
+    void *finalize = dlsym(RTLD_NEXT, "PMPI_Finalize"); /* not this library's */
+    return finalize != NULL && dladdr(finalize, &of_mpi) != 0 && dladdr(library, &of_library) != 0 &&
+           of_mpi.dli_fbase == of_library.dli_fbase;
+}
+
+/* What atexit and the constructors of C++ call. Handlers are known to libc by the library that has registered them. */
+int __cxa_atexit(void (*handler)(void *), void *argument, void *library)
+{
+    static registration *next;
+    registration *found = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = (registration *)dlsym(RTLD_NEXT, "__cxa_atexit");
+        __atomic_store_n(&next, found, __ATOMIC_RELAXED);
+    }
+    if (library != NULL && __atomic_load_n(&is_watching, __ATOMIC_RELAXED) && is_mpi(library))
+        __atomic_store_n(&mpi_library, library, __ATOMIC_RELAXED);
+    return found(handler, argument, library);
+}
+
+void mpi_exit_run(void)
+{
+    void *library = __atomic_load_n(&mpi_library, __ATOMIC_RELAXED);
+    if (library != NULL)
+        __cxa_finalize(library);
+}
