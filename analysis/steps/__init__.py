@@ -16,6 +16,7 @@ from incprof.analysis.steps.levels import MAX_STEPS, loops_of
 from incprof.analysis.steps.times import steps_of
 from incprof.analysis.uncounted.bursts import Bursts
 from incprof.analysis.uncounted.known import uncounted_calls
+from incprof.analysis.uncounted.periods import LoopPeriods
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import working
@@ -39,7 +40,8 @@ def find_steps(profile: IntervalProfile, labels: IntArray, options: StepOptions 
     label = np.where(nobody, -1, labels[profile.interval_of_samples()])
     code = uncounted_calls(profile, tree)
     bursts = None if code is None else Bursts.of(profile, tree)
-    counts = CallCounts(profile, _that_matter(profile, tree, label, options), code, bursts)
+    loop_periods = None if code is None else LoopPeriods(profile, tree)
+    counts = CallCounts(profile, _that_matter(profile, tree, label, options), code, bursts, loop_periods)
     out: list[tuple[Step, ...]] = []
     for phase in range(phases):
         members, use = np.flatnonzero(labels == phase), np.flatnonzero(label == phase)

@@ -16,6 +16,7 @@ from incprof.analysis.steps.counts import CallCounts
 from incprof.analysis.steps.phase import PhaseSamples
 from incprof.analysis.steps.samples import driving_threads
 from incprof.analysis.steps.spans import spans_of
+from incprof.analysis.uncounted.periods import Repeated, joined
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.spent import spent_on
@@ -173,11 +174,22 @@ class PhaseCalls(PhaseSamples):
         known = self.counts.uncounted
         bounded = known is None or bool(known.bounded[list(nodes)].all())
         found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes), bounded=bounded)
+        repeated = self._repeated
+        if all(node in repeated for node in nodes):
+            calls = joined([repeated[node] for node in nodes])
+            if calls.visits.is_closer_than(found):
+                return Called(function, nodes, ticks, calls.visits.calls, calls.times, calls.visits)
         bursts = self.counts.bursts
         if not found.is_known and bursts is not None and bursts.bounded[list(nodes)].all():
             found = bursts.in_intervals(self.members)(self._below(nodes)) or found
             return Called(function, nodes, ticks, found.calls, None, found)
         return Called(function, nodes, ticks, found.seen, times if found.is_known else None, found)
+
+    @cached_property
+    def _repeated(self) -> dict[int, Repeated]:
+        """The nodes that loops call in each of their iterations, in the phase."""
+        loops = self.counts.loops
+        return {} if loops is None else loops.in_intervals(self.members)
 
     def _below(self, nodes: Sequence[int]) -> BoolArray:
         """Some nodes of the tree, and all below them, (q,)."""

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from incprof.analysis.uncounted.bursts import Bursts
 from incprof.analysis.uncounted.known import Uncounted
+from incprof.analysis.uncounted.periods import LoopPeriods
 from incprof.model import BoolArray, IntArray, IntervalProfile
 
 
@@ -19,9 +20,10 @@ class CallCounts:
         matters: BoolArray,
         uncounted: Uncounted | None = None,
         bursts: Bursts | None = None,
+        loops: LoopPeriods | None = None,
     ):
-        """matters: (f,) callees that will be asked for. uncounted, bursts: of the tree, where nobody counts."""
-        self.uncounted, self.bursts = uncounted, bursts
+        """matters: (f,) callees that will be asked for. uncounted, bursts, loops: of the tree, where nobody counts."""
+        self.uncounted, self.bursts, self.loops = uncounted, bursts, loops
         self.profile = profile
         self.total = np.asarray(profile.calls.sum(axis=0)).ravel()
         arcs = profile.arcs

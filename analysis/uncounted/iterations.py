@@ -24,25 +24,25 @@ class Place:
     """Where a path node lies in an iteration.
 
     execution: the path node that called the loop's function. is_open: only calls that come once have led there, and no
-    loop. always: they come in each iteration.
+    loop. sure: where so much of the part is run, the rest is.
     """
 
     execution: int
     part: Part
     is_open: bool
-    always: bool
+    sure: int
 
 
 @dataclass
 class Iterated:
     """A loop where it is called from one chain of functions.
 
-    place: of each path node that samples met below it. calls: chains that are called from its iterations at most once
-    by each way, and whether they always are. recursive: it is run within itself.
+    place: of each path node that samples met below it. calls: chains that are called from its iterations, by ways that
+    come at most once, and how much of each makes it sure. recursive: it is run within itself.
     """
 
     place: dict[int, Place] = field(default_factory=dict)
-    calls: dict[int, dict[Part, bool]] = field(default_factory=dict)
+    calls: dict[int, dict[Part, int]] = field(default_factory=dict)
     recursive: bool = False
 
 
@@ -65,14 +65,15 @@ def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
             here[key] = above
             if above.is_open:
                 if chain > own[parent[node]]:  # neither left out nor a recursion
-                    out[key].calls.setdefault(chain, {})[above.part] = above.always
-                part = -top[node] if top[node] > 0 else address[node]
+                    out[key].calls.setdefault(chain, {})[above.part] = above.sure
+                part = (*above.part, -top[node] if top[node] > 0 else address[node])
                 is_open = top[node] == OUTSIDE_LOOPS
-                here[key] = Place(above.execution, (*above.part, part), is_open, above.always and always[node])
+                here[key] = Place(above.execution, part, is_open, above.sure if always[node] else len(part))
         for loop, inner in _around(loops, node) if chain else ():
             key = loop, chain
             out.setdefault(key, Iterated()).recursive |= key in here
-            here[key] = Place(parent[node], (-inner if inner else address[node],), not inner, always[node])
+            part = (-inner if inner else address[node],)
+            here[key] = Place(parent[node], part, not inner, 0 if always[node] else 1)
         for key, place in here.items():
             out[key].place[node] = place
         places.append(here)

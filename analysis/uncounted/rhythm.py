@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 # Of the autocorrelation, seconds. States shorter than that are not seen by any look.
 BIN_S = 0.00025
@@ -27,6 +27,8 @@ ARCS = 16
 LEAST_WAVE = 0.15
 # In standard errors of the wave.
 SURE = 5.0
+# In standard errors of a count.
+TWICE = 2.0
 # A multiple of the period is a period too. The shortest of those that are about as good is the answer.
 ABOUT = 0.75
 # One state nearly always: too few changes.
@@ -36,6 +38,8 @@ STILL = 0.5
 FURTHER = (2, 4, 8)
 # Pairs of moments that a trial needs.
 FEWEST = 60
+# Moments that lie within such a part of a period ask whether a state comes once in it: few miss an end, many a beginning.
+NEAR = (1 / 8, 1 / 4)
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,16 @@ class Period:
     error: float
 
 
-def period_of(time_s: FloatArray, state: IntArray, stretch: IntArray, shortest_s: float) -> Period | None:
+def period_of(
+    time_s: FloatArray, state: IntArray, stretch: IntArray, once: BoolArray, shortest_s: float
+) -> Period | None:
     """Find the period of a sequence of states; None where it has none that can be told.
 
     Args:
         time_s: (n,) moments, ascending within a stretch.
         state: (n,) what was seen, from 0.
         stretch: (n,) only moments of the same stretch are compared.
+        once: for each state, whether it comes at most once in a period, and then lasts for a while.
         shortest_s: no shorter period is looked for.
     """
     share = np.bincount(state) / max(len(state), 1)
@@ -81,7 +88,26 @@ def period_of(time_s: FloatArray, state: IntArray, stretch: IntArray, shortest_s
         if at < STILL * height:
             break
         found = further
-    return found
+    return found if _comes_once(time_s, state, stretch, once, found.seconds) else None
+
+
+def _comes_once(time_s: FloatArray, state: IntArray, stretch: IntArray, once: BoolArray, period_s: float) -> bool:
+    """Tell whether states that should come once in a period do not come more often.
+
+    What changes all the time, and more so in one part of a longer rhythm than in another, has that rhythm as well. Of
+    two neighbouring moments, the later one is the first in a state as often as a part of the period lies between them.
+    """
+    gap, same = np.diff(time_s), np.diff(stretch) == 0
+    for part in NEAR:
+        near = same & (gap <= part * period_s)
+        expected = float(gap[near].sum()) / period_s
+        share = np.bincount(state[1:][near], minlength=len(once)) / max(int(near.sum()), 1)
+        entered = np.bincount(state[1:][near & (np.diff(state) != 0)], minlength=len(once))
+        by_chance = float((share * (1 - share) * once).max()) * int(near.sum())
+        most = expected + TWICE * expected**0.5
+        if by_chance - TWICE * by_chance**0.5 > most:
+            return bool((entered[once] <= most).all())
+    return False
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,12 @@ class Visits:
         """Whether what was seen is about what there was."""
         return self.high is not None
 
+    def is_closer_than(self, other: Visits) -> bool:
+        """Whether the bounds are nearer to one another, as parts of the calls."""
+        if self.high is None or other.high is None:
+            return self.high is not None
+        return self.high * other.seen < other.high * self.seen
+
 
 def visits(seen: int, inside: int, around: int, *, bounded: bool = True) -> Visits:
     """Judge what was seen.
