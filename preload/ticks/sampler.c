@@ -41,6 +41,7 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
                  &thread->cache);
     sample.leaf_pc = cursor.pc;
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
+    bool is_unknown = cursor.range == NULL; /* though a search may find who called it */
     const struct python *python = python_current();
     struct python_walk frames;
     const struct python_stack stack = {.low = cursor.sp,
@@ -55,7 +56,7 @@ static void take_sample(struct thread *thread, const ucontext_t *context, uint64
         if (weight > 0)
             thread_add(&thread->counters.broken, 1);
     }
-    if ((path->result == UNWIND_BROKEN || path->has_gap) && cursor.range == NULL)
+    if (is_unknown || ((path->result == UNWIND_BROKEN || path->has_gap) && cursor.range == NULL))
         module_scan_request();
     if (path->frames == 0 && sample.kind != KIND_PROFILER)
         sample.kind = KIND_UNKNOWN;

@@ -78,6 +78,15 @@ def test_library_loaded_later(host: BuildHost, tmp_path: Path) -> None:
     assert sum(s for (module, _), s in seconds.items() if "liblate" in module) > 0.15
 
 
+def test_a_library_is_noticed_by_a_function_that_calls_nothing(host: BuildHost, tmp_path: Path) -> None:
+    """Its caller is found on the stack, though nobody knows yet what code it is."""
+    library = host("latelib.c", flags="-shared -fPIC -DLEAF", pg=False, output="libleaf.so")
+    trial = try_both([host("late.c"), library], tmp_path, interval=0.05)
+    profile = trial.profile()
+    (number,) = (module.id for module in profile.metadata.modules if module.path == str(library))
+    assert (profile.samples.library == number).sum() >= 3
+
+
 def test_output_through_a_pipe_is_unchanged(host: BuildHost, tmp_path: Path) -> None:
     program = host("simple.c")
     done = subprocess.run(
