@@ -10,8 +10,10 @@ from scipy.sparse import csc_array, csr_array
 
 from incprof.analysis.uncounted.bursts import Bursts
 from incprof.analysis.uncounted.known import calls_are_bounded
+from incprof.analysis.uncounted.periods import LoopPeriods
+from incprof.analysis.uncounted.repeated import calls_of
 from incprof.model import PROFILER, BoolArray, IntArray, IntervalProfile
-from incprof.model.ticks import entries_and_samples
+from incprof.model.ticks import entries_and_samples, tree_ticks
 from incprof.model.visits import Visits, visits
 
 
@@ -26,6 +28,9 @@ class CallsSeen:
             profile.interval_of_samples()[profile.samples.kind != PROFILER], minlength=profile.n_intervals
         )
         self._bursts = Bursts.of(profile, profile.tree)
+        self._chains, _ = profile.own_tree.without_recursion()
+        self._ticks = tree_ticks(profile, self._chains)
+        self._loops = LoopPeriods(profile, self._chains)
         self._profile, tree = profile, profile.tree
         named = np.flatnonzero(tree.function >= 0)
         place = (named, tree.function[named])
@@ -42,10 +47,15 @@ class CallsSeen:
         inside = np.asarray(self._inside[members].sum(axis=0)).ravel()
         around = int(self._samples[members].sum())
         judge = None if self._bursts is None else self._bursts.in_intervals(members)
+        repeated = self._loops.in_intervals(members)
+        ticks = self._chains.inclusive(np.asarray(self._ticks[members].sum(axis=0), dtype=np.float64).ravel())
 
         def judged(function: int) -> Visits:
             seen = round(entered[function])
             found = visits(seen, round(inside[function]), around, bounded=bool(self._bounded[function]))
+            calls = calls_of(np.flatnonzero(self._chains.function == function).tolist(), ticks, repeated)
+            if calls is not None and calls.visits.is_closer_than(found):
+                return calls.visits
             if found.is_known or judge is None or not self._bounded_by_looks[function]:
                 return found
             return judge(self._on_stack(function)) or found

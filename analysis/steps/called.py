@@ -16,7 +16,7 @@ from incprof.analysis.steps.counts import CallCounts
 from incprof.analysis.steps.phase import PhaseSamples
 from incprof.analysis.steps.samples import driving_threads
 from incprof.analysis.steps.spans import spans_of
-from incprof.analysis.uncounted.periods import Repeated, joined
+from incprof.analysis.uncounted.repeated import Repeated, calls_of
 from incprof.model import BoolArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.spent import spent_on
@@ -81,18 +81,19 @@ class PhaseCalls(PhaseSamples):
     def _called_by(self, caller: Called) -> list[Called]:
         """Return the functions that another one calls, those with too little of the phase left out, largest first.
 
-        What is inlined and mostly calls others is passed through: what it calls is its caller's.
+        What is inlined and mostly calls others is passed through, and so is what nobody has counted, unless it is known
+        how often it is called: what it calls is its caller's.
         """
         found = self._by_function(caller.nodes)
         through: list[int] = []
         for function, nodes in list(found.items()):
-            if not self.counts.total[function] and self._calls_mostly(nodes):
+            if self._is_passed_through(function, nodes):
                 through += nodes
                 del found[function]
         while through:
             more, through = self._by_function(through), []
             for function, nodes in more.items():
-                if not self.counts.total[function] and self._calls_mostly(nodes):
+                if self._is_passed_through(function, nodes):
                     through += nodes
                 else:
                     found.setdefault(function, []).extend(nodes)
@@ -110,6 +111,13 @@ class PhaseCalls(PhaseSamples):
             if self.tree.function[node] >= 0:
                 found.setdefault(int(self.tree.function[node]), []).append(node)
         return found
+
+    def _is_passed_through(self, function: int, nodes: Sequence[int]) -> bool:
+        return (
+            not self.counts.total[function]
+            and self._calls_mostly(nodes)
+            and calls_of(nodes, self.total, self._repeated) is None
+        )
 
     def _calls_mostly(self, nodes: Sequence[int]) -> bool:
         """Tell whether most of the time of some nodes is below them."""
@@ -174,11 +182,9 @@ class PhaseCalls(PhaseSamples):
         known = self.counts.uncounted
         bounded = known is None or bool(known.bounded[list(nodes)].all())
         found = visits(int(times.sum()), self._samples_in(nodes), self._samples_in(caller.nodes), bounded=bounded)
-        repeated = self._repeated
-        if all(node in repeated for node in nodes):
-            calls = joined([repeated[node] for node in nodes])
-            if calls.visits.is_closer_than(found):
-                return Called(function, nodes, ticks, calls.visits.calls, calls.times, calls.visits)
+        repeated = calls_of(nodes, self.total, self._repeated)
+        if repeated is not None and repeated.visits.is_closer_than(found):
+            return Called(function, nodes, ticks, repeated.visits.calls, repeated.times, repeated.visits)
         bursts = self.counts.bursts
         if not found.is_known and bursts is not None and bursts.bounded[list(nodes)].all():
             found = bursts.in_intervals(self.members)(self._below(nodes)) or found

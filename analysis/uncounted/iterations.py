@@ -24,7 +24,7 @@ class Place:
     """Where a path node lies in an iteration.
 
     execution: the path node that called the loop's function. is_open: only calls that come once have led there, and no
-    loop. sure: where so much of the part is run, the rest is.
+    loop, and no address that calls several functions. sure: where so much of the part is run, the rest is.
     """
 
     execution: int
@@ -57,6 +57,7 @@ def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
     out: dict[Key, Iterated] = {}
     parent, address = profile.paths.parent.tolist(), profile.paths.address.astype(np.int64).tolist()
     top, always = loops.outermost().tolist(), loops.always.tolist()
+    several = _several(profile)
     places: list[dict[Key, Place]] = [{}]
     for node in range(1, len(parent)):
         chain = int(own[node])
@@ -67,16 +68,26 @@ def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
                 if chain > own[parent[node]]:  # neither left out nor a recursion
                     out[key].calls.setdefault(chain, {})[above.part] = above.sure
                 part = (*above.part, -top[node] if top[node] > 0 else address[node])
-                is_open = top[node] == OUTSIDE_LOOPS
+                is_open = top[node] == OUTSIDE_LOOPS and not several[node]
                 here[key] = Place(above.execution, part, is_open, above.sure if always[node] else len(part))
         for loop, inner in _around(loops, node) if chain else ():
             key = loop, chain
             out.setdefault(key, Iterated()).recursive |= key in here
             part = (-inner if inner else address[node],)
-            here[key] = Place(parent[node], part, not inner, 0 if always[node] else 1)
+            here[key] = Place(parent[node], part, not inner and not several[node], 0 if always[node] else 1)
         for key, place in here.items():
             out[key].place[node] = place
         places.append(here)
+    return out
+
+
+def _several(profile: IntervalProfile) -> list[bool]:
+    """Tell of each path node whether its address calls one function now, and another one then."""
+    function: dict[int, int] = {}
+    out = [False] * len(profile.paths.parent)
+    for node, parent in enumerate(profile.paths.parent.tolist()[1:], start=1):
+        called = int(profile.paths.function[node])
+        out[parent] |= function.setdefault(parent, called) != called
     return out
 
 

@@ -38,7 +38,7 @@ STILL = 0.5
 FURTHER = (2, 4, 8)
 # Pairs of moments that a trial needs.
 FEWEST = 60
-# Moments that lie within such a part of a period ask whether a state comes once in it: few miss an end, many a beginning.
+# Moments that lie within such a part of a period ask whether a state comes once in it: hardly any visit is missed.
 NEAR = (1 / 8, 1 / 4)
 
 
@@ -70,7 +70,7 @@ def period_of(
     longest_s = correlation.reach_s / 1.5
     if longest_s <= shortest_s:
         return None
-    trials = shortest_s * STEP ** np.arange(int(np.log(longest_s / shortest_s) / np.log(STEP)) + 1)
+    trials = shortest_s * STEP ** np.arange(int(np.log(longest_s / shortest_s) / np.log(STEP)) + 1, dtype=np.float64)
     wave, without = correlation.waves(trials, 1)
     lowest = wave - SURE * _error(without)
     if not lowest.max() > 0:
@@ -133,14 +133,13 @@ class _Autocorrelation:
         rows, lags, alike = np.concatenate(found, axis=1)
         size = int(lags.max(initial=0)) + 1
         place = rows * size + lags
-        counts = (np.bincount(place, weights=w, minlength=BLOCKS * size) for w in (None, alike))
-        pairs, hits = (np.cumsum(np.reshape(count, (BLOCKS, size)), axis=1, dtype=np.float64) for count in counts)
-        return cls(*(np.concatenate([np.zeros((BLOCKS, 1)), c], axis=1) for c in (pairs, hits)), chance)
+        pairs, hits = (_upto(np.bincount(place, weights=w, minlength=BLOCKS * size)) for w in (None, alike))
+        return cls(pairs, hits, chance)
 
     @property
     def reach_s(self) -> float:
         """The longest time between two moments that were compared."""
-        return (self.pairs.shape[1] - 1) * BIN_S
+        return float((self.pairs.shape[1] - 1) * BIN_S)
 
     def waves(self, trials: FloatArray, periods: int) -> tuple[FloatArray, FloatArray]:
         """Return the height of the wave that each period would make, (g,), and without each of the blocks, (g, b).
@@ -160,6 +159,12 @@ class _Autocorrelation:
         out = np.zeros(square.shape[:2])
         out[known] = np.linalg.solve(square[known], across[known][..., None])[..., 2, 0] / (1 - self.chance)
         return out[:, 0], out[:, 1:]
+
+
+def _upto(counts: FloatArray | IntArray) -> FloatArray:
+    """Sums of the counts in the bins of each block up to each one, (b, 1 + bins)."""
+    upto = np.cumsum(np.reshape(counts, (BLOCKS, -1)), axis=1, dtype=np.float64)
+    return np.concatenate([np.zeros((BLOCKS, 1)), upto], axis=1)
 
 
 def _without_each(blocks: FloatArray) -> FloatArray:

@@ -21,8 +21,8 @@ class CodeLoops:
     """In which loop of its function's code the address of each path node lies.
 
     at: (p,) UNKNOWN_CODE, OUTSIDE_LOOPS, or the innermost loop. around: (l + 1,) the loop that each one lies in, 0 for
-    none; around[0] is 0. always: (p,) whether the address is run in each iteration of that loop, or, outside of loops, in
-    each call of its function.
+    none; around[0] is 0. always: (p,) whether the address is run in each iteration of that loop, or, outside of loops,
+    in each call of its function.
     """
 
     at: IntArray

@@ -14,9 +14,9 @@ from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
 from incprof.analysis.uncounted.known import calls_are_bounded
 from incprof.model import OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.code_loops import innermost, nested
-from incprof.readers.symbols.flow import ANYWHERE, Control
 from incprof.readers.symbols.always import always_run
 from incprof.readers.symbols.blocks import Blocks
+from incprof.readers.symbols.flow import ANYWHERE, Control
 from incprof.readers.symbols.loop_body import body_of
 from truth.record import Path, Recorder
 
@@ -45,7 +45,9 @@ def played(story: Sequence[tuple[Path, int]]) -> IntervalProfile:
         paths=paths,
         self_s=empty,
         calls=empty,
-        code_loops=CodeLoops(np.array([int(at or 0) for _, _, at in written]), AROUND, np.ones(len(written), dtype=np.bool_)),
+        code_loops=CodeLoops(
+            np.array([int(at or 0) for _, _, at in written]), AROUND, np.ones(len(written), dtype=np.bool_)
+        ),
     )
 
 

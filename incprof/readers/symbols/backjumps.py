@@ -26,7 +26,7 @@ Loop = tuple[Jump, list[Range]]
 
 
 class LoopCode(NamedTuple):
-    """The loops of a function. always: the code that is run in each iteration of its innermost loop, or in each call."""
+    """The loops of a function. always: code that is run in each iteration of its innermost loop, or in each call."""
 
     loops: list[Loop]
     always: list[Range]
