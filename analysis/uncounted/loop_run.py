@@ -17,7 +17,7 @@ from incprof.model import LIBRARY, BoolArray, FloatArray, IntArray, IntervalProf
 from incprof.model.visits import SURE, Visits, visits
 
 # So many samples in a row are asked for a period: more of them tell no more.
-MOST_SAMPLES = 20_000
+MOST_SAMPLES = 10_000
 # What is seen again at such even distances, so often, is all there is: of 100 000 sequences without a rhythm 6 in
 # 1000 are as even. The spread of the distances is a part of their mean.
 EVEN, EVEN_TIMES = 0.4, 9

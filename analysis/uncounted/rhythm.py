@@ -16,7 +16,7 @@ from incprof.model import BoolArray, FloatArray, IntArray
 # Of the autocorrelation, seconds. States shorter than that are not seen by any look.
 BIN_S = 0.00025
 # Each moment is paired with so many after it. What takes longer than half of them is seen by each of its visits.
-AHEAD = 64
+AHEAD = 128
 # Parts of the moments, in time: each is left out in turn, for the error (jackknife).
 BLOCKS = 10
 # Periods on trial are so far apart, and so exactly the best is asked for: the wave's crest is wider.

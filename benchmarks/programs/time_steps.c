@@ -1,4 +1,4 @@
-/* Time steps of known length: SHAPE (below), milliseconds of a step, and seconds in all, of CPU time.
+/* Time steps of known length, of a SHAPE. Arguments: milliseconds of a step and seconds in all, of CPU time.
  * Says how many steps there were, and how many milliseconds one took. */
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,10 @@
 #define ALONE __attribute__((noinline, noclone))
 #define POINTS 2048
 
-enum { PARTS = 1, UNEVEN, FLAT, ONE };
+#define PARTS 1  /* of three calls */
+#define UNEVEN 2 /* the same, 0.8 to 1.2 times as long */
+#define FLAT 3   /* the three calls in the loop itself */
+#define ONE 4    /* two loops of its own, and no call */
 
 static double force[POINTS], place[POINTS], edge[POINTS];
 
@@ -43,7 +46,6 @@ ALONE static void exchange(long times)
 ALONE static void step(long work)
 {
 #if SHAPE == ONE
-    /* Two loops of its own, and no call. */
     for (long k = 0; k < work / 2; k++)
         for (int i = 1; i < POINTS; i++)
             force[i] = force[i - 1] * .5 + place[i] * .3;
