@@ -1,4 +1,4 @@
-"""Programs of `make realworld` built with and without -pg, each recorded on the same input: their phases and sites.
+"""Programs of `make realworld` built with and without -pg, recorded at once with the same input: phases and sites.
 
 python -m benchmarks.twins [zstd|heat|muscle|sqlite|hmmer|lammps]...     # in folders of their own below the scratch one
 """
@@ -9,14 +9,16 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin
 
-from incprof.model import FloatArray, IntArray
+from incprof.model import FloatArray, IntArray, IntervalProfile, pooled
+from incprof.names import parse
 from incprof.readers import open_run, read_profile
 from incprof.report.words.names import short
 
@@ -28,6 +30,8 @@ RUNS = {
 }  # fmt: skip
 # Points of a run's CPU time at which two recordings are compared.
 MOMENTS = 2000
+# What programs are built with.
+BOTH = ("-pg", "")
 LONGEST_ORDER = 12
 
 
@@ -39,18 +43,36 @@ def scratch() -> Path:
 
 @dataclass(frozen=True)
 class Side:
-    """A run: what `phases --json` says of it, and the CPU time of each interval, seconds, shape (n,)."""
+    """A run: what `phases --json` says of it, and its profile, in the same intervals."""
 
     answer: dict[str, Any]
-    cpu_s: FloatArray
+    profile: IntervalProfile
+
+    @property
+    def labels(self) -> IntArray:
+        """The phase of each interval, shape (n,); -1 where it is in none."""
+        return np.array(self.answer["labels"], dtype=np.int64)
 
     def phase_at_moments(self) -> IntArray:
         """The phase at equal distances in CPU time, shape (MOMENTS,); -1 where it is in none."""
-        upto = np.cumsum(self.cpu_s)
+        upto = np.cumsum(self.profile.counters.cpu_s)
         at = (np.arange(MOMENTS) + 0.5) / MOMENTS * upto[-1]
-        labels: IntArray = np.array(self.answer["labels"], dtype=np.int64)
-        found: IntArray = labels[np.minimum(np.searchsorted(upto, at), len(upto) - 1)]
+        found: IntArray = self.labels[np.minimum(np.searchsorted(upto, at), len(upto) - 1)]
         return found
+
+    def shares(self, names: list[str]) -> FloatArray:
+        """The part of each interval's self time that functions of these names have, shape (n, f)."""
+        column = {name: place for place, name in enumerate(names)}
+        seconds = self.profile.self_s.toarray()
+        out = np.zeros((len(seconds), len(names)))
+        for name, own in zip(self.names(), seconds.T, strict=True):
+            out[:, column[name]] += own
+        parts: FloatArray = out / np.maximum(out.sum(axis=1, keepdims=True), 1e-12)
+        return parts
+
+    def names(self) -> list[str]:
+        """Its functions as the source has them: compilers name clones differently."""
+        return [parse(function.name).written for function in self.profile.functions]
 
     def order(self) -> str:
         """The phases in the order of the run, "0120": one behind the other for as often as another one begins."""
@@ -64,18 +86,26 @@ def place(pg: str) -> Path:
     return scratch() / ("counted" if pg else "uncounted")
 
 
-def make(program: str, pg: str) -> None:
-    """Build a program with these flags, and record it."""
+def script(program: str, pg: str, *what: str) -> None:
+    """Run the script of a program with these flags."""
     env = {**os.environ, "INCPROF_SCRATCH": str(place(pg)), "INCPROF_PG": pg, "INCPROF_NO_LOOP": "1"}
     place(pg).mkdir(parents=True, exist_ok=True)
-    subprocess.run(["sh", SCRIPT, program], env=env, stdout=sys.stderr, check=True)
+    subprocess.run(["sh", SCRIPT, program, *what], env=env, stdout=sys.stderr, check=True)
+
+
+def make(program: str) -> None:
+    """Build a program both ways, and record both at once: what else the machine does takes as much from either."""
+    for pg in BOTH:
+        script(program, pg, "build")
+    with ThreadPoolExecutor(len(BOTH)) as pool:
+        list(pool.map(lambda pg: script(program, pg), BOTH))
 
 
 def side(run: str, pg: str) -> Side:
     """A run that has been recorded."""
     runs = place(pg) / "runs"
-    profile = read_profile(open_run(runs / run))
-    return Side(json.loads((runs / f"{run}.json").read_text()), profile.counters.cpu_s)
+    answer = json.loads((runs / f"{run}.json").read_text())
+    return Side(answer, pooled(read_profile(open_run(runs / run)), answer["run"]["pooled"]))
 
 
 def agreement(one: Side, other: Side) -> float:
@@ -85,26 +115,48 @@ def agreement(one: Side, other: Side) -> float:
     return float(adjusted_rand_score(labels[known], others[known]))
 
 
+def likeness(one: Side, other: Side) -> float:
+    """ARI of a run's phases with those of the other one whose mean its intervals lie nearest to.
+
+    That is the prediction strength of Tibshirani and Walther (2005) with the index that the other one has. It asks for
+    no moments that are the same: of a program that does what it can in a given time, there are none.
+    """
+    names = sorted({*one.names(), *other.names()})
+    shares = other.shares(names)
+    middle = np.stack([shares[other.labels == phase].mean(axis=0) for phase in range(other.answer["k"])])
+    known = one.labels >= 0
+    return float(adjusted_rand_score(one.labels[known], pairwise_distances_argmin(one.shares(names)[known], middle)))
+
+
 def sites(answer: dict[str, Any]) -> set[tuple[str, str]]:
     """Functions and kinds of all sites."""
     return {(site["function"], site["kind"]) for phase in answer["phases"] for site in phase["sites"]}
 
 
+def row(run: str) -> str:
+    """What the two recordings of a run say, as a row of a Markdown table."""
+    both = [side(run, pg) for pg in BOTH]
+    known, found = (sites(each.answer) for each in both)
+    parts = (known & found, known - found, found - known)
+    cells = [
+        run,
+        f"{agreement(*both):.3f}",
+        ", ".join(f"{likeness(*pair):.3f}" for pair in (both, both[::-1])),
+        ", ".join(each.order() for each in both),
+        ", ".join(f"{each.profile.counters.cpu_s.sum():.1f}" for each in both),
+        *(", ".join(f"`{short(f)}` {kind}" for f, kind in sorted(part)) for part in parts),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 def main() -> int:
     """Print a Markdown table."""
-    print("| run | ARI | phases with, without | CPU s with, without | sites of both | with alone | without alone |")
-    print("|---" * 7 + "|", flush=True)
+    print("| run | ARI | alike | phases with, without | CPU s | sites of both | with alone | without alone |")
+    print("|---" * 8 + "|", flush=True)
     for program in sys.argv[1:] or RUNS:
-        make(program, "-pg")
-        make(program, "")
+        make(program)
         for run in RUNS[program]:
-            both = [side(run, "-pg"), side(run, "")]
-            known, found = (sites(each.answer) for each in both)
-            parts = (known & found, known - found, found - known)
-            texts = [", ".join(f"`{short(f)}` {kind}" for f, kind in sorted(part)) for part in parts]
-            counts = ", ".join(each.order() for each in both)
-            lengths = ", ".join(f"{each.cpu_s.sum():.1f}" for each in both)
-            print(f"| {run} | {agreement(*both):.3f} | {counts} | {lengths} | {' | '.join(texts)} |", flush=True)
+            print(row(run), flush=True)
     return 0
 
 

@@ -16,7 +16,7 @@ from incprof.analysis.phases.kmeans import by_first_appearance
 from incprof.analysis.phases.results import Joined, JoinRule
 from incprof.analysis.phases.segmented import Segmented, segmented
 from incprof.analysis.phases.short import at_ends, too_short
-from incprof.analysis.phases.stability import again, drawn_again, how_sure
+from incprof.analysis.phases.stability import again, drawn_again, how_sure, joined_likewise
 from incprof.analysis.phases.visits import fill_gaps, without_interruptions
 from incprof.analysis.phases.wandering import wanders
 from incprof.model import FloatArray, IntArray
@@ -111,6 +111,7 @@ def _without_doubtful(
             break
         _, host = most_alike(ticks, labels, doubt)
         made.append((doubt, host, "not found again"))
+        drawn = joined_likewise(drawn, labels, doubt, host)
         labels = np.where(labels == doubt, host, labels)
         phases = phases[phases != doubt]
     return labels, made, drawn

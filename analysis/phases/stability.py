@@ -75,6 +75,29 @@ def how_sure(labels: IntArray, drawn: IntArray, *, whole: bool = True) -> FloatA
     return kept / len(drawn) / (np.bincount(labels[use], minlength=k) + 1.0)
 
 
+def joined_likewise(drawn: IntArray, labels: IntArray, one: int, other: int) -> IntArray:
+    """Let what two phases were found as be one group in each run drawn, (r, m), as they are to be in the run itself.
+
+    Else what the two are together would be looked for in runs that have them apart. A run in which either was not found
+    as a group of its own stays as it is.
+    """
+    out = drawn.copy()
+    for found in out:
+        groups = [_found_as(found, labels, phase) for phase in (one, other)]
+        if min(groups) >= 0:
+            found[found == groups[0]] = groups[1]
+    return out
+
+
+def _found_as(found: IntArray, labels: IntArray, phase: int) -> int:
+    """Return the group that most of a phase is in and that is mostly of this phase, -1 for none."""
+    inside = found[(labels == phase) & (found >= 0)]
+    if not len(inside):
+        return -1
+    group = int(np.bincount(inside).argmax())
+    return group if np.bincount(labels[found == group]).argmax() == phase else -1
+
+
 def again(labels: IntArray, drawn: IntArray) -> float:
     """Return the part of the runs drawn that have as many phases."""
     k = len(np.unique(labels[labels >= 0]))

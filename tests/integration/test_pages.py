@@ -146,6 +146,8 @@ ELSEWHERE = {
     "incprof heartbeats ekg-base ekg-new --fail-on*": "times would decide: test_beats_gates.py",
     'incprof heartbeats "$EKG_DIR" --history*': "times would decide: test_beats_cmd_history.py",
     "incprof heartbeats poor --history*": "times would decide: test_beats_cmd_history.py",
+    "incprof instrument run --source . --write*": "of a program in Python: test_python_programs.py",
+    "incprof heartbeats ekg": "of the line before it",
     "incprof instrument gmon-app --source . --check*": "a reader's Makefile: test_source_check.py",
     "incprof sample -o run.csv -- ./alternate*": "test_sample.py",
     "incprof periods run.csv*": "of the line before it",

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
 
 from incprof.analysis.answer.find import find_phases
 from incprof.analysis.options import Options
-from incprof.analysis.phases.stability import again, drawn_again, how_sure
+from incprof.analysis.phases.stability import again, drawn_again, how_sure, joined_likewise
 from incprof.errors import UsageError
 from incprof.readers import open_run, read_profile
 from tests.unit.profiles import noisy
@@ -33,6 +34,38 @@ def test_halves_of_a_phase_are_not_the_phase():
     assert how_sure(labels, drawn) == pytest.approx([6 / 11, 10 / 11])
     assert how_sure(labels, drawn, whole=False) == pytest.approx([10 / 11, 10 / 11])
     assert again(labels, drawn) == 0.0
+
+
+def test_what_is_joined_is_looked_for_as_joined():
+    labels = np.array([0] * 10 + [1] * 10 + [2] * 10)
+    # As they are; the second is two; the second is part of the third; neither is its own.
+    drawn = np.array([[5] * 10 + [6] * 10 + [7] * 10, [5] * 10 + [6] * 8 + [8] * 2 + [7] * 10,
+                      [5] * 10 + [7] * 20, [7] * 30])  # fmt: skip
+    joined = joined_likewise(drawn, labels, 1, 2)
+    assert joined[0].tolist() == [5] * 10 + [7] * 20
+    assert joined[1].tolist() == [5] * 10 + [7] * 8 + [8] * 2 + [7] * 10
+    assert (joined[2:] == drawn[2:]).all()
+    together = np.minimum(labels, 1)
+    assert how_sure(together, joined[:2]) == pytest.approx([10 / 11, 19 / 21])
+    assert how_sure(together, drawn[:2])[1] == pytest.approx(10 / 21)
+
+
+def test_one_doubtful_phase_does_not_take_the_others_with_it():
+    """Levels that alternate with the same work, as those of a benchmark do, and mixtures of both that are no group."""
+    rng = np.random.default_rng(0)
+    mixes, lengths, truth = [], [], []
+    for level in range(6):
+        for _ in range(3):
+            mix = {f"level{level}": 0.7, f"shared{level // 2}": 0.25, "table": 0.05}
+            own, part, again_ = int(rng.integers(2, 4)), float(rng.uniform(0.2, 0.8)), int(rng.integers(1, 4))
+            mixes += [mix, {"decode": 1 - part} | {name: part * share for name, share in mix.items()}]
+            mixes += [{"decode": 0.95, "table": 0.05}]
+            lengths += [own, 1, again_]
+            truth += [level + 1] * own + [-1] + [0] * again_
+    result = find_phases(noisy(mixes, lengths, ticks=35))
+    pure = (np.array(truth) >= 0) & (result.labels >= 0)
+    assert [join.rule for join in result.joined].count("not found again") == 2
+    assert adjusted_rand_score(np.array(truth)[pure], result.labels[pure]) > 0.9
 
 
 def test_intervals_are_drawn_from_their_own_stretch():
