@@ -42,10 +42,10 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "cfi_record cfi_table elf_file go_table object_file start_code") + _of(
+ELF = _of("preload", "cfi_program cfi_record cfi_table elf_file go_table object_file start_code") + _of(
     "runtime", "build_id fixed_text"
 )
-CFI = _of("preload", "cfi cfi_program")
+CFI = _of("preload", "cfi")
 MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")

@@ -7,7 +7,7 @@
 static void compile(const struct elf_file *elf, const Elf64_Phdr *segment)
 {
     struct cfi_table table;
-    cfi_build(&table, elf, segment->p_vaddr, segment->p_vaddr + segment->p_memsz, true);
+    cfi_open(&table, elf, segment->p_vaddr, segment->p_vaddr + segment->p_memsz, true);
     check_table(&table);
     cfi_free(&table);
 }

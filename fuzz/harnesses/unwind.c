@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "drawn.h"
 #include "path.h"
+#include "sys.h"
 #include "watched.h"
 
 #define CODE 0x10000000u
@@ -24,24 +25,83 @@ static int count_looks(clockid_t clock, struct timespec *now)
 }
 int (*vdso_clock_gettime)(clockid_t clock, struct timespec *now) = count_looks;
 
+/* Bytes of .eh_frame. */
+struct frames {
+    uint8_t *at;
+    size_t length;
+};
+
+static void put(struct frames *frames, const void *bytes, size_t count)
+{
+    memcpy(frames->at + frames->length, bytes, count);
+    frames->length += count;
+}
+
+static void put_length(struct frames *frames, size_t record)
+{
+    uint32_t length = (uint32_t)(frames->length - record - 4);
+    memcpy(frames->at + record, &length, sizeof length);
+}
+
+/* Instructions that change the rules, each of one kind, and how far they hold. */
+static void draw_instructions(struct drawn *drawn, struct frames *frames)
+{
+    uint8_t kind = (uint8_t)draw(drawn, 1), offset = draw(drawn, 1) & 0x7f, reg = draw(drawn, 1) & 15;
+    const struct {
+        uint8_t length, bytes[13];
+    } instructions[] = {
+        {3, {0x12, 7, offset}}, /* def_cfa_sf: by the stack pointer, the frame pointer, another register */
+        {3, {0x12, 6, offset}},
+        {3, {0x12, reg, offset}},
+        {5, {0x0f, 3, 0x76, offset, 0x06}}, /* def_cfa_expression: what is at the frame pointer, the stack pointer */
+        {5, {0x0f, 3, 0x77, offset, 0x06}},
+        {13, {0x0f, 11, 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x3b}}, /* of a linkage table, and nops */
+        {2, {0x07, 16}},                                            /* undefined: the return address */
+        {2, {0x08, 16}},                                            /* same_value */
+        {3, {0x11, 6, offset}},                                     /* offset_extended_sf: of the frame pointer */
+        {5, {0x10, 6, 2, 0x76, offset}}, /* expression: of the frame pointer, at itself, at the stack pointer */
+        {5, {0x10, 6, 2, 0x77, offset}},
+        {1, {0x0a}}, /* remember_state */
+        {1, {0x0b}}, /* restore_state */
+    };
+    size_t chosen = kind % (sizeof instructions / sizeof *instructions);
+    const uint8_t advance[] = {0x02, (uint8_t)draw(drawn, 1)};
+    put(frames, instructions[chosen].bytes, instructions[chosen].length);
+    if (kind < 192)
+        put(frames, advance, sizeof advance);
+}
+
+/* A record that others refer to, and a function's, which is all of the code. */
 static void draw_rules(struct drawn *drawn, struct module *module)
 {
+    static const uint8_t common[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x03, 0x0c, 7, 8, 0x90, 1};
+    static const uint8_t common_of_handlers[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0x03};
     struct cfi_table *table = &module->cfi;
     module->app = draw_below(drawn, 4) > 0;
     module->plt_high = draw(drawn, 1);
-    *table = (struct cfi_table){.high = CODE_STEP};
-    uint32_t pc = 0;
-    for (uint64_t left = draw_below(drawn, 16); left > 0; left--) {
-        struct cfi_row row = {.pc = pc, .cfa_offset = (int16_t)draw(drawn, 2), .fp_offset = (int8_t)draw(drawn, 1)};
-        uint64_t rules = draw(drawn, 1);
-        row.cfa = rules % (CFA_SIGNAL + 1);
-        row.fp = rules / 16 % (FP_AT_SP + 1);
-        row.reg = draw(drawn, 1) & 15;
-        cfi_add_row(table, &row);
-        pc += 1 + (uint32_t)draw(drawn, 1);
-    }
-    if (table->count > 0)
-        cfi_build_index(table);
+    *table = (struct cfi_table){.high = CODE_STEP, .size = 4096};
+    uint64_t rows = draw_below(drawn, 16);
+    if (rows == 0)
+        return;
+    table->frames = sys_alloc(table->size + 1);
+    struct frames frames = {table->frames, 0};
+    if (draw_below(drawn, 8) == 0)
+        put(&frames, common_of_handlers, sizeof common_of_handlers);
+    else
+        put(&frames, common, sizeof common);
+    put_length(&frames, 0);
+    size_t record = frames.length;
+    const uint32_t head[] = {0, (uint32_t)record + 4, 0, 1 + (uint32_t)draw_below(drawn, CODE_STEP)};
+    put(&frames, head, sizeof head);
+    put(&frames, "", 1);
+    for (; rows > 0; rows--)
+        draw_instructions(drawn, &frames);
+    put_length(&frames, record);
+    struct cfi_entry *entry = sys_alloc(sizeof *entry);
+    entry->record = (int32_t)record;
+    table->entries = table->list = entry;
+    table->list_bytes = sizeof *entry;
+    table->count = 1;
 }
 
 /* Most often a place on the stack or in the code. */

@@ -124,56 +124,51 @@ static bool put_return(struct cfi_row *row, const struct rules *rules)
 #endif
 }
 
-static struct cfi_row make_row(const struct rules *rules, uint32_t pc, bool signal_frame)
+/* CFA_NONE where a row cannot say it: what is not understood is not guessed at. */
+static struct cfi_row make_row(const struct rules *rules, bool signal_frame)
 {
-    struct cfi_row row = {.pc = pc, .cfa = rules->cfa & 15, .fp = rules->fp & 15};
+    struct cfi_row row = {.cfa = rules->cfa & 15, .fp = rules->fp & 15};
     int64_t slots = rules->fp_offset / 8;
     row.cfa_offset = (int32_t)rules->cfa_offset;
     row.fp_offset = (int16_t)slots;
     row.reg = rules->cfa == CFA_LEAF_REG ? (uint8_t)rules->cfa_register : 0;
     if (signal_frame)
-        row = (struct cfi_row){.pc = pc, .cfa = CFA_SIGNAL};
+        row = (struct cfi_row){.cfa = CFA_SIGNAL};
     else if (rules->no_caller)
-        row = (struct cfi_row){.pc = pc, .cfa = CFA_END};
+        row = (struct cfi_row){.cfa = CFA_END};
     else if (!put_return(&row, rules) || rules->cfa_offset != row.cfa_offset || row.fp_offset * 8 != rules->fp_offset ||
              (rules->cfa == CFA_LEAF_REG && rules->cfa_register >= DWARF_REGISTERS))
-        row = (struct cfi_row){.pc = pc, .cfa = CFA_NONE};
+        row = (struct cfi_row){.cfa = CFA_NONE};
     return row;
 }
 
-/* The state of one run: instructions move `pc` on, and each move closes a row. */
+/* The state of one run: instructions move `pc` on, until the next would go beyond `address`. */
 struct machine {
-    struct cfi_table *table;
     struct cfi_reader *reader;
     const struct cfi_function *function;
-    uint64_t pc;
+    uint64_t address;
+    uint64_t pc, end; /* where the rules hold */
+    bool has_arrived;
     struct rules rules;
     struct rules initial;
     struct rules remembered[MOST_REMEMBERED];
     size_t depth;
 };
 
-static bool close_row(struct machine *machine)
-{
-    uint32_t pc = (uint32_t)(machine->pc - machine->table->low);
-    struct cfi_row row = make_row(&machine->rules, pc, machine->function->signal_frame);
-    return cfi_add_row(machine->table, &row);
-}
-
-static bool advance(struct machine *machine, uint64_t delta)
+static void advance(struct machine *machine, uint64_t delta)
 {
     uint64_t pc = machine->pc + delta * machine->function->code_align;
-    if (!close_row(machine))
-        return false;
     if (pc < machine->pc || pc >= machine->function->high)
         machine->reader->failed = true;
-    else
+    else if (pc <= machine->address)
         machine->pc = pc;
-    return true;
+    else
+        machine->end = pc;
+    machine->has_arrived = machine->end < machine->function->high;
 }
 
 /* DW_CFA_* with the operation in all eight bits. */
-static bool extended(struct machine *machine, uint64_t operation)
+static void extended(struct machine *machine, uint64_t operation)
 {
     struct cfi_reader *reader = machine->reader;
     struct rules *rules = &machine->rules;
@@ -181,130 +176,135 @@ static bool extended(struct machine *machine, uint64_t operation)
     uint64_t reg;
     switch (operation) {
     case 0x00: /* nop */
-        return true;
+        return;
     case 0x01: /* set_loc */
         reg = cfi_read_pointer(reader, function->encoding);
         if (reader->failed || reg < machine->pc)
-            return reader->failed = true;
-        return advance(machine, (reg - machine->pc) / function->code_align);
+            reader->failed = true;
+        else
+            advance(machine, (reg - machine->pc) / function->code_align);
+        return;
     case 0x02: /* advance_loc1 */
-        return advance(machine, cfi_read_byte(reader));
+        advance(machine, cfi_read_byte(reader));
+        return;
     case 0x03: /* advance_loc2 */
-        return advance(machine, cfi_read_fixed(reader, 2));
+        advance(machine, cfi_read_fixed(reader, 2));
+        return;
     case 0x04: /* advance_loc4 */
-        return advance(machine, cfi_read_fixed(reader, 4));
+        advance(machine, cfi_read_fixed(reader, 4));
+        return;
     case 0x05: /* offset_extended */
         reg = cfi_read_uleb(reader);
         set_saved(rules, reg, scaled(function, cfi_read_uleb(reader)));
-        return true;
+        return;
     case 0x11: /* offset_extended_sf */
         reg = cfi_read_uleb(reader);
         set_saved(rules, reg, scaled(function, (uint64_t)cfi_read_sleb(reader)));
-        return true;
+        return;
     case 0x06: /* restore_extended */
         restore(rules, &machine->initial, cfi_read_uleb(reader));
-        return true;
+        return;
     case 0x07: /* undefined */
         if (cfi_read_uleb(reader) == DWARF_RA)
             rules->no_caller = true;
-        return true;
+        return;
     case 0x08: /* same_value */
         set_same(rules, cfi_read_uleb(reader));
-        return true;
+        return;
     case 0x09: /* register */
     case 0x14: /* val_offset */
         reg = cfi_read_uleb(reader);
         cfi_read_uleb(reader);
         rules->odd_return |= reg == DWARF_RA;
-        return true;
+        return;
     case 0x15: /* val_offset_sf */
         reg = cfi_read_uleb(reader);
         cfi_read_sleb(reader);
         rules->odd_return |= reg == DWARF_RA;
-        return true;
+        return;
     case 0x0a: /* remember_state */
         if (machine->depth == MOST_REMEMBERED)
-            return reader->failed = true;
-        machine->remembered[machine->depth++] = *rules;
-        return true;
+            reader->failed = true;
+        else
+            machine->remembered[machine->depth++] = *rules;
+        return;
     case 0x0b: /* restore_state */
         if (machine->depth == 0)
-            return reader->failed = true;
-        *rules = machine->remembered[--machine->depth];
-        return true;
+            reader->failed = true;
+        else
+            *rules = machine->remembered[--machine->depth];
+        return;
     case 0x0c: /* def_cfa */
         reg = cfi_read_uleb(reader);
         set_cfa(rules, reg, (int64_t)cfi_read_uleb(reader));
-        return true;
+        return;
     case 0x12: /* def_cfa_sf */
         reg = cfi_read_uleb(reader);
         set_cfa(rules, reg, scaled(function, (uint64_t)cfi_read_sleb(reader)));
-        return true;
+        return;
     case 0x0d: /* def_cfa_register */
         set_cfa(rules, cfi_read_uleb(reader), rules->cfa_offset);
-        return true;
+        return;
     case 0x0e: /* def_cfa_offset */
         rules->cfa_offset = (int64_t)cfi_read_uleb(reader);
-        return true;
+        return;
     case 0x13: /* def_cfa_offset_sf */
         rules->cfa_offset = scaled(function, (uint64_t)cfi_read_sleb(reader));
-        return true;
+        return;
     case 0x0f: /* def_cfa_expression */
         cfa_expression(rules, reader, cfi_read_uleb(reader));
-        return true;
+        return;
     case 0x10: /* expression */
     case 0x16: /* val_expression */
         reg = cfi_read_uleb(reader);
         register_expression(rules, reader, operation == 0x10 || reg == DWARF_RA ? reg : 0, cfi_read_uleb(reader));
-        return true;
+        return;
     case 0x2e: /* GNU_args_size */
         cfi_read_uleb(reader);
-        return true;
+        return;
 #if defined(__aarch64__)
     case 0x2d: /* AARCH64_negate_ra_state: signed or not, the signature is taken off */
-        return true;
+        return;
 #endif
     default:
-        return reader->failed = true;
+        reader->failed = true;
     }
 }
 
-static bool execute(struct machine *machine, uint64_t at, uint64_t end)
+static void execute(struct machine *machine, uint64_t at, uint64_t end)
 {
     struct cfi_reader *reader = machine->reader;
     reader->at = at;
     reader->end = end;
     reader->failed = end > reader->size || at > end;
-    while (!reader->failed && reader->at < reader->end) {
+    while (!reader->failed && !machine->has_arrived && reader->at < reader->end) {
         uint64_t byte = cfi_read_byte(reader);
         uint64_t low = byte & 0x3f;
-        bool stored = true;
         if (byte >> 6 == 1)
-            stored = advance(machine, low);
+            advance(machine, low);
         else if (byte >> 6 == 2)
             set_saved(&machine->rules, low, scaled(machine->function, cfi_read_uleb(reader)));
         else if (byte >> 6 == 3)
             restore(&machine->rules, &machine->initial, low);
         else
-            stored = extended(machine, byte);
-        if (!stored)
-            return false;
+            extended(machine, byte);
     }
-    return true;
 }
 
-bool cfi_run(struct cfi_table *table, struct cfi_reader *reader, const struct cfi_function *function)
+struct cfi_row cfi_run(struct cfi_reader *reader, const struct cfi_function *function, uint64_t address,
+                       uint64_t origin)
 {
-    struct machine machine = {.table = table, .reader = reader, .function = function, .pc = function->low};
+    struct machine machine = {
+        .reader = reader, .function = function, .address = address, .pc = function->low, .end = function->high};
     machine.rules.ra_offset = RETURN_OFFSET;
-    if (!execute(&machine, function->common_at, function->common_end))
-        return false;
+    execute(&machine, function->common_at, function->common_end);
     machine.initial = machine.rules;
-    if (!reader->failed && !execute(&machine, function->own_at, function->own_end))
-        return false;
-    if (reader->failed) { /* what was not understood is not guessed at */
-        struct cfi_row none = {.pc = (uint32_t)(machine.pc - table->low), .cfa = CFA_NONE};
-        return cfi_add_row(table, &none);
-    }
-    return close_row(&machine);
+    if (!reader->failed && !machine.has_arrived)
+        execute(&machine, function->own_at, function->own_end);
+    struct cfi_row row = {.cfa = CFA_NONE};
+    if (!reader->failed)
+        row = make_row(&machine.rules, function->signal_frame);
+    row.pc = (uint32_t)(machine.pc - origin);
+    row.end = (uint32_t)(machine.end - origin);
+    return row;
 }

@@ -1,72 +1,81 @@
 #define _GNU_SOURCE
 #include "cfi_table.h"
 
-#include <string.h>
-
+#include "cfi_program.h"
 #include "sys.h"
 
-bool cfi_add_row(struct cfi_table *table, const struct cfi_row *row)
-{
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity > 0 ? 2 * table->capacity : 4096;
-        struct cfi_row *rows = sys_alloc(capacity * sizeof *rows);
-        if (rows == NULL)
-            return false;
-        if (table->count > 0)
-            memcpy(rows, table->rows, table->count * sizeof *rows);
-        sys_free(table->rows, table->capacity * sizeof *rows);
-        table->rows = rows;
-        table->capacity = capacity;
-    }
-    struct cfi_row *last = table->count > 0 ? &table->rows[table->count - 1] : NULL;
-    if (last != NULL && last->pc == row->pc) {
-        *last = *row;
-        return true;
-    }
-    /* A function that starts like its neighbour ended needs no row of its own. */
-    if (last != NULL && memcmp(&last->cfa_offset, &row->cfa_offset, sizeof *row - sizeof row->pc) == 0)
-        return true;
-    table->rows[table->count++] = *row;
-    return true;
-}
-
-void cfi_build_index(struct cfi_table *table)
-{
-    size_t count = ((table->high - table->low) >> CFI_INDEX_SHIFT) + 1;
-    table->index = sys_alloc(count * sizeof *table->index);
-    if (table->index == NULL)
-        return;
-    table->index_count = count;
-    size_t row = 0;
-    for (size_t i = 0; i < count; i++) {
-        while (row + 1 < table->count && table->rows[row + 1].pc <= i << CFI_INDEX_SHIFT)
-            row++;
-        table->index[i] = (uint32_t)row;
-    }
-}
+/* Bytes of records that are read for one address. The largest record of 5 000 of Debian's objects has 28 112. */
+#define MOST_BYTES ((uint64_t)1 << 16)
 
 void cfi_free(struct cfi_table *table)
 {
-    sys_free(table->rows, table->capacity * sizeof *table->rows);
-    sys_free(table->index, table->index_count * sizeof *table->index);
+    if (table->frames != NULL)
+        sys_free(table->frames, table->size + 1);
+    if (table->list != NULL)
+        sys_free(table->list, table->list_bytes);
+    go_table_close(&table->go);
     *table = (struct cfi_table){.low = table->low, .high = table->high};
 }
 
-const struct cfi_row *cfi_find(const struct cfi_table *table, uint64_t address)
+static uint64_t low_of(const struct cfi_table *table, size_t number)
 {
-    if (address < table->low || address >= table->high || table->index == NULL)
-        return NULL;
-    uint64_t pc = address - table->low;
-    size_t low = table->index[pc >> CFI_INDEX_SHIFT];
-    size_t next = (pc >> CFI_INDEX_SHIFT) + 1;
-    size_t high = next < table->index_count ? table->index[next] : table->count - 1;
+    return table->origin + (uint64_t)(int64_t)table->entries[number].low;
+}
+
+/* How many functions begin at the address or before it. */
+static size_t count_up_to(const struct cfi_table *table, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = table->count;
     while (low < high) {
-        size_t middle = (low + high + 1) / 2;
-        if (table->rows[middle].pc <= pc)
-            low = middle;
+        size_t middle = (low + high) / 2;
+        if (low_of(table, middle) <= address)
+            low = middle + 1;
         else
-            high = middle - 1;
+            high = middle;
     }
-    const struct cfi_row *row = &table->rows[low];
-    return row->pc <= pc ? row : NULL;
+    return low;
+}
+
+/* The record of the function that the address is in. Of several that begin at one address, all but one are empty. */
+static bool find_function(const struct cfi_table *table, size_t next, uint64_t address, struct cfi_reader *reader,
+                          struct cfi_function *function, uint64_t *previous_end)
+{
+    for (size_t i = next; i > 0 && low_of(table, i - 1) == low_of(table, next - 1) && reader->budget > 0; i--) {
+        uint64_t at = table->origin + (uint64_t)(int64_t)table->entries[i - 1].record - table->address;
+        if (!cfi_read_function(reader, at, function) || function->low < table->low || function->high > table->high)
+            continue;
+        if (address >= function->low && address < function->high)
+            return true;
+        if (function->high > *previous_end && function->high <= address)
+            *previous_end = function->high;
+    }
+    return false;
+}
+
+/* What no record is of is without rules, or Go's. */
+static struct cfi_row find_in_gap(const struct cfi_table *table, uint64_t address, uint64_t low, uint64_t high)
+{
+    struct cfi_row gap = {.pc = (uint32_t)(low - table->low), .end = (uint32_t)(high - table->low), .cfa = CFA_NONE};
+    if (!go_table_has(&table->go))
+        return gap;
+    struct cfi_row row = go_table_rule(&table->go, address, table->low);
+    row.pc = row.pc > gap.pc ? row.pc : gap.pc;
+    row.end = row.end < gap.end ? row.end : gap.end;
+    return row;
+}
+
+struct cfi_row cfi_find(const struct cfi_table *table, uint64_t address)
+{
+    if (address < table->low || address >= table->high)
+        return (struct cfi_row){.cfa = CFA_NONE};
+    struct cfi_reader reader = {
+        .data = table->frames, .size = table->size, .address = table->address, .budget = MOST_BYTES};
+    struct cfi_function function;
+    uint64_t previous_end = table->low;
+    size_t next = count_up_to(table, address);
+    if (find_function(table, next, address, &reader, &function, &previous_end))
+        return cfi_run(&reader, &function, address, table->low);
+    uint64_t next_low = next < table->count ? low_of(table, next) : table->high;
+    return find_in_gap(table, address, previous_end, next_low < table->high ? next_low : table->high);
 }

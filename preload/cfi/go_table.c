@@ -10,7 +10,7 @@
 #define MAGIC_BYTES 8
 #define MOST_FRAME ((int64_t)1 << 30)
 #define FRAME_POINTER_AT (-2) /* words from the frame's end, where there is a frame */
-#define MOST_READINGS 8       /* as cfi.c: functions share what they say of the stack */
+#define MOST_CHANGES 65536    /* of a function's frame that are looked through for one address */
 
 /* Of Go 1.16, 1.18 and 1.20. */
 enum { GO_16 = 0xfa, GO_18 = 0xf0, GO_20 = 0xf1 };
@@ -72,7 +72,6 @@ bool go_table_open(struct go_table *table, const struct elf_file *elf)
     if (!load(table, elf, ".gopclntab") && !load(table, elf, ".data.rel.ro.gopclntab") &&
         !load(table, elf, ".data.rel.ro"))
         return false;
-    table->budget = MOST_READINGS * table->size;
     for (uint64_t at = 0; table->size >= MAGIC_BYTES && at <= table->size - MAGIC_BYTES; at += 8)
         if (is_magic(table->data + at) && read_header(table, elf, at))
             return true;
@@ -87,14 +86,19 @@ void go_table_close(struct go_table *table)
     table->data = NULL;
 }
 
+static uint64_t low_of(const struct go_table *table, uint64_t number)
+{
+    return table->text + word_at(table, table->functions + number * 2 * table->entry_bytes, table->entry_bytes);
+}
+
 bool go_table_function(const struct go_table *table, uint64_t number, struct go_function *function)
 {
     uint64_t bytes = table->entry_bytes;
     uint64_t at = table->functions + number * 2 * bytes;
     if (number >= table->count)
         return false;
-    function->low = table->text + word_at(table, at, bytes);
-    function->high = table->text + word_at(table, at + 2 * bytes, bytes);
+    function->low = low_of(table, number);
+    function->high = low_of(table, number + 1);
     uint64_t about = table->functions + word_at(table, at + bytes, bytes);
     if (about < table->functions || about >= table->size || function->high <= function->low)
         return false;
@@ -118,9 +122,10 @@ static bool is_outermost(const char *name)
     return false;
 }
 
-static struct cfi_row row_at(const struct cfi_table *rules, uint64_t pc, int64_t pushed)
+/* `pushed`: bytes; negative: nobody knows. */
+static struct cfi_row row_of(int64_t pushed)
 {
-    struct cfi_row row = {.pc = (uint32_t)(pc - rules->low), .cfa = CFA_NONE};
+    struct cfi_row row = {.cfa = CFA_NONE};
     if (pushed < 0 || pushed >= MOST_FRAME)
         return row;
     row.cfa = CFA_SP;
@@ -132,49 +137,65 @@ static struct cfi_row row_at(const struct cfi_table *rules, uint64_t pc, int64_t
     return row;
 }
 
-/* Pairs of a change of what has been pushed, and for how many bytes of code it is so. */
-static bool add_changes(struct go_table *table, struct cfi_table *rules, const struct go_function *function)
+/* Pairs of a change of what has been pushed, and for how many bytes of code it is so. `low`, `high`: where the row
+ * holds. */
+static struct cfi_row row_within(const struct go_table *table, const struct go_function *function, uint64_t address,
+                                 uint64_t *low, uint64_t *high)
 {
     struct cfi_reader reader = {.data = table->data,
                                 .size = table->size,
                                 .at = table->counts + function->stack,
                                 .end = table->size,
-                                .budget = table->budget,
+                                .budget = MOST_CHANGES,
                                 .failed = function->stack == 0};
-    uint64_t pc = function->low;
     uint64_t pushed = (uint64_t)-1;
-    while (pc < function->high) {
+    for (;;) {
         uint64_t change = cfi_read_uleb(&reader);
         uint64_t bytes = cfi_read_uleb(&reader) * table->quantum;
-        if (reader.failed || (change == 0 && pc != function->low) || bytes == 0)
-            break;
+        if (reader.failed || (change == 0 && *low != function->low) || bytes == 0)
+            return row_of(-1);
         pushed += (change >> 1) ^ (0 - (change & 1));
-        const struct cfi_row row = row_at(rules, pc, (int64_t)pushed);
-        if (!cfi_add_row(rules, &row))
-            return false;
-        pc = bytes < function->high - pc ? pc + bytes : function->high;
+        if (bytes > address - *low) {
+            *high = bytes < *high - *low ? *low + bytes : *high;
+            return row_of((int64_t)pushed);
+        }
+        *low += bytes;
     }
-    table->budget = reader.budget;
-    const struct cfi_row unknown = row_at(rules, pc, -1);
-    return pc == function->high || cfi_add_row(rules, &unknown);
 }
 
-bool go_table_rules(struct go_table *table, struct cfi_table *rules, uint64_t low, uint64_t high)
+/* How many functions begin at the address or before it. */
+static uint64_t count_up_to(const struct go_table *table, uint64_t address)
+{
+    uint64_t low = 0;
+    uint64_t high = table->count;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (low_of(table, middle) <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct cfi_row go_table_rule(const struct go_table *table, uint64_t address, uint64_t origin)
 {
     struct go_function function;
-    uint64_t previous_end = low;
-    for (; table->data != NULL && table->next < table->count; table->next++) {
-        if (!go_table_function(table, table->next, &function) || function.low < previous_end)
-            continue;
-        if (function.high > high)
-            break;
-        struct cfi_row row = row_at(rules, function.low, -1);
+    uint64_t next = count_up_to(table, address);
+    uint64_t low = origin, high = next < table->count ? low_of(table, next) : origin + UINT32_MAX;
+    struct cfi_row row = {.cfa = CFA_NONE};
+    bool is_known = next > 0 && go_table_function(table, next - 1, &function) && address >= function.low;
+    if (is_known && address < function.high) {
+        low = function.low;
+        high = function.high;
         if (is_outermost(function.name))
             row.cfa = CFA_END;
-        if (!cfi_add_row(rules, &row) || (row.cfa != CFA_END && !add_changes(table, rules, &function)))
-            return false;
-        previous_end = function.high;
+        else
+            row = row_within(table, &function, address, &low, &high);
+    } else if (is_known && function.high > origin) {
+        low = function.high;
     }
-    const struct cfi_row unknown = row_at(rules, previous_end, -1);
-    return previous_end == high || cfi_add_row(rules, &unknown);
+    row.pc = (uint32_t)((low > origin ? low : origin) - origin);
+    row.end = high - origin < UINT32_MAX ? (uint32_t)(high - origin) : UINT32_MAX;
+    return row;
 }

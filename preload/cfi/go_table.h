@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cfi_table.h"
+#include "cfi_row.h"
 #include "elf_file.h"
 
 struct go_table {
@@ -19,8 +19,6 @@ struct go_table {
     uint64_t text;                     /* link-time address that entries count from */
     uint64_t names, counts, functions; /* where these parts begin */
     uint64_t count;                    /* of functions */
-    uint64_t next;                     /* that go_table_rules takes */
-    uint64_t budget;                   /* bytes that may still be read */
     uint8_t entry_bytes, quantum;
 };
 
@@ -37,8 +35,13 @@ void go_table_close(struct go_table *table);
 /* The function of this number, in the order of addresses. False where the table contradicts itself. */
 bool go_table_function(const struct go_table *table, uint64_t number, struct go_function *function);
 
-/* Adds the rules of the next functions, those that lie in [low, high): to be asked for ascending ranges. False without
- * memory. */
-bool go_table_rules(struct go_table *table, struct cfi_table *rules, uint64_t low, uint64_t high);
+static inline bool go_table_has(const struct go_table *table)
+{
+    return table->data != NULL;
+}
+
+/* The rule that holds at an address; CFA_NONE where there is none. `origin`: what the row's addresses count from.
+ * Async-signal-safe and thread-safe, as what follows go_table_open is. */
+struct cfi_row go_table_rule(const struct go_table *table, uint64_t address, uint64_t origin);
 
 #endif

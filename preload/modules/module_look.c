@@ -113,7 +113,7 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
 {
     bool is_first = code->count == 0;
     find_plt(elf, module);
-    cfi_build(&module->cfi, elf, module->low, module->high, code->pid != 0);
+    cfi_open(&module->cfi, elf, module->low, module->high, code->pid != 0);
     module->profiler = code->pid == 0 && own_maps_hold_profiler(mapping);
     bool is_instrumented = !module->profiler && elf_calls_mcount(elf);
     module->counts = is_instrumented && code->pid == 0; /* from outside, none is */

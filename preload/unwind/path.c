@@ -103,9 +103,8 @@ static enum unwind_result step(struct cursor *cursor)
 {
 #if !MACHINE_HAS_LINK_REGISTER
     struct frame caller;
-    bool has_rules = cursor->row != NULL && cursor->row->cfa != CFA_NONE;
     bool is_jit = cursor->range != NULL && cursor->range->module->jit; /* which keeps frame pointers */
-    if (cursor->leaf && !has_rules && !is_jit && return_search(cursor, &caller)) {
+    if (cursor->leaf && cursor->row.cfa == CFA_NONE && !is_jit && return_search(cursor, &caller)) {
         unwind_go_to(cursor, &caller);
         return UNWIND_CALLER;
     }

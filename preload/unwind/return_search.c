@@ -71,8 +71,12 @@ static bool may_begin(const struct cursor *cursor, uint64_t target)
         return false;
     uint64_t address = target - range->base;
     const struct module *module = range->module;
-    return (address >= module->plt_low && address < module->plt_high) ||
-           (range == cursor->range && target <= cursor->pc && cfi_find(&module->cfi, address) == cursor->row);
+    if (address >= module->plt_low && address < module->plt_high)
+        return true;
+    if (range != cursor->range || target > cursor->pc)
+        return false;
+    const struct cfi_row row = cfi_find(&module->cfi, address);
+    return row.cfa == CFA_NONE && row.pc == cursor->row.pc;
 }
 
 /* Whether the call before `pc` may have been of the function that the leaf is in. Who else was called has returned,
@@ -102,9 +106,9 @@ static bool leads_on(struct search *search)
     int steps = 0;
     search->trials--;
     unwind_go_to(&trial, &search->caller);
-    while (result == UNWIND_CALLER && steps < TRIAL_FRAMES && trial.row != NULL && trial.row->cfa != CFA_NONE) {
+    while (result == UNWIND_CALLER && steps < TRIAL_FRAMES && trial.row.cfa != CFA_NONE) {
         result = unwind_step(&trial);
-        bool is_handler = result == UNWIND_CALLER && trial.row != NULL && trial.row->cfa == CFA_SIGNAL;
+        bool is_handler = result == UNWIND_CALLER && trial.row.cfa == CFA_SIGNAL;
         if (is_handler || (result == UNWIND_END && trial.pc != 0))
             result = UNWIND_END;
         else if (result != UNWIND_CALLER || !is_return(&trial, trial.pc))

@@ -46,17 +46,30 @@ bool unwind_read_word(struct cursor *cursor, uint64_t address, uint64_t *value)
     return read_word(&cursor->stack, address, value);
 }
 
+static struct cfi_row rule_at(const struct code_range *range, uint64_t pc)
+{
+    return range != NULL ? cfi_find(&range->module->cfi, pc - range->base) : (struct cfi_row){.cfa = CFA_NONE};
+}
+
+static void fill(struct unwind_place *place, const struct code_map *map, uint64_t pc)
+{
+    const struct code_range *range = modules_find(map, pc);
+    *place = (struct unwind_place){.low = pc, .high = pc + 1, .range = range, .row = rule_at(range, pc)};
+    if (range == NULL || place->row.end == 0)
+        return;
+    const uint64_t origin = range->base + range->module->cfi.low;
+    const uint64_t low = origin + place->row.pc, high = origin + place->row.end;
+    place->low = low > range->start ? low : range->start;
+    place->high = high < range->end ? high : range->end;
+}
+
 /* Which object the cursor's frame is in, and which rule leads out of it. */
 static void look_up(struct cursor *cursor)
 {
     uint64_t pc = unwind_lookup_pc(cursor);
-    struct unwind_place *place = &cursor->cache->places[(pc ^ pc >> 7) % UNWIND_CACHE];
-    if (place->pc != pc) {
-        const struct code_range *range = modules_find(cursor->map, pc);
-        place->pc = pc;
-        place->range = range;
-        place->row = range != NULL ? cfi_find(&range->module->cfi, pc - range->base) : NULL;
-    }
+    struct unwind_place *place = &cursor->cache->places[(pc >> 6 ^ pc >> 13) % UNWIND_CACHE];
+    if (pc < place->low || pc >= place->high)
+        fill(place, cursor->map, pc);
     cursor->range = place->range;
     cursor->row = place->row;
 }
@@ -168,9 +181,7 @@ static bool is_signal_frame(struct cursor *cursor)
 
 static bool has_rules(const struct cursor *cursor, uint64_t pc)
 {
-    const struct code_range *range = modules_find(cursor->map, pc);
-    const struct cfi_row *row = range != NULL ? cfi_find(&range->module->cfi, pc - range->base) : NULL;
-    return row != NULL && row->cfa != CFA_NONE;
+    return rule_at(modules_find(cursor->map, pc), pc).cfa != CFA_NONE;
 }
 
 /* A leaf routine of that kind (assembly, linkage stubs) has usually saved nothing, and its caller is compiled code.
@@ -271,21 +282,16 @@ struct frame unwind_frame(const struct cursor *cursor)
 }
 
 /* Where a function begins and none ends no call has come from: whoever made the stack has put the address there, as
- * makecontext does for a coroutine. */
+ * makecontext does for a coroutine. To be asked where no rules are before the address. */
 static bool is_outermost(const struct cursor *cursor)
 {
-    if (cursor->leaf || cursor->range == NULL)
-        return false;
-    const struct cfi_table *table = &cursor->range->module->cfi;
-    uint64_t pc = cursor->pc - cursor->range->base;
-    const struct cfi_row *row = cfi_find(table, pc);
-    return row != NULL && row->cfa != CFA_NONE && row->pc == pc - table->low;
+    return !cursor->leaf && rule_at(cursor->range, cursor->pc).cfa != CFA_NONE;
 }
 
 enum unwind_result unwind_step(struct cursor *cursor)
 {
-    const struct cfi_row *row = cursor->row;
-    if (row == NULL || row->cfa == CFA_NONE)
+    const struct cfi_row *row = &cursor->row;
+    if (row->cfa == CFA_NONE)
         return is_outermost(cursor) ? UNWIND_END : step_without_rules(cursor);
     if (row->cfa == CFA_END)
         return UNWIND_END;

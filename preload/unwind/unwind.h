@@ -1,4 +1,4 @@
-/* Stepping from a frame to its caller by the compiled call frame information.
+/* Stepping from a frame to its caller by call frame information.
  *
  * Everything here is async-signal-safe and thread-safe (a cursor belongs to one thread). Stack memory is read only
  * inside the known bounds of the thread's stack; on any other stack (coroutines, alternate signal stacks) it is
@@ -23,14 +23,15 @@ struct stack {
     bool is_all;                  /* nothing is read but the copy */
 };
 
-/* What was looked up for a return address or an instruction: the same ones come again and again. It holds for `map`. */
+/* What was looked up for a return address or an instruction: the same ones come again and again, or some near them. It
+ * holds for `map`. */
 #define UNWIND_CACHE 128 /* a power of two */
 struct unwind_cache {
     const struct code_map *map;
     struct unwind_place {
-        uint64_t pc; /* look-up address */
+        uint64_t low, high; /* of look-up addresses that it holds for */
         const struct code_range *range;
-        const struct cfi_row *row;
+        struct cfi_row row;
     } places[UNWIND_CACHE];
 };
 
@@ -38,7 +39,7 @@ struct cursor {
     const struct code_map *map;
     struct unwind_cache *cache;
     const struct code_range *range; /* of pc, or NULL */
-    const struct cfi_row *row;      /* or NULL */
+    struct cfi_row row;             /* which leads out of the frame */
     const ucontext_t *context;      /* the interrupted registers, while still in the leaf */
     struct stack stack;
     uint64_t pc, sp, fp;
