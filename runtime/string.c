@@ -100,15 +100,23 @@ void *memchr(const void *memory, int value, size_t bytes)
     return bytes > 0 ? (void *)(uintptr_t)at : NULL;
 }
 
+/* Horspool's: the last byte of where it may be says how far on it may be next. */
 void *memmem(const void *memory, size_t bytes, const void *part, size_t length)
 {
-    const uint8_t *at = memory;
+    uint8_t skips[256];
+    const uint8_t *at = memory, *wanted = part;
     if (length == 0)
         return (void *)(uintptr_t)at;
-    const uint8_t first = *(const uint8_t *)part;
-    for (; bytes >= length; bytes--, at++)
-        if (*at == first && compare_bytes(at, part, length) == 0)
+    const size_t most = length < UINT8_MAX ? length : UINT8_MAX;
+    memset(skips, (int)most, sizeof skips);
+    for (size_t back = most - 1; back > 0; back--)
+        skips[wanted[length - 1 - back]] = (uint8_t)back;
+    for (size_t skip; bytes >= length; bytes -= skip, at += skip) {
+        const uint8_t last = at[length - 1];
+        if (last == wanted[length - 1] && compare_bytes(at, wanted, length) == 0)
             return (void *)(uintptr_t)at;
+        skip = skips[last];
+    }
     return NULL;
 }
 

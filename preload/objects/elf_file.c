@@ -132,12 +132,30 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
     }
 }
 
-/* Most objects lack the names altogether: their symbols need not be read. */
-static bool may_have(const char *strings, size_t size, const char *const *wanted, size_t count)
+static bool has_any(const char *strings, size_t size, const char *const *wanted, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (memmem(strings, size, wanted[i], strlen(wanted[i]) + 1) != NULL)
             return true;
+    return false;
+}
+
+/* Most objects lack the names altogether: their symbols need not be read, and their strings not be kept. Pieces overlap
+ * by what a name may have in the one before. */
+static bool may_have(const struct elf_file *elf, const Elf64_Shdr *strings, const char *const *wanted, size_t count)
+{
+    char piece[16384];
+    size_t longest = 0;
+    for (size_t i = 0; i < count; i++)
+        longest = strlen(wanted[i]) > longest ? strlen(wanted[i]) : longest;
+    for (uint64_t at = 0; at < strings->sh_size && longest < sizeof piece; at += sizeof piece - longest) {
+        uint64_t left = strings->sh_size - at;
+        size_t size = left < sizeof piece ? (size_t)left : sizeof piece;
+        if (!elf_read(elf, piece, size, strings->sh_offset + at))
+            return false;
+        if (has_any(piece, size, wanted, count))
+            return true;
+    }
     return false;
 }
 
@@ -152,13 +170,11 @@ static void look_up(const struct elf_file *elf, const char *const *wanted, size_
 {
     const Elf64_Shdr *table = elf_section(elf, ".dynsym");
     const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
-    if (table == NULL || strings == NULL)
+    if (table == NULL || strings == NULL || !may_have(elf, strings, wanted, count))
         return;
     bool more = true;
     char *names = elf_load(elf, strings->sh_offset, strings->sh_size);
-    Elf64_Sym *symbols = names != NULL && may_have(names, strings->sh_size, wanted, count)
-                             ? elf_load(elf, table->sh_offset, table->sh_size)
-                             : NULL;
+    Elf64_Sym *symbols = names != NULL ? elf_load(elf, table->sh_offset, table->sh_size) : NULL;
     for (size_t i = 0; symbols != NULL && more && i < table->sh_size / sizeof *symbols; i++)
         for (size_t which = 0; more && symbols[i].st_name < strings->sh_size && which < count; which++)
             if (strcmp(names + symbols[i].st_name, wanted[which]) == 0)
