@@ -47,20 +47,37 @@ static int count_loaded(struct dl_phdr_info *info, size_t size, void *into)
     return 0;
 }
 
-/* Most libraries that are closed have never been looked at. Where calls are counted, one may have come at the very end
- * of a library. What no loader has loaded, or one of another namespace, is taken for gone. */
-static bool is_all_there(void)
+/* Ranges of the map that show what is not loaded; what no loader has loaded, or one of another namespace, counts as
+ * well. Negative: there is more than the map shows. */
+static ptrdiff_t count_gone(const struct code_map *map)
 {
-    struct known known = {.map = modules_current()};
-    if (known.map == NULL)
-        return false;
-    for (size_t i = 0; i < known.map->count; i++) {
-        if (known.map->ranges[i].module->counts)
-            return false;
-        known.ranges += !known.map->ranges[i].module->jit;
-    }
+    struct known known = {.map = map};
+    for (size_t i = 0; i < map->count; i++)
+        known.ranges += !map->ranges[i].module->jit;
     dl_iterate_phdr(count_loaded, &known);
-    return known.loaded == known.ranges;
+    return (ptrdiff_t)known.ranges - (ptrdiff_t)known.loaded;
+}
+
+/* Where calls are counted, one may have come at the very end of a library. */
+static bool counts_calls(const struct code_map *map)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (map->ranges[i].module->counts)
+            return true;
+    return false;
+}
+
+/* Most libraries that are closed have never been looked at: nothing is to be done then. */
+static void forget_unloaded(bool is_all)
+{
+    const struct code_map *map = modules_current();
+    if (!is_all || map == NULL || counts_calls(map)) {
+        collector_remap(0);
+        return;
+    }
+    ptrdiff_t gone = count_gone(map);
+    if (gone != 0)
+        collector_remap(gone > 0 ? (size_t)gone : 0);
 }
 
 /* Thread-safe, as dlclose is. A library that was loaded, used and is closed before any look is looked at now. */
@@ -73,7 +90,7 @@ EXPORT int dlclose(void *handle)
         collector_look_up();
     int result = NEXT(dlclose)(handle);
     struct loader after = ask_loader();
-    if (after.unloads != before.unloads && (after.loads != before.loads || !is_all_there()))
-        collector_remap();
+    if (after.unloads != before.unloads)
+        forget_unloaded(after.loads == before.loads);
     return result;
 }

@@ -120,7 +120,7 @@ void collection_remap(void)
 {
     take_calls();
     collection_drain();
-    module_scan_now();
+    module_scan_after_unload();
     interval_look_up_calls(&interval);
     recording_keep_symbols(&recording, &interval);
 }

@@ -18,6 +18,7 @@
 #include "collector_lock.h"
 #include "interval_thread.h"
 #include "log.h"
+#include "module_scan.h"
 #include "rate.h"
 #include "requests.h"
 #include "sampler.h"
@@ -169,8 +170,9 @@ void collector_look_up(void)
     ask(REQUEST_LOOK_UP);
 }
 
-void collector_remap(void)
+void collector_remap(size_t gone)
 {
+    module_scan_expect(gone);
     ask(REQUEST_REMAP);
 }
 

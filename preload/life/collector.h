@@ -3,6 +3,7 @@
 #define INCPROF_COLLECTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum start {
     START_LINKED, /* the program is linked with -pg, and asks for it */
@@ -32,8 +33,9 @@ void collector_pause(bool paused);
  */
 void collector_look_up(void);
 
-/* Libraries have gone: what was recorded so far is looked up before anything else can be in their place. Waits
- * for the interval thread. Thread-safe. */
-void collector_remap(void);
+/* Libraries have gone: what was recorded so far is looked up before anything else can be in their place. `gone`: how
+ * many ranges of the current map they were, if nothing else has changed; 0: not known. Waits for the interval thread.
+ * Thread-safe. */
+void collector_remap(size_t gone);
 
 #endif

@@ -168,6 +168,45 @@ bool modules_scan(void)
     return changed;
 }
 
+static bool publish(struct code_map *map)
+{
+    struct code_map *same = find_same(map);
+    if (same != NULL) {
+        sys_free(map, map->bytes);
+        map = same;
+    } else {
+        map->older = code->all;
+        code->all = map;
+    }
+    bool changed = map != code->current;
+    __atomic_store_n(&code->current, map, __ATOMIC_RELEASE);
+    return changed;
+}
+
+static bool is_mapped(const struct code_range *range)
+{
+    uint8_t is_resident;
+    return SYS3(SYS_mincore, range->start, 1, &is_resident) != -ENOMEM;
+}
+
+bool modules_drop(size_t gone)
+{
+    const struct code_map *old = code->current;
+    struct code_map *map = old != NULL && gone > 0 ? sys_alloc(old->bytes) : NULL;
+    if (map == NULL)
+        return false;
+    map->bytes = old->bytes;
+    for (size_t i = 0; i < old->count; i++)
+        if (old->ranges[i].module->jit || is_mapped(&old->ranges[i]))
+            map->ranges[map->count++] = old->ranges[i];
+    if (old->count - map->count == gone) {
+        publish(map);
+        return true;
+    }
+    sys_free(map, map->bytes);
+    return false;
+}
+
 bool modules_scan_text(const char *text)
 {
     struct code_map *map = NULL;
@@ -185,17 +224,7 @@ bool modules_scan_text(const char *text)
         fill_map(map, text, true);
     fill_map(map, text, false);
     look_at_jit();
-    struct code_map *same = find_same(map);
-    if (same != NULL) {
-        sys_free(map, bytes);
-        map = same;
-    } else {
-        map->older = code->all;
-        code->all = map;
-    }
-    bool changed = map != code->current;
-    __atomic_store_n(&code->current, map, __ATOMIC_RELEASE);
-    return changed;
+    return publish(map);
 }
 
 const struct code_map *modules_current(void)

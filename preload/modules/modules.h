@@ -106,6 +106,11 @@ bool modules_scan(void);
 /* The same by a text such as /proc/PID/maps holds. */
 bool modules_scan_text(const char *text);
 
+/* Publishes a map without the objects that are not in memory any more, if so many of its ranges are gone: a look at all
+ * that is mapped takes ten times as long. False: others are, or something else is there already; nothing has been
+ * done. As modules_scan. */
+bool modules_drop(size_t gone);
+
 /* Async-signal-safe and thread-safe. */
 const struct code_map *modules_current(void);
 const struct code_range *modules_find(const struct code_map *map, uint64_t pc);

@@ -1,4 +1,5 @@
-/* Who may touch what: `wanted` and `next_ns` are atomic; any thread sets the one and reads the other. The rest, and all
+/* Who may touch what: `wanted`, `next_ns` and `expected` are atomic; any thread sets the first and the last, and reads
+ * the second. The rest, and all
  * of modules_scan, is the interval thread's, under the collector's lock. */
 #define _GNU_SOURCE
 #include "module_scan.h"
@@ -14,6 +15,7 @@
 static bool wanted;
 static uint64_t next_ns;  /* not before, on CLOCK_MONOTONIC */
 static uint64_t pause_ns; /* interval thread */
+static size_t expected;   /* ranges that are gone */
 
 static bool is_time(void)
 {
@@ -49,6 +51,17 @@ void module_scan_now(void)
     modules_scan();
     pause_ns = SHORTEST_PAUSE_NS;
     set_next(monotonic_ns() + pause_ns);
+}
+
+void module_scan_expect(size_t gone)
+{
+    __atomic_store_n(&expected, gone, __ATOMIC_RELAXED);
+}
+
+void module_scan_after_unload(void)
+{
+    if (!modules_drop(__atomic_exchange_n(&expected, 0, __ATOMIC_RELAXED)))
+        module_scan_now();
 }
 
 void module_scan_if_wanted(void)
