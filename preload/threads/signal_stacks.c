@@ -7,7 +7,7 @@
 #include "next.h"
 #include "sys.h"
 
-/* A signal frame takes 3.6 KiB where there is AVX-512, our handler another 2. */
+/* A signal frame takes 3.6 KiB where there is AVX-512, our handler another 3. */
 #define SMALLEST_STACK 8192
 /* Room for a handler of the application's, both frames, and ours. */
 #define ROOMY_STACK 65536
