@@ -67,7 +67,7 @@ static void fill(struct unwind_place *place, const struct code_map *map, uint64_
 static void look_up(struct cursor *cursor)
 {
     uint64_t pc = unwind_lookup_pc(cursor);
-    struct unwind_place *place = &cursor->cache->places[(pc >> 6 ^ pc >> 13) % UNWIND_CACHE];
+    struct unwind_place *place = &cursor->cache->places[(pc >> 5 ^ pc >> 12 ^ pc >> 19) % UNWIND_CACHE];
     if (pc < place->low || pc >= place->high)
         fill(place, cursor->map, pc);
     cursor->range = place->range;
