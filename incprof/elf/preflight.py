@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 from collections.abc import Sequence, Set
 
@@ -103,7 +102,7 @@ def mpi_warning_for(program: str) -> str | None:
 
 def obstacle(elf: ElfFile) -> str | None:
     """Why the library cannot be preloaded into a program, if so."""
-    if not elf.readable or elf.machine != MACHINES.get(platform.machine(), elf.machine):
+    if not elf.readable or elf.machine != MACHINES.get(os.uname().machine, elf.machine):
         return "built for another kind of machine than libincprof.so"
     if not any(segment.type == PT_INTERP for segment in elf.segments):
         return "statically linked, so LD_PRELOAD has no effect"
