@@ -22,13 +22,14 @@ Use = Callable[..., Recording]
 def use(build: Build, record: Record, tmp_path: Path) -> Use:
     """Run copies.c with libraries work.so, other.so and newer.so; newer.so has its functions elsewhere."""
 
-    def used(*steps: str, interval: float = LONG) -> Recording:
+    def used(*steps: str, interval: float = LONG, pg: bool = True) -> Recording:
         for name, flags in (("work", ""), ("other", ""), ("newer", "-DMOVED")):
-            library = build("copies_lib.c", flags=f"-O2 -shared -fPIC -DNAME={name} {flags}", output=f"{name}.so")
+            options = f"-O2 -shared -fPIC -DNAME={name} {flags}"
+            library = build("copies_lib.c", flags=options, pg=pg, output=f"{name}.so")
             shutil.copy(library, tmp_path)
         shutil.copy(tmp_path / "work.so", tmp_path / "copy.so")
         words = [str(tmp_path / step) if step.endswith(".so") else step for step in steps]
-        recording = record([build("copies.c"), *words], interval=interval)
+        recording = record([build("copies.c", pg=pg), *words], interval=interval, env={"INCPROF_EXE": "program"})
         assert recording.outcome.stderr == ""
         return recording
 
@@ -68,6 +69,14 @@ def test_another_library_at_the_same_address(use: Use) -> None:
     expected = {"work_inner": 400, "work_outer": 400, "other_inner": 300, "other_outer": 300}
     assert calls_of(recording) == expected
     assert {"work.so:work_inner", "other.so:other_inner"} <= seconds_of(recording).keys()
+
+
+@pytest.mark.parametrize("between", [[], ["hold"], ["open", "newer.so", "close"]], ids=["at once", "held", "another"])
+def test_where_a_library_was_that_samples_have_met(use: Use, between: list[str]) -> None:
+    """Nothing counts calls: what is closed is left out of the map, and what comes after it is found by samples."""
+    steps = ["open", "work.so", "call", "800", "close", *between, "open", "other.so", "call", "800", "close"]
+    seconds = seconds_of(use(*steps, pg=False))
+    assert {name for name in seconds if ".so:" in name} == {"work.so:work_inner", "other.so:other_inner"}
 
 
 def test_a_newer_file_under_the_same_path(use: Use) -> None:
