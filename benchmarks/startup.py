@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shutil
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -31,6 +32,7 @@ def benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resul
     """Name and measurement of each."""
     yield "start-help", lambda: _help(bed)
     yield "start-record", lambda: _record(bed)
+    yield "start-collector", lambda: [_collector(bed), _collector(bed, "lmp")]
     for verb in ANSWERS:
         yield f"start-{verb}", functools.partial(_answer, bed, verb)
 
@@ -50,6 +52,34 @@ def _record(bed: Bed) -> Result:
     return Result(
         "`incprof record -- true`", f"adds under {RECORD_MS} ms", reached, statistics.median(added) < RECORD_MS
     )
+
+
+def _collector(bed: Bed, like: str | None = None) -> Result:
+    """CPU time of a program that does nothing, recorded and not; linked to the libraries that another one needs."""
+    source = bed.scratch / f"nothing-{like or 'alone'}.c"
+    source.write_text("int main(void) { return 0; }\n")
+    libraries = _libraries(like) if like is not None else []
+    program = bed.compile(source, "-Wl,--no-as-needed", *libraries, pg=False)
+    ours: list[float] = []
+    bare: list[float] = []
+    for pair in range(-1, max(bed.pairs, FEWEST_PAIRS)):
+        alone = run([program], bed.scratch).cpu_s
+        recorded = run([program], bed.scratch, bed.environment(exe="*", log="quiet")).cpu_s
+        if pair >= 0:
+            bare.append(1e3 * alone)
+            ours.append(1e3 * (recorded - alone))
+    what = (
+        f"the collector's start and end, {f'{len(libraries) + 1} libraries' if libraries else 'libc alone'}, CPU time"
+    )
+    return Result(what, "-", f"{_spread(ours)}; the program alone {_spread(bare)}", None)
+
+
+def _libraries(program: str) -> list[str]:
+    """Paths of what the loader loads for a program; none where it is not here."""
+    path = shutil.which(program)
+    listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout if path else ""
+    found = (line.split() for line in listed.splitlines())
+    return [words[2] for words in found if len(words) > 2 and words[2].startswith("/") and "libc.so" not in words[2]]
 
 
 def _answer(bed: Bed, verb: str) -> Result:
