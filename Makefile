@@ -133,7 +133,7 @@ release: | tools
 	@$(RELEASE)/bin/python -m pip --disable-pip-version-check -q install -r packaging/requirements.txt
 	@$(RELEASE)/bin/python packaging/release.py $(RELEASE_ARGS)
 
-# Installed and used in roots of Debian 11, 12 and 13 that mmdebstrap makes; TRIAL_ARGS=--suite runs the tests in them instead.
+# Installed and used in roots of Debian 11, 12 and 13, and compiled in one of Ubuntu 20.04, that mmdebstrap makes; TRIAL_ARGS=--suite runs the tests in them instead.
 release-trials: | tools
 	@$(PYTHON) packaging/trials.py $(TRIAL_ARGS)
 

@@ -128,7 +128,10 @@ static void say_end(void)
     }
     if (totals.processes == 0)
         log_warn("no program ran that was to be recorded; --exe names one", NULL);
-    closing_line_say(totals.intervals);
+    else if (totals.samples + totals.lost == 0)
+        log_warn("there is no sample: the program has used no measurable CPU time", NULL);
+    else
+        closing_line_say(totals.intervals);
 }
 
 static void become(const struct request *request)

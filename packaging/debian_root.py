@@ -1,4 +1,4 @@
-"""A Debian that lives as long as a script runs in it, made by mmdebstrap: the same tools everywhere."""
+"""A Debian or Ubuntu that lives as long as a script runs in it, made by mmdebstrap: the same tools everywhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 
 # What this machine trusts, for the pip of a root that is behind the same proxy.
 AUTHORITIES = Path(os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"))
+# By what Ubuntu's suites are known to be its own. Debian 13 has them as ubuntu-keyring.
+UBUNTU_KEYS = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+UBUNTU = frozenset({"focal"})
 
 
 def missing() -> str:
@@ -37,6 +40,8 @@ def run(suite: str, packages: tuple[str, ...], stage: Path, script: str) -> int:
         f"sync-out /stage/out {out}",
     ]
     words = ["mmdebstrap", "--variant=minbase", f"--include={','.join(packages)}"]
+    if suite in UBUNTU:  # where apt is not among what a minimal root holds, and most compilers are in universe
+        words += ["--components=main,universe", "--include=apt"]
     words += [f"--customize-hook={hook}" for hook in hooks]
     with (stage / "log").open("w") as log:
         done = subprocess.run([*words, suite, "/dev/null"], stdout=log, stderr=subprocess.STDOUT, check=False)

@@ -1,5 +1,6 @@
-"""`make release-trials`: what `make release` has built, tried in roots of Debian that mmdebstrap makes.
+"""`make release-trials`: what `make release` has built, tried in roots of Debian and Ubuntu that mmdebstrap makes.
 
+    focal              the C parts, with its own GCC 8 and CMake; only where the keys of Ubuntu are
     bullseye           the collector's tarball, and the C parts with its own compilers; the recordings go to the others
     bookworm, trixie   without a compiler: the wheel by pip, pipx and uv, and Debian's packages
     --suite            instead: the tests, with README's packages in both, then with those of .ci/run
@@ -27,7 +28,26 @@ import debian_root
 
 ROOT = Path(__file__).resolve().parent.parent
 README_PACKAGES = ("gcc", "libc6-dev", "make", "binutils", "python3", "python3-venv")
+WITH_COMPILER = ("gcc", "libc6-dev", "make", "cmake", "binutils")
+WITH_PYTHON = ("bookworm", "trixie")  # 3.11 or later
 WITHOUT_COMPILER = ("python3", "python3-venv", "pipx")
+
+# The C parts by each of COMPILERS without a warning, and what they record.
+COMPILED = """
+mkdir sources && tar xzf incprof-[0-9]*.tar.gz -C sources --strip-components 1
+for compiler in COMPILERS; do
+    apt-get install -qq -y --no-install-recommends $compiler >/dev/null
+    cmake -S sources -B $compiler -DCMAKE_C_COMPILER=$compiler -DCMAKE_C_FLAGS=-Werror >/dev/null
+    cmake --build $compiler >/dev/null
+    INCPROF_INTERVAL=0.25 INCPROF_DIR=/stage/out/run-$compiler LD_PRELOAD=/stage/$compiler/preload/libincprof.so \\
+        out/phases 0.3
+    test -s out/run-$compiler/rank-00000.gmon
+done
+"""
+
+FOCAL = """set -e
+gcc -O2 -g -pg phases.c -o out/phases
+""" + COMPILED.replace("COMPILERS", "gcc-8 gcc-9")
 
 # A program that is built with -pg and one that is not, for older and newer roots alike.
 BULLSEYE = """set -e
@@ -40,16 +60,7 @@ for program in phases phases-without-pg; do
     cmp with without
     test -s out/run-$program/rank-00000.gmon
 done
-mkdir sources && tar xzf incprof-[0-9]*.tar.gz -C sources --strip-components 1
-cd sources
-for compiler in gcc-10 gcc-9 clang-11 clang-13; do
-    apt-get install -qq -y --no-install-recommends $compiler >/dev/null
-    cmake -S . -B /stage/$compiler -DCMAKE_C_COMPILER=$compiler -DCMAKE_C_FLAGS=-Werror >/dev/null
-    cmake --build /stage/$compiler >/dev/null
-    INCPROF_INTERVAL=0.25 INCPROF_DIR=/stage/out/run-$compiler LD_PRELOAD=/stage/$compiler/preload/libincprof.so \\
-        /stage/out/phases 0.3
-done
-"""
+""" + COMPILED.replace("COMPILERS", "gcc-10 gcc-9 clang-11 clang-13")
 
 # Each way twice: the second time from what the package manager has kept.
 WHEEL = """set -e
@@ -144,27 +155,32 @@ def try_suites(place: Path, suites: list[str]) -> None:
 def main() -> None:
     """Try it."""
     parser = argparse.ArgumentParser(description="try what make release has built in roots of Debian")
-    parser.add_argument("roots", nargs="*", metavar="ROOT", default=[], help="bullseye, bookworm, trixie (all)")
+    parser.add_argument("roots", nargs="*", metavar="ROOT", default=[], help="focal, bullseye, bookworm, trixie (all)")
     parser.add_argument("--suite", action="store_true", help="the tests, not what is given out")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "release")
     args = parser.parse_args()
-    roots = args.roots or ["bullseye", "bookworm", "trixie"]
+    roots = args.roots or ["focal", "bullseye", "bookworm", "trixie"]
     place, dist = args.out.resolve() / "trials", args.out.resolve() / "dist"
     if lacking := debian_root.missing():
         sys.exit(f"missing: {lacking}; install it")
     if os.geteuid() or platform.machine() != "x86_64":
         sys.exit("the trials make roots of Debian for x86-64 and mount in them: run them by root, on that processor")
     if args.suite:
-        try_suites(place, [root for root in roots if root != "bullseye"])
+        try_suites(place, [root for root in roots if root in WITH_PYTHON])
         return
     if not (dist / "SHA256SUMS").exists():
         sys.exit(f"{dist}: nothing has been built yet: run make release first")
+    if "focal" in roots and debian_root.UBUNTU_KEYS.exists():
+        stage = staged(place, "focal", [*dist.glob("incprof-[0-9]*.tar.gz"), ROOT / "examples" / "phases.c"])
+        tried("focal", WITH_COMPILER, stage, FOCAL)
+    elif "focal" in roots:
+        print(f"focal: left out, as there is no {debian_root.UBUNTU_KEYS} (Debian 13, Ubuntu: ubuntu-keyring)")
     if "bullseye" in roots:
         given = [*dist.glob("incprof-collector-*-x86_64.tar.gz"), *dist.glob("incprof-[0-9]*.tar.gz")]
         stage = staged(place, "bullseye", [*given, ROOT / "examples" / "phases.c"])
-        tried("bullseye", ("gcc", "libc6-dev", "make", "cmake", "binutils"), stage, BULLSEYE)
+        tried("bullseye", WITH_COMPILER, stage, BULLSEYE)
     recorded = place / "bullseye" / "out"
-    for suite in (root for root in roots if root != "bullseye"):
+    for suite in (root for root in roots if root in WITH_PYTHON):
         stage = staged(place, suite, [*dist.glob("*-manylinux_*_x86_64.whl"), *dist.glob("*.deb")])
         shutil.copytree(recorded, stage / "out-of-bullseye")
         tried(suite, WITHOUT_COMPILER, stage, WHEEL)

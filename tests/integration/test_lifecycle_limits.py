@@ -49,8 +49,8 @@ def test_a_thread_takes_few_mappings_and_little_locked_memory(
     for place, env in (("alone", {}), ("recorded", variables(tmp_path / "run", interval=60))):
         (tmp_path / place).mkdir()
         outcome = run([program, *words], tmp_path / place, env, 60)
-        if outcome.status == 3:
-            pytest.skip("memory cannot be locked here")
+        if outcome.status == 3 or (place, words[1:], outcome.status) == ("alone", ["locked"], 4):
+            pytest.skip("no memory, or not enough for so many threads, can be locked here (ulimit -l)")
         assert outcome.status == 0, outcome
         figures.append(
             {

@@ -102,7 +102,7 @@ def names(profile):
 def test_what_loops_has_a_name_and_accessors_have_none(program, tmp_path, tool, monkeypatch):
     which = shutil.which
     if which(tool) is None:
-        pytest.skip("not installed")
+        pytest.skip(f"{tool} is not installed")
     monkeypatch.setattr("shutil.which", lambda name: which(name) if name in (tool, "objdump") else None)
     run = recorded(program, tmp_path / "run")
     plain, profile = read_profile(run), read_profile(run, inlined=True)

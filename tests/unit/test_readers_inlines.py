@@ -77,7 +77,7 @@ def test_the_whole_chain_innermost_first(program, tools, monkeypatch):
     path, _, _, expected = program
     which = shutil.which
     if not all(map(which, tools)):
-        pytest.skip("not installed")
+        pytest.skip(f"{', '.join(tools)} is not installed")
     monkeypatch.setattr(
         "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if name in tools else None
     )
@@ -98,7 +98,7 @@ def test_a_section_table_out_of_this_world(program, tmp_path, monkeypatch, offse
     damaged.write_bytes(content)
     which = shutil.which
     if not which("addr2line"):
-        pytest.skip("not installed")
+        pytest.skip("addr2line is not installed")
     monkeypatch.setattr(
         "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if "add" in name else None
     )

@@ -116,7 +116,7 @@ def test_every_way_to_ask_agrees(program, tools, monkeypatch):
     path, address, _ = program
     which = shutil.which
     if not all(map(which, tools)):
-        pytest.skip("not installed")
+        pytest.skip(f"{', '.join(tools)} is not installed")
     monkeypatch.setattr(
         "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if name in tools else None
     )
@@ -145,7 +145,7 @@ int main(int argc, char **argv) { (void)argv; return solve(argc); }
 def test_inlined_code_is_on_the_line_where_the_function_uses_it(tmp_path, tool, monkeypatch):
     which = shutil.which
     if which(tool) is None:
-        pytest.skip("not installed")
+        pytest.skip(f"{tool} is not installed")
     monkeypatch.setattr(
         "incprof.readers.symbols.addr2line.shutil.which", lambda name: which(name) if name == tool else None
     )

@@ -19,7 +19,7 @@ class Incprof(PythonPackage):
     version("0.1.0")
 
     depends_on("c", type="build")
-    depends_on("cmake@3.18:", type="build")
+    depends_on("cmake@3.16:", type="build")
     depends_on("py-scikit-build-core@0.11:", type="build")
     depends_on("python@3.11:", type=("build", "run"))
 
