@@ -46,10 +46,14 @@ class Iterated:
     recursive: bool = False
 
 
-def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
-    """Return the loops that samples met; none of code that is not here.
+def iterated(profile: IntervalProfile, own: IntArray, samples: IntArray, fewest: int) -> dict[Key, Iterated]:
+    """Return the loops that samples met so often at least; none of code that is not here.
 
-    own: (p,) chain of the function that the frame of each path node is of, 0 where it is left out.
+    Args:
+        profile: the run.
+        own: (p,) chain of the function that the frame of each path node is of, 0 where it is left out.
+        samples: (p,) at each path node and below.
+        fewest: of the loops that are of interest.
     """
     loops = profile.code_loops
     if loops is None:
@@ -58,6 +62,10 @@ def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
     parent, address = profile.paths.parent.tolist(), profile.paths.address.astype(np.int64).tolist()
     top, always = loops.outermost().tolist(), loops.always.tolist()
     several = _several(profile)
+    met: dict[Key, int] = {}
+    for node in np.flatnonzero((own > 0) & (loops.at > 0)).tolist():
+        for loop, _ in _around(loops, node):
+            met[loop, int(own[node])] = met.get((loop, int(own[node])), 0) + int(samples[node])
     places: list[dict[Key, Place]] = [{}]
     for node in range(1, len(parent)):
         chain = int(own[node])
@@ -65,13 +73,16 @@ def iterated(profile: IntervalProfile, own: IntArray) -> dict[Key, Iterated]:
         for key, above in places[parent[node]].items():
             here[key] = above
             if above.is_open:
-                if chain > own[parent[node]]:  # neither left out nor a recursion
+                is_recursion = 0 < chain <= own[parent[node]]
+                if chain and not is_recursion:
                     out[key].calls.setdefault(chain, {})[above.part] = above.sure
                 part = (*above.part, -top[node] if top[node] > 0 else address[node])
-                is_open = top[node] == OUTSIDE_LOOPS and not several[node]
+                is_open = top[node] == OUTSIDE_LOOPS and not several[node] and not is_recursion
                 here[key] = Place(above.execution, part, is_open, above.sure if always[node] else len(part))
         for loop, inner in _around(loops, node) if chain else ():
             key = loop, chain
+            if met[key] < fewest:
+                continue
             out.setdefault(key, Iterated()).recursive |= key in here
             part = (-inner if inner else address[node],)
             here[key] = Place(parent[node], part, not inner and not several[node], 0 if always[node] else 1)

@@ -5,14 +5,13 @@ n intervals, p path nodes, q chains, s samples and looks, by thread and time.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from incprof.analysis.uncounted.frames import frames_of
 from incprof.analysis.uncounted.iterations import Iterated, iterated
 from incprof.analysis.uncounted.loop_run import LoopRun
 from incprof.analysis.uncounted.repeated import EXACT, Repeated
+from incprof.analysis.uncounted.rhythm import FEWEST
 from incprof.model import PROFILER, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 
@@ -26,8 +25,9 @@ class LoopPeriods:
     def __init__(self, profile: IntervalProfile, chains: CallTree):
         self.profile = profile
         self._own = frames_of(profile, chains)[0]
-        self._loops = iterated(profile, self._own) if profile.metadata.ordered else {}
         self._use, self._cpu_s = _on_cpu(profile)
+        self._samples = self._below()
+        self._loops = iterated(profile, self._own, self._samples, FEWEST) if profile.metadata.ordered else {}
         self._interval = profile.interval_of_samples()
 
     def in_intervals(self, members: IntArray) -> dict[int, Repeated]:
@@ -52,15 +52,14 @@ class LoopPeriods:
         inside = outside = 0
         for node in np.flatnonzero(self._own == chain).tolist():
             place = loop.place.get(node)
-            of_it = int(self._samples_below[node])
+            of_it = int(self._samples[node])
             if place is not None and any(place.part[: len(way)] == way for way in ways):
                 inside += of_it
             else:
                 outside += of_it
         return outside <= EXACT * inside
 
-    @cached_property
-    def _samples_below(self) -> IntArray:
+    def _below(self) -> IntArray:
         """The samples and looks at each path node and below, (p,)."""
         below = np.bincount(self.profile.samples.node[self._use], minlength=len(self.profile.paths.parent))
         for node, parent in reversed(list(enumerate(self.profile.paths.parent.tolist()))[1:]):
