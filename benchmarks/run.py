@@ -78,6 +78,8 @@ def _benchmarks(bed: Bed) -> Iterable[tuple[str, Callable[[], Result | list[Resu
     yield "without-pg-python-recursion", lambda: without_pg.whole_run(bed, "recursion")
     yield "without-pg-python-numpy", lambda: without_pg.whole_run(bed, "arrays")
     yield "without-pg-zstd", lambda: without_pg.whole_run(bed, "zstd")
+    yield "without-pg-threads", lambda: without_pg.whole_run(bed, "zstd -T64")
+    yield "without-pg-lammps", lambda: without_pg.whole_run(bed, "lammps")
     yield from attach.benchmarks(bed)
     yield from profilers.benchmarks(bed)
     yield "run-zstd", lambda: collector.whole_run(bed, "zstd -9", collector.zstd_command(bed))

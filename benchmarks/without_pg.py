@@ -18,6 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.bed import Bed
 from benchmarks.measure import Command, Result, compare, run
+from benchmarks.profilers_programs import lammps_command
 from incprof.analysis.answer.seen import CallsSeen
 from incprof.model import IntArray, IntervalProfile
 from truth.answers import METHODS, Answer
@@ -37,7 +38,9 @@ MOMENTS = 2000
 
 
 def whole_run(bed: Bed, name: str) -> Result:
-    """CPU time of a program recorded at 100 Hz against the same unrecorded; callheavy, zstd, or one in Python."""
+    """CPU time of a program recorded at 100 Hz against the same unrecorded: callheavy, lammps, zstd and its options, or
+    one in Python.
+    """
     what = f"whole run without -pg, recorded against unrecorded: {name}"
     command = _command(bed, name)
     if command is None:
@@ -55,13 +58,16 @@ def _command(bed: Bed, name: str) -> Command | None:
         return [bed.compile("callheavy.c", pg=False), ROUNDS]
     if name in PYTHON_STEPS:
         return [sys.executable, Path(__file__).parent / "programs" / f"{name}.py", PYTHON_STEPS[name]]
-    program = shutil.which(name)
+    if name == "lammps":
+        return lammps_command(bed, cells=16, steps=900)
+    words = name.split()
+    program = shutil.which(words[0])
     if program is None:
         return None
     data = bed.scratch / "zstd-debian.input"
     if not data.exists():
         data.write_bytes(np.random.default_rng(1).integers(97, 105, 30_000_000).astype(np.uint8).tobytes())
-    return [program, "-9", "-q", "-f", data, "-o", bed.scratch / "zstd.output"]
+    return [program, *words[1:], "-9", "-q", "-f", data, "-o", bed.scratch / "zstd.output"]
 
 
 @dataclass(frozen=True)
