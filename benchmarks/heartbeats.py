@@ -63,9 +63,9 @@ def batches(bed: Bed, command: Command, **settings: object) -> Batches:
 def over_processes(runs: Iterable[Batches]) -> Ratio:
     """The ratio of several processes: each one's own median is one pair."""
     done = list(runs)
-    ratios = [one.ratio for one in done]
+    ratios = tuple(one.ratio for one in done)
     best = min(min(one.ours) for one in done) / min(min(one.peer) for one in done)
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios), len(ratios), best)
+    return Ratio(ratios, best)
 
 
 def pair(bed: Bed, what: str, case: str, bar: float | None, **settings: object) -> Result:
@@ -128,7 +128,8 @@ def threads(bed: Bed, count: int) -> Result:
         reads.append(Batches(read_alone, read_crowd))
     ratio, control = over_processes(pairs), over_processes(reads)
     what = f"pair per thread (CPU time), {count} threads against one, {os.cpu_count()} cores"
-    reached = f"{ratio.text(4)}; two counter reads: {control.median:.4g}x ({control.low:.4g}-{control.high:.4g})"
+    low, high = min(control.of_pairs), max(control.of_pairs)
+    reached = f"{ratio.text(4)}; two counter reads: {control.median:.4g}x ({low:.4g}-{high:.4g})"
     return Result(what, "at most 1.05x", reached, ratio.median <= 1.05)
 
 

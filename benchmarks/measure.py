@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scipy.stats import binom
+
 Command = Sequence[str | Path]
 
 
@@ -29,13 +31,24 @@ class Usage:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratios of pairs: median, lowest, highest, number of pairs; `best` is the least of one side over the other's."""
+    """Ratios of pairs; `best` is the least of one side over the other's."""
 
-    median: float
-    low: float
-    high: float
-    pairs: int
+    of_pairs: tuple[float, ...]
     best: float
+
+    @property
+    def median(self) -> float:
+        """Of the pairs."""
+        return statistics.median(self.of_pairs)
+
+    def sure(self) -> tuple[float, float]:
+        """Where the median of all pairs that might be measured lies, with 95 % confidence; needs six pairs.
+
+        That are order statistics of the ratios, whatever their distribution: the number of them below it is binomial.
+        """
+        ordered = sorted(self.of_pairs)
+        outside = int(binom.ppf(0.025, len(ordered), 0.5))
+        return ordered[max(outside - 1, 0)], ordered[min(len(ordered) - outside, len(ordered) - 1)]
 
     def __str__(self) -> str:
         """`0.27x (0.25-0.31, 7 pairs; best against best 0.26x)`."""
@@ -43,8 +56,9 @@ class Ratio:
 
     def text(self, digits: int = 3) -> str:
         """The same with as many digits as the measurement is good for."""
-        median, low, high, best = (f"{value:.{digits}g}" for value in (self.median, self.low, self.high, self.best))
-        return f"{median}x ({low}-{high}, {self.pairs} pairs; best against best {best}x)"
+        values = self.median, min(self.of_pairs), max(self.of_pairs), self.best
+        median, low, high, best = (f"{value:.{digits}g}" for value in values)
+        return f"{median}x ({low}-{high}, {len(self.of_pairs)} pairs; best against best {best}x)"
 
 
 @dataclass(frozen=True)
@@ -82,5 +96,5 @@ def compare(ours: Callable[[], float], peer: Callable[[], float], pairs: int) ->
     for pair in range(pairs):
         for side in (0, 1) if pair % 2 == 0 else (1, 0):
             (second, first)[side == 0].append((ours, peer)[side]())
-    ratios = [a / b for a, b in zip(first, second, strict=True)]
-    return Ratio(statistics.median(ratios), min(ratios), max(ratios), pairs, min(first) / min(second))
+    ratios = tuple(a / b for a, b in zip(first, second, strict=True))
+    return Ratio(ratios, min(first) / min(second))

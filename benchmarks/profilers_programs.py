@@ -43,7 +43,7 @@ run {steps}
 
 @dataclass(frozen=True)
 class Program:
-    """A program to record: of some two seconds, and (`short`) of less work for tools that take many times as long.
+    """A program to record: of some six seconds, and (`short`) of less work for tools that take many times as long.
 
     plain: without -pg; counted: the same or nearly the same with -pg, or None. bare: what an unrecorded run of
     `counted` is, and its environment: the same source without -pg, or the same program with a hook that does nothing.
@@ -73,14 +73,14 @@ def callheavy(bed: Bed) -> Program:
     """Short functions a dozen calls deep, built both ways."""
     plain, counted = bed.compile("callheavy.c", pg=False), bed.compile("callheavy.c")
     return Program(
-        *("callheavy", [plain, "1000"], [plain, "30"], [counted, "1000"], [counted, "30"]),
-        *([plain, "1000"], [plain, "30"]),
+        *("callheavy", [plain, "4800"], [plain, "30"], [counted, "4800"], [counted, "30"]),
+        *([plain, "4800"], [plain, "30"]),
     )
 
 
 def lammps(bed: Bed) -> Program | str:
     """C++: Debian's, and with -pg the one of benchmarks/realworld."""
-    long, short = lammps_command(bed, cells=16, steps=300), lammps_command(bed, cells=8, steps=20)
+    long, short = lammps_command(bed, cells=16, steps=1050), lammps_command(bed, cells=8, steps=20)
     if long is None or short is None:
         return "lmp is not here: apt-get install lammps"
     words: list[Command] = [long[1:], short[1:]]
@@ -100,7 +100,7 @@ def sqlite(bed: Bed) -> Program | str:
     program = shutil.which("sqlite3")
     if program is None:
         return "sqlite3 is not here: apt-get install sqlite3"
-    words: list[Command] = [[":memory:", SQL.format(rows=rows)] for rows in (700_000, 20_000)]
+    words: list[Command] = [[":memory:", SQL.format(rows=rows)] for rows in (2_800_000, 20_000)]
     return _with(bed, "sqlite", [program], _realworld() / "sqlite" / "sqlite3", words)
 
 
@@ -110,7 +110,7 @@ def threads(bed: Bed) -> Program | str:
     if program is None:
         return "zstd is not here: apt-get install zstd"
     words: list[Command] = []
-    for name, size in (("long", 50_000_000), ("short", 2_000_000)):
+    for name, size in (("long", 200_000_000), ("short", 2_000_000)):
         data = bed.scratch / f"{name}.input"
         if not data.exists():
             data.write_bytes(np.random.default_rng(1).integers(97, 105, size).astype(np.uint8).tobytes())
