@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from incprof.analysis.options.phases import PHASES, PhaseOptions
-from incprof.model import FloatArray
+from incprof.model import FloatArray, IntArray
 
 # Half a tick more than was seen: a function with all of a stretch, or nothing, must not claim to be free of noise.
 PRIOR = 0.5
@@ -37,7 +37,7 @@ def differences(
         a_total: (...,) all of its ticks.
         b: of the other one.
         b_total: of the other one.
-        scatter: (c,) by which factor a function's share scatters more than counting explains.
+        scatter: (c,) or (..., c) by which factor a function's share scatters more than counting explains.
     """
     na, nb = np.asarray(a_total)[..., None], np.asarray(b_total)[..., None]
     both, ticks = a + b, na + nb
@@ -69,13 +69,40 @@ def how_different(
     It has to differ by `options.named` (for short stretches `times` as much) of the time and by `options.beyond`
     standard errors. The arguments are those of `differences`, with one row for each of m pairs.
     """
-    out = np.zeros(len(a))
     wide = np.broadcast_to(np.asarray(times, dtype=np.float64), (len(a),))
-    for first in range(0, len(a), AT_ONCE):
+    out = np.zeros(len(a))
+    for first in range(0, len(a) if a.shape[1] else 0, AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        score, apart = differences(a[part], a_total[part], b[part], b_total[part], scatter)
-        limit = options.named * wide[part][:, None]
+        limit = options.named * wide[part]
+        out[part] = _most(a[part], a_total[part], b[part], b_total[part], scatter, options, limit)
+    return out
+
+
+def _most(
+    a: FloatArray,
+    a_total: FloatArray,
+    b: FloatArray,
+    b_total: FloatArray,
+    scatter: FloatArray,
+    options: PhaseOptions,
+    limit: FloatArray,
+) -> FloatArray:
+    """Return how_different for at least one function, of which those that cannot be the most different are not asked.
+
+    A function counts for no more than what its share differs by. So the one whose share differs most is asked first,
+    and then all that differ by more than came of that. limit: (m,).
+    """
+
+    def told(row: IntArray, column: IntArray) -> FloatArray:
+        counts = a[row, column][:, None], b[row, column][:, None]
+        score, apart = differences(counts[0], a_total[row], counts[1], b_total[row], scatter[column][:, None])
         # Only what does not differ at all is nothing.
         surely = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), LEAST)
-        out[part] = np.minimum(score / options.beyond, surely / limit).max(axis=1, initial=0.0)
-    return out
+        result: FloatArray = np.minimum(score[:, 0] / options.beyond, surely[:, 0] / limit[row])
+        return result
+
+    apart = np.abs(a / a_total[:, None] - b / b_total[:, None])
+    most = told(np.arange(len(a)), apart.argmax(axis=1))
+    row, column = np.nonzero(apart / limit[:, None] > most[:, None])
+    np.maximum.at(most, row, told(row, column))
+    return most

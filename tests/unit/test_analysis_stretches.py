@@ -65,6 +65,19 @@ def test_what_is_sure_needs_size_and_certainty():
     assert different(0.05, 10**7) < 1
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 6, 80]), st.floats(0.01, 100))
+@settings(max_examples=60, deadline=None)
+def test_functions_that_are_not_asked_would_not_have_been_the_most_different(seed, columns, usual):
+    rng = np.random.default_rng(seed)
+    a, b = (rng.poisson(usual * rng.gamma(0.3, 1, (50, columns))).astype(np.float64) for _ in range(2))
+    totals = a.sum(axis=1) + 1, b.sum(axis=1) + rng.integers(1, 9, 50)
+    scatter, times = 1 + rng.exponential(1, columns), rng.uniform(0.5, 2, 50)
+    score, apart = differences(a, totals[0], b, totals[1], scatter)
+    surely = apart * np.maximum(1 - PHASES.surely / np.maximum(score, 1e-9), 1e-6)
+    each = np.minimum(score / PHASES.beyond, surely / (PHASES.named * times[:, None]))
+    assert (how_different(a, totals[0], b, totals[1], scatter, times=times) == each.max(axis=1)).all()
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_scatter_is_one_for_ticks_alone_and_found_where_there_is_more(seed):
     rng = np.random.default_rng(seed)
