@@ -81,10 +81,19 @@ def neighbours_joined(ticks: Inclusive, scatter: FloatArray, options: PhaseOptio
         if not join.any():
             break
         start = np.flatnonzero(np.concatenate([[True], ~join]))
-        changed = np.diff(np.append(start, len(counts))) > 1
-        counts, total = np.add.reduceat(counts, start, axis=0), np.add.reduceat(total, start)
+        size = np.diff(np.append(start, len(counts)))
+        counts, total = _added(counts, start, size), np.add.reduceat(total, start)
         edge = np.append(edge[start], edge[-1])
         score = score[~join]
-        at = np.flatnonzero(changed[1:] | changed[:-1])
+        at = np.flatnonzero((size[1:] > 1) | (size[:-1] > 1))
         score[at] = how_different(counts[at + 1], total[at + 1], counts[at], total[at], scatter, options)
     return Stretches(edge[:-1], edge[1:])
+
+
+def _added(rows: FloatArray, start: IntArray, size: IntArray) -> FloatArray:
+    """Return the sums of groups of rows: what np.add.reduceat does too, in ten times as long."""
+    out: FloatArray = rows[start]
+    for place in range(1, int(size.max())):
+        more = np.flatnonzero(size > place)
+        out[more] += rows[start[more] + place]
+    return out
