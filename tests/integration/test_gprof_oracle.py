@@ -93,15 +93,16 @@ def fold_ours(gprof: Gprof, exe: Path, gmon: Path) -> tuple[dict[int, float], di
 
 
 def disputed(gprof: Gprof, gmon: Path) -> dict[int, float]:
-    """Seconds in bins at the edge of each function, where glibc's bins have a width that is no whole number.
+    """Seconds in bins at the edge of each function, where gprof moves time between neighbours.
 
-    gprof cuts the edges of such bins down to 2 bytes, which moves time between neighbours.
+    It cuts addresses down to 2 bytes: those of functions, and the edges of glibc's bins whose width is no whole number.
     """
     slack: Counter[int] = Counter()
     bins = filled_bins(read_gmon(str(gmon)).histograms, 100)
     for low, high, ticks, tick_s in zip(bins.low, bins.high, bins.ticks, bins.tick_s, strict=True):
         touched = {gprof.owner(int(low) - 2), gprof.owner(int(high) + 2)}
-        if not (high - low).is_integer() and len(touched) > 1:
+        is_cut = not (high - low).is_integer() or any(address % 2 for address in touched)
+        if is_cut and len(touched) > 1:
             slack.update(dict.fromkeys(touched, ticks * tick_s))
     return slack
 
