@@ -181,6 +181,8 @@ def main() -> int:
     parser.add_argument("--recorded", action="store_true", help="what was recorded before")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"{', '.join(RUNS)} (default: all)")
     args = parser.parse_args()
+    if unknown := set(args.programs) - set(RUNS):
+        parser.error(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(RUNS)}")
     columns = "run", "ARI", "alike", "phases with, without", "CPU s", "expected sites with", "without"
     print(f"| {' | '.join(columns)} | sites of both | with alone | without alone |")
     print("|---" * 10 + "|", flush=True)
@@ -189,6 +191,9 @@ def main() -> int:
         if not args.recorded:
             make(program)
         for run in RUNS[program]:
+            if not all((place(pg) / "runs" / f"{run}.json").exists() for pg in BOTH):
+                print(f"{run} has not been recorded below {scratch()}: leave out --recorded", file=sys.stderr)
+                return 1
             both, scores = [side(run, pg) for pg in BOTH], against_source(run)
             print(row(run, both, scores), flush=True)
             agreements.append(agreement(*both))
