@@ -1,12 +1,16 @@
 """Programs of `make realworld` built with and without -pg, recorded at once with the same input: phases and sites.
 
-python -m benchmarks.twins [zstd|heat|muscle|sqlite|hmmer|lammps]...     # in folders of their own below the scratch one
+python -m benchmarks.twins [--recorded] [zstd|heat|muscle|sqlite|hmmer|lammps]...
+
+In folders of their own below the scratch one; --recorded: as they were recorded before.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +25,10 @@ from incprof.model import FloatArray, IntArray, IntervalProfile, pooled
 from incprof.names import parse
 from incprof.readers import open_run, read_profile
 from incprof.report.words.names import short
+from truth.answers import METHODS
+from truth.evaluate import evaluate
+from truth.realworld import all_real
+from truth.scores.sites import NOTHING, Matches, SiteScores
 
 SCRIPT = Path(__file__).parent / "realworld" / "run.sh"
 # Program: the runs that its script makes.
@@ -133,9 +141,22 @@ def sites(answer: dict[str, Any]) -> set[tuple[str, str]]:
     return {(site["function"], site["kind"]) for phase in answer["phases"] for site in phase["sites"]}
 
 
-def row(run: str) -> str:
+def against_source(run: str) -> tuple[SiteScores, SiteScores] | None:
+    """What is right of the sites with -pg and without, by what was expected from the source; None: nothing was."""
+    known = next((each for each in all_real() if each.name == run), None)
+    if known is None:
+        return None
+    found = []
+    for pg in BOTH:
+        directory = place(pg) / "runs" / run
+        by = json.loads(directory.with_suffix(".json").read_text())["run"]["pooled"]
+        profile = pooled(read_profile(open_run(directory), libs="named", inlined=True), by)
+        found.append(evaluate(run, run, known.split, profile, None, known.truth, "robust", METHODS["robust"]).sites)
+    return found[0], found[1]
+
+
+def row(run: str, both: list[Side], scores: tuple[SiteScores, SiteScores] | None) -> str:
     """What the two recordings of a run say, as a row of a Markdown table."""
-    both = [side(run, pg) for pg in BOTH]
     known, found = (sites(each.answer) for each in both)
     parts = (known & found, known - found, found - known)
     cells = [
@@ -144,19 +165,45 @@ def row(run: str) -> str:
         ", ".join(f"{likeness(*pair):.3f}" for pair in (both, both[::-1])),
         ", ".join(each.order() for each in both),
         ", ".join(f"{each.profile.counters.cpu_s.sum():.1f}" for each in both),
+        *([_told(each.places) for each in scores] if scores else ["", ""]),
         *(", ".join(f"`{short(f)}` {kind}" for f, kind in sorted(part)) for part in parts),
     ]
     return f"| {' | '.join(cells)} |"
 
 
+def _told(places: Matches) -> str:
+    return f"{places.right} of {places.found}, {places.hit} of {places.true}"
+
+
 def main() -> int:
     """Print a Markdown table."""
-    print("| run | ARI | alike | phases with, without | CPU s | sites of both | with alone | without alone |")
-    print("|---" * 8 + "|", flush=True)
-    for program in sys.argv[1:] or RUNS:
-        make(program)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.twins", description=__doc__)
+    parser.add_argument("--recorded", action="store_true", help="what was recorded before")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"{', '.join(RUNS)} (default: all)")
+    args = parser.parse_args()
+    if unknown := set(args.programs) - set(RUNS):
+        parser.error(f"no such program: {', '.join(sorted(unknown))}; there are {', '.join(RUNS)}")
+    columns = "run", "ARI", "alike", "phases with, without", "CPU s", "expected sites with", "without"
+    print(f"| {' | '.join(columns)} | sites of both | with alone | without alone |")
+    print("|---" * 10 + "|", flush=True)
+    agreements, alike, sums, kinds = [], [], [NOTHING, NOTHING], [0, 0]
+    for program in args.programs or RUNS:
+        if not args.recorded:
+            make(program)
         for run in RUNS[program]:
-            print(row(run), flush=True)
+            if not all((place(pg) / "runs" / f"{run}.json").exists() for pg in BOTH):
+                print(f"{run} has not been recorded below {scratch()}: leave out --recorded", file=sys.stderr)
+                return 1
+            both, scores = [side(run, pg) for pg in BOTH], against_source(run)
+            print(row(run, both, scores), flush=True)
+            agreements.append(agreement(*both))
+            alike += [likeness(*pair) for pair in (both, both[::-1])]
+            if scores:
+                sums = [one + each.places for one, each in zip(sums, scores, strict=True)]
+                kinds = [kinds[0] + scores[1].places.right, kinds[1] + scores[1].functions.right]
+    sites_f1 = " | ".join(f"F1 {each.f1:.3f}" for each in sums)
+    medians = f"{statistics.median(agreements):.3f} | {statistics.median(alike):.3f}"
+    print(f"| all (ARI, alike: median) | {medians} | | | {sites_f1} | | | without: {kinds[0]} of {kinds[1]} kinds |")
     return 0
 
 
