@@ -68,7 +68,9 @@ seconds() {
     began=$(date +%s%N)
     "$@" >output 2>&1 || { cat output >&2; exit 1; }
     ended=$(date +%s%N)
-    awk "BEGIN { printf \\"%6.2f\\", ($ended - $began) / 1e9 }"
+    times >cpu  # of this shell, a line, and of what it has run, such as 0m1.520s 0m0.210s
+    awk -F '[ms ]+' -v wall=$((ended - began)) \\
+        'NR == 2 { printf "%.2f s (CPU %.2f)", wall / 1e9, 60 * ($1 + $3) + $2 + $4 }' cpu
 }
 record() {
     $1 record -i 250ms -o run-$2-$3 -- out-of-bullseye/$3 0.3 && $1 phases run-$2-$3 && $1 report run-$2-$3 -o page.html
@@ -76,10 +78,10 @@ record() {
 }
 tried() {
     first=$(seconds $3) again=$(seconds $3)
-    version=$(seconds $1 --version; seconds $1 --version; seconds $1 --version)
+    version=$(seconds $1 --version) version_again=$(seconds $1 --version)
     record=$(seconds record $1 $2 phases) without=$(seconds record $1 $2 phases-without-pg)
-    echo "$2: installed in $first s, again $again; --version $version; recorded $record, without -pg $without" |
-        tee -a out/seconds
+    echo "$2: installed in $first, again $again; --version $version, again $version_again;" \\
+        "recorded $record, without -pg $without; load $(cut -d ' ' -f 1 /proc/loadavg)" | tee -a out/seconds
 }
 by_pip() { rm -rf by-pip && python3 -m venv by-pip && by-pip/bin/pip install -q ./*.whl; }
 by_pipx() { pipx install --force ./*.whl; }

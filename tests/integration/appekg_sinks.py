@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +29,9 @@ T = TypeVar("T")
 
 @cache
 def _scratch() -> Path:
-    return Path(mkdtemp(prefix="appekg-sinks-"))
+    place = Path(mkdtemp(prefix="appekg-sinks-"))
+    atexit.register(shutil.rmtree, place)
+    return place
 
 
 @cache

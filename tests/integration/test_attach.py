@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -258,14 +259,14 @@ def test_what_cannot_be_attached_to(tmp_path: Path, static: Path) -> None:
 def test_another_users_process(tmp_path: Path, static: Path) -> None:
     need_root()
     need("setpriv")
-    attacher = shutil.copy(find_attacher({}), "/tmp/incprof-attach-test")
     host = start_host(tmp_path, static)
-    try:
+    # In a place that the other user gets to.
+    with TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o755)
+        attacher = shutil.copy(find_attacher({}), place)
         command = ["setpriv", "--reuid", "65534", "--clear-groups", attacher, "--pid", str(host.pid)]
         done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    finally:
-        os.unlink(attacher)
-        host.communicate("go\n", timeout=TIMEOUT_S)
+    host.communicate("go\n", timeout=TIMEOUT_S)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "another user's: be that user or root" in done.stderr
 
