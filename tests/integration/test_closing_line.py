@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,26 @@ def test_one_interval_is_one(host: BuildHost, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["--log", "quiet"], ["--exe", "another"]])
 def test_quiet_and_not_recorded(host: BuildHost, tmp_path: Path, words: list[str]) -> None:
     assert lines(tmp_path, *words, "-o", "run", "--", host("simple.c")) == []
+
+
+def test_a_program_that_closes_stderr_at_its_end(host: BuildHost, tmp_path: Path) -> None:
+    for name in ("run", "run.1"):
+        (line,) = lines(tmp_path, "-o", "run", "--", host("stderr_closed.c"), "last")
+        assert line.endswith(f"; next: incprof phases {name}")
+
+
+def test_who_reads_a_closed_stderr_is_not_kept_waiting(host: BuildHost, tmp_path: Path) -> None:
+    program = [host("stderr_closed.c"), "early"]
+    command = [sys.executable, "-m", "incprof", "record", "-o", tmp_path / "run", "--", *program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""  # ends while the program waits for stdin
+        assert process.poll() is None
+        process.communicate(b"")
+        watchdog.cancel()
+    assert process.returncode == 3
 
 
 def test_the_preloaded_library_alone_says_nothing(host: BuildHost, tmp_path: Path) -> None:
