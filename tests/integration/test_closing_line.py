@@ -104,7 +104,8 @@ def test_children_do_not_say_it_too(host: BuildHost, tmp_path: Path, mode: str) 
 def test_a_wrapper_that_is_not_recorded_takes_nothing_away(host: BuildHost, tmp_path: Path) -> None:
     """Each program that a script starts is one that the user has asked for."""
     program = shlex.quote(str(host("simple.c")))
-    said = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    before, *said = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    assert before == "incprof: sh: starts what is recorded: programs built with -pg, and others by --exe NAME"
     assert [line.partition("next: ")[2] for line in said] == ["incprof phases run", "incprof phases run.1"]
 
 
