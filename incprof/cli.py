@@ -67,8 +67,17 @@ def discard_stdout() -> None:
         return
 
 
+def stand_in_for_what_is_closed() -> None:
+    """Where the user has closed stdout or stderr, Python has none, and what is written to it goes nowhere.
+
+    The descriptor stays closed for the programs that incprof becomes.
+    """
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    stand_in_for_what_is_closed()
     escape_what_stdout_cannot_hold()
     with printable_output():
         return answer(list(sys.argv[1:] if argv is None else argv))

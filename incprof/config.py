@@ -119,6 +119,12 @@ def not_empty(text: str) -> str:
     return text
 
 
+def programs(text: str) -> str:
+    """A pattern for the paths or names of programs. A path is made the kernel's: whole, without links."""
+    is_pattern = any(character in text for character in "*?[")
+    return os.path.realpath(text) if "/" in text and not is_pattern else not_empty(text)
+
+
 # Files for gprof cannot name who was called: "named" is "caller" there.
 LIBS = ("caller", "separate", "drop", "named")
 
@@ -131,7 +137,7 @@ SETTINGS = (
     Setting("format", ("--format",), "stream|gmon", "stream", "gmon: files for gprof", choice("stream", "gmon"), True),
     Setting("gather", ("--gather",), "rank|node", "rank", "one file for each", choice("rank", "node"), True),
     Setting("ranks", ("--ranks",), "LIST", "all", "these ranks only, such as 0,8-15 or every:64", ranks),
-    Setting("exe", ("--exe",), "GLOB", "the command", "record programs of this name or path only", not_empty),
+    Setting("exe", ("--exe",), "GLOB", "the command", "record programs of this name or path only", programs),
     Setting("follow", ("--follow",), "1|0", "1", "record forked children too", switch, True),
     Setting("libs", ("--libs",), "caller|separate|drop", "caller", "gmon: library time", choice(*LIBS), True),
     Setting("log", ("--log",), "warn|quiet|debug", "warn", "messages on stderr", choice("warn", "quiet", "debug")),

@@ -1,5 +1,5 @@
 /* Who may touch what: all of it is written before main, or before the first message, and read from then on; but for
- * detached_tid, which the interval thread writes when it enters. No lock: a message is one write. */
+ * detached_tid and kept_stderr, which are the interval thread's. No lock: a message is one write. */
 #define _GNU_SOURCE
 #include "log.h"
 
@@ -22,6 +22,8 @@ static struct stat first_stderr;
 static bool had_stderr;
 static bool is_known;
 static long detached_tid;
+static long keeper;          /* the process whose thread keeps a copy, when it detaches */
+static int kept_stderr = -1; /* that copy, among that thread's descriptors */
 
 static __attribute__((constructor)) void know_stderr(void)
 {
@@ -40,6 +42,18 @@ void log_start(const char *library)
 void log_set_level(enum log_level level)
 {
     current_level = level;
+}
+
+void log_keep_stderr(void)
+{
+    keeper = SYS0(SYS_getpid);
+}
+
+int log_copy_stderr(void)
+{
+    bool is_kept = keeper == SYS0(SYS_getpid);
+    kept_stderr = is_kept ? (int)SYS3(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3) : -1;
+    return kept_stderr;
 }
 
 void log_detach(void)
@@ -62,6 +76,16 @@ static bool is_first_stderr(int fd)
     struct stat status;
     return had_stderr && SYS2(SYS_fstat, fd, &status) == 0 && status.st_dev == first_stderr.st_dev &&
            status.st_ino == first_stderr.st_ino;
+}
+
+void log_follow_stderr(void)
+{
+    struct stat status;
+    if (kept_stderr < 0 || (SYS4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd/2", &status, 0) == 0 &&
+                            status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino))
+        return;
+    sys_close(kept_stderr);
+    kept_stderr = -1;
 }
 
 struct line {
@@ -118,10 +142,11 @@ static void say(enum log_level level, const char *what, const char *detail, cons
     line.text[line.length++] = '\n';
     struct quiet quiet = quiet_begin();
     bool detached = SYS0(SYS_gettid) == detached_tid;
-    int fd = detached ? borrow_stderr() : 2;
+    bool is_borrowed = detached && kept_stderr < 0;
+    int fd = is_borrowed ? borrow_stderr() : detached ? kept_stderr : 2;
     if (fd >= 0 && is_first_stderr(fd))
         SYS3(SYS_write, fd, line.text, line.length);
-    if (detached && fd >= 0)
+    if (is_borrowed && fd >= 0)
         sys_close(fd);
     quiet_end(quiet);
 }

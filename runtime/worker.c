@@ -43,7 +43,7 @@ static int number_of(const char *name)
 }
 
 /* For kernels without close_range. Entries may be missed while others are closed: again, until there are none. */
-static void close_listed(void)
+static void close_listed(int kept)
 {
     _Alignas(8) char entries[2048];
     bool again = true;
@@ -55,7 +55,7 @@ static void close_listed(void)
             for (long at = 0; at < got;) {
                 const struct sys_directory_entry *entry = (const void *)(entries + at);
                 int fd = number_of(entry->name);
-                if (fd >= 0 && fd != directory) {
+                if (fd >= 0 && fd != directory && fd != kept) {
                     sys_close(fd);
                     again = true;
                 }
@@ -70,8 +70,10 @@ static void close_listed(void)
 /* Descriptors 0 to 2 are kept busy: nothing that libc might say goes into a file of ours. */
 static void leave_the_applications_files(void)
 {
-    if (SYS3(SYS_CLOSE_RANGE, 0, UINT32_MAX, 0) != 0)
-        close_listed();
+    int kept = log_copy_stderr();
+    if ((kept >= 0 && SYS3(SYS_CLOSE_RANGE, 0, kept - 1, 0) != 0) ||
+        SYS3(SYS_CLOSE_RANGE, kept >= 0 ? kept + 1 : 0, UINT32_MAX, 0) != 0)
+        close_listed(kept);
     SYS1(SYS_chdir, "/");
     for (int i = 0; i < 3; i++)
         sys_open("/dev/null", O_RDWR, 0);

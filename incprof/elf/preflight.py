@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Sequence, Set
 
 from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
 from incprof.errors import NoDataError
+from incprof.inputs import open_input
 
 MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
 
@@ -23,32 +25,72 @@ STARTERS = frozenset(
 PYTHON = frozenset(["python"])
 # Programs that run scripts, which mostly start others: recorded only where somebody says so.
 INTERPRETERS = PYTHON | frozenset("pypy perl ruby julia Rscript tclsh lua".split())
+# Scripts, or programs, that become another one.
+BECOMES = {"Rscript": "R", "R": "R"}
+INSTEAD = "incprof record --external records it"
 
 
-def warning_for(program: str, words: Sequence[str]) -> str | None:
-    """One line on why `program`, run with the arguments `words`, would record too little; None if all seems well."""
-    if not is_elf(program):
-        starts_python = is_among(program, PYTHON) and main_program(program, words) is None
-        return (
-            f"{program}: a script that starts Python, which is recorded by --exe 'python3*'" if starts_python else None
-        )
-    try:
-        elf = ElfFile(program)
-        reason = obstacle(elf)
-        linked, compiled = calls_monstartup(elf), calls_mcount(elf)
-    except NoDataError:
-        return None  # the kernel has the last word on a file like that
-    if reason:
-        hint = "; incprof record --external records it" if elf.readable else ""
-        return f"{program}: {reason}: nothing will be recorded{hint}"
-    if linked and not compiled:
+def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None:
+    """One line on why `program`, run with the arguments `words`, would record too little; None if all seems well.
+
+    Args:
+        program: path of the command.
+        words: its arguments.
+        exe: which programs are recorded, if somebody has said so.
+    """
+    if main_program(program, words) is None:
+        told = main_program(program, words, static=True)
+        reason = _reason_against(told or program)
+        if reason:
+            hint = f"; {INSTEAD}" if told else ""
+            return f"{_as_typed(told, program, words)}: {reason}: nothing will be recorded{hint}"
+        return None if exe else _not_itself(program)
+    reason = _reason_against(program)
+    if reason and not is_among(program, STARTERS):
+        return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
+    elf = _program_at(program, static=False)
+    if elf is not None and calls_monstartup(elf) and not calls_mcount(elf):
         return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
-    if linked or compiled or not is_among(program, INTERPRETERS) or main_program(program, words):
-        return None
+    return None
+
+
+def _not_itself(program: str) -> str | None:
+    """What to say of a command that starts others, and is not recorded itself."""
     name = os.path.basename(program)
-    return (
-        f"{name}: runs a script, and is not recorded itself, but by --exe {name}; programs built with -pg below it are"
-    )
+    interpreter = program if is_elf(program) else b"".join(_first_line(program).split()[:1])
+    starts_others = not is_elf(program) or is_among(program, STARTERS | INTERPRETERS)
+    if not starts_others or not os.access(program, os.X_OK) or not os.access(interpreter, os.X_OK):
+        return None  # the kernel has the last word on a file like that
+    starts_python = is_among(program, PYTHON) or b"python" in _first_line(program)
+    hint = "'python3*'" if starts_python else BECOMES.get(name, name if is_among(program, INTERPRETERS) else "NAME")
+    return f"{name}: starts what is recorded: programs built with -pg, and others by --exe {hint}"
+
+
+def _first_line(program: str) -> bytes:
+    """By what a script is run; empty where that cannot be told."""
+    try:
+        with open_input(program) as stream:
+            return stream.readline(256) if stream.read(2) == b"#!" else b""
+    except OSError:
+        return b""
+
+
+def _as_typed(path: str | None, program: str, words: Sequence[str]) -> str:
+    """The word of a command line that names a program."""
+    named = (word for word in words if "/" in word and path == os.path.realpath(word))
+    return program if path is None or path == os.path.realpath(program) else next(named, path)
+
+
+def _reason_against(program: str) -> str | None:
+    """Why the library cannot be preloaded into the program of a file, if so."""
+    try:
+        reason = obstacle(ElfFile(program)) if is_elf(program) else None
+        mode = os.stat(program)
+    except (NoDataError, OSError):
+        return None
+    other_user = bool(mode.st_mode & stat.S_ISUID) and mode.st_uid != os.geteuid()
+    other_group = bool(mode.st_mode & stat.S_ISGID) and mode.st_gid != os.getegid()
+    return reason or ("setuid or setgid, so LD_PRELOAD has no effect" if other_user or other_group else None)
 
 
 def main_program(program: str, words: Sequence[str], static: bool = False) -> str | None:
@@ -80,7 +122,7 @@ def _program_at(path: str, static: bool) -> ElfFile | None:
     """The program in a file, if there is one that a library can be preloaded into, or any if `static`."""
     try:
         elf = ElfFile(path) if is_elf(path) else None
-        return elf if elf is not None and elf.readable and (static or obstacle(elf) is None) else None
+        return elf if elf is not None and elf.readable and (static or _reason_against(path) is None) else None
     except NoDataError:
         return None
 
@@ -100,13 +142,28 @@ def mpi_warning_for(program: str) -> str | None:
     return f"{program}: {reason}: nothing will be traced" if reason else None
 
 
+def cannot_preload(program: str) -> bool:
+    """Whether a program would not even start with the library preloaded: musl's loader gives up."""
+    try:
+        return is_elf(program) and loader_of(ElfFile(program)).startswith("ld-musl")
+    except NoDataError:
+        return False
+
+
 def obstacle(elf: ElfFile) -> str | None:
     """Why the library cannot be preloaded into a program, if so."""
     if not elf.readable or elf.machine != MACHINES.get(os.uname().machine, elf.machine):
         return "built for another kind of machine than libincprof.so"
     if not any(segment.type == PT_INTERP for segment in elf.segments):
         return "statically linked, so LD_PRELOAD has no effect"
-    return None
+    return "of musl, which cannot load libincprof.so" if loader_of(elf).startswith("ld-musl") else None
+
+
+def loader_of(elf: ElfFile) -> str:
+    """The file name of the dynamic loader that starts a program; empty where none does."""
+    segment = next((s for s in elf.segments if s.type == PT_INTERP), None)
+    path = elf.read(segment.offset, segment.size) if segment is not None else b""
+    return os.path.basename(path.rstrip(b"\0")).decode(errors="replace")
 
 
 def calls_mcount(elf: ElfFile) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from incprof.elf.callers import Callers, find_callers
 from incprof.elf.file import EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC, PT_INTERP, SHT_SYMTAB, ElfFile
 from incprof.elf.libraries import needed_libraries
-from incprof.elf.preflight import MACHINES, calls_mcount, calls_monstartup
+from incprof.elf.preflight import MACHINES, calls_mcount, calls_monstartup, loader_of
 
 MACHINE_NAMES = {3: "x86", 8: "mips", 21: "ppc64", 22: "s390", 40: "arm", 243: "riscv"}
 MACHINE_NAMES |= {EM_X86_64: "x86-64", EM_AARCH64: "aarch64"}
@@ -25,6 +25,7 @@ class Traits:
     native: bool
     kind: str  # program, library, or other
     dynamic: bool = False
+    musl: bool = False
     pie: bool = False
     linked_pg: bool = False
     compiled_pg: bool = False
@@ -54,6 +55,7 @@ def read_traits(path: str) -> Traits:
         native=native,
         kind=kind_of(elf),
         dynamic=has_interpreter(elf),
+        musl=loader_of(elf).startswith("ld-musl"),
         pie=elf.type == ET_DYN and kind_of(elf) == "program",
         linked_pg=calls_monstartup(elf) or defines(elf, "__monstartup"),
         compiled_pg=calls_mcount(elf) or defines(elf, "mcount"),

@@ -25,7 +25,9 @@ def _why_not(traits: Traits) -> str | None:
         return f"built for {traits.bits}-bit {traits.machine}, which libincprof.so on this machine is not"
     if traits.kind == "library":
         return None if traits.compiled_pg else "no function calls mcount; compile the library with -pg"
-    return None if traits.dynamic else "statically linked, so LD_PRELOAD has no effect; try incprof record --external"
+    if not traits.dynamic:
+        return "statically linked, so LD_PRELOAD has no effect; try incprof record --external"
+    return "of musl, which cannot load libincprof.so; try incprof record --external" if traits.musl else None
 
 
 def _shortcomings(traits: Traits) -> list[str]:

@@ -72,6 +72,7 @@ void closing_line_prepare(const struct config *config, const struct launch *laun
 {
     if (!take() || !is_lowest(config->ranks, launch->rank))
         return;
+    log_keep_stderr();
     /* The path from where the program is started, if the directory lies there. */
     const char *directory = launch->directory;
     size_t above = strlen(launch->cwd);

@@ -7,6 +7,7 @@
 #include "burst.h"
 #include "collection.h"
 #include "collector_lock.h"
+#include "log.h"
 #include "requests.h"
 #include "switch.h"
 #include "sys.h"
@@ -91,6 +92,8 @@ static void run(void)
             collection_drain();
             next_drain = now + drain_ns;
         }
+        if (request == 0)
+            log_follow_stderr();
         if (switch_is_on())
             burst_go_on(now);
         collector_lock_give();

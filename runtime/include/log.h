@@ -1,5 +1,6 @@
 /* Messages to the user: one line each on stderr, by one write, `<library>: <what>[: <detail>]`. A program that was
- * started without stderr, or that has closed it or put something else in its place, gets none. What is not printable in
+ * started without stderr, or that has closed it or put something else in its place, gets none, but for what is said
+ * right after that (log_keep_stderr). What is not printable in
  * UTF-8 is shown as question marks. */
 #ifndef RUNTIME_LOG_H
 #define RUNTIME_LOG_H
@@ -10,6 +11,17 @@ enum log_level { LOG_QUIET, LOG_WARN, LOG_DEBUG };
 void log_start(const char *library);
 
 void log_set_level(enum log_level level);
+
+/* Many programs close stderr as the last thing that they do (coreutils', xz). For what is said after that, the thread
+ * that detaches keeps a copy, in this process and not in its children. Before that thread is started. */
+void log_keep_stderr(void);
+
+/* By that thread, before it closes what it has from the application: the copy's number, at least 3, or negative. */
+int log_copy_stderr(void);
+
+/* By that thread, ten times a second: gives the copy back once the program has no stderr any more, or another one, so
+ * that whoever reads it until its end is not kept waiting. */
+void log_follow_stderr(void);
 
 /* The calling thread has descriptors of its own: its messages go to the other threads' stderr. */
 void log_detach(void);

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,26 @@ def test_quiet_and_not_recorded(host: BuildHost, tmp_path: Path, words: list[str
     assert lines(tmp_path, *words, "-o", "run", "--", host("simple.c")) == []
 
 
+def test_a_program_that_closes_stderr_at_its_end(host: BuildHost, tmp_path: Path) -> None:
+    for name in ("run", "run.1"):
+        (line,) = lines(tmp_path, "-o", "run", "--", host("stderr_closed.c"), "last")
+        assert line.endswith(f"; next: incprof phases {name}")
+
+
+def test_who_reads_a_closed_stderr_is_not_kept_waiting(host: BuildHost, tmp_path: Path) -> None:
+    program = [host("stderr_closed.c"), "early"]
+    command = [sys.executable, "-m", "incprof", "record", "-o", tmp_path / "run", "--", *program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""  # ends while the program waits for stdin
+        assert process.poll() is None
+        process.communicate(b"")
+        watchdog.cancel()
+    assert process.returncode == 3
+
+
 def test_the_preloaded_library_alone_says_nothing(host: BuildHost, tmp_path: Path) -> None:
     outcome = run([host("simple.c")], tmp_path, variables(tmp_path / "run"))
     assert (outcome.status, outcome.stderr, streams(tmp_path / "run")) == (3, "", ["rank-00000.gmon"])
@@ -82,7 +104,8 @@ def test_children_do_not_say_it_too(host: BuildHost, tmp_path: Path, mode: str) 
 def test_a_wrapper_that_is_not_recorded_takes_nothing_away(host: BuildHost, tmp_path: Path) -> None:
     """Each program that a script starts is one that the user has asked for."""
     program = shlex.quote(str(host("simple.c")))
-    said = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    before, *said = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    assert before == "incprof: sh: starts what is recorded: programs built with -pg, and others by --exe NAME"
     assert [line.partition("next: ")[2] for line in said] == ["incprof phases run", "incprof phases run.1"]
 
 

@@ -120,6 +120,9 @@ def settings(done: subprocess.CompletedProcess[str]) -> list[str]:
         ["-i", "250ms", "-r", "50", "-o", "a b"],
         ["--interval=2m", "--rate", "7", "--output=x", "--log", "quiet"],
         ["-i0.5", "-r200"],
+        ["--exe", "./app"],
+        ["--exe", "/usr/bin/awk"],
+        ["--exe", "*/app"],
         ["--clock", "cpu", "--format", "gmon", "--ranks", "0,2-3", "--exe", "a*", "--follow", "0", "--libs", "drop"],
     ],
 )

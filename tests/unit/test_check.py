@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incprof.cli import main
+from incprof.config import resolve
 from incprof.elf.preflight import main_program, warning_for
 from incprof.elf.traits import read_traits
 from incprof.errors import NoDataError
@@ -221,6 +222,7 @@ def test_warnings_before_a_recording(tmp_path: Path) -> None:
     static = compile_program(tmp_path, "static", "-pg", "-static")
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
     shell = shutil.which("sh")
     assert shell is not None
     assert warning_for(good, []) is None
@@ -228,11 +230,51 @@ def test_warnings_before_a_recording(tmp_path: Path) -> None:
     assert warning_for(sys.executable, ["script.py"]) is None
     shim = tmp_path / "python3"
     shim.write_text("#!/bin/sh\n")
+    shim.chmod(0o755)
     assert "--exe 'python3*'" in str(warning_for(str(shim), ["script.py"]))
     perl = shutil.which("perl")
     assert perl is None or "--exe perl" in str(warning_for(perl, ["script.pl"]))
+    assert perl is None or warning_for(perl, ["script.pl"], "perl") is None
+    python_script = tmp_path / "script.py"
+    python_script.write_text("#!/usr/bin/env python3\n")
+    python_script.chmod(0o755)
+    assert "--exe 'python3*'" in str(warning_for(str(python_script), []))
+    r_script = shutil.which("Rscript")
+    assert r_script is None or str(warning_for(r_script, ["a.R"])).endswith("--exe R")
     assert "statically linked" in str(warning_for(static, []))
-    assert warning_for(str(script), []) is None
+    assert str(warning_for(str(shutil.which("env")), ["A=1", static])).startswith(f"{static}: statically linked")
+    for words in ([str(script)], [shell, "-c", f"{plain} 4"]):
+        assert "--exe NAME" in str(warning_for(words[0], words[1:]))
+        assert warning_for(words[0], words[1:], "good") is None
     assert warning_for(shell, ["-c", plain]) is None
     assert warning_for(plain, ["-n", "2", good]) is None
     assert warning_for(str(tmp_path / "none"), []) is None
+
+
+def test_a_program_of_musl(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its loader would give up, and the program not start: it runs without the library."""
+    program = compile_program(tmp_path, "small", compiler="musl-gcc")
+    assert "musl" in str(warning_for(program, []))
+    assert main(["check", program]) == 1
+    assert "of musl" in capfd.readouterr().out
+    command = [sys.executable, "-m", "incprof", "record", "-o", str(tmp_path / "run"), "--", program]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stdout) == (0, "3\n")
+    assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_started_with_closed_descriptors(tmp_path: Path, closed: str) -> None:
+    """They are closed for the program too, which runs as ever."""
+    program = compile_program(tmp_path, "small", source="int main(void) { return 42; }")
+    command = f"{sys.executable} -m incprof record --log quiet -o {tmp_path}/run -- {program} {closed}"
+    outcome = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (42, "", "")
+
+
+def test_a_path_to_record_is_the_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app").touch()
+    (tmp_path / "link").symlink_to("app")
+    for typed, meant in [("./link", str(tmp_path / "app")), ("app", "app"), ("*/app", "*/app")]:
+        assert resolve({"exe": typed}, {})["INCPROF_EXE"] == meant

@@ -53,6 +53,12 @@ def test_code_without_names_is_not_called_steady(capsys):
     assert (verdict(named[2]), doubt_lines(*named[1:])) == ("steady", [])
 
 
+def test_code_that_a_run_time_makes_gets_names_otherwise():
+    (line,) = doubt_lines(*answered(two_functions(first=0.9), names=["[unknown in [jit]]", "main"])[1:])
+    assert "java and node" in line
+    assert "strip" not in line
+
+
 def test_steady_says_how_many_intervals_are_not(capsys):
     own = two_functions(100)
     own[20:100:20] = [0.0, 1.0]

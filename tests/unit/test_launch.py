@@ -150,7 +150,7 @@ def record(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_record_becomes_the_program() -> None:
-    done = record("-r", "50", "--", "sh", "-c", "echo $INCPROF_RATE ${LD_PRELOAD%%:*} $$; exit 7")
+    done = record("-r", "50", "--log", "quiet", "--", "sh", "-c", "echo $INCPROF_RATE ${LD_PRELOAD%%:*} $$; exit 7")
     rate, library, pid = done.stdout.split()
     assert (rate, Path(library).name, done.returncode, done.stderr) == ("50", "libincprof.so", 7, "")
     assert int(pid) > 0

@@ -16,6 +16,11 @@ EXTERNAL_PROCEDURE = re.compile(r"([a-z]\w*?)_(\..*)?")
 # What stands for a part of a C++ name before it, and so may double its length; what repeats a part for each of a list.
 # Both may be in what the program's author calls things as well, which does no harm.
 REFERENCE, LIST = re.compile(r"[ST][0-9A-Z]*_|TL"), re.compile("Dp|sp")
+# Rust's names look like C++ ones, with a hash for their last part, and with marks for what C++ has no characters for.
+RUST = re.compile(r"_ZN.*17h[0-9a-f]{16}E(\..*)?")
+RUST_HASH = re.compile(r"::h[0-9a-f]{16}\b")
+RUST_MARK = re.compile(r"\$(LT|GT|LP|RP|RF|BP|SP|C|u[0-9a-f]{1,6})\$")
+RUST_MARKS = {"LT": "<", "GT": ">", "LP": "(", "RP": ")", "RF": "&", "BP": "*", "SP": "@", "C": ","}
 FEW = 4
 # Longer ones no runtime has a stack for.
 LONGEST = 1023
@@ -27,10 +32,10 @@ TIMEOUT_S = 60
 def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]:
     """Names for people, in the order given.
 
-    C++ names as the compiler's runtime spells them, clones marked as in `f(int) [clone .isra.0]`; gfortran's module
-    procedures as `module::procedure`, and external ones without the trailing underscore where `fortran` says that the
-    module holds gfortran code. Any other name stays as it is, and so do C++ names that would become too long to be read
-    (`demangler.longest`) or take too long to be found.
+    C++ names as the compiler's runtime spells them, Rust's without their hash, clones marked as in
+    `f(int) [clone .isra.0]`; gfortran's module procedures as `module::procedure`, and external ones without the
+    trailing underscore where `fortran` says that the module holds gfortran code. Any other name stays as it is, and so
+    do C++ names that would become too long to be read (`demangler.longest`) or take too long to be found.
     """
     mangled = list(mangled)
     _learn([name for name in dict.fromkeys(mangled) if name.startswith("_Z") and name not in _known])
@@ -58,7 +63,21 @@ def _learn(names: Sequence[str]) -> None:
     apart = [name for name in usable if len(REFERENCE.findall(name)) > FEW or LIST.search(name)]
     answers = dict(zip(apart, demangled_apart([encoded[name] for name in apart]), strict=True))
     answers |= {name: _in_process()(encoded[name]) for name in usable if name not in answers}
-    _known.update({name: answers.get(name, b"").decode("utf-8", "replace") or name for name in names})
+    for name in names:
+        text = answers.get(name, b"").decode("utf-8", "replace") or name
+        _known[name] = _of_rust(text) if text != name and RUST.fullmatch(name) else text
+
+
+def _of_rust(text: str) -> str:
+    """A name of Rust as its author wrote it, from what the C++ runtime makes of it."""
+
+    def character(match: re.Match[str]) -> str:
+        mark, code = match[1], int(match[1][1:], 16) if match[1][0] == "u" else 0
+        is_one = code <= sys.maxunicode and not 0xD800 <= code < 0xE000
+        return RUST_MARKS.get(mark) or (chr(code) if is_one else match[0])
+
+    plain = re.sub(r"(^|::)_\$", r"\1$", RUST_HASH.sub("", text))
+    return RUST_MARK.sub(character, plain).replace("..", "::")
 
 
 @functools.cache

@@ -11,6 +11,8 @@ from incprof.report.words.names import shorten
 NAME_ROOM = 40
 # Sites that hold less of their phase do not stand for it.
 LITTLE = 0.5
+# All that a run-time compiles and gives no names.
+MADE_AT_RUN_TIME = "[unknown in [jit]]"
 
 
 def doubt_lines(run: RunSummary, result: PhaseResult) -> list[str]:
@@ -18,13 +20,22 @@ def doubt_lines(run: RunSummary, result: PhaseResult) -> list[str]:
     lines = []
     if (part := nameless_part(result)) >= NAMELESS:
         lines.append(
-            f"{percent(part)} of the time is in code without names: nothing is told apart there; build with symbols "
-            "(no -s, no strip) and record again, or give the program with --exe"
+            f"{percent(part)} of the time is in code without names: nothing is told apart there; {_remedy(result)}"
         )
     if (found := proposed(run, result)) is not None:
         lines.append(_interval_line(run, found))
     lines += [_little_line(phase) for phase in result.phases if _little(phase)]
     return lines
+
+
+def _remedy(result: PhaseResult) -> str:
+    """Say what gives names to the code that has none: most of it is a program's, or made by its run-time."""
+    nameless = [top for phase in result.phases for top in phase.functions if top.function.is_nameless]
+    if nameless and max(nameless, key=lambda top: top.self_s).function.name == MADE_AT_RUN_TIME:
+        return (
+            "record again with the options by which java and node name what they compile (incprof help python-programs)"
+        )
+    return "build with symbols (no -s, no strip) and record again, or give the program with --exe"
 
 
 def _interval_line(run: RunSummary, found: Proposal) -> str:
