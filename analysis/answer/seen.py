@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from incprof.analysis.uncounted.bursts import Bursts
-from incprof.analysis.uncounted.known import calls_are_bounded
+from incprof.analysis.uncounted.known import calls_are_bounded, code_is_known
 from incprof.analysis.uncounted.periods import LoopPeriods
 from incprof.analysis.uncounted.repeated import calls_of
 from incprof.model import PROFILER, BoolArray, IntArray, IntervalProfile
@@ -21,7 +21,9 @@ class CallsSeen:
     """What samples say of the calls of all functions of a profile that has call paths."""
 
     def __init__(self, profile: IntervalProfile):
-        self._bounded = _of_functions(profile, calls_are_bounded(profile, profile.tree))
+        # Without the code, any number of calls may hide between two samples.
+        bounded = calls_are_bounded(profile, profile.tree) & code_is_known(profile)
+        self._bounded = _of_functions(profile, bounded)
         everybody = np.ones(len(profile.functions), dtype=np.bool_)
         self._entered, self._inside = entries_and_samples(profile, profile.tree, everybody)
         self._samples = np.bincount(

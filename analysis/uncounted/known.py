@@ -42,14 +42,14 @@ def calls_are_bounded(
     """Whether no more calls of a chain than samples show can hide between two of them, (q,).
 
     So it is where the caller, of which the same is known, calls it outside of loops, or samples see it come again while
-    the loop goes on, and last. All may be where nobody could look at the code: then samples alone are asked.
+    the loop goes on, and last. All may be where nobody could look at the code (code_is_known): samples alone are asked.
 
     looks: neighbouring ones of bursts, of which the same is asked.
     """
     size = len(chains.parent)
     if not profile.metadata.ordered:
         return np.zeros(size, dtype=np.bool_)
-    if profile.code_loops is None or not (profile.code_loops.at >= OUTSIDE_LOOPS).any():
+    if not code_is_known(profile):
         return np.ones(size, dtype=np.bool_)
     told = told_by_code(profile, chains)
     seen = seen_in_loops(profile, chains).again >= SEEN_AGAIN
@@ -64,3 +64,8 @@ def calls_are_bounded(
         out[chain] &= function not in above[parent]
         above.append(above[parent] | {function})
     return out
+
+
+def code_is_known(profile: IntervalProfile) -> bool:
+    """Whether anybody could look at the machine code, so that it says where calls are in loops."""
+    return profile.code_loops is not None and bool((profile.code_loops.at >= OUTSIDE_LOOPS).any())

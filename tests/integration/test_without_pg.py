@@ -163,13 +163,13 @@ def test_symbols_are_kept_of_libraries_that_time_passes_in(build: Build, tmp_pat
 
 WRAPPERS = [
     ["env", "A=b"],
-    ["timeout", "60"],
+    ["timeout", "3600"],
     ["nice", "-n", "1"],
     ["nohup"],
     ["setsid", "-w"],
     ["taskset", "-c", "0"],
     ["numactl", "--all"],
-    ["env", "timeout", "60", "nice"],
+    ["env", "timeout", "3600", "nice"],
     ["xargs", "-a", "/dev/null"],
     ["stdbuf", "-oL"],
 ]
@@ -201,7 +201,7 @@ def test_scripts_of_shells_are_not_recorded_but_what_they_start_and_is_named(pla
 
 
 def test_a_pattern_never_means_shells(plain: Path, tmp_path: Path) -> None:
-    done = record(tmp_path, "bash", "-c", f"{plain}; timeout 60 {plain}", exe="*")
+    done = record(tmp_path, "bash", "-c", f"{plain}; timeout 3600 {plain}", exe="*")
     assert done.status == 7
     assert recorded_programs(tmp_path) == ["plain", "plain"]
 

@@ -12,7 +12,7 @@ from incprof.analysis.answer.seen import CallsSeen
 from incprof.analysis.sites.times import chain_times
 from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
 from incprof.analysis.uncounted.known import calls_are_bounded
-from incprof.model import OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
+from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
 from incprof.model.code_loops import innermost, nested
 from incprof.readers.symbols.always import always_run
 from incprof.readers.symbols.blocks import Blocks
@@ -77,6 +77,15 @@ def test_calls_are_seen_while_a_loop_goes_on() -> None:
     assert found.again[at["b"]] == 0
     chains, _ = profile.own_tree.without_recursion()
     assert calls_are_bounded(profile, chains)[[at["main"], at["a"], at["b"]]].tolist() == [True, True, False]
+
+
+def test_calls_have_no_upper_bound_where_nobody_could_look_at_the_code() -> None:
+    profile = played([(("main", "a"), 20), (("main",), 20)] * 2)
+    begun = [f.name for f in profile.functions].index("a")
+    everything = np.arange(profile.n_intervals)
+    assert CallsSeen(replace(profile, code_loops=None)).of(everything)(begun).high is None
+    outside = CodeLoops(np.full(len(profile.paths.function), OUTSIDE_LOOPS), AROUND, profile.code_loops.always)
+    assert CallsSeen(replace(profile, code_loops=outside)).of(everything)(begun).high is not None
 
 
 def test_calls_that_come_and_go_with_each_sample_are_not_known() -> None:
