@@ -10,5 +10,5 @@ settings.register_profile("busy", settings(), deadline=None, suppress_health_che
 settings.load_profile("busy")
 
 # What a user has set or kept is no part of a test, and what tests keep for the next run is none of the user's.
-for name in ("CACHE", "CONFIG"):
+for name in ("CACHE", "CONFIG", "DATA"):
     os.environ[f"XDG_{name}_HOME"] = str(Path(__file__).parents[1] / "build" / "tests" / name.lower())
