@@ -29,7 +29,8 @@ class ChainTimes:
     ticks: sparse (n, q), of work that ends in each. calls: (q,) in the whole run, 0 where none is known of. seconds:
     (q,) mean duration of a call, infinite where none is known of. cpu_s: the same of CPU time. unsure: (q,) whether
     calls may be far more than is known: nobody counted them, and samples are too rare to tell.
-    again: (q,) whether it is called from within a loop, and nothing says how often, as nobody counted.
+    again: (q,) whether it is called from within a loop, and nothing says how often, as nobody counted. But where a loop
+    below it is seen to go on, and none of its own parts to come again, it lasts as far as anybody can tell.
     """
 
     chains: CallTree
@@ -62,14 +63,24 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     again = np.zeros(len(calls), dtype=np.bool_)
     if not profile.counted:
         told = told_by_code(profile, chains)
-        known = seen_in_loops(profile, chains).most
+        found = seen_in_loops(profile, chains)
+        known = found.most
         calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
         unsure = (unsure & ~told.again) | told.brief
         again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
+        again &= (found.least >= SEEN_AGAIN) | ~_goes_on_inside(chains, found.again)
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
     return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again)
+
+
+def _goes_on_inside(chains: CallTree, seen: IntArray) -> BoolArray:
+    """Return whether a loop in each chain or below it is seen to go on, (q,). seen: calls of each from a loop."""
+    inside = np.zeros(len(seen), dtype=np.bool_)
+    for chain in range(len(seen) - 1, 0, -1):
+        inside[chains.parent[chain]] |= inside[chain] or seen[chain] >= SEEN_AGAIN
+    return inside
 
 
 def _whole(chains: CallTree, ticks: csr_array) -> FloatArray:

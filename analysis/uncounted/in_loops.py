@@ -21,13 +21,15 @@ from incprof.model.visits import SURE, visits
 
 @dataclass(frozen=True)
 class SeenInLoops:
-    """Calls of each chain that samples see, (q,) each: 0 where these may be a small part of them.
+    """Calls of each chain that samples see, (q,) each.
 
-    again: while the loop goes on that makes them. passes: as often as a part of it came.
+    again: while the loop goes on that makes them; passes: as often as a part of it came: both 0 where these may be a
+    small part of all. least: how many there were at least, however many samples have missed.
     """
 
     again: IntArray
     passes: IntArray
+    least: IntArray
 
     @property
     def most(self) -> FloatArray:
@@ -44,11 +46,12 @@ def seen_in_loops(
     """
     if profile.code_loops is None:
         nothing = np.zeros(len(chains.parent), dtype=np.int64)
-        return SeenInLoops(nothing, nothing)
+        return SeenInLoops(nothing, nothing, nothing)
     first, second = neighbours(profile) if looks is None else looks
     path = _Paths.of(profile, chains, profile.code_loops, second)
     pairs = _Pairs.of(path, profile.samples.node[first].astype(np.int64), profile.samples.node[second].astype(np.int64))
-    return SeenInLoops(_again(path, pairs), _passes(path, pairs))
+    again, passes = _again(path, pairs), _passes(path, pairs)
+    return SeenInLoops(again.surely(), passes.surely(), np.maximum(again.most(), passes.most()))
 
 
 @dataclass(frozen=True)
@@ -142,8 +145,36 @@ def _stayed(path: _Paths, pairs: _Pairs) -> BoolArray:
     return both
 
 
-def _again(path: _Paths, pairs: _Pairs) -> IntArray:
-    """Calls of each chain from a loop that went on, (q,)."""
+@dataclass(frozen=True)
+class _Seen:
+    """What was seen by chain and part of the code: how often, in how many samples, and in how many around it."""
+
+    times: dict[tuple[int, int], int]
+    inside: dict[tuple[int, int], int]
+    around: dict[tuple[int, int], int]
+    chains: int
+
+    def most(self) -> IntArray:
+        """The most that was seen of each chain, (q,)."""
+        return self._most(self.times)
+
+    def surely(self) -> IntArray:
+        """The same where hardly any is missed, whatever samples have met by chance."""
+        kept = {}
+        for key, number in self.times.items():
+            if visits(round(number + SURE * number**0.5), self.inside[key], self.around[key]).is_known:
+                kept[key] = number
+        return self._most(kept)
+
+    def _most(self, times: dict[tuple[int, int], int]) -> IntArray:
+        out = np.zeros(self.chains, dtype=np.int64)
+        for (chain, _), number in times.items():
+            out[chain] = max(out[chain], number)
+        return out
+
+
+def _again(path: _Paths, pairs: _Pairs) -> _Seen:
+    """Calls of each chain from a loop that went on."""
     stayed, at = _stayed(path, pairs), path.loops.at
     caller = np.where(stayed, pairs.after, pairs.shared)
     callee = np.where(stayed, pairs.next, pairs.after)
@@ -162,11 +193,11 @@ def _again(path: _Paths, pairs: _Pairs) -> IntArray:
             around[key] = around.get(key, 0) + int(path.samples[node])
             loop_here = int(path.loops.around[loop_here])
     caller_of = dict(zip(path.reached[nodes].tolist(), path.own[path.parent[nodes]].tolist(), strict=True))
-    return _surely(seen, inside, {key: around[caller_of[key[0]], key[1]] for key in inside}, path.chains)
+    return _Seen(seen, inside, {key: around[caller_of[key[0]], key[1]] for key in inside}, path.chains)
 
 
-def _passes(path: _Paths, pairs: _Pairs) -> IntArray:
-    """How often each chain was passed through, (q,): as often as the part of it came that came most often."""
+def _passes(path: _Paths, pairs: _Pairs) -> _Seen:
+    """How often each chain was passed through: as often as the part of it came that came most often."""
     entered = np.zeros(len(path.parent), dtype=np.int64)
     node = pairs.end.copy()
     new = node != pairs.shared
@@ -180,7 +211,7 @@ def _passes(path: _Paths, pairs: _Pairs) -> IntArray:
     seen = _by_loop(path.own[nodes], path.part[nodes], entered[nodes])
     inside = _by_loop(path.own[nodes], path.part[nodes], path.samples[nodes])
     whole = np.bincount(path.own, weights=path.samples)
-    return _surely(seen, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
+    return _Seen(seen, inside, {key: int(whole[key[0]]) for key in inside}, path.chains)
 
 
 def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int, int], int]:
@@ -190,17 +221,3 @@ def _by_loop(chain: IntArray, part: IntArray, times: IntArray) -> dict[tuple[int
         if key_chain:
             found[key_chain, key_part] = found.get((key_chain, key_part), 0) + number
     return found
-
-
-def _surely(
-    seen: dict[tuple[int, int], int],
-    inside: dict[tuple[int, int], int],
-    around: dict[tuple[int, int], int],
-    chains: int,
-) -> IntArray:
-    """The most that was seen of each chain where hardly any is missed, whatever samples have met by chance, (q,)."""
-    out = np.zeros(chains, dtype=np.int64)
-    for key, number in seen.items():
-        if visits(round(number + SURE * number**0.5), inside[key], around[key]).is_known:
-            out[key[0]] = max(out[key[0]], number)
-    return out

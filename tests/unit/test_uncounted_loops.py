@@ -88,6 +88,18 @@ def test_calls_have_no_upper_bound_where_nobody_could_look_at_the_code() -> None
     assert CallsSeen(replace(profile, code_loops=outside)).of(everything)(begun).high is not None
 
 
+def test_what_a_loop_calls_is_a_driver_if_only_a_loop_in_it_is_seen_to_go_on() -> None:
+    inside = [(("main@1", "driver@2", "a"), 20), (("main@1", "driver@2", "b"), 20)] * 5
+    # Its code before the loop comes at most once in each call.
+    before = [(("main@1", "driver"), 1)]
+    for story, is_driver in ((before + inside, True), ((before + inside) * 4, False), (before + inside[:1] * 5, False)):
+        times = chain_times(played(story))
+        assert times is not None
+        at = {times.chains.function[chain]: chain for chain in range(1, len(times.chains.parent))}
+        names = sorted({name.partition("@")[0] for path, _ in story for name in path})
+        assert times.again[at[names.index("driver")]] != is_driver
+
+
 def test_calls_that_come_and_go_with_each_sample_are_not_known() -> None:
     found, at = seen(played([(("main@1", "a"), 1), (("main@1",), 1)] * 50))
     assert found.again[at["a"]] == 0
