@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -201,6 +202,21 @@ def test_no_dask_scheduler(address: str, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(IncprofError, match=r"--dask .*: no scheduler answers: ") as raised:
         results([(2, "", "")], StudyOptions(dask=address))
     assert "\n" not in str(raised.value)
+
+
+def test_no_garbage_is_collected_while_a_client_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was given up would close itself, and wait for the lock of the one that starts: for ever."""
+    distributed = pytest.importorskip("distributed")
+    collecting: list[bool] = []
+
+    def asked(*_words: object, **_more: object) -> None:
+        collecting.append(gc.isenabled())
+        raise OSError("nobody is there")
+
+    monkeypatch.setattr(distributed, "Client", asked)
+    with pytest.raises(IncprofError, match="nobody is there"):
+        results([(2, "", "")], StudyOptions(dask="tcp://127.0.0.1:1"))
+    assert (collecting, gc.isenabled()) == ([False], True)
 
 
 def test_an_event_loop_of_dask_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

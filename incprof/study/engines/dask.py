@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from collections.abc import Iterator
@@ -65,7 +66,8 @@ def _client(address: str) -> Iterator[Any]:
     # What it has to say of lost connections is said in one line, here.
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
     try:
-        client = Client(address, timeout=ANSWER_S, set_as_default=False)
+        with _without_collection():
+            client = Client(address, timeout=ANSWER_S, set_as_default=False)
     # Its event loop has ten seconds to start, and is asserted to have.
     except (OSError, ValueError, TypeError, ImportError, AssertionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -74,3 +76,15 @@ def _client(address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close(timeout=ANSWER_S)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile: a client found there closes itself, and waits for the lock that a new one holds."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
