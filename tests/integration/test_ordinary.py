@@ -115,7 +115,7 @@ def with_mark(mark: str) -> list[str]:
 def ways(place: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
     """How the library comes to programs that it is not to touch: words before the command, and variables."""
     preload = {"LD_PRELOAD": str(find_library(os.environ)), "INCPROF_DIR": str(place / "run")}
-    record = [sys.executable, "-m", "incprof", "record", "-o", str(place / "run")]
+    record = [sys.executable, "-m", "incprof", "record", "--log", "quiet", "-o", str(place / "run")]
     path = {"PYTHONPATH": str(Path(__file__).parents[2])}
     return {
         "exported": ([], preload),
