@@ -33,6 +33,8 @@ MARK = (
 # main.work, sort.(*IntSlice).Less, example.org/a/b.Map[...]: a package, and what is in it.
 GO = re.compile(rf"[a-z][\w.~%-]*/[^\s<>:(\[]*\.|[a-z]\w*\.(?:\(\*?\w|\.|(?!{MARK})[A-Za-z_])")
 OPEN, CLOSE = "<({[", ">)}]"
+# Functions that have no name, in Rust: {closure#0}, {{closure}}, {shim:vtable#0}.
+CLOSURE = re.compile(r"\{\{?(?:closure|shim)\b")
 WORD = re.compile(r"[\w~]+")
 OPERATOR = re.compile(
     r"operator(?!\w)\s*(\(\s*\)|\[\s*\]|->\*?|<=>|<<=?|>>=?|[-+*/%^&|!=<>]=?|&&|\|\||\+\+|--|~|,|\"\"\s*\w+"
@@ -127,16 +129,15 @@ def _parts(text: str) -> tuple[dict[int, str], int]:
             now, at = _operator(text, operator)
         elif char in OPEN:
             end = _closing(text, at)
-            if end < 0 or (char == "<" and not now):
-                return {}, len(text)
-            group = text[at:end]
-            if char == "{" and LAMBDA in group:
-                now = LAMBDA
-            elif group == ANONYMOUS:
-                now = group
-            elif char == "(" and now and now != "decltype" and not text.startswith("::", end):
+            if char == "(" and now and now != "decltype" and end > 0 and not text.startswith("::", end):
                 break  # parameters, and behind them nothing but qualifiers
+            named = _enclosed(text, at, end, now)
+            if named is None:
+                return {}, len(text)
+            now = named
             at = end
+        elif now and text.startswith("::<", at):  # arguments of a generic function of Rust
+            at += 2
         elif text.startswith("::", at):
             parts[begin] = now
             now, begin, at = "", at + 2, at + 2
@@ -150,6 +151,27 @@ def _parts(text: str) -> tuple[dict[int, str], int]:
             word = WORD.match(text, at)
             now, at = now + (word[0] if word else char), word.end() if word else at + 1
     return {**parts, begin: now}, at
+
+
+def _enclosed(text: str, at: int, end: int, now: str) -> str | None:
+    """Return what a part is called that was `now` before the brackets from `at` to `end`; None in what is no name."""
+    group = text[at:end]
+    if end < 0:
+        return None
+    if group[0] == "<" and not now:
+        return (_type(group) or None) if at == 0 and text.startswith("::", end) else None
+    if group[0] == "{" and LAMBDA in group:
+        return LAMBDA
+    return group if group == ANONYMOUS or CLOSURE.match(group) else now
+
+
+def _type(group: str) -> str:
+    """Return what Rust's `<mesh::Quad<f64> as mesh::Shape>` is about: `Quad`."""
+    outside, at = "", 1
+    while at < len(group) - 1:
+        end = _closing(group, at) if group[at] == "<" else -1
+        outside, at = (outside, end) if end > 0 else (outside + group[at], at + 1)
+    return outside.partition(" as ")[0].rpartition("::")[2]
 
 
 def _is_in_file(symbol: str) -> bool:

@@ -1,7 +1,6 @@
 /* Messages to the user: one line each on stderr, by one write, `<library>: <what>[: <detail>]`. A program that was
  * started without stderr, or that has closed it or put something else in its place, gets none, but for what is said
- * right after that (log_keep_stderr). What is not printable in
- * UTF-8 is shown as question marks. */
+ * right after that (log_keep_stderr). What is not printable in UTF-8 is shown as question marks. */
 #ifndef RUNTIME_LOG_H
 #define RUNTIME_LOG_H
 

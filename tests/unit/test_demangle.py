@@ -31,25 +31,6 @@ def doubled(times: int, function: str = "f") -> str:
     return f"_Z{len(function)}{function}1AIiiE{parameters}"
 
 
-@pytest.mark.parametrize(
-    ("mangled", "name"),
-    [
-        ("_ZN2wr4beta17h7f5af82d0cde7f04E", "wr::beta"),
-        (
-            "_ZN54_$LT$$LP$$RP$$u20$as$u20$std..process..Termination$GT$6report17h0123456789abcdefE",
-            "<() as std::process::Termination>::report",
-        ),
-        ("_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE",
-         "core::ptr::drop_in_place<alloc::string::String>"),
-        ("_ZN2rt5start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "rt::start::{{closure}}"),
-        ("_ZN1a17h0123456789abcdefEv", "a::h0123456789abcdef()"),
-    ],
-)  # fmt: skip
-def test_names_of_rust(mangled: str, name: str) -> None:
-    """As binutils' c++filt spells the first four; the last is a function of C++, with parameters."""
-    assert display_names([mangled]) == [name]
-
-
 def test_parts_of_parts_are_spelled_out() -> None:
     assert display_names([doubled(1), doubled(2)]) == [
         "f(A<int, int>, A<A<int, int>, A<int, int> >)",

@@ -9,18 +9,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from incprof.readers.symbols import demangler
+from incprof.readers.symbols import demangler, rust
 
 MODULE_PROCEDURE = re.compile(r"__([a-z]\w*)_MOD_([a-z]\w*)(\..*)?")
+# Of C++ or the older kind of Rust's, and of its newer one.
+MANGLED = ("_Z", "_R")
 EXTERNAL_PROCEDURE = re.compile(r"([a-z]\w*?)_(\..*)?")
 # What stands for a part of a C++ name before it, and so may double its length; what repeats a part for each of a list.
 # Both may be in what the program's author calls things as well, which does no harm.
 REFERENCE, LIST = re.compile(r"[ST][0-9A-Z]*_|TL"), re.compile("Dp|sp")
-# Rust's names look like C++ ones, with a hash for their last part, and with marks for what C++ has no characters for.
-RUST = re.compile(r"_ZN.*17h[0-9a-f]{16}E(\..*)?")
-RUST_HASH = re.compile(r"::h[0-9a-f]{16}\b")
-RUST_MARK = re.compile(r"\$(LT|GT|LP|RP|RF|BP|SP|C|u[0-9a-f]{1,6})\$")
-RUST_MARKS = {"LT": "<", "GT": ">", "LP": "(", "RP": ")", "RF": "&", "BP": "*", "SP": "@", "C": ","}
 FEW = 4
 # Longer ones no runtime has a stack for.
 LONGEST = 1023
@@ -38,12 +35,14 @@ def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]
     do C++ names that would become too long to be read (`demangler.longest`) or take too long to be found.
     """
     mangled = list(mangled)
-    _learn([name for name in dict.fromkeys(mangled) if name.startswith("_Z") and name not in _known])
+    new = [name for name in dict.fromkeys(mangled) if name.startswith(MANGLED) and name not in _known]
+    _learn([name for name in new if name.startswith("_Z")])
+    _known.update({name: rust.name_of(name) or name for name in new if name.startswith("_R")})
     return [_display(name, fortran) for name in mangled]
 
 
 def _display(name: str, fortran: bool) -> str:
-    if name.startswith("_Z"):
+    if name.startswith(MANGLED):
         return _known[name]
     if match := MODULE_PROCEDURE.fullmatch(name):
         return f"{match[1]}::{match[2]}{match[3] or ''}"
@@ -52,7 +51,7 @@ def _display(name: str, fortran: bool) -> str:
     return name
 
 
-# C++ names seen before: who follows a running job asks again and again.
+# Names of C++ and Rust seen before: who follows a running job asks again and again.
 _known: dict[str, str] = {}
 
 
@@ -65,19 +64,7 @@ def _learn(names: Sequence[str]) -> None:
     answers |= {name: _in_process()(encoded[name]) for name in usable if name not in answers}
     for name in names:
         text = answers.get(name, b"").decode("utf-8", "replace") or name
-        _known[name] = _of_rust(text) if text != name and RUST.fullmatch(name) else text
-
-
-def _of_rust(text: str) -> str:
-    """A name of Rust as its author wrote it, from what the C++ runtime makes of it."""
-
-    def character(match: re.Match[str]) -> str:
-        mark, code = match[1], int(match[1][1:], 16) if match[1][0] == "u" else 0
-        is_one = code <= sys.maxunicode and not 0xD800 <= code < 0xE000
-        return RUST_MARKS.get(mark) or (chr(code) if is_one else match[0])
-
-    plain = re.sub(r"(^|::)_\$", r"\1$", RUST_HASH.sub("", text))
-    return RUST_MARK.sub(character, plain).replace("..", "::")
+        _known[name] = rust.legacy_name(text) if text != name and rust.LEGACY.fullmatch(name) else text
 
 
 @functools.cache

@@ -1,0 +1,143 @@
+"""Names of Rust, of both kinds, as binutils' c++filt spells them; and what is none."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incprof.names import parse
+from incprof.readers.symbols.demangle import display_names
+from incprof.readers.symbols.demangler import longest
+from incprof.report.words.names import short
+
+OLDER = {
+    "_ZN2wr4beta17h7f5af82d0cde7f04E": "wr::beta",
+    "_ZN54_$LT$$LP$$RP$$u20$as$u20$std..process..Termination$GT$6report17h0123456789abcdefE":
+        "<() as std::process::Termination>::report",
+    "_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE":
+        "core::ptr::drop_in_place<alloc::string::String>",
+    "_ZN2rt5start28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE": "rt::start::{{closure}}",
+}  # fmt: skip
+# As rustc 1.95 has made them.
+NEWER = {
+    "_RNvNvCsgXJBiI1rxih_4feat3all1u": "feat::all::u",
+    "_RNvNCNvCsgXJBiI1rxih_4feat3alls0_06inside": "feat::all::{closure#2}::inside",
+    "_RNCNvCsgXJBiI1rxih_4feat3alls_0B3_": "feat::all::{closure#1}",
+    "_RNvNtCsgXJBiI1rxih_4featu9gre_6ka8iu8schn_7qa": "feat::größe::schön",
+    "_RINvCsgXJBiI1rxih_4feat3arrKj20_Kb1_Kc78_Kan5_EB2_": "feat::arr::<32, true, 'x', -5>",
+    "_RINvCsgXJBiI1rxih_4feat3genAxj4_EB2_": "feat::gen::<[i64; 4]>",
+    "_RINvCsgXJBiI1rxih_4feat3genFG_RL0_hlEdEB2_": "feat::gen::<for<'a> fn(&'a u8, i32) -> f64>",
+    "_RINvCsgXJBiI1rxih_4feat3genThEEB2_": "feat::gen::<(u8,)>",
+    "_RINvCsgXJBiI1rxih_4feat3genTonciEEB2_": "feat::gen::<(u128, i128, char, isize)>",
+    "_RNvMs_CsgXJBiI1rxih_4featINtB4_1PAxj4_E3ownB4_": "<feat::P<[i64; 4]>>::own",
+    "_RNvXCsgXJBiI1rxih_4featINtB2_1PRSfENtB2_2Go2goB2_": "<feat::P<&[f32]> as feat::Go>::go",
+    "_RNvYNCNvCsgXJBiI1rxih_4feat3all0INtNtNtCsgEmfK2I1SDS_4core3ops8function6FnOnceTRhlEE9call_onceB6_":
+        "<feat::all::{closure#0} as core::ops::function::FnOnce<(&u8, i32)>>::call_once",
+    "_RNSNvYNCINvNtCsjrHSEGnQ3l9_3std2rt10lang_startuE0INtNtNtCsgEmfK2I1SDS_4core3ops8function6FnOnceuE9call_once"
+    "6vtableCs65I72cMzL5p_2wr":
+        "<std::rt::lang_start<()>::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}",
+    "_RINvCsgXJBiI1rxih_4feat3genINtNtCslNYArtu3iFV_5alloc5boxed3BoxDNtNtCsgEmfK2I1SDS_4core3fmt7DisplayNtNtB13_6marker"
+    "4SendEL_EEB2_": "feat::gen::<alloc::boxed::Box<dyn core::fmt::Display + core::marker::Send>>",
+    "_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCslNYArtu3iFV_5alloc5boxed3BoxDG_INtNtNtB4_3ops8function5FnMut"
+    "TRL0_eEEp6OutputbEL_EECslKGqiwnqz1t_17rustc_codegen_ssa":
+        "core::ptr::drop_in_place::<alloc::boxed::Box<dyn for<'a> core::ops::function::FnMut<(&'a str,), "
+        "Output = bool>>>",
+    # Written by hand, after the grammar.
+    "_RINvC1a1fFUKCPhOaEuE": "a::f::<unsafe extern \"C\" fn(*const u8, *mut i8)>",
+    "_RINvC1a1fL_QpTEDNtB2_1TEL_EB2_": "a::f::<'_, &mut _, (), dyn a::T>",
+    "_RINvC1a1fFG0_QL1_hRL0_hEuE": "a::f::<for<'a, 'b> fn(&'a mut u8, &'b u8)>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mangled", "name"), [*OLDER.items(), *NEWER.items()])
+def test_names_of_rust(mangled: str, name: str) -> None:
+    assert display_names([mangled]) == [name]
+
+
+def test_binutils_spell_them_the_same_way() -> None:
+    tool = shutil.which("c++filt")
+    if tool is None:
+        pytest.skip("c++filt is not here: install binutils")
+    names = [*OLDER, *NEWER]
+    done = subprocess.run([tool, "-i"], input="\n".join(names), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [*OLDER.values(), *NEWER.values()]
+
+
+def test_functions_of_cpp_that_look_like_it() -> None:
+    assert display_names(["_ZN1a17h0123456789abcdefEv"]) == ["a::h0123456789abcdef()"]
+
+
+@pytest.mark.parametrize("mark", [".cold", ".llvm.5540057329546874339"])
+def test_marks_of_clones(mark: str) -> None:
+    (name,) = display_names(["_RNvC1a4step" + mark])
+    assert name == f"a::step [clone {mark}]"
+    assert (parse(name).last, parse(name).marks) == ("step", mark)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("feat::gen::<[i64; 4]>", "feat::gen"),
+        ("feat::gen::<for<'a> fn(&'a u8, i32) -> f64>", "feat::gen"),
+        ("feat::gen::<alloc::boxed::Box<dyn core::fmt::Display>>::{closure#0}", "gen::{closure#0}"),
+        ("<feat::P<&[f32]> as feat::Go<u8>>::go", "P::go"),
+        ("<feat::P<[i64; 4]>>::own", "P::own"),
+        ("<[u8; 28] as simd::Hash>::hash", "[u8; 28]::hash"),
+        ("<() as std::process::Termination>::report", "()::report"),
+        ("<<a::B as c::D>::E as f::G>::h", "E::h"),
+        ("std::rt::lang_start::{{closure}}", "lang_start::{{closure}}"),
+        ("<feat::all::{closure#0} as core::ops::FnOnce<(&u8, i32)>>::call_once::{shim:vtable#0}",
+         "call_once::{shim:vtable#0}"),
+        ("feat::all::{closure#2}::inside", "{closure#2}::inside"),
+    ],
+)  # fmt: skip
+def test_short_names(name: str, shown: str) -> None:
+    assert short(name) == shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_R", "_RC", "_Rv", "_RNvC1a", "_RNvC1a9", "_RNvC1a9b", "_RNvC1a1bx", "_R1NvC1a1b", "_RNvC1a01b", "_RNvB_1b",
+        "_RNvB0_1b", "_RNvC1au1b", "_RINvC1a1bKb2_E", "_RINvC1a1bKcd800_E", "_RINvC1a1bKjg_E", "_RINvC1a1bL0_E",
+        "_RINvC1a1bFGzzzzzzzzz_EuE", "_RINvC1a1bDEE", "_RINvC1a1bj", "_RNvC1a999999999991b", "_RNvCs-_1a1b", "_Rmain",
+        "_RINvC1a1b" + "R" * 100_000 + "hE", "_RINvC1a1b" + "TBa_" * 40 + "E",
+    ],
+)  # fmt: skip
+def test_what_is_none_stays_as_it_is(name: str) -> None:
+    assert display_names([name]) == [name]
+
+
+def test_names_that_would_be_too_long_stay_as_they_are() -> None:
+    """Each part is two of the one before: the last would have a million million characters."""
+    name, last = "_RINvC1a1bThhE", 10
+    for _ in range(40):
+        at, here = in_base_62(last), len(name) - 2
+        name += f"TB{at}B{at}E"
+        last = here
+    (found,) = display_names([f"{name}E"])
+    assert found == f"{name}E"
+    assert len(found) < longest(found.encode())
+
+
+def in_base_62(number: int) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    if number == 0:
+        return "_"
+    number, text = number - 1, ""
+    while number or not text:
+        number, digit = divmod(number, 62)
+        text = digits[digit] + text
+    return f"{text}_"
+
+
+@given(st.sampled_from(list(NEWER)), st.data())
+def test_damaged_names_are_read_or_left_alone(mangled: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(2, len(mangled)))
+    end = data.draw(st.integers(start, len(mangled)))
+    middle = data.draw(st.text(st.sampled_from("BCDEFGIKLMNQRSTXYZ_0123abhsu.$é"), max_size=6))
+    damaged = mangled[:start] + middle + mangled[end:]
+    (name,) = display_names([damaged])
+    assert len(name) <= longest(damaged.encode()) + 200
