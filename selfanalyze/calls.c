@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "functions.h"
+#include "libc.h"
 #include "loops.h"
 #include "openmp.h"
 #include "session.h"
@@ -40,7 +41,7 @@ static void fork_child(void)
 static __attribute__((constructor)) void at_load(void)
 {
     has_key = pthread_key_create(&end_key, on_thread_end) == 0;
-    follows_forks = pthread_atfork(NULL, NULL, fork_child) == 0;
+    follows_forks = libc_at_fork(NULL, NULL, fork_child);
 }
 
 /* gettid costs a system call: once per thread. */

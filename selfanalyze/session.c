@@ -4,13 +4,13 @@
 #define _GNU_SOURCE
 #include "session.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "baseline.h"
 #include "environment.h"
 #include "launch.h"
+#include "libc.h"
 #include "log.h"
 #include "loops.h"
 #include "output_lines.h"
@@ -73,7 +73,7 @@ static __attribute__((constructor)) void configure(void)
     settings.baseline_iterations = number("SELFANALYZE_BASELINE_ITERATIONS", 1, 1000, 5, "5");
     joins = environment_flag("SELFANALYZE_JOIN", false);
     bool off = environment_flag("SELFANALYZE_DISABLE", false);
-    if (off || !launch_identify(&launch, -1) || pthread_atfork(NULL, NULL, fork_child) != 0) {
+    if (off || !launch_identify(&launch, -1) || !libc_at_fork(NULL, NULL, fork_child)) {
         set_state(OVER);
         return;
     }

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "session.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "fixed_text.h"
 #include "lane.h"
 #include "launch.h"
+#include "libc.h"
 #include "log.h"
 #include "sys.h"
 #include "tables_lock.h"
@@ -72,7 +72,7 @@ static __attribute__((constructor)) void configure(void)
         given = environment_text("INCPROF_DIR");
     if (!launch_identify(&launch, environment_rank("INCPROF_RANK")) ||
         !launch_name_directory(&launch, given, prefix(), directory, sizeof directory) ||
-        pthread_atfork(NULL, NULL, fork_child) != 0)
+        !libc_at_fork(NULL, NULL, fork_child))
         set_state(OVER);
 }
 

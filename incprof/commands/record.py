@@ -16,7 +16,7 @@ import os
 
 from incprof import config, launch, units
 from incprof.commands.becoming import NOT_FOUND, become, find_program
-from incprof.elf.preflight import cannot_preload, main_program, warning_for
+from incprof.elf.preflight import main_program, warning_for
 from incprof.errors import UsageError
 from incprof.helping import expert
 from incprof.printable import say
@@ -84,8 +84,6 @@ def run(args: argparse.Namespace) -> int:
     warning = warning_for(program, command[1:], environment.get("INCPROF_EXE", ""))
     if warning and environment.get("INCPROF_LOG") != "quiet":
         say(warning)
-    if cannot_preload(program):
-        environment = {**environment, "LD_PRELOAD": os.environ.get("LD_PRELOAD", "")}
     return become(program, command, environment)
 
 

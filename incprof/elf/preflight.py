@@ -142,21 +142,13 @@ def mpi_warning_for(program: str) -> str | None:
     return f"{program}: {reason}: nothing will be traced" if reason else None
 
 
-def cannot_preload(program: str) -> bool:
-    """Whether a program would not even start with the library preloaded: musl's loader gives up."""
-    try:
-        return is_elf(program) and loader_of(ElfFile(program)).startswith("ld-musl")
-    except NoDataError:
-        return False
-
-
 def obstacle(elf: ElfFile) -> str | None:
     """Why the library cannot be preloaded into a program, if so."""
     if not elf.readable or elf.machine != MACHINES.get(os.uname().machine, elf.machine):
         return "built for another kind of machine than libincprof.so"
     if not any(segment.type == PT_INTERP for segment in elf.segments):
         return "statically linked, so LD_PRELOAD has no effect"
-    return "of musl, which cannot load libincprof.so" if loader_of(elf).startswith("ld-musl") else None
+    return "of musl, where libincprof.so does nothing" if loader_of(elf).startswith("ld-musl") else None
 
 
 def loader_of(elf: ElfFile) -> str:

@@ -27,7 +27,7 @@ def _why_not(traits: Traits) -> str | None:
         return None if traits.compiled_pg else "no function calls mcount; compile the library with -pg"
     if not traits.dynamic:
         return "statically linked, so LD_PRELOAD has no effect; try incprof record --external"
-    return "of musl, which cannot load libincprof.so; try incprof record --external" if traits.musl else None
+    return "of musl, where libincprof.so does nothing; try incprof record --external" if traits.musl else None
 
 
 def _shortcomings(traits: Traits) -> list[str]:

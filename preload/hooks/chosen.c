@@ -35,10 +35,13 @@ static bool is_linked_with_pg(void)
     return found;
 }
 
+#pragma weak on_exit /* which musl does not have */
+
 static bool is_chosen(void)
 {
     char exe[PATH_MAX];
-    if (getauxval(AT_SECURE) != 0 || (getenv("INCPROF_EXE") == NULL && getenv("INCPROF_PROGRAM") == NULL))
+    if (on_exit == NULL || getauxval(AT_SECURE) != 0 ||
+        (getenv("INCPROF_EXE") == NULL && getenv("INCPROF_PROGRAM") == NULL))
         return false;
     long length = sys_readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (length <= 0)

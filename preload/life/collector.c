@@ -7,8 +7,6 @@
 #define _GNU_SOURCE
 #include "collector.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "burst.h"
@@ -17,6 +15,7 @@
 #include "collection.h"
 #include "collector_lock.h"
 #include "interval_thread.h"
+#include "libc.h"
 #include "log.h"
 #include "module_scan.h"
 #include "rate.h"
@@ -138,9 +137,9 @@ void collector_start(enum start start)
         switch_set(SWITCH_OFF);
         return;
     }
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    libc_at_fork(fork_prepare, fork_parent, fork_child);
     begin(false, "cannot start the interval thread, not recording");
-    at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
+    libc_at_quick_exit(collector_stop); /* exit calls _mcleanup by itself */
 }
 
 void collector_stop(void)

@@ -13,7 +13,7 @@
 #define MOST_MAIN_STACK ((uint64_t)64 << 20)
 #define STACK_SLACK 8192 /* the TCB is near the top of a thread's stack, not at it */
 
-extern void *__libc_stack_end;
+extern void *__libc_stack_end __attribute__((weak));
 
 /* Thread's end is noticed by the destructor of this key. */
 static pthread_key_t thread_key;

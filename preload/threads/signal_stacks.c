@@ -14,7 +14,7 @@
 
 enum { SIGNALS = 64 };
 
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
 typedef int (*set_function)(int, const struct sigaction *, struct sigaction *);
 
 DECLARE_NEXT(sigaction);

@@ -9,7 +9,7 @@
 
 #include "sys.h"
 
-extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
 
 #define SA_RESTORER 0x04000000 /* the kernel's */
 

@@ -9,13 +9,19 @@
  *   strerrorname_np          2.32     -        not asked for: reason.h has the names
  *   _dl_find_object          2.35     -        not asked for: modules.h has the load map
  *   memchr as a macro        2.43     -        <string.h>: string.c takes it away
+ *   __register_atfork        2.3.2    -        weak
+ *   __cxa_at_quick_exit      2.10     -        weak
+ *   on_exit, __sigaction, __libc_stack_end     2.0      -        weak: libincprof alone
  *
  * The oldest glibc that all of it is for is 2.28. libappekg asks for nothing else. libincprof takes the place of
- * glibc's gprof runtime, and is for glibc alone.
+ * glibc's gprof runtime, and does nothing elsewhere: what musl does not have is weak, so that its loader takes the
+ * library into a program that somebody starts below a recorded one.
  */
 #ifndef RUNTIME_LIBC_H
 #define RUNTIME_LIBC_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -41,5 +47,22 @@ struct capability_header {
 struct capability_data {
     uint32_t effective, permitted, inheritable;
 };
+
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *library)
+    __attribute__((weak));
+extern int __cxa_at_quick_exit(void (*function)(void), void *library) __attribute__((weak));
+
+/* Like pthread_atfork, and false where that has failed, or this is not glibc. For a library that stays. */
+static inline bool libc_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+    return __register_atfork != NULL && __register_atfork(prepare, parent, child, NULL) == 0;
+}
+
+/* Like at_quick_exit, for a library that stays. */
+static inline void libc_at_quick_exit(void (*function)(void))
+{
+    if (__cxa_at_quick_exit != NULL)
+        __cxa_at_quick_exit(function, NULL);
+}
 
 #endif
