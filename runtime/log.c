@@ -13,6 +13,8 @@
 #include "sys.h"
 #include "utf8.h"
 
+#define STAYS_GONE_NS ((uint64_t)1000000000)
+
 static enum log_level current_level = LOG_WARN;
 static const char *speaker = "";
 
@@ -24,6 +26,7 @@ static bool is_known;
 static long detached_tid;
 static long keeper;          /* the process whose thread keeps a copy, when it detaches */
 static int kept_stderr = -1; /* that copy, among that thread's descriptors */
+static uint64_t gone_ns;     /* since when the program is seen without its stderr, or 0 */
 
 static __attribute__((constructor)) void know_stderr(void)
 {
@@ -52,6 +55,7 @@ void log_keep_stderr(void)
 int log_copy_stderr(void)
 {
     bool is_kept = keeper == SYS0(SYS_getpid);
+    gone_ns = 0;
     kept_stderr = is_kept ? (int)SYS3(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3) : -1;
     return kept_stderr;
 }
@@ -81,11 +85,16 @@ static bool is_first_stderr(int fd)
 void log_follow_stderr(void)
 {
     struct stat status;
-    if (kept_stderr < 0 || (SYS4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd/2", &status, 0) == 0 &&
-                            status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino))
+    if (kept_stderr < 0)
         return;
-    sys_close(kept_stderr);
-    kept_stderr = -1;
+    bool is_there = SYS4(SYS_newfstatat, AT_FDCWD, "/proc/self/fd/2", &status, 0) == 0 &&
+                    status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino;
+    if (is_there || gone_ns == 0) {
+        gone_ns = is_there ? 0 : monotonic_ns();
+    } else if (monotonic_ns() - gone_ns >= STAYS_GONE_NS) {
+        sys_close(kept_stderr);
+        kept_stderr = -1;
+    }
 }
 
 struct line {

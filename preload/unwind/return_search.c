@@ -94,7 +94,8 @@ static bool is_return_of_leaf(const struct cursor *cursor, uint64_t pc)
 struct search {
     struct cursor *cursor;
     struct frame caller;
-    int trials; /* that are left */
+    int trials;       /* that are left */
+    uint64_t through; /* where the return address of a frame on the way lies, or 0 */
 };
 
 /* Whether rules lead on from the caller, and every address that they find follows a call: to the stack's end, a
@@ -104,6 +105,7 @@ static bool leads_on(struct search *search)
     struct cursor trial = *search->cursor;
     enum unwind_result result = UNWIND_CALLER;
     int steps = 0;
+    bool is_through = search->through == 0;
     search->trials--;
     unwind_go_to(&trial, &search->caller);
     while (result == UNWIND_CALLER && steps < TRIAL_FRAMES && trial.row.cfa != CFA_NONE) {
@@ -113,10 +115,11 @@ static bool leads_on(struct search *search)
             result = UNWIND_END;
         else if (result != UNWIND_CALLER || !is_return(&trial, trial.pc))
             result = UNWIND_BROKEN;
+        is_through = is_through || trial.return_at == search->through;
         steps++;
     }
     search->cursor->stack = trial.stack; /* both have read into the same window */
-    return result == UNWIND_END || (result == UNWIND_CALLER && steps >= LEAST_FRAMES);
+    return is_through && (result == UNWIND_END || (result == UNWIND_CALLER && steps >= LEAST_FRAMES));
 }
 
 /* Whether the return address is at `at`. The function may have saved its caller's frame pointer at `low` or above. */
@@ -154,15 +157,27 @@ static bool is_above_kept(struct search *search)
     return false;
 }
 
+/* Of a stack pointer that begins a page. What lies right above it is a buffer, with old return addresses in it; unless
+ * it is there by chance, and the register is of a function further out: then rules lead from above to that one. */
+static bool is_above_page(struct search *search)
+{
+    bool found = is_above_kept(search);
+    struct frame kept = search->caller;
+    search->through = found ? kept.return_at : 0;
+    search->trials = MOST_TRIALS;
+    if (is_above(search, search->cursor->sp))
+        return true;
+    search->caller = kept;
+    return found;
+}
+
 bool return_search(struct cursor *cursor, struct frame *caller)
 {
     struct search search = {.cursor = cursor, .trials = MOST_TRIALS};
     if (cursor->range == NULL || cursor->context == NULL)
         return false;
-    /* What lies right above a stack pointer that begins a page is a buffer, with old return addresses in it. */
-    bool is_aligned = (cursor->sp & (MACHINE_PAGE - 1)) == 0;
-    bool found = (is_aligned && is_above_kept(&search)) || is_above(&search, cursor->sp) ||
-                 (!is_aligned && is_above_kept(&search));
+    bool is_page = (cursor->sp & (MACHINE_PAGE - 1)) == 0;
+    bool found = is_page ? is_above_page(&search) : is_above(&search, cursor->sp) || is_above_kept(&search);
     *caller = search.caller;
     return found;
 }

@@ -18,8 +18,9 @@ void log_keep_stderr(void);
 /* By that thread, before it closes what it has from the application: the copy's number, at least 3, or negative. */
 int log_copy_stderr(void);
 
-/* By that thread, ten times a second: gives the copy back once the program has no stderr any more, or another one, so
- * that whoever reads it until its end is not kept waiting. */
+/* By that thread, ten times a second: gives the copy back a second after the program has closed its stderr, or has put
+ * another one in its place, so that whoever reads it until its end is not kept waiting. On a busy machine a program
+ * that ends may come to its next instruction late. */
 void log_follow_stderr(void);
 
 /* The calling thread has descriptors of its own: its messages go to the other threads' stderr. */
