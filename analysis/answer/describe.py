@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from incprof.analysis.answer.counting import counting
-from incprof.analysis.answer.seen import CallsSeen
+from incprof.analysis.answer.seen import CallsSeen, calls_seen
 from incprof.analysis.options.steps import STEPS, StepOptions
 from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Site
 from incprof.analysis.phases.spent import mostly, off_cpu_s
@@ -70,7 +70,7 @@ def describe_phases(
     spent = spent_s(profile)
     off = off_cpu_s(profile, spent)
     steps = find_steps(profile, labels, options)
-    seen = None if profile.counted or not len(profile.samples.time_s) else CallsSeen(profile)
+    seen = calls_seen(profile)
     phases = []
     for phase, choices in enumerate(chosen):
         members = np.flatnonzero(labels == phase)

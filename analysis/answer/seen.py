@@ -76,6 +76,11 @@ class CallsSeen:
         return out
 
 
+def calls_seen(profile: IntervalProfile) -> CallsSeen | None:
+    """Return what samples say of a profile's calls; None where somebody has counted them, and where there are no samples."""
+    return None if profile.counted or not len(profile.samples.time_s) else CallsSeen(profile)
+
+
 def _of_functions(profile: IntervalProfile, bounded: BoolArray) -> BoolArray:
     """Whether it is so of each function wherever samples met it, (f,). bounded: (q,) of the tree's nodes."""
     tree = profile.tree

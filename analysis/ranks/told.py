@@ -8,6 +8,7 @@ import numpy as np
 
 from incprof.analysis.answer.describe import top_functions
 from incprof.analysis.answer.find import warnings_of
+from incprof.analysis.answer.seen import calls_seen
 from incprof.analysis.options import Options
 from incprof.analysis.phases.borders import borders_of
 from incprof.analysis.phases.features import build_features
@@ -19,6 +20,7 @@ from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.ranks.results import Modes, RankLabels
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.spent import SPENT, spent_s
+from incprof.model.visits import Visits
 
 
 def told_of(
@@ -37,6 +39,8 @@ def told_of(
     cluster = np.append(modes.cluster, -1)[own.mode]
     wall, spent = profile.end_s - profile.start_s, spent_s(profile)
     times = np.column_stack([spent, off_cpu_s(profile, spent)])
+    seen = calls_seen(profile)
+    no_calls = None if profile.counted else Visits(0, 0.0)
 
     def phase_of(phase: Phase) -> Phase:
         members = np.flatnonzero(labels == phase.id)
@@ -48,8 +52,8 @@ def told_of(
             app_pct=pct,
             seconds=whole,
             # What it is made of elsewhere says what it is where a rank never comes into it.
-            functions=top_functions(profile, members)
-            or tuple(replace(top, self_s=0.0, calls=0) for top in phase.functions),
+            functions=top_functions(profile, members, seen=seen)
+            or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
             sites=tuple(replace(site, app_pct=site.phase_pct * pct / 100.0) for site in phase.sites),
             mostly=SPENT[int(mostly(seconds[:-1], np.array(whole)))] if len(members) else phase.mostly,
             spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),

@@ -42,7 +42,8 @@ def joined(profiles: Sequence[IntervalProfile]) -> IntervalProfile:
     """Return parts of profiles as one run, one behind the other; the metadata are those of the first.
 
     Each part begins where the one before it ends. Threads of different parts are different threads, functions are the
-    same by module and mangled name, and so are call paths and loaded modules. A single part is returned as it is.
+    same by module and mangled name, and so are call paths and loaded modules. Nobody has looked at the code of these
+    paths. A single part is returned as it is.
     """
     if len(profiles) == 1:
         return profiles[0]
@@ -83,6 +84,7 @@ def joined(profiles: Sequence[IntervalProfile]) -> IntervalProfile:
         warnings=(),
         damaged=any(part.damaged for part in parts),
         inlined=inlined,
+        code_loops=None,
     )
 
 

@@ -18,6 +18,7 @@ from incprof.analysis.ranks.results import Modes, Part, RanksResult, RankSummary
 from incprof.errors import NoDataError
 from incprof.model import IntervalProfile, pooled
 from incprof.model.joining import joined, some_intervals
+from incprof.readers.stream.code_loops import with_code_loops
 from incprof.study.engines import Work, mapped
 from incprof.study.ranks_read import (
     RankRead,
@@ -144,6 +145,8 @@ class Shared:
         first = self._whole(parts[0].rank)
         pieces = [self._piece(part, first.metadata.pooled) for part in parts[1:]]
         profile = joined([first, *(piece for piece in pieces if piece.n_intervals)])
+        if first.code_loops is not None and profile is not first:
+            profile = with_code_loops(self._asked.run, profile, exe=self._asked.exe)
         # A phase is long enough if it is in the run of one rank.
         part, phases = first.n_intervals / profile.n_intervals, thresholds.phases
         phases = replace(phases, least=part * phases.least, waiting=part * phases.waiting)

@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import struct
 from contextlib import suppress
 from pathlib import Path
@@ -180,6 +181,22 @@ def test_perf_script(tmp_path, capsys):
     assert processes == [(0, None), (0, 1)]
 
 
+def test_perf_script_of_made_code(tmp_path):
+    """perf names it by the file that the run-time has left, and as compiled this way and that."""
+    stack = "\t 2f %s /home/me/a.js:3:10 (/tmp/perf-7.map)\n\t 1f node::Start (/usr/bin/node)\n"
+    rows = [
+        f"node 7/7 {1 + at / 100:.6f}: 10000000 cpu-clock:\n{stack % ('JS:~step', 'JS:*step')[at % 2]}\n"
+        for at in range(100)
+    ]
+    text = tmp_path / "perf.txt"
+    text.write_text("".join(rows))
+    profile = bring(tmp_path, text)
+    assert paths(profile) == {"node::Start;a.js:step": pytest.approx(1.0)}
+    places = locate(open_run(tmp_path / "run"), profile, profile.functions)
+    (step,) = (function for function in places if function.name == "a.js:step")
+    assert (step.module, step.file, step.line) == ("[jit]", "/home/me/a.js", 3)
+
+
 def test_perf_script_of_cycles(tmp_path):
     """Cycles become seconds by how many of them pass in a second; those of the first samples are few."""
     rows = [
@@ -212,6 +229,25 @@ def test_ranks_of_perf(tmp_path):
     text.write_text("".join(rows))
     bring(tmp_path, text)
     assert [(p.rank, p.pid) for p in open_run(tmp_path / "run").processes] == [(0, None), (0, 5), (1, None)]
+
+
+def test_ranks_that_do_different_things(tmp_path, capsys):
+    """Nothing has counted their calls, and no two of their call paths are the same."""
+    own = {8: ("read", "sort"), 7: ("solve", "smooth"), 6: ("write",)}
+    rows = [
+        f"lmp {pid} {1 + at / 100:.6f}: 10000000 cpu-clock:\n"
+        f"\t 3f {names[at // 200 % len(names)]} (/lmp)\n\t 1f main (/lmp)\n\n"
+        for at in range(800)
+        for pid, names in own.items()
+    ]
+    text = tmp_path / "perf.txt"
+    text.write_text("".join(rows))
+    bring(tmp_path, text, "-i", "0.5")
+    assert len(open_run(tmp_path / "run").processes) == 3
+    assert main(["phases", str(tmp_path / "run"), "--ranks", "all"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in ("read", "sort", "solve", "smooth", "write"))
+    assert not re.search(r"\b0 calls", said)
 
 
 def test_processes_that_hardly_ran(tmp_path, capsys):
