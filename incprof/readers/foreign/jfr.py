@@ -9,8 +9,8 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.readers.foreign.files import document, understood
-from incprof.readers.foreign.shared import JAVA
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+from incprof.readers.symbols.compiled import JAVA
 
 SAMPLE, RUNNING = "jdk.ExecutionSample", "STATE_RUNNABLE"
 # What the JVM's own settings have, where a recording has too few samples to tell, seconds.

@@ -21,6 +21,7 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray, IntArray
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+from incprof.readers.symbols.compiled import compiled, however_compiled
 
 # The head of a sample ends in its time, the number of events that it stands for, and the event's name.
 TIME = re.compile(r"\s(\d{1,12}\.\d{3,9}):(?:\s|$)")
@@ -32,6 +33,8 @@ HEXADECIMAL = tuple("0123456789abcdef")
 OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 KERNEL, KERNEL_MODULES = ("[kernel", "[guest.kernel"), (".ko", ".ko.xz", ".ko.zst")
 DELETED = " (deleted)"
+# The file that names what a run-time has compiled, and whose code that is, as in our own recordings.
+MAP, MADE = re.compile(r"(?:^|/)perf-\d+\.map$"), "[jit]"
 # Those that tick by time, and those by the processor's clock; the first of them that there is stands for time.
 CLOCKS, CYCLES = ("cpu-clock", "task-clock"), ("cycles", "cpu-cycles", "ref-cycles")
 # Lines of a stack.
@@ -117,7 +120,8 @@ class _Reader:
             nowhere = not frame.name and not frame.module
             stub = frame.name.endswith("@plt") or module.startswith(KERNEL) or module.endswith(KERNEL_MODULES)
             if not nowhere and not stub:
-                frames.append(frame._replace(module=module, shared=is_shared(module)))
+                is_made = MAP.search(module) is not None
+                frames.append(_made(frame) if is_made else frame._replace(module=module, shared=is_shared(module)))
         return frames
 
 
@@ -193,6 +197,12 @@ def _frame(text: str) -> Frame:
         name, module = (body[:at], body[at + 2 :]) if at >= 0 else (text, "")
     name = OFFSET.sub("", name.strip())
     return Frame("" if module == "[unknown]" else module, "" if name == "[unknown]" else name)
+
+
+def _made(frame: Frame) -> Frame:
+    """A frame of a function that a run-time has compiled, with what its name says."""
+    name, file, line, shared = compiled(frame.name)
+    return Frame(MADE, name, file, line, however_compiled(frame.name), line, shared)
 
 
 def _chosen(reader: _Reader) -> tuple[int, list[str]]:

@@ -22,8 +22,6 @@ BEGINNINGS = tuple(name[:-1] for name in LIBRARIES if name.endswith("*"))
 OTHERS = ("[", "ld-", "ld.so", "mca_")
 STEM = re.compile(r"[^.]*?(?=-\d|\.|$)")
 
-JAVA = re.compile(r"(java|javax|jdk|sun|com\.sun|kotlin|scala)\.")
-
 
 @cache
 def is_shared(path: str) -> bool:

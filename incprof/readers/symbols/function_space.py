@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import Code, Function, Module, distinct, module_label
+from incprof.readers.symbols.compiled import compiled
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import PLT_NAME
 from incprof.readers.symbols.python_code import display_name, is_installed, label, mangled_name
@@ -120,8 +121,10 @@ class FunctionSpace:
             return [_of_code(described.path, described.code)] * len(symbols)
         table, label = self.table(module), Path(described.path).name.strip("[]" if described.map else "")
         mangled = [self._mangled(module, symbol) for symbol in symbols]
-        names = display_names(mangled, fortran=table.fortran)
         address = [int(table.address[s]) if s < len(table) else 0 for s in symbols]
+        if described.map is not None:
+            return [_of_map(label, m, a) for m, a in zip(mangled, address, strict=True)]
+        names = display_names(mangled, fortran=table.fortran)
         return [Function(label, m, n, a) for m, n, a in zip(mangled, names, address, strict=True)]
 
     def _mangled(self, module: int, symbol: int) -> str:
@@ -137,6 +140,12 @@ class FunctionSpace:
         known = number <= len(self._ids)
         module = Path(self._modules[int(self._ids[number - 1])].path).name if known else "unknown library"
         return Function(module, module_label(module), module_label(module), 0)
+
+
+def _of_map(module: str, mangled: str, address: int) -> Function:
+    """A function that a run-time has compiled, of which no more is known than its name in a map says."""
+    name, file, line, shared = compiled(mangled)
+    return Function(module, mangled, name, address, file or None, line or None, system=shared)
 
 
 def _of_code(path: str, code: Code) -> Function:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.inputs import read_input
+from incprof.readers.symbols.compiled import however_compiled
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable, build_table
 
 MOST_BYTES = 256 << 20
@@ -26,7 +28,10 @@ def map_table(directory: str, name: str) -> SymbolTable:
 
 
 def parse_map(text: bytes) -> SymbolTable:
-    """The functions of a map. Code that was thrown away leaves its room to other code: the later line counts."""
+    """The functions of a map. Code that was thrown away leaves its room to other code: the later line counts.
+
+    All code of one name is one function: run-times compile it again and again.
+    """
     found: dict[int, tuple[int, bytes]] = {}
     for match in LINE.finditer(text):
         start, length = int(match[1], 16), int(match[2], 16)
@@ -37,4 +42,10 @@ def parse_map(text: bytes) -> SymbolTable:
     starts = sorted(found)
     address = np.array(starts, dtype=np.uint64)
     size = np.array([found[start][0] for start in starts], dtype=np.uint64)
-    return build_table(address, size, address + size, [found[start][1] for start in starts])
+    names = [however_compiled(found[start][1].decode("utf-8", "replace")) for start in starts]
+    first: dict[str, int] = {}
+    which = np.array([first.setdefault(name, len(first)) for name in names], dtype=np.int64)
+    each = build_table(address, size, address + size, [name.encode() for name in names])
+    at = np.unique(which, return_index=True)[1]
+    whole = build_table(address[at], size[at], address[at] + size[at], [name.encode() for name in first])
+    return replace(whole, start=each.start, end=each.end, owner=which[each.owner])
