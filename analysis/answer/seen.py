@@ -77,7 +77,7 @@ class CallsSeen:
 
 
 def calls_seen(profile: IntervalProfile) -> CallsSeen | None:
-    """Return what samples say of a profile's calls; None where somebody has counted them, and where there are no samples."""
+    """Return what samples say of calls; None where somebody has counted them, and where there are no samples."""
     return None if profile.counted or not len(profile.samples.time_s) else CallsSeen(profile)
 
 
