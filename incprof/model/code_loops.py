@@ -55,16 +55,15 @@ def nested(bodies: Iterable[tuple[int, Sequence[Range]]]) -> list[tuple[list[Ran
     """Loops of a function as their ranges of addresses, and the position of the loop around, -1 where there is none.
 
     An outer one comes before what it holds. bodies: where each jump back leads, and the code that is run again; jumps
-    back to one place are one loop.
+    back to one place are one loop, and so are those with the same code.
     """
     joined: dict[int, set[Range]] = {}
     for target, body in bodies:
         joined.setdefault(target, set()).update(body)
     found: list[tuple[list[Range], int]] = []
-    ordered = sorted((sorted(body) for body in joined.values()), key=lambda body: (-_bytes(body), body))
-    for body in ordered:
+    for body in sorted({tuple(sorted(body)) for body in joined.values()}, key=lambda body: (-_bytes(body), body)):
         holds = (i for i in range(len(found) - 1, -1, -1) if all(_covers(found[i][0], part) for part in body))
-        found.append((body, next(holds, -1)))
+        found.append((list(body), next(holds, -1)))
     return found
 
 

@@ -17,7 +17,7 @@ from incprof.model.code_loops import innermost, nested
 from incprof.readers.symbols.always import always_run
 from incprof.readers.symbols.blocks import Blocks
 from incprof.readers.symbols.flow import ANYWHERE, Control
-from incprof.readers.symbols.loop_body import body_of
+from incprof.readers.symbols.loop_body import loop_nest, with_code
 from truth.record import Path, Recorder
 
 # Loop 2 lies in loop 1, and 3 beside it.
@@ -157,10 +157,37 @@ def test_the_code_of_a_loop_is_what_leads_to_it_again() -> None:
         control(59, 15),
     ]
     function = (0, 60)
-    assert body_of(flow, Blocks.of(flow, function), (19, 10)) == [(10, 19), (50, 59)]
+    assert with_code(flow, Blocks.of(flow, function), [(19, 10)]) == [((19, 10), [(10, 19), (50, 59)])]
     # Through a table, all may be.
     anywhere = [control(12, ANYWHERE), control(19, 10)]
-    assert body_of(anywhere, Blocks.of(anywhere, function), (19, 10)) == [(10, 19)]
+    assert with_code(anywhere, Blocks.of(anywhere, function), [(19, 10)]) == [((19, 10), [(10, 19)])]
+
+
+def test_loops_that_are_entered_where_their_condition_stands() -> None:
+    # for (...) { while (...) a(); while (...) b(); }: 10 to 49, the loops in it at 20 and 35, entered at 24 and 39.
+    flow = [
+        control(18, 24),
+        control(29, 20, goes_on=True),
+        control(33, 39),
+        control(44, 35, goes_on=True),
+        control(49, 10, goes_on=True),
+        control(59),
+    ]
+    blocks = Blocks.of(flow, (0, 60))
+    jumps = [(29, 20), (44, 35), (49, 10)]
+    bodies = [[(20, 29)], [(35, 44)], [(10, 49)]]
+    assert with_code(flow, blocks, jumps) == list(zip(jumps, bodies, strict=True))
+    # What follows the condition comes in each turn that is not the last.
+    assert always_run(flow, blocks, list(zip(jumps, bodies, strict=True))) == [(0, 59)]
+
+
+def test_loops_with_two_ways_in_and_of_one_block() -> None:
+    # 0: to 10 or to 20, which lead to each other: no one place begins it; 30: itself.
+    flow = [control(5, 20, goes_on=True), control(19, 20), control(25, 10, goes_on=True), control(35, 30, goes_on=True)]
+    blocks = Blocks.of(flow, (0, 40))
+    nest = [blocks.joined(sorted(loop)) for loop in loop_nest(blocks)]
+    assert nest == [[(10, 25)], [(30, 35)]]
+    assert loop_nest(Blocks.of([], (0, 40))) == []
 
 
 def test_code_that_is_run_each_time_lies_on_all_ways() -> None:
@@ -174,7 +201,7 @@ def test_code_that_is_run_each_time_lies_on_all_ways() -> None:
         control(59, 6),
     ]
     blocks = Blocks.of(flow, (0, 60))
-    loops = [(jump, body_of(flow, blocks, jump)) for jump in ((39, 10), (34, 30))]
+    loops = with_code(flow, blocks, ((39, 10), (34, 30)))
     assert always_run(flow, blocks, loops) == [(0, 19), (25, 49)]
     # Through a table, nobody knows.
     assert always_run([control(12, ANYWHERE), control(19, 10)], blocks, []) == []
@@ -183,6 +210,8 @@ def test_code_that_is_run_each_time_lies_on_all_ways() -> None:
 def test_loops_lie_in_one_another() -> None:
     loops = nested([(10, [(10, 40), (80, 90)]), (20, [(20, 25)]), (20, [(20, 30)]), (50, [(50, 60)])])
     assert [around for _, around in loops] == [-1, 0, -1]
+    twice = nested([(10, [(10, 40)]), (20, [(10, 40)])])
+    assert twice == [([(10, 40)], -1)]
     at = innermost(loops, np.array([5, 12, 22, 28, 55, 85]))
     bodies = [loops[i][0] if i >= 0 else [] for i in at.tolist()]
     outer, inner = [(10, 40), (80, 90)], [(20, 25), (20, 30)]

@@ -24,24 +24,23 @@ def always_run(
     Args:
         flow: the jumps and returns of the function, in order of address.
         blocks: of the function.
-        loops: jumps back with their targets, and the loops' code; jumps back to one place are one loop.
+        loops: jumps back with their targets, and the loops' code; those with the same code are one loop.
     """
     if any(control.target == ANYWHERE for control in flow) or not blocks.ranges:
         return []
     within = range(blocks.ranges[0][0], blocks.ranges[-1][1] + 1)
     leaving = {blocks.at(control.address) for control in flow if not control.goes_on and control.target not in within}
-    bodies: dict[int, set[int]] = {}
-    ends: dict[int, set[int]] = {}
+    ends: dict[frozenset[int], dict[int, set[int]]] = {}
     for (source, target), body in loops:
-        bodies.setdefault(target, set()).update(blocks.within(body))
-        ends.setdefault(target, set()).add(blocks.at(source))
-    always = _on_all_ways(blocks, 0, leaving, set(range(len(blocks.ranges))))
-    for target, inside in sorted(bodies.items(), key=lambda loop: (-len(loop[1]), loop[0])):
-        always = (always - inside) | _on_all_ways(blocks, blocks.at(target), ends[target], inside)
+        ends.setdefault(frozenset(blocks.within(body)), {}).setdefault(target, set()).add(blocks.at(source))
+    always = _on_all_ways(blocks, 0, leaving, frozenset(range(len(blocks.ranges))))
+    for inside, jumps in sorted(ends.items(), key=lambda loop: (-len(loop[0]), min(loop[1]))):
+        ways = [_on_all_ways(blocks, blocks.at(target), last, inside) for target, last in jumps.items()]
+        always = (always - inside) | set.intersection(*ways)
     return blocks.joined(sorted(always))
 
 
-def _on_all_ways(blocks: Blocks, first: int, last: set[int], inside: set[int]) -> set[int]:
+def _on_all_ways(blocks: Blocks, first: int, last: set[int], inside: frozenset[int]) -> set[int]:
     """The blocks on all ways from one to the last ones, without leaving some, or coming back to the first."""
     if len(inside) > MOST_BLOCKS:
         return set()
@@ -59,7 +58,7 @@ def _on_all_ways(blocks: Blocks, first: int, last: set[int], inside: set[int]) -
     return {block for block in order if on_all >> block & 1} if last & known.keys() else set()
 
 
-def _in_order(blocks: Blocks, first: int, inside: set[int]) -> list[int]:
+def _in_order(blocks: Blocks, first: int, inside: frozenset[int]) -> list[int]:
     """The blocks inside that one leads to, from that one on, each after some that lead to it (reverse postorder)."""
     seen, done = {first}, list[int]()
     waiting = [(first, iter(blocks.ahead.get(first, ())))]

@@ -14,15 +14,10 @@ from incprof.elf.file import ElfFile
 from incprof.readers.symbols.always import always_run
 from incprof.readers.symbols.blocks import Blocks
 from incprof.readers.symbols.flow import ANYWHERE, Control, Range, flows
-from incprof.readers.symbols.loop_body import body_of
+from incprof.readers.symbols.loop_body import Jump, Loop, with_code
 
 # So many steps are taken on the ways through a function, short loops first.
 MOST_STEPS = 300_000
-
-# Where the jump stands and where it leads.
-Jump = tuple[int, int]
-# The same with the code that is run again, as ranges of addresses (first, last), ascending.
-Loop = tuple[Jump, list[Range]]
 
 
 class LoopCode(NamedTuple):
@@ -40,7 +35,7 @@ def loops_of_code(elf: ElfFile, functions: Sequence[Range]) -> dict[Range, LoopC
     found = {}
     for function, flow in flows(elf, functions).items():
         blocks = Blocks.of(flow, function)
-        loops = [(jump, body_of(flow, blocks, jump)) for jump in _loops(flow, function[0])]
+        loops = with_code(flow, blocks, _loops(flow, function[0]))
         found[function] = LoopCode(loops, always_run(flow, blocks, loops))
     return found
 

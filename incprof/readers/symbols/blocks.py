@@ -55,20 +55,6 @@ class Blocks:
         return out
 
 
-def reached(start: int, edges: Mapping[int, Sequence[int]], until: int | None = None) -> set[int]:
-    """The blocks that some lead to, from one on; not further than `until`."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        block = waiting.pop()
-        if block == until:
-            continue
-        for other in edges.get(block, ()):
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)
-    return seen
-
-
 def _cut(flow: Sequence[Control], function: Range) -> list[Range]:
     """Stretches of code without jumps into them or out of them; a stretch ends with a jump, or before the next one."""
     first, size = function

@@ -16,10 +16,10 @@ from scipy.sparse import csr_array
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfile, Run
 from incprof.readers.symbols.addr2line import Chain
-from incprof.readers.symbols.backjumps import Jump
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.jumps import jumps_of
 from incprof.readers.symbols.lines import chains_of
+from incprof.readers.symbols.loop_body import Jump
 from incprof.readers.symbols.loop_owners import Key, called_beside, is_own, is_system, loop_owner
 
 # So many addresses of a module are asked for, those with the most time.

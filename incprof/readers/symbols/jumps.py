@@ -12,13 +12,14 @@ from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import IntervalProfile, Run
-from incprof.readers.symbols.backjumps import Jump, LoopCode, loops_of_code
+from incprof.readers.symbols.backjumps import LoopCode, loops_of_code
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.flow import Range
+from incprof.readers.symbols.loop_body import Jump
 from incprof.readers.symbols.source import binary_with_code, module_key
 from incprof.readers.symbols.table import NOWHERE
 
-VERSION = 4
+VERSION = 5
 
 
 def jumps_of(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from incprof.model import STANDARD
 from incprof.readers.symbols.addr2line import Chain, Frame
-from incprof.readers.symbols.backjumps import Jump
+from incprof.readers.symbols.loop_body import Jump
 
 # Headers that come with the system or the compiler.
 SYSTEM = re.compile(r"(?:^|/)(?:usr/(?:local/)?include|include/c\+\+|lib(?:32|64)?/(?:gcc|gcc-cross|llvm-\d+|clang))/")
