@@ -175,7 +175,7 @@ def test_loops_that_are_entered_where_their_condition_stands() -> None:
     ]
     blocks = Blocks.of(flow, (0, 60))
     jumps = [(29, 20), (44, 35), (49, 10)]
-    bodies = [[(20, 29)], [(35, 44)], [(10, 49)]]
+    bodies = [[(20, 29)], [(35, 44)], [(10, 18), (20, 33), (35, 49)]]
     assert with_code(flow, blocks, jumps) == list(zip(jumps, bodies, strict=True))
     # All of it comes in each turn; what is left of a jump's bytes is no code.
     assert always_run(flow, blocks, list(zip(jumps, bodies, strict=True))) == [(0, 18), (20, 33), (35, 59)]
