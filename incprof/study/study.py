@@ -308,7 +308,8 @@ class Study:
             self.run, process, self.chooser, self.model, Path(source), exe=self.exe, wanted=wanted,
             allow_changed=allow_changed, blank=blank, cost=cost,
         )  # fmt: skip
-        if not wanted:
+        # A source that is not the one that was compiled, or not there, may be so the next time.
+        if not wanted and any(not site.refusal for site in found) and not any(site.is_changed for site in found):
             self.remember(found, FOUND)
         return found
 

@@ -227,6 +227,21 @@ def test_the_tree_moved_after_the_build(stages, tmp_path, capsys):
         os.rename(tmp_path / "gone", stages.tree)
 
 
+def test_a_source_that_is_not_the_one_that_was_compiled_is_not_remembered(tmp_path, capsys):
+    program = Program.recorded(tmp_path)
+    assert main(["phases", str(program.run)]) == 0
+    before = capsys.readouterr().out
+    os.utime(program.tree / program.main_file)
+    answer = program.ask(capsys)
+    assert answer["sites"] == []
+    assert any("changed since the recording" in each["reason"] for each in answer["refused"])
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert program.ask(capsys, source=empty)["sites"] == []
+    assert main(["phases", str(program.run)]) == 0
+    assert capsys.readouterr().out == before
+
+
 def test_a_file_changed_since_the_recording(tmp_path, capsys):
     program = Program.recorded(tmp_path)
     file = program.tree / "stages.c"

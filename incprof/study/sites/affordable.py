@@ -55,15 +55,13 @@ class SitePlanner:
     def chosen(self) -> list[PlacedSite]:
         """Place the sites of the phases; for one that cannot be placed, the next best site of its phase."""
         tried: dict[tuple[int, int, str], PlacedSite] = {}
-        excluded: set[tuple[int, str]] = set()
         result = self._result
         while new := [(p.id, s) for p in result.phases for s in p.sites if (p.id, s.index, s.kind) not in tried]:
             self._placer.look_up(site.index for _, site in new)
             for phase, site in new:
                 answer = self._counted(site.heartbeat, site.index, site.kind, (phase,), site.phase_pct)
                 tried[phase, site.index, site.kind] = answer
-            excluded = {(index, kind) for (_, index, kind), site in tried.items() if site.refusal}
-            result = choose_again(self._chooser, result, excluded) if excluded else result
+            result = self._without(result, tried)
         share = {(p.id, s.index, s.kind): s.phase_pct for p in result.phases for s in p.sites}
         placed = [replace(tried[key], phase_pct=pct) for key, pct in share.items()]
         refused = {key: site for key, site in tried.items() if site.refusal}
@@ -75,6 +73,20 @@ class SitePlanner:
                 served.add(key[0])
                 del refused[key]
         return [*found, *refused.values()]
+
+    def _without(self, result: PhaseResult, tried: Mapping[tuple[int, int, str], PlacedSite]) -> PhaseResult:
+        """The phases with other sites than those that were refused; what one phase alone refuses, the others keep."""
+        had = {key[1:] for key, site in tried.items() if not site.refusal}
+        refused = {key for key, site in tried.items() if site.refusal}
+        everywhere = {key[1:] for key in refused} - had
+        result = choose_again(self._chooser, result, everywhere) if everywhere else result
+        for phase in sorted({key[0] for key in refused if key[1:] in had}):
+            own = everywhere | {key[1:] for key in refused if key[0] == phase}
+            again = choose_again(self._chooser, result, own).phases
+            result = replace(
+                result, phases=tuple(again[i] if p.id == phase else p for i, p in enumerate(result.phases))
+            )
+        return result
 
     def _callers(
         self, placed: Sequence[PlacedSite], refused: Mapping[tuple[int, int, str], PlacedSite]
@@ -143,9 +155,13 @@ class SitePlanner:
         cost = in_python(self._cost) if function.code is not None else self._cost
         rate = choose_rate(spot.runs, self._time, phases, cost, self._result.options.sites)
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
-        if site.kind == "body" and not forced and self._placer.lasts_through(index, phases):
-            why = spot.note.removeprefix("its body: ") + "; " if spot.note else ""
-            reason = f"{why}its calls last on through other phases: a beat around its body tells none of them"
+        others = self._placer.lasts_through(index, phases)
+        if site.kind == "body" and not forced and others:
+            reason = f"{spot.note.removeprefix('its body: ')}; " if spot.note else ""
+            if all(self._placer.lasts_on(index, (phase,)) for phase in others):
+                reason += "its calls last on through other phases: a beat around its body tells none of them"
+            else:
+                reason += "it is called in few of the phase's intervals: a beat around its body says little about it"
             return replace(site, heartbeat=0, refusal=reason)
         if not rate.too_often:
             return site

@@ -10,7 +10,7 @@ from typing import Literal
 from incprof.analysis.sites.rates import Rate
 from incprof.names import parse
 from incprof.readers.symbols.python_code import label
-from incprof.source.locate import name_line
+from incprof.source.locate import CHANGED, name_line
 from incprof.source.model import SourceFile
 from incprof.study.sites.place import Spot
 
@@ -47,6 +47,11 @@ class PlacedSite:
     share: float | None = None
     note: str | None = None
     refusal: str | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it is refused because the source is not as it was compiled."""
+        return CHANGED in (self.refusal or "")
 
 
 def describe(
