@@ -13,9 +13,11 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
+from incprof.analysis.uncounted.bursts import Bursts, pairs_of_looks
 from incprof.analysis.uncounted.code import at_least_as_often, told_by_code
 from incprof.analysis.uncounted.in_loops import seen_in_loops
 from incprof.analysis.uncounted.known import SEEN_AGAIN
+from incprof.analysis.uncounted.periods import LoopPeriods
 from incprof.model import BoolArray, FloatArray, IntArray, IntervalProfile
 from incprof.model.calltree import CallTree
 from incprof.model.ticks import entries, tree_ticks
@@ -30,7 +32,7 @@ class ChainTimes:
     (q,) mean duration of a call, infinite where none is known of. cpu_s: the same of CPU time. unsure: (q,) whether
     calls may be far more than is known: nobody counted them, and samples are too rare to tell.
     again: (q,) whether it is called from within a loop, and nothing says how often, as nobody counted. But where a loop
-    below it is seen to go on, and none of its own parts to come again, it lasts as far as anybody can tell.
+    below it is seen to go on, it is called as often as its own parts come again, as far as anybody can tell.
     """
 
     chains: CallTree
@@ -62,17 +64,30 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     calls, unsure = _calls(profile, chains, used)
     again = np.zeros(len(calls), dtype=np.bool_)
     if not profile.counted:
-        told = told_by_code(profile, chains)
-        found = seen_in_loops(profile, chains)
-        known = found.most
-        calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
-        unsure = (unsure & ~told.again) | told.brief
-        again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
-        again &= (found.least >= SEEN_AGAIN) | ~_goes_on_inside(chains, found.again)
+        calls, unsure, again = _told(profile, chains, calls, unsure)
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
     return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again)
+
+
+def _told(
+    profile: IntervalProfile, chains: CallTree, calls: FloatArray, unsure: BoolArray
+) -> tuple[FloatArray, BoolArray, BoolArray]:
+    """Return calls, unsure and again where nobody counted: what code, looks and the rhythm of loops say besides."""
+    told, found = told_by_code(profile, chains), seen_in_loops(profile, chains)
+    known, least = found.most, found.least
+    bursts = Bursts.of(profile, chains)
+    if bursts is not None:
+        looked = seen_in_loops(profile, chains, pairs_of_looks(profile))
+        calls, least = np.maximum(calls, bursts.at_least()), np.maximum(least, looked.least)
+    for chain, each in LoopPeriods(profile, chains).in_intervals(np.arange(profile.n_intervals)).items():
+        known[chain] = max(known[chain], float(each.visits.calls))
+    calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
+    unsure = (unsure & ~told.again) | told.brief
+    again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
+    lasts = again & _goes_on_inside(chains, found.again)
+    return np.where(lasts, np.maximum(calls, least), calls), unsure, again & ~lasts
 
 
 def _goes_on_inside(chains: CallTree, seen: IntArray) -> BoolArray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import gammaincinv
 
 from incprof.analysis.uncounted.known import SEEN_AGAIN, calls_are_bounded
@@ -55,6 +56,21 @@ class Bursts:
     def bounded(self) -> BoolArray:
         """Whether few calls of a chain can hide between two looks, (q,), as the code tells."""
         return calls_are_bounded(self.profile, self.tree, pairs_of_looks(self.profile))
+
+    def at_least(self) -> FloatArray:
+        """Calls of each chain in the whole run, (q,), at least, with one chance in 40; 0 where looks met too few."""
+        everywhere = np.ones(self.profile.n_intervals, dtype=np.bool_)
+        stands_for = self._stands_for(everywhere, everywhere[self.interval])
+        ways, alike = np.unique(np.stack([self.before, self.after]), axis=1, return_inverse=True)
+        above = self.tree.ancestors()
+        on_stack = above[ways[1]]
+        entered = csr_array(on_stack - on_stack.multiply(above[ways[0]]))
+        seen, calls, squares = (
+            entered.T @ np.bincount(alike.ravel(), weights=weights, minlength=ways.shape[1])
+            for weights in (None, stands_for, stands_for**2)
+        )
+        worth = np.where(seen >= SEEN_AGAIN, calls**2 / np.maximum(squares, 1e-300), 1.0)
+        return np.where(seen >= SEEN_AGAIN, gammaincinv(worth, OUTSIDE) / worth * calls, 0.0)
 
     def in_intervals(self, members: IntArray) -> Callable[[BoolArray], Visits | None]:
         """Return who says it in some intervals of a function, given by the nodes with it on their stack, (q,).

@@ -88,16 +88,26 @@ def test_calls_have_no_upper_bound_where_nobody_could_look_at_the_code() -> None
     assert CallsSeen(replace(profile, code_loops=outside)).of(everything)(begun).high is not None
 
 
-def test_what_a_loop_calls_is_a_driver_if_only_a_loop_in_it_is_seen_to_go_on() -> None:
+def test_what_a_loop_calls_lasts_as_far_as_anybody_sees_if_a_loop_in_it_goes_on() -> None:
     inside = [(("main@1", "driver@2", "a"), 20), (("main@1", "driver@2", "b"), 20)] * 5
     # Its code before the loop comes at most once in each call.
     before = [(("main@1", "driver"), 1)]
-    for story, is_driver in ((before + inside, True), ((before + inside) * 4, False), (before + inside[:1] * 5, False)):
+    for story, calls in ((before + inside, 1), ((before + inside) * 4, 4), (before + inside[:1] * 5, None)):
         times = chain_times(played(story))
         assert times is not None
-        at = {times.chains.function[chain]: chain for chain in range(1, len(times.chains.parent))}
         names = sorted({name.partition("@")[0] for path, _ in story for name in path})
-        assert times.again[at[names.index("driver")]] != is_driver
+        driver = times.chains.function.tolist().index(names.index("driver"))
+        assert times.again[driver] == (calls is None)
+        assert calls is None or times.calls[driver] == calls
+
+
+def test_looks_say_how_often_at_least() -> None:
+    # Steps of 4 ms, called in a loop, of two that are called there; in every second there are 24 looks.
+    profile = with_looks(0.004)
+    times = chain_times(profile)
+    assert times is not None
+    step = times.chains.function.tolist().index([f.name for f in profile.functions].index("a"))
+    assert 0.6 * 7500 < times.calls[step] < 7500
 
 
 def test_calls_that_come_and_go_with_each_sample_are_not_known() -> None:
@@ -117,20 +127,24 @@ def test_a_function_is_called_as_often_as_its_parts_come() -> None:
     assert times.calls[at["run"]] == 5
 
 
-def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
-    # For 60 s `a` and `b` take 4 ms each, in turn; in every second there are 24 looks.
+def with_looks(step_s: float) -> IntervalProfile:
+    """For 60 s `a` and `b` take so long each, in turn; in every second there are 24 looks."""
     story = [(("main@1", "a@3"), 1), (("main@1", "b@3"), 1), (("main@1",), 1)]
     profile = played([*story, (("main@1", "a@3"), 3000), (("main@1", "b@3"), 2997)])
     leaf = {profile.functions[f].name: n for n, f in enumerate(profile.paths.function.tolist()) if f >= 0}
     ticks = profile.samples.time_s
     looks = np.concatenate([second + 0.377 * (second % 2) + 0.001 * np.arange(24) for second in range(60)])
     time = np.concatenate([ticks, looks])
-    node = np.where(np.floor(time / 0.004) % 2 == 0, leaf["a"], leaf["b"])
+    node = np.where(np.floor(time / step_s) % 2 == 0, leaf["a"], leaf["b"])
     is_look = np.arange(len(time)) >= len(ticks)
     order, zero = np.argsort(time, kind="stable"), np.zeros(len(time), dtype=np.int64)
     kind, weight = np.where(is_look, PROFILER, OWN), np.where(is_look, 0, 1)
-    samples = Samples(time[order], zero, node[order], kind[order], weight[order], zero - 1)
-    profile = replace(profile, samples=samples)
+    return replace(profile, samples=Samples(time[order], zero, node[order], kind[order], weight[order], zero - 1))
+
+
+def test_looks_tell_of_steps_shorter_than_a_tick() -> None:
+    profile = with_looks(0.004)
+    samples = profile.samples
     members = np.arange(profile.n_intervals)
     index = [f.name for f in profile.functions].index("a")
     found = CallsSeen(profile).of(members)(index)
