@@ -152,7 +152,9 @@ def warnings_of(profile: IntervalProfile, asked: int | None, k: int, labels: Int
     if profile.n_intervals == 1:
         out.append("one interval only: a single phase by definition; record with a shorter interval to see phases")
     elif profile.n_intervals < 10:
-        out.append(f"{profile.n_intervals} intervals are few: record for longer, or with a shorter interval")
+        # Where recorded ones were pooled, shorter ones would hold too little.
+        shorter = ", or with a shorter interval" if profile.metadata.pooled == 1 else ""
+        out.append(f"{profile.n_intervals} intervals are few: record for longer{shorter}")
     if asked is not None and k < asked:
         out.append(f"{asked} phases were asked for, but only {k} differ")
     unclassified = int((labels < 0).sum())

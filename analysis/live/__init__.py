@@ -78,10 +78,11 @@ class LiveRun:
         if not self._tracks:
             self._forget()
 
-    def end(self, process: Process) -> None:
-        """Note that nothing comes any more from a process."""
+    def end(self, process: Process, *, killed: bool = False) -> None:
+        """Note that nothing comes any more from a process. killed: it left without an end."""
         if process.path in self._tracks:
-            self._tracks[process.path].ended = True
+            track = self._tracks[process.path]
+            track.ended, track.killed = True, killed
 
     def due(self, lead: Process, unseen: int = 0) -> bool:
         """Say whether phases should be found again. unseen: new intervals of which too little is known."""

@@ -55,6 +55,7 @@ class LiveProcess:
     lost: int
     overhead_pct: float
     ended: bool
+    killed: bool
     step: tuple[Function, float] | None
     functions: tuple[LiveFunction, ...]
     now_s: float

@@ -23,10 +23,13 @@ LEAST_S = 1e-9
 
 
 class Track:
-    """The intervals of a process. keep: so many of the last mixes stay. rows: those. ended: nothing comes any more."""
+    """The intervals of a process.
+
+    keep: so many of the last mixes stay. rows: those. ended: nothing comes any more. killed: it left without an end.
+    """
 
     def __init__(self, process: Process, numbers: FunctionNumbers, keep: int, *, libraries: bool):
-        self.process, self.ended = process, False
+        self.process, self.ended, self.killed = process, False, False
         self._libraries = libraries
         self.rows: deque[Mix] = deque(maxlen=keep)
         self.metadata: Metadata | None = None
@@ -141,6 +144,7 @@ class Track:
             lost=self._lost,
             overhead_pct=100.0 * self._own_s / self._cpu_s if self._cpu_s > 0 else 0.0,
             ended=self.ended,
+            killed=self.killed,
             step=self._step(steps),
             functions=functions,
             now_s=now_s,

@@ -55,7 +55,7 @@ def proposed(run: RunSummary, result: PhaseResult) -> Proposal | None:
     samples, per_second = result.options.phases.samples, run.samples / run.duration_s
     most = per_second * max(MOST_HZ / run.rate_hz, 1.0)
     short = rounded_up(max(period / PARTS, samples / most)) if most > 0 else period
-    if short > period / FEW_PARTS or run.pooled > 1:
+    if short > period / FEW_PARTS or short >= run.interval_s or run.pooled > 1:
         return None
     return Proposal(short, None if short * per_second >= samples else MOST_HZ, driver, period)
 

@@ -315,12 +315,12 @@ class Study:
 
 
 def _forked(run: Run, profile: IntervalProfile) -> list[str]:
-    """Say that a rank has forked others that are on record."""
-    rank = profile.metadata.rank
-    pids = [str(process.pid) for process in run.processes if process.rank == rank and not process.primary]
-    if not pids:
-        return []
-    which = f"--pid {' or '.join(pids[:8])}"
-    if not profile.self_s.sum():
-        return [f"rank {rank} itself has no samples; it forked others: {which}"]
-    return [f"rank {rank} forked {len(pids)} more, on record and not shown here: {which}"]
+    """Say that a rank has forked others that are on record, or has become another program."""
+    rank, own = profile.metadata.rank, profile.metadata.raw.get("pid")
+    pids = [process.pid for process in run.processes if process.rank == rank and not process.primary]
+    forked, became = [pid for pid in pids if pid != own], [pid for pid in pids if pid == own]
+    which, too = f"--pid {' or '.join(map(str, forked[:8]))}", "on record and not shown here"
+    said = [f"rank {rank} became another program by exec, {too}: --pid {became[0]}"] if became else []
+    if forked and not profile.self_s.sum():
+        return [*said, f"rank {rank} itself has no samples; it forked others: {which}"]
+    return [*said, f"rank {rank} forked {len(forked)} more, {too}: {which}"] if forked else said

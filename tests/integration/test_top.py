@@ -73,6 +73,41 @@ def test_a_killed_job_ends_it(build, tmp_path):
     assert (last["ended"], last["killed"], watch.returncode) == (True, True, 0)
 
 
+def test_a_killed_child_is_not_the_job(build, tmp_path):
+    source = tmp_path / "forks.c"
+    source.write_text(
+        """
+        #include <signal.h>
+        #include <sys/wait.h>
+        #include <time.h>
+        #include <unistd.h>
+        static void work(double seconds)
+        {
+            double end = (double)clock() / CLOCKS_PER_SEC + seconds;
+            while ((double)clock() / CLOCKS_PER_SEC < end)
+                ;
+        }
+        int main(void)
+        {
+            if (fork() == 0) {
+                work(0.3);
+                raise(SIGKILL);
+            }
+            work(0.3);
+            wait(0);
+            return 0;
+        }
+        """
+    )
+    program, directory = build(source), tmp_path / "run"
+    with recorded(program, directory) as job:
+        assert job.wait() == 0
+    watch = subprocess.run([*TOP, directory, "--json", "--every", "0.1"], capture_output=True, text=True, check=True)
+    last = json.loads(watch.stdout.splitlines()[-1])
+    assert (last["ended"], last["killed"]) == (True, False)
+    assert {each["primary"]: each["killed"] for each in last["processes"]} == {True: False, False: True}
+
+
 def test_heartbeats_beside_the_run_are_found(build, ekg, tmp_path):
     source = tmp_path / "beating.c"
     source.write_text(

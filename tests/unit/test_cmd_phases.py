@@ -48,6 +48,18 @@ def test_json_has_the_promised_keys(tmp_path, capsys):
     assert second["steps"][0]["mean_s"] == pytest.approx(9.88 / 50, abs=0.001)
 
 
+def test_a_program_that_has_become_another_one(tmp_path, capsys):
+    run = tmp_path / "run"
+    works = StreamWriter(["main", "work"], pid=77)
+    for _ in range(12):
+        works.interval([Sample("main;work", weight=90)], arcs={("main", "work"): 5})
+    works.end()
+    for name in (None, "rank-00000.77.gmon"):
+        works.save(run, name)
+    *_, said = answer(capsys, run)[2].splitlines()
+    assert said == "incprof: rank 0 became another program by exec, on record and not shown here: --pid 77"
+
+
 def test_a_forked_child_by_its_number(tmp_path, capsys):
     run = tmp_path / "run"
     waits, works = StreamWriter(["main", "work"]), StreamWriter(["main", "work"])

@@ -91,6 +91,8 @@ def test_an_interval_that_needs_more_samples_says_so():
     _, run, result = answered(two_functions(60), interval_s=0.5)
     found = proposed(run, with_period(result, 0.3))
     assert (found.interval_s, found.rate_hz) == (0.02, 250.0)
+    # What it was recorded with is no advice.
+    assert proposed(replace(run, interval_s=0.02), with_period(result, 0.3)) is None
     # Of iterations so short, no interval has samples enough; of a run whose intervals are pooled, neither.
     brief = replace(run, interval_s=0.1, duration_s=10.0, samples=1000)
     assert proposed(brief, with_period(result, 0.06)) is None

@@ -13,7 +13,7 @@ TOP = 20
 
 
 def as_dict(view: LiveView, beats: Sequence[BeatLine], *, ended: bool, killed: bool) -> dict[str, Any]:
-    """Return the object. ended: nothing more comes; killed: a process left without an end."""
+    """Return the object. ended: nothing more comes; killed: a rank left without an end."""
     front = view.front
     return {
         "schema": "incprof.top/1",
@@ -68,4 +68,5 @@ def _process(process: LiveProcess) -> dict[str, Any]:
         "lost": process.lost,
         "overhead_pct": process.overhead_pct,
         "ended": process.ended,
+        "killed": process.killed,
     }

@@ -186,7 +186,8 @@ def _processes(view: LiveView, width: int) -> list[Text]:
     if len(view.processes) < 2:
         return []
     for process in sorted(view.processes, key=lambda p: (p.ended, -p.cpus, p.rank, not p.primary)):
-        behind = "ended" if process.ended else f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
+        behind = f"{process.behind_s:.3g} s" if process.behind_s > LATE_S else ""
+        behind = "killed" if process.killed else "ended" if process.ended else behind
         line = Text(f"{process.rank:>5} {'' if process.primary else process.pid or '':>8}   ")
         line.append(f" {label_sign(process.label)} ", style=label_style(process.label))
         line.append(f"  {duration(process.since_s):>11}  {process.cpus:5.2f} {padded(behind, 8, right=True)}  ")

@@ -49,7 +49,7 @@ def _runs(pid: int) -> bool:
 class Watch:
     """Looks at a run directory again and again. news: whether the last look found new intervals of the lead.
 
-    silent_s: for how long nothing has come from any process that has not ended. killed: a process went without an end.
+    silent_s: for how long nothing has come from any process that has not ended. killed: a rank went without an end.
     """
 
     def __init__(self, directory: str, *, rank: int | None, libs: Libs, exe: str | None):
@@ -174,8 +174,9 @@ class Watch:
                 self._follow(process, follower, lead=lead)
                 return
             self._over.add(process.path)
-            self.killed = self.killed or not follower.ended
-            self._live.end(process)
+            # What becomes of a forked child is its parent's business.
+            self.killed = self.killed or (process.primary and not follower.ended)
+            self._live.end(process, killed=not follower.ended)
 
     def _tell(self, line: str) -> None:
         """Say something once."""
