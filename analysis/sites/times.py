@@ -84,10 +84,19 @@ def _told(
     for chain, each in LoopPeriods(profile, chains).in_intervals(np.arange(profile.n_intervals)).items():
         known[chain] = max(known[chain], float(each.visits.calls))
     calls = at_least_as_often(chains, told, np.maximum(calls, known), unsure)
-    unsure = (unsure & ~told.again) | told.brief
+    unsure = (unsure & ~told.again & ~_starts_threads(profile, chains)) | told.brief
     again = told.again & (at_least_as_often(chains, told, known, unsure) < SEEN_AGAIN) & ~unsure
     lasts = again & _goes_on_inside(chains, found.again)
     return np.where(lasts, np.maximum(calls, least), calls), unsure, again & ~lasts
+
+
+def _starts_threads(profile: IntervalProfile, chains: CallTree) -> BoolArray:
+    """Return which chains are functions that threads begin with, and nobody calls: each thread is one call, (q,)."""
+    begins = (chains.parent == 0) & (chains.function >= 0)
+    called = np.zeros(len(profile.functions), dtype=np.bool_)
+    called[chains.function[(chains.parent > 0) & (chains.function >= 0)]] = True
+    out: BoolArray = begins & ~called[np.maximum(chains.function, 0)]
+    return out
 
 
 def _goes_on_inside(chains: CallTree, seen: IntArray) -> BoolArray:

@@ -101,6 +101,16 @@ def test_what_a_loop_calls_lasts_as_far_as_anybody_sees_if_a_loop_in_it_goes_on(
         assert calls is None or times.calls[driver] == calls
 
 
+def test_each_thread_is_a_call_of_what_it_begins_with() -> None:
+    profile = played([(("start", "work"), 1), (("start",), 1)] * 50)
+    samples = profile.samples
+    times = chain_times(replace(profile, samples=replace(samples, thread=np.arange(len(samples.thread)))))
+    assert times is not None
+    at = {profile.functions[f].name: chain for chain, f in enumerate(times.chains.function.tolist()) if f >= 0}
+    assert times.calls[at["start"]] == 100
+    assert [bool(times.unsure[at[name]]) for name in ("start", "work")] == [False, True]
+
+
 def test_looks_say_how_often_at_least() -> None:
     # Steps of 4 ms, called in a loop, of two that are called there; in every second there are 24 looks.
     profile = with_looks(0.004)
