@@ -102,7 +102,7 @@ def test_what_a_loop_calls_lasts_as_far_as_anybody_sees_if_a_loop_in_it_goes_on(
 
 
 def test_each_thread_is_a_call_of_what_it_begins_with() -> None:
-    profile = played([(("start", "work"), 1), (("start",), 1)] * 50)
+    profile = played([(("start", "work@1"), 1), (("start",), 1)] * 50)
     samples = profile.samples
     times = chain_times(replace(profile, samples=replace(samples, thread=np.arange(len(samples.thread)))))
     assert times is not None
