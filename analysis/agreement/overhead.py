@@ -24,7 +24,8 @@ def predicted_pct(
 ) -> float | None:
     """Return what beats at the recorded calls cost in percent of CPU time, the interval thread aside.
 
-    None where the recording does not say how often there is a beat: a heartbeat in a loop, or one of no phase.
+    None where the recording does not say how often there is a beat: a heartbeat in a loop, or one of no phase, or in
+    what was inlined, or built without -pg.
     """
     kinds = {(site.index, site.kind) for phase in phases for site in phase.sites}
     bodies = {index for index, kind in kinds if kind == "body"} - {index for index, kind in kinds if kind == "loop"}
@@ -33,6 +34,8 @@ def predicted_pct(
     if cpu_s <= 0 or beats.others or not all(own and set(own) <= bodies for own in columns):
         return None
     calls = np.asarray(profile.calls.sum(axis=0)).ravel()
+    if not all(calls[list(own)].all() for own in columns):
+        return None
     total = 0.0
     for own, factor in zip(columns, beats.factors.tolist(), strict=True):
         total += float(calls[list(own)].sum()) * (pair_ns / factor + skipped_ns * (1 - 1 / factor))

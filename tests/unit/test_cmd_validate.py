@@ -135,6 +135,14 @@ def test_one_process_by_its_clock(tmp_path, capsys):
     assert found["overhead"]["predicted_pct"] == pytest.approx(
         100 * 100 * 100e-9 / found["overhead"]["base_s"], abs=1e-6
     )
+    # Nobody counts the calls of what is inlined.
+    writer = StreamWriter(["main", "solve", "write_out"], **same)
+    for i in range(20):
+        what = "solve" if i < 10 else "write_out"
+        writer.interval([Sample(f"main;{what}", weight=100)], arcs={("main", "solve"): 5} if i < 10 else {})
+    writer.end()
+    inlined = writer.save(tmp_path / "inlined")
+    assert json.loads(answer(capsys, inlined, ekg, "--json")[1])["overhead"]["predicted_pct"] is None
     for other in ({"pid": 4712}, {"host": "node8"}, {"start_mono_ns": 9 * SECOND}, {"start_mono_ns": None}):
         heartbeats(tmp_path / "ekg", turn=8, intervals=18, names=names, **(later | other))
         assert json.loads(answer(capsys, gmon, ekg, "--json")[1])["alignment"]["kind"] == "warp"
