@@ -66,7 +66,8 @@ bool target_look(pid_t pid, char *exe)
     name_file(path, sizeof path, pid, "exe");
     long length = sys_readlink(path, exe, PATH_MAX - 1);
     if (length == -EACCES || length == -EPERM)
-        return refuse(pid, "is another user's: be that user or root");
+        return refuse(pid, geteuid() == 0 ? "is not for root to look at: this system forbids ptrace here"
+                                          : "is another user's: be that user or root");
     if (length <= 0)
         return refuse(pid, "is the kernel's, and runs no program");
     exe[length] = '\0';

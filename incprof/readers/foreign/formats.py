@@ -106,7 +106,7 @@ READERS: dict[str, tuple[Callable[[Sequence[str], Wanted], Imported], bool]] = {
     "trace-events": (lambda inputs, wanted: read_trace_events(inputs[0]), False),
 }
 FORMATS = (*READERS, "gmon-dir")
-FOLDED = re.compile(rb"\S[^\n]* \d+(\.\d+)?\s*\n")
+FOLDED = re.compile(rb"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")
 
 
 def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
