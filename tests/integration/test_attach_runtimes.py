@@ -65,12 +65,12 @@ int main(int argc, char **argv) {
 """
 
 
-def heavy(directory: Path) -> set[str]:
-    """Functions of the driver that are on a fifth of its call paths."""
+def heavy(directory: Path, part: float) -> set[str]:
+    """Functions of the driver that are on so much of its call paths."""
     ticks = paths_of(directory)
     names = {name for path in ticks for name in path.split(">") if name.startswith(f"{DRIVER.name}:")}
     every = most(ticks, f"{DRIVER.name}:<module>")
-    return {n.partition("@")[0] for n in names if 5 * sum(c for p, c in ticks.items() if n in p.split(">")) >= every}
+    return {n.partition("@")[0] for n in names if sum(c for p, c in ticks.items() if n in p.split(">")) >= part * every}
 
 
 @pytest.mark.parametrize("how", ["attached", pytest.param("started", marks=pytest.mark.slow)])
@@ -89,7 +89,9 @@ def test_functions_of_python_are_those_that_are_seen_from_inside(how: str, drive
         recorder.communicate(timeout=TIMEOUT_S)
     found = paths_of(tmp_path / "run")
     assert most(found, f"{DRIVER.name}:spend", f"{DRIVER.name}:Solver.step", "kernel") > 100, found.most_common(8)
-    assert heavy(tmp_path / "run") == heavy(driver.directory)
+    attached, preloaded = tmp_path / "run", driver.directory
+    assert heavy(attached, 0.2) <= heavy(preloaded, 0.1)
+    assert heavy(preloaded, 0.2) <= heavy(attached, 0.1)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64")

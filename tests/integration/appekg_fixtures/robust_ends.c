@@ -45,15 +45,18 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static void beat(uintptr_t number, uint32_t id)
+{
+    atomic_fetch_add_explicit(&witness->threads[number].started, 1, memory_order_relaxed);
+    ekg_begin(id);
+    ekg_end(id);
+    atomic_fetch_add_explicit(&witness->threads[number].ended, 1, memory_order_release);
+}
+
 static void *work(void *argument)
 {
-    uintptr_t number = (uintptr_t)argument;
-    for (uint32_t turn = 0;; turn++) {
-        atomic_fetch_add_explicit(&witness->threads[number].started, 1, memory_order_relaxed);
-        ekg_begin(turn % 5);
-        ekg_end(turn % 5);
-        atomic_fetch_add_explicit(&witness->threads[number].ended, 1, memory_order_release);
-    }
+    for (uint32_t turn = 0;; turn++)
+        beat((uintptr_t)argument, turn % 5);
     return NULL;
 }
 
@@ -115,6 +118,7 @@ static void beat_until_a_handler_exits(void)
 {
     const struct itimerval soon = {{0, 0}, {0, 20000}};
     signal(SIGALRM, leave);
+    beat(0, 0); /* heartbeats have started: before that there is no file */
     setitimer(ITIMER_REAL, &soon, NULL);
     work((void *)0);
 }
