@@ -217,7 +217,7 @@ def test_py_spy(tmp_path: Path, answer: Answer) -> None:
     # A program that is stopped for each look waits for its turn again every time, minutes on a busy machine.
     looks = [tool, "record", "--nonblocking", "-f", "speedscope", "-o", "p.json"]
     ran([*looks, "--", sys.executable, "-S", "work.py"], tmp_path)
-    found = answer("p.json", "-i", "400ms")
+    found = answer("p.json", "-i", "200ms")
     check_turns(found, ["assemble", "dot"])
     site = found["phases"][1]["sites"][0]
     assert Path(site["file"]).name == "work.py"
