@@ -50,8 +50,9 @@ class PlacedSite:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it is refused because the source is not as it was compiled."""
-        return CHANGED in (self.refusal or "")
+        """Whether it is refused because the source is not as it was compiled; not where it only may be."""
+        reason = self.refusal or ""
+        return CHANGED in reason and f"or {CHANGED}" not in reason
 
 
 def describe(
