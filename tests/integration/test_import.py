@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from incprof.readers.foreign.jfr import KEPT
 from tests.integration.hosts import need
 
 Phases = dict[str, Any]
@@ -236,8 +237,15 @@ def test_java(tmp_path: Path, answer: Answer) -> None:
     need("javac", "jfr")
     (tmp_path / "Work.java").write_text(JAVA)
     ran(["javac", "Work.java"], tmp_path)
-    ran(["java", "-XX:StartFlightRecording=filename=r.jfr,settings=profile", "Work"], tmp_path)
+    recording = "-XX:StartFlightRecording=filename={},settings=profile"
+    ran(["java", "-XX:+UnlockDiagnosticVMOptions", f"-XX:+{KEPT}", recording.format("r.jfr"), "Work"], tmp_path)
     check_turns(answer("r.jfr"), ["Work::assemble", "Work::dot"])
+    # Without, whose time it is hangs on what the compiler has inlined.
+    ran(["java", recording.format("less.jfr"), "Work"], tmp_path)
+    for file, told in (("r.jfr", False), ("less.jfr", True)):
+        command = [sys.executable, "-m", "incprof", "import", file, "-o", f"{file}.run"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        assert (KEPT in done.stderr) is told
 
 
 @pytest.mark.slow

@@ -369,6 +369,18 @@ def test_kept_recordings(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("flags", "said"), [([], False), (["UseG1GC"], True), (["UseG1GC", "DebugNonSafepoints"], False)]
+)
+def test_a_jvm_that_knew_the_places_of_safepoints_only(flags, said, tmp_path, capsys):
+    found = json.loads(gzip.decompress((RECORDED / "jfr.json.gz").read_bytes()))
+    found["recording"]["events"] += [
+        {"type": "jdk.BooleanFlag", "values": {"name": flag, "value": True}} for flag in flags
+    ]
+    bring(tmp_path, put(tmp_path / "r.json", found))
+    assert ("-XX:+DebugNonSafepoints" in capsys.readouterr().err) is said
+
+
+@pytest.mark.parametrize(
     ("content", "kind"),
     [
         (PERF.encode(), "perf-script"), (b"PERFILE2" + bytes(90), "perf.data"), (b"FLR\0" + bytes(90), "jfr"),

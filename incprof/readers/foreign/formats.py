@@ -18,7 +18,7 @@ from incprof.readers.foreign.files import LONGEST, head_of, in_order, is_packed,
 from incprof.readers.foreign.folded import read_folded
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.gperftools import is_legacy
-from incprof.readers.foreign.jfr import SAMPLE, read_jfr
+from incprof.readers.foreign.jfr import FLAG, SAMPLE, read_jfr
 from incprof.readers.foreign.perf import TIME, read_perf_script
 from incprof.readers.foreign.pprof import read_pprof
 from incprof.readers.foreign.speedscope import read_speedscope
@@ -52,7 +52,7 @@ def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
 def _jfr(inputs: Sequence[str], wanted: Wanted) -> Imported:
     if not head_of(inputs[0]).startswith(b"FLR\0"):
         return read_jfr(inputs[0])
-    command = ["jfr", "print", "--json", "--events", SAMPLE, inputs[0]]
+    command = ["jfr", "print", "--json", "--events", f"{SAMPLE},{FLAG}", inputs[0]]
     package = "a JDK, such as default-jdk-headless (Debian, Ubuntu) or java-latest-openjdk-devel (Fedora)"
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8", errors="surrogateescape") as file:
         with _told(command, package, inputs[0]) as lines:

@@ -13,6 +13,9 @@ from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 from incprof.readers.symbols.compiled import JAVA
 
 SAMPLE, RUNNING = "jdk.ExecutionSample", "STATE_RUNNABLE"
+# What a JVM needs to know what runs between safepoints. One that was not told has the flag not among those it lists.
+FLAG, KEPT = "jdk.BooleanFlag", "DebugNonSafepoints"
+ADVICE = f"without java -XX:+UnlockDiagnosticVMOptions -XX:+{KEPT}, time of inlined methods is misplaced or missing"
 # What the JVM's own settings have, where a recording has too few samples to tell, seconds.
 DEFAULT_S, LEAST_S, MOST_S = 0.02, 1e-3, 1.0
 NS = 1e-9
@@ -29,8 +32,11 @@ def read_jfr(path: str) -> Imported:
 def _imported(found: dict[str, Any], path: str) -> Imported:
     rows: list[tuple[int, int, tuple[Frame, ...]]] = []
     threads: dict[str, int] = {}
+    flags: set[str] = set()
     for event in found["recording"]["events"]:
         values = event["values"]
+        if event["type"] == FLAG and values.get("value") is True:
+            flags.add(str(values.get("name")))
         if event["type"] != SAMPLE or values.get("state", RUNNING) != RUNNING or not values.get("stackTrace"):
             continue
         thread = values.get("sampledThread") or {}
@@ -50,7 +56,10 @@ def _imported(found: dict[str, Any], path: str) -> Imported:
     timeline = Timeline(_program(rows), Paths(), tick, start_unix_ns=first - round(tick / NS))
     for time, (_, thread_number, frames) in zip(times.tolist(), rows, strict=True):
         timeline.add(frames, time, tick, thread=thread_number)
-    return Imported("jfr", [timeline], [f"a sample is taken as {tick:g} s, the distance between those of a thread"])
+    notes = [f"a sample is taken as {tick:g} s, the distance between those of a thread"]
+    if flags and KEPT not in flags:
+        notes.append(ADVICE)
+    return Imported("jfr", [timeline], notes)
 
 
 def _unix_ns(text: str) -> int:
