@@ -13,8 +13,9 @@ from functools import cache
 from typing import NamedTuple
 
 ANONYMOUS, LAMBDA, CONVERSION = "(anonymous namespace)", "lambda", "operator type"
-# Where a program begins: gfortran and flang make a PROGRAM of these names, and a main that calls it; the last is Go's.
-ENTRIES = ("MAIN__", "_QQmain", "main", "main.main")
+# Where a program begins: gfortran and flang make a PROGRAM of these names, and a main that calls it; D's compilers the
+# next, which people call `D main`; the last is Go's.
+ENTRIES = ("MAIN__", "_QQmain", "_Dmain", "D main", "main", "main.main")
 # Of a longer name, no more is looked at.
 MOST = 10_000
 DEMANGLED_MARK = re.compile(r" \[clone ([^\]]*)\]")

@@ -11,8 +11,9 @@ static const char *const names[] = {
     "BrokenLocale",
     /* run-times of compilers */
     "gcc_s", "stdc++", "c++", "c++abi", "gfortran", "quadmath", "gomp", "omp", "iomp5", "atomic", "asan", "tsan",
-    "ubsan", "lsan", "unwind", "gnat", "gnarl", "gphobos", "gdruntime", "objc", "ifcore*", "ifport*", "imf", "svml",
-    "intlc", "irc", "irc_s", "flang*", "pgmath", "nvc", "nvf", "nvomp", "nvcpumath*", "tbb*", "cilkrts",
+    "ubsan", "lsan", "unwind", "gnat", "gnarl", "gphobos", "gdruntime", "phobos2*", "druntime*", "objc", "ifcore*",
+    "ifport*", "imf", "svml", "intlc", "irc", "irc_s", "flang*", "pgmath", "nvc", "nvf", "nvomp", "nvcpumath*", "tbb*",
+    "cilkrts",
     /* MPI, and what it stands on */
     "mpi*", "mpich*", "fmpich*", "open-rte", "open-pal", "prrte", "pmix", "pmi*", "hwloc", "event*", "ucp", "ucs",
     "uct", "ucm", "ucc", "fabric", "ibverbs", "rdmacm", "psm*", "munge", "numa", "nccl", "rccl",

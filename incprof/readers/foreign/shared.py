@@ -8,7 +8,8 @@ from functools import cache
 # What follows `lib`; names that end in * are beginnings. A test compares this with preload/objects/shared_code.c.
 LIBRARIES = """
 c m mvec pthread dl rt util resolv nsl nss_* crypt anl thread_db BrokenLocale
-gcc_s stdc++ c++ c++abi gfortran quadmath gomp omp iomp5 atomic asan tsan ubsan lsan unwind gnat gnarl gphobos gdruntime
+gcc_s stdc++ c++ c++abi gfortran quadmath gomp omp iomp5 atomic asan tsan ubsan lsan unwind gnat gnarl
+gphobos gdruntime phobos2* druntime*
 objc ifcore* ifport* imf svml intlc irc irc_s flang* pgmath nvc nvf nvomp nvcpumath* tbb* cilkrts
 mpi* mpich* fmpich* open-rte open-pal prrte pmix pmi* hwloc event* ucp ucs uct ucm ucc fabric ibverbs rdmacm psm* munge
 numa nccl rccl

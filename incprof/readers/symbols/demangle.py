@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from incprof.readers.symbols import demangler, rust
+from incprof.readers.symbols import demangler, dlang, rust
 
 MODULE_PROCEDURE = re.compile(r"__([a-z]\w*)_MOD_([a-z]\w*)(\..*)?")
-# Of C++ or the older kind of Rust's, and of its newer one.
-MANGLED = ("_Z", "_R")
+# Of C++ or the older kind of Rust's, of its newer one, and of D.
+MANGLED = ("_Z", "_R", "_D")
 EXTERNAL_PROCEDURE = re.compile(r"([a-z]\w*?)_(\..*)?")
 # What stands for a part of a C++ name before it, and so may double its length; what repeats a part for each of a list.
 # Both may be in what the program's author calls things as well, which does no harm.
@@ -29,15 +29,16 @@ TIMEOUT_S = 60
 def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]:
     """Names for people, in the order given.
 
-    C++ names as the compiler's runtime spells them, Rust's without their hash, clones marked as in
-    `f(int) [clone .isra.0]`; gfortran's module procedures as `module::procedure`, and external ones without the
-    trailing underscore where `fortran` says that the module holds gfortran code. Any other name stays as it is, and so
-    do C++ names that would become too long to be read (`demangler.longest`) or take too long to be found.
+    C++ names as the compiler's runtime spells them, Rust's without their hash, D's as C++ would have them, clones
+    marked as in `f(int) [clone .isra.0]`; gfortran's module procedures as `module::procedure`, and external ones
+    without the trailing underscore where `fortran` says that the module holds gfortran code. Any other name stays as it
+    is, and so do C++ names that would become too long to be read (`demangler.longest`) or take too long to be found.
     """
     mangled = list(mangled)
     new = [name for name in dict.fromkeys(mangled) if name.startswith(MANGLED) and name not in _known]
     _learn([name for name in new if name.startswith("_Z")])
     _known.update({name: rust.name_of(name) or name for name in new if name.startswith("_R")})
+    _known.update({name: dlang.name_of(name) or name for name in new if name.startswith("_D")})
     return [_display(name, fortran) for name in mangled]
 
 
@@ -51,7 +52,7 @@ def _display(name: str, fortran: bool) -> str:
     return name
 
 
-# Names of C++ and Rust seen before: who follows a running job asks again and again.
+# Names of C++, Rust and D seen before: who follows a running job asks again and again.
 _known: dict[str, str] = {}
 
 

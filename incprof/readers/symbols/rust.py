@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from incprof.readers.symbols.rust_reader import NotOfRustError, Reader
+from incprof.readers.symbols.name_reader import UnknownNameError
+from incprof.readers.symbols.rust_reader import Reader
 
 # Of the older kind: a hash for the last part, and marks for what C++ has no characters for.
 LEGACY = re.compile(r"_ZN.*17h[0-9a-f]{16}E(\..*)?")
@@ -46,7 +47,7 @@ def name_of(mangled: str) -> str:
         text = name.path(in_value=True)
         if name.rest[:1].isupper():
             name.path(in_value=True)  # the crate that has asked for the code
-    except NotOfRustError:
+    except UnknownNameError:
         return ""
     if name.rest and name.rest[0] not in ".$":
         return ""
@@ -79,7 +80,7 @@ class _Name(Reader):
             if tag == "B":
                 with self.earlier():
                     return self.path(in_value=in_value)
-            raise NotOfRustError
+            raise UnknownNameError
 
     def _inside(self, in_value: bool) -> str:
         space, around = self.next(), self.path(in_value=in_value)
@@ -144,7 +145,7 @@ class _Name(Reader):
         with self._binder() as binder:
             bounds = " + ".join(self._list(self._trait))
         if not self.eat("L"):
-            raise NotOfRustError
+            raise UnknownNameError
         lifetime = self.number()
         return self.shown(f"dyn {binder}{bounds}" + (f" + {self._lifetime(lifetime)}" if lifetime else ""))
 
@@ -167,7 +168,7 @@ class _Name(Reader):
             minus = "-" * (tag in INTEGERS and self.eat("n"))
             digits = self.until_underscore()
             if not set(digits) <= set("0123456789abcdef"):
-                raise NotOfRustError
+                raise UnknownNameError
             value = int(digits or "0", 16)
             if tag in INTEGERS:
                 return f"{minus}{value}" if value < 1 << 64 else f"{minus}{value:#x}"
@@ -175,7 +176,7 @@ class _Name(Reader):
                 return "true" if value else "false"
             if tag == "c" and _is_character(value):
                 return repr(chr(value))
-            raise NotOfRustError
+            raise UnknownNameError
 
     def _list(self, part: Callable[[], str]) -> list[str]:
         parts = []
@@ -186,7 +187,7 @@ class _Name(Reader):
     def _lifetime(self, index: int) -> str:
         depth = self.lifetimes - index
         if depth < 0:
-            raise NotOfRustError
+            raise UnknownNameError
         if index == 0:
             return "'_"
         return f"'{chr(ord('a') + depth)}" if depth < 26 else f"'_{depth}"
@@ -195,7 +196,7 @@ class _Name(Reader):
     def _binder(self) -> Iterator[str]:
         number = self.optional("G")
         if number > MOST_LIFETIMES:
-            raise NotOfRustError
+            raise UnknownNameError
         self.lifetimes += number
         names = ", ".join(self._lifetime(index) for index in range(number, 0, -1))
         yield f"for<{names}> " if number else ""
