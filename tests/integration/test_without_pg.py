@@ -135,6 +135,42 @@ def test_stripped_program_by_its_debug_file(
     assert set(record(tmp_path, bare).shares()) >= {"two", "three"}
 
 
+D = """
+module solver;
+import core.stdc.stdlib, core.time;
+struct Mesh(T) {
+    T[] a;
+    pragma(inline, false) void sweep(int times) {
+        foreach (k; 0 .. times) foreach (i; 1 .. a.length - 1) a[i] = (a[i - 1] + a[i + 1]) * 0.5;
+    }
+}
+pragma(inline, false) T norm(T)(T[] a) { T s = 0; foreach (x; a) s += x * x; return s; }
+void main() {
+    auto mesh = Mesh!double(new double[4000]);
+    mesh.a[] = 1;
+    double sum = 0;
+    foreach (turn; 0 .. 20_000) {
+        mesh.sweep(10);
+        sum += norm(mesh.a);
+    }
+    exit(sum > 0 ? 7 : 8);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gdc -O2 -g -o solver", "ldc2 -O2 -g -of=solver"])
+def test_d(compiler: str, tmp_path: Path) -> None:
+    need(compiler.split()[0])
+    (tmp_path / "solver.d").write_text(D)
+    subprocess.run([*compiler.split(), "solver.d"], cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "solver")
+    assert (done.status, done.stdout) == (7, "")
+    assert {"D main", "solver::Mesh<double>::sweep(int)"} <= {f.name for f in done.profile.functions}
+    found = json.loads(incprof("phases", done.directory, "--json").stdout)
+    sites = {(site["function"], Path(site["file"]).name) for phase in found["phases"] for site in phase["sites"]}
+    assert ("solver::Mesh<double>::sweep(int)", "solver.d") in sites
+
+
 def test_libraries_of_its_own_and_their_threads(build: Build, tmp_path: Path) -> None:
     """A library's constructor starts a thread before the program begins: its functions are the program's own."""
     library = build("plain_lib.c", pg=False, flags="-O2 -shared -fPIC -pthread", output="libplain.so")
