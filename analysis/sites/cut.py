@@ -17,6 +17,9 @@ from incprof.analysis.sites import NONE
 from incprof.analysis.sites.times import ChainTimes
 from incprof.model import BoolArray, FloatArray
 
+# Sums of ticks of equal calls differ in their last digit.
+ROUNDED = 1 + 1e-9
+
 
 @dataclass(frozen=True)
 class CutSite:
@@ -43,7 +46,7 @@ class Limits:
 def limits(times: ChainTimes, interval_s: float, wall_s: float, options: SiteOptions = SITES) -> Limits:
     """Tell which calls are not watched. interval_s, wall_s: of the recording."""
     short, tiny = (times.unsure | (times.cpu_s < least) for least in (options.shortest_s, options.tiny_s))
-    last_on = ~(times.seconds <= longest_s(interval_s, wall_s, options))
+    last_on = ~(times.seconds <= longest_s(interval_s, wall_s, options) * ROUNDED)
     return Limits(last_on & ~times.again, short, tiny)
 
 

@@ -104,7 +104,7 @@ def insert(root: Path, target: str, args: argparse.Namespace) -> int:
         if any(site.source is not None and site.source.language != "python" for site in sites if not site.refusal):
             say("compile with $(incprof env --cflags), Fortran with --fflags, and link with $(incprof env --libs)")
         else:
-            say("the Python that runs the program needs the package appekg: pip install incprof")
+            say("the Python that runs the program needs the package appekg: install incprof into it, too")
     else:
         say("nothing to change: these heartbeats are in the source")
     return exit_status(study)

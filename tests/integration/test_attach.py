@@ -26,7 +26,7 @@ from tests.integration.collector import FIXTURES, Recording, clean_environment
 from tests.integration.conftest import Build
 from tests.integration.hosts import need, need_root, streams
 
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 # Every function runs for a quarter of a second of CPU time: at 1 kHz that is 250 ticks, where a machine does not drop
 # any, and five intervals at least: one of two and a half may be taken for the time between two other phases.
 FAST = ("-r", "1000", "-i", "0.05")

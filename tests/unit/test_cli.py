@@ -161,3 +161,15 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     )
     os.close(sink)
     assert (done.stderr, done.returncode) == ("", 141)
+
+
+@pytest.mark.parametrize("words", ["phases {0}", "diff {0} {0}", "top {0} --once", "export {0} --format csv"])
+def test_whoever_reads_may_leave(words, tmp_path):
+    """As a program ends that the signal ends, and without a word."""
+    run = two_phase_run(tmp_path / "run")
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "incprof", *words.format(run).split()]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
+    os.close(theirs)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "error" in line]) == (141, [])

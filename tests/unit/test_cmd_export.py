@@ -180,3 +180,17 @@ def test_torn_run(run, tmp_path, capsys):
     stream = run / "rank-00000.gmon"
     stream.write_bytes(stream.read_bytes()[:-60])
     assert export(capsys, run, "--format", "csv", "-o", tmp_path / "out")[0] == 5
+
+
+def test_threads_of_speedscope_begin_when_they_did(tmp_path, capsys):
+    """One after the other: what is read again lasts as long, and has both at their times."""
+    begun = json.dumps({
+        "$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "f"}]},
+        "profiles": [{"type": "sampled", "unit": "seconds", "startValue": start, "endValue": start + 2,
+                      "samples": [[0]] * 200, "weights": [0.01] * 200} for start in (0, 5)],
+    })  # fmt: skip
+    (tmp_path / "a.json").write_text(begun)
+    assert main(["import", str(tmp_path / "a.json"), "-o", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    found = json.loads(export(capsys, tmp_path / "run", "--format", "speedscope")[1])
+    assert [profile["startValue"] for profile in found["profiles"]] == pytest.approx([0, 5], abs=0.02)

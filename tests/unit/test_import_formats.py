@@ -267,6 +267,13 @@ def test_speedscope(tmp_path):
     assert profile.end_s[-1] == pytest.approx(0.04)
 
 
+@pytest.mark.parametrize(("second", "said"), [(0, True), (3, False)])
+def test_speedscope_of_threads_of_which_nobody_says_when_they_began(second, said, tmp_path, capsys):
+    threads = [{**SCOPE["profiles"][0], "startValue": start} for start in (0, second)]
+    bring(tmp_path, put(tmp_path / "a.json", {**SCOPE, "profiles": threads}))
+    assert ("they are taken to have begun together" in capsys.readouterr().err) is said
+
+
 def test_speedscope_without_times(tmp_path):
     scope = {**SCOPE, "profiles": [{**SCOPE["profiles"][0], "unit": "none", "weights": [2, 1, 1]}]}
     assert seconds(bring(tmp_path, put(tmp_path / "a.json", scope))) == {"solve": 0.02, "io": 0.01, "main": 0.01}
@@ -295,6 +302,12 @@ def test_folded_intervals(tmp_path, capsys):
     assert [row for row in profile.self_s.toarray().T.tolist() if any(row)] == [[0.8, 1.0, 0.0], [1.2, 0.0, 0.0]]
     assert profile.off_cpu_s.tolist() == pytest.approx([0.0, 1.0, 2.0])
     assert "a file stands for 2 s (-i), a sample for 0.02 s (--rate)" in capsys.readouterr().err
+
+
+def test_folded_samples_of_threads_without_frames(tmp_path):
+    """As py-spy writes them."""
+    profile = bring(tmp_path, put(tmp_path / "a.folded", b"main;a 80\n 20\n"))
+    assert paths(profile) == {"main;a": 0.8, "": 0.2}
 
 
 def test_folded_lines_that_are_none(tmp_path, capsys):

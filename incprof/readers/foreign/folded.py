@@ -44,13 +44,13 @@ def read_folded(inputs: Sequence[str], interval_s: float | None, rate_hz: float 
 
 
 def _stack(line: str) -> tuple[list[str], float] | None:
-    """The frames of a line, outermost first, and how many samples it has."""
-    stack, _, count = line.rstrip().rpartition(" ")
+    """The frames of a line, outermost first, and how many samples it has; before the gap may be none, as of py-spy."""
+    stack, gap, count = line.rstrip().rpartition(" ")
     try:
         samples = float(count) if count[:1].isdigit() and len(count) < 20 else -1.0
     except ValueError:
         samples = -1.0
-    if not stack.strip() or not 0 <= samples < 1e15:
+    if not gap or not 0 <= samples < 1e15:
         return None
     names = [name.strip().removesuffix(KERNEL) for name in stack.split(";")]
     return [name for name in names if name and name != "[unknown]"], samples

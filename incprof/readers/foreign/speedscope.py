@@ -40,6 +40,9 @@ def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
         ticks += _add(timeline, profile, frames, unit, thread)
     if not len(timeline):
         raise NoDataError(f"{path}: no sample in it")
+    begins = [float(profile.get("startValue") or 0) for profile in found["profiles"] if profile["type"] == "sampled"]
+    if len(begins) > 1 and not any(begins):
+        notes.append(f"when each of {len(begins)} threads began is not said: they are taken to have begun together")
     timeline.tick_s = common_tick(ticks) if ticks else EVENT_S
     return Imported("speedscope", [timeline], notes)
 

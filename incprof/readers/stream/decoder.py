@@ -125,7 +125,7 @@ class StreamDecoder:
             warnings.append(f"{where}: {lost_nodes} nodes of call paths are lost: what lies above them is unknown")
         if not found.ended and not damaged:
             n = found.n_intervals
-            warnings.append(f"{where}: the run did not end cleanly (all {n} intervals are whole)")
+            warnings.append(f"{where}: the run did not end cleanly, or is still going on (all {n} intervals are whole)")
         lost = int(np.minimum(self._counters[:, 9], MAX_COUNT).sum())
         if lost:
             warnings.append(f"{where}: {lost} samples were lost in the run: lower the rate")

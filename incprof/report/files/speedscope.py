@@ -1,4 +1,4 @@
-"""Stacks as a speedscope file: one sampled profile per thread, weights in seconds."""
+"""Stacks as a speedscope file: one sampled profile per thread, from its first sample on, weights in seconds."""
 
 from __future__ import annotations
 
@@ -54,12 +54,14 @@ def _profile(
     """Return the profile of one thread."""
     index, weight = _joined(series.stack[mine], series.weight[mine])
     seconds = [round(w / rate_hz, 9) for w in weight]
+    # A sample stands for the time before it.
+    start = round(max(float((series.time_s[mine] - series.weight[mine] / rate_hz)[0]), 0.0), 9)
     return {
         "type": "sampled",
         "name": f"thread {thread}",
         "unit": "seconds",
-        "startValue": 0,
-        "endValue": round(sum(seconds), 9),
+        "startValue": start,
+        "endValue": round(start + sum(seconds), 9),
         "samples": [stacks[i] for i in index],
         "weights": seconds,
     }

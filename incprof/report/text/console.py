@@ -19,6 +19,10 @@ class PrintableConsole(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable_lines(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line, which ends as a program does that the signal ends; rich would end with 1."""
+        raise BrokenPipeError
+
 
 def console_for(
     out: TextIO,
