@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from incprof.analysis.options.sites import SITES
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.sites.choice import SiteChooser
-from incprof.analysis.sites.cut import cut
+from incprof.analysis.sites.cut import cut, limits
 from incprof.analysis.sites.of_phases import SURE, at_least
 from incprof.analysis.sites.times import ChainTimes, chain_times
 from incprof.model import Function
@@ -255,3 +255,12 @@ def test_a_thread_that_begins_in_the_standard_library_has_its_own_sites(tmp_path
 )  # fmt: skip
 def test_which_names_are_of_the_standard_library(mangled, library):
     assert Function("app", mangled, mangled, 1).is_library is library
+
+
+def test_calls_that_differ_in_their_last_digit_are_of_one_kind():
+    """Ten calls of a second each in ten intervals, added up in two ways."""
+    chains = CallTree(np.array([0, 0, 0]), np.array([-1, 0, 1]), np.zeros(1, dtype=np.int64))
+    seconds = np.array([np.inf, 1.0, np.nextafter(1.0, 2.0)])
+    own, no = np.array([[0.0, 1000.0, 1000.0]]), np.zeros(3, dtype=np.bool_)
+    times = ChainTimes(chains, csr_array(own), np.full(3, 10.0), seconds, seconds, no, no)
+    assert limits(times, 1.0, 20.0).long.tolist() == [True, False, False]
