@@ -15,7 +15,7 @@ from incprof.readers.symbols.compiled import JAVA
 SAMPLE, RUNNING = "jdk.ExecutionSample", "STATE_RUNNABLE"
 # What a JVM needs to know what runs between safepoints. One that was not told has the flag not among those it lists.
 FLAG, KEPT = "jdk.BooleanFlag", "DebugNonSafepoints"
-ADVICE = f"without java -XX:+UnlockDiagnosticVMOptions -XX:+{KEPT}, time of inlined methods is misplaced or missing"
+ADVICE = f"without java -XX:+UnlockDiagnosticVMOptions -XX:+{KEPT}, time of inlined methods may be misplaced"
 # What the JVM's own settings have, where a recording has too few samples to tell, seconds.
 DEFAULT_S, LEAST_S, MOST_S = 0.02, 1e-3, 1.0
 NS = 1e-9
