@@ -94,35 +94,49 @@ static bool is_return_of_leaf(const struct cursor *cursor, uint64_t pc)
 struct search {
     struct cursor *cursor;
     struct frame caller;
-    int trials;       /* that are left */
-    uint64_t through; /* where the return address of a frame on the way lies, or 0 */
+    int trials;    /* that are left */
+    uint64_t kept; /* where a frame on the way is, or 0 */
 };
 
-/* Whether rules lead on from the caller, and every address that they find follows a call: to the stack's end, a
- * handler's beginning, or for some frames. Where code without rules has called, two will do. */
+static bool is_near(uint64_t low, uint64_t at)
+{
+    return at >= low && at - low < 8 * (uint64_t)NEAR_WORDS;
+}
+
+/* Whether rules lead on from the caller, up the stack, and every address that they find follows a call: to the stack's
+ * end, a handler's beginning, or for some frames. Where code without rules has called, two will do. */
 static bool leads_on(struct search *search)
 {
     struct cursor trial = *search->cursor;
     enum unwind_result result = UNWIND_CALLER;
     int steps = 0;
-    bool is_through = search->through == 0;
+    bool is_through = search->kept == 0;
     search->trials--;
     unwind_go_to(&trial, &search->caller);
     while (result == UNWIND_CALLER && steps < TRIAL_FRAMES && trial.row.cfa != CFA_NONE) {
+        uint64_t sp = trial.sp;
         result = unwind_step(&trial);
         bool is_handler = result == UNWIND_CALLER && trial.row.cfa == CFA_SIGNAL;
         if (is_handler || (result == UNWIND_END && trial.pc != 0))
             result = UNWIND_END;
-        else if (result != UNWIND_CALLER || !is_return(&trial, trial.pc))
+        else if (result != UNWIND_CALLER || trial.sp <= sp || !is_return(&trial, trial.pc))
             result = UNWIND_BROKEN;
-        is_through = is_through || trial.return_at == search->through;
+        is_through = is_through || is_near(search->kept, trial.return_at);
         steps++;
     }
     search->cursor->stack = trial.stack; /* both have read into the same window */
     return is_through && (result == UNWIND_END || (result == UNWIND_CALLER && steps >= LEAST_FRAMES));
 }
 
-/* Whether the return address is at `at`. The function may have saved its caller's frame pointer at `low` or above. */
+/* A value that the function may have saved of the frame pointer: registers are pushed right below the return address,
+ * or stored at the bottom; old values lie between. */
+static bool read_saved(struct search *search, uint64_t low, uint64_t at, uint64_t n)
+{
+    uint64_t saved = n % 2 == 0 ? at - 8 - 8 * (n / 2) : low + 8 * (n / 2);
+    return unwind_read_word(search->cursor, saved, &search->caller.fp);
+}
+
+/* Whether the return address is at `at`. A frame pointer that rules use shows what is further out. */
 static bool is_at(struct search *search, uint64_t low, uint64_t at)
 {
     struct cursor *cursor = search->cursor;
@@ -130,15 +144,15 @@ static bool is_at(struct search *search, uint64_t low, uint64_t at)
     if (!unwind_read_word(cursor, at, &pc) || !is_return_of_leaf(cursor, pc))
         return false;
     search->caller = (struct frame){.pc = pc, .sp = at + 8, .fp = cursor->fp, .return_at = at, .is_exact = true};
-    for (uint64_t saved = low; !leads_on(search); saved += 8)
-        if (search->trials == 0 || saved >= at || !unwind_read_word(cursor, saved, &search->caller.fp))
-            return false;
-    return true;
+    bool found = leads_on(search);
+    for (uint64_t n = 0; !found && n < (at - low) / 8 && search->trials > 0; n++)
+        found = read_saved(search, low, at, n) && search->caller.fp > at && leads_on(search);
+    return found;
 }
 
 static bool is_above(struct search *search, uint64_t low)
 {
-    for (uint64_t at = low; at < low + 8 * (uint64_t)NEAR_WORDS && search->trials > 0; at += 8)
+    for (uint64_t at = low; is_near(low, at) && search->trials > 0; at += 8)
         if (is_at(search, low, at))
             return true;
     return false;
@@ -151,8 +165,10 @@ static bool is_above_kept(struct search *search)
     const struct cursor *cursor = search->cursor;
     for (size_t i = 0; i < sizeof kept; i++) {
         uint64_t low = machine_register(cursor->context, kept[i]);
-        if (low > cursor->sp && low - cursor->sp < FAR_BYTES && is_above(search, low))
+        if (low > cursor->sp && low - cursor->sp < FAR_BYTES && is_above(search, low)) {
+            search->kept = low;
             return true;
+        }
     }
     return false;
 }
@@ -163,7 +179,6 @@ static bool is_above_page(struct search *search)
 {
     bool found = is_above_kept(search);
     struct frame kept = search->caller;
-    search->through = found ? kept.return_at : 0;
     search->trials = MOST_TRIALS;
     if (is_above(search, search->cursor->sp))
         return true;

@@ -61,7 +61,9 @@ def test_two_copies_are_one_function(use: Use) -> None:
 def test_the_same_library_at_another_address(use: Use) -> None:
     recording = use("open", "work.so", "call", "400", "close", "hold", "open", "work.so", "call", "300")
     assert calls_of(recording) == {"work_inner": 700, "work_outer": 700}
-    assert {name for name in seconds_of(recording) if "work" in name} == {"work.so:work_inner"}
+    # The outer function has a few instructions of its own, where a sample may fall.
+    found = {name for name in seconds_of(recording) if "work" in name}
+    assert {"work.so:work_inner"} <= found <= {"work.so:work_inner", "work.so:work_outer"}
 
 
 def test_another_library_at_the_same_address(use: Use) -> None:
@@ -76,7 +78,9 @@ def test_where_a_library_was_that_samples_have_met(use: Use, between: list[str])
     """Nothing counts calls: what is closed is left out of the map, and what comes after it is found by samples."""
     steps = ["open", "work.so", "call", "800", "close", *between, "open", "other.so", "call", "800", "close"]
     seconds = seconds_of(use(*steps, pg=False))
-    assert {name for name in seconds if ".so:" in name} == {"work.so:work_inner", "other.so:other_inner"}
+    found = {name for name in seconds if ".so:" in name}
+    assert found >= {"work.so:work_inner", "other.so:other_inner"}
+    assert found <= {f"{name}.so:{name}_{part}" for name in ("work", "other") for part in ("inner", "outer")}
 
 
 def test_a_newer_file_under_the_same_path(use: Use) -> None:
