@@ -14,7 +14,7 @@ from incprof.analysis.phases.results import FunctionShare, Phase, RunSummary, Si
 from incprof.analysis.phases.spent import mostly, off_cpu_s
 from incprof.analysis.sites import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
-from incprof.model import IntArray, IntervalProfile
+from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.spent import SPENT, spent_s
 
 TOP_FUNCTIONS = 10
@@ -43,6 +43,12 @@ def top_functions(
         for i in order
         if self_s[i] > 0
     )
+
+
+def percent_of_run(wall: FloatArray, members: IntArray) -> float:
+    """Return the part of the run's time (wall, seconds of each interval) that some intervals have."""
+    whole = float(wall.sum())
+    return 100.0 * float(wall[members].sum()) / whole if whole > 0 else 0.0
 
 
 def describe_phases(
@@ -75,14 +81,15 @@ def describe_phases(
     for phase, choices in enumerate(chosen):
         members = np.flatnonzero(labels == phase)
         before, seconds = clusters[members], spent[members].sum(axis=0)
+        part = percent_of_run(wall, members)
         phases.append(
             Phase(
                 id=phase,
                 intervals=len(members),
-                app_pct=100.0 * len(members) / profile.n_intervals,
+                app_pct=part,
                 seconds=float(wall[members].sum()),
                 functions=top_functions(profile, members, seen=seen),
-                sites=tuple(_site(profile, c, heartbeats[c.function, c.kind], len(members)) for c in choices),
+                sites=tuple(_site(profile, c, heartbeats[c.function, c.kind], len(members), part) for c in choices),
                 steps=() if phase == off_cpu else steps[phase],
                 clusters=tuple(int(c) for c in np.unique(before[before >= 0])),
                 off_cpu=phase == off_cpu,
@@ -93,16 +100,17 @@ def describe_phases(
     return tuple(phases)
 
 
-def _site(profile: IntervalProfile, choice: Choice, heartbeat: int, intervals: int) -> Site:
-    """Turn a choice into a site with percentages."""
+def _site(profile: IntervalProfile, choice: Choice, heartbeat: int, intervals: int, part: float) -> Site:
+    """Turn a choice into a site with percentages; its phase has `part` percent of the run."""
     function = profile.functions[choice.function]
+    covered = choice.covered / intervals
     return Site(
         heartbeat=heartbeat,
         index=choice.function,
         function=function,
         kind=choice.kind,
-        phase_pct=100.0 * choice.covered / intervals,
-        app_pct=100.0 * choice.covered / profile.n_intervals,
+        phase_pct=100.0 * covered,
+        app_pct=part * covered,
         file=function.file,
         line=function.line,
     )

@@ -113,7 +113,7 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase. app_pct: percent of the run's intervals. seconds: their wall time. clusters: ids before merging.
+    """A phase. seconds: wall time of its intervals. app_pct: percent of the run's. clusters: ids before merging.
 
     off_cpu: the program mostly waited; there is no function to instrument.
     confidence: part of the intervals that would be in the phase again (0..1); None where nobody asked.

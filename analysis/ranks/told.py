@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incprof.analysis.answer.describe import top_functions
+from incprof.analysis.answer.describe import percent_of_run, top_functions
 from incprof.analysis.answer.find import warnings_of
 from incprof.analysis.answer.seen import calls_seen
 from incprof.analysis.options import Options
@@ -44,7 +44,7 @@ def told_of(
 
     def phase_of(phase: Phase) -> Phase:
         members = np.flatnonzero(labels == phase.id)
-        pct, seconds = 100.0 * len(members) / profile.n_intervals, times[members].sum(axis=0)
+        pct, seconds = percent_of_run(wall, members), times[members].sum(axis=0)
         whole = float(wall[members].sum())
         return replace(
             phase,

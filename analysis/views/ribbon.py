@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from incprof.model import IntArray
+from incprof.model import FloatArray, IntArray
 
 SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
 UNCLASSIFIED = "."
@@ -29,11 +29,22 @@ def cells(labels: IntArray, width: int) -> list[int]:
     return out
 
 
-def stretched(labels: IntArray, width: int) -> list[int]:
-    """Return exactly `width` cells: like `cells`, and a short run is widened to fill the line."""
-    part = cells(labels, width)
-    index = np.arange(width) * len(part) // width
-    return [part[i] for i in index.tolist()]
+def stretched(labels: IntArray, width: int, end_s: FloatArray | None = None) -> list[int]:
+    """Return exactly `width` cells, which are equal parts of time: the label that has most of each.
+
+    end_s: (n,) where the intervals end, in order, the first one begins at 0; None where all are equally long.
+    """
+    ends = np.arange(len(labels) + 1.0)
+    if end_s is not None and end_s[-1] > 0:
+        ends[1:] = np.maximum.accumulate(end_s)
+    edges = np.linspace(0.0, ends[-1], width + 1)
+    values, counts = np.unique(labels, return_counts=True)
+    values = values[np.lexsort((values, counts))]
+    lengths = np.diff(ends) * (labels == values[:, None])
+    until = np.array([np.interp(edges, ends, np.concatenate([[0.0], length.cumsum()])) for length in lengths])
+    # Rounded, so that a tie is one: it goes to the rarer label, as in `cells`.
+    share = np.round(np.diff(until, axis=1) * width / ends[-1], 9)
+    return [int(values[i]) for i in share.argmax(axis=0)]
 
 
 def sign(label: int) -> str:

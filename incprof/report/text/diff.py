@@ -74,7 +74,7 @@ def _ribbons(console: Console, found: Comparison) -> None:
     room = console.width - 3
     for letter, side in (("A", found.a[0]), ("B", found.b[0])):
         line = Text(f"{letter}  ")
-        for label, length in runs(stretched(side.labels, _cells(side, longest, room))):
+        for label, length in runs(stretched(side.labels, _cells(side, longest, room), side.end_s)):
             line.append(sign(label) * length, style=style(label))
         console.print(line, soft_wrap=True)
     end = words.elapsed(longest)

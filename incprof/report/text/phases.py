@@ -162,12 +162,13 @@ def _but(result: PhaseResult) -> str:
 def _ribbon(console: Console, run: RunSummary, result: PhaseResult) -> None:
     """Print the run from left to right, under it what is no work, and the time."""
     line = Text()
-    for label, length in runs(stretched(result.labels, console.width)):
+    for label, length in runs(stretched(result.labels, console.width, result.end_s)):
         line.append(sign(label) * length, style=style(label))
     console.print(line, soft_wrap=True)
     signs = legend(result.spent)
     if result.spent is not None and signs:
-        console.print("".join(map(sign_of, stretched(result.spent, console.width))).rstrip(), soft_wrap=True)
+        kinds = stretched(result.spent, console.width, result.end_s)
+        console.print("".join(map(sign_of, kinds)).rstrip(), soft_wrap=True)
     end = duration(run.duration_s)
     console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)
     if signs:

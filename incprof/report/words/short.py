@@ -34,9 +34,11 @@ def name_of(short: ShortStretch, names: Names, room: int = NAME_ROOM) -> str:
 
 def _line(result: PhaseResult, short: ShortStretch, names: Names) -> str:
     """Say what, when, and how much of the run."""
-    begin, end = times_of(result, short)[0]
+    times = times_of(result, short)
+    begin, end = times[0]
+    part = sum(until - since for since, until in times) / max(float(result.end_s[-1]), 1e-9)
     again = f", {count(len(short.spans), 'time')}" if len(short.spans) > 1 else ""
     return (
         f"{name_of(short, names)} ({percent(short.share)} of it) from {duration(begin)} to {duration(end)}{again}, "
-        f"{percent(short.intervals / len(result.labels))} of the run"
+        f"{percent(part)} of the run"
     )
