@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Sequence, Set
+from fnmatch import fnmatchcase
 
 from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
 from incprof.errors import NoDataError
@@ -38,7 +39,8 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
         words: its arguments.
         exe: which programs are recorded, if somebody has said so.
     """
-    if main_program(program, words) is None:
+    found = main_program(program, words)
+    if found is None:
         told = main_program(program, words, static=True)
         reason = _reason_against(told or program)
         if reason:
@@ -48,6 +50,8 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
     reason = _reason_against(program)
     if reason and not is_among(program, STARTERS):
         return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
+    if exe and not _is_named(exe, found, program, words):
+        return f"{_as_typed(found, program, words)}: not named by --exe {exe}: only what it starts by that name is recorded"
     elf = _program_at(program, static=False)
     if elf is not None and calls_monstartup(elf) and not calls_mcount(elf):
         return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
@@ -79,6 +83,12 @@ def _as_typed(path: str | None, program: str, words: Sequence[str]) -> str:
     """The word of a command line that names a program."""
     named = (word for word in words if "/" in word and path == os.path.realpath(word))
     return program if path is None or path == os.path.realpath(program) else next(named, path)
+
+
+def _is_named(exe: str, found: str, program: str, words: Sequence[str]) -> bool:
+    """Whether a program is one that is recorded: by its path, its file's name, or that which it is called by."""
+    typed = (os.path.basename(word) for word in (program, *words) if os.path.realpath(word) == found)
+    return any(fnmatchcase(name, exe) for name in (found, os.path.basename(found), *typed))
 
 
 def _reason_against(program: str) -> str | None:
