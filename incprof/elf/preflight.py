@@ -51,7 +51,8 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
     if reason and not is_among(program, STARTERS):
         return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
     if exe and not _is_named(exe, found, program, words):
-        return f"{_as_typed(found, program, words)}: not named by --exe {exe}: only what it starts by that name is recorded"
+        called = _as_typed(found, program, words)
+        return f"{called}: not named by --exe {exe}: only what it starts by that name is recorded"
     elf = _program_at(program, static=False)
     if elf is not None and calls_monstartup(elf) and not calls_mcount(elf):
         return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
