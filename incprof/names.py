@@ -48,7 +48,7 @@ class Name(NamedTuple):
 
     text: it, without marks of clones. marks: these, as a linker has them: ".isra.0.cold". parts: what stands between
     `::`, without template arguments, parameters, qualifiers and the type that is returned; empty for a text that is no
-    name. starts: where in the text each part begins. end: where the parameters begin.
+    name. starts: where in the text each part begins. end: where the parameters begin, or what calls a lambda.
     """
 
     text: str
@@ -116,7 +116,7 @@ def parse(symbol: str) -> Name:
     found, end = _parts(text)
     named = {start: part for start, part in found.items() if part}
     if list(named.values())[-2:] == [LAMBDA, "operator()"]:
-        named.popitem()
+        end = named.popitem()[0] - len("::")
     return Name(text, marks, tuple(named.values()), tuple(named), end)
 
 

@@ -13,6 +13,7 @@ from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame
 from incprof.readers.symbols.addr2line import Chain, chains
 from incprof.readers.symbols.cache import cached_symbols
+from incprof.readers.symbols.closures import with_lambdas
 from incprof.readers.symbols.elf_symbols import PLT_NAME
 
 
@@ -37,7 +38,9 @@ def frames_at(mapped: Mapped, addresses: Sequence[int], program: str) -> list[li
     linked = [_linked(elf, address - mapped.start + mapped.offset) for address in addresses]
     index = table.find(np.array(linked, dtype=np.uint64)).tolist()
     # Lines of what is nobody's own are not asked for: nobody looks at them.
-    places: list[Chain] = [()] * len(linked) if shared else chains(mapped.path, linked)
+    places: list[Chain] = [()] * len(linked)
+    if not shared:
+        places = with_lambdas(mapped.path, linked, chains(mapped.path, linked))
     found = []
     for symbol, chain in zip(index, places, strict=True):
         name = table.name(symbol) if symbol >= 0 else ""

@@ -29,7 +29,7 @@ def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None
     try:
         with open_input(binary) as stream:
             elf = ELFFile(stream)
-            if not elf.has_dwarf_info() or _bloated(elf, os.fstat(stream.fileno()).st_size):
+            if not elf.has_dwarf_info() or bloated(elf, os.fstat(stream.fileno()).st_size):
                 return nothing
             dwarf = elf.get_dwarf_info()
             units = dwarf.get_aranges()
@@ -40,7 +40,7 @@ def from_line_tables(binary: str, addresses: Sequence[int]) -> list[Place | None
         return nothing
 
 
-def _bloated(elf: ELFFile, size: int) -> bool:
+def bloated(elf: ELFFile, size: int) -> bool:
     """Whether the sections of a file of so many bytes say, or become, far more than there is or was compressed."""
     sections = list(elf.iter_sections())
     # Of this old form, nothing tells the size before.

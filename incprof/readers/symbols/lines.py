@@ -12,12 +12,13 @@ import numpy as np
 from incprof.jsonstore import JsonStore, Stores
 from incprof.model import LIBRARY, OWN, Code, Function, IntArray, IntervalProfile, Module, Run
 from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
+from incprof.readers.symbols.closures import with_lambdas
 from incprof.readers.symbols.go_table import go_places
 from incprof.readers.symbols.line_tables import Place
 from incprof.readers.symbols.python_code import line_at
 from incprof.readers.symbols.source import binaries, module_key
 
-VERSION, SAID_VERSION = 2, 1
+VERSION, SAID_VERSION = 3, 1
 DEBUG_LINES = (".debug_line", ".zdebug_line")
 
 
@@ -144,7 +145,7 @@ def _answers(module: Module, directory: str, exe: str | None, addresses: Sequenc
     known = list(binaries(module, directory, exe))
     for elf in known:
         if any(elf.section(name) for name in DEBUG_LINES):
-            return chains(elf.path, addresses)
+            return with_lambdas(elf.path, addresses, chains(elf.path, addresses))
     places = next((places for places in (go_places(elf, addresses) for elf in known) if any(places)), [])
     return [(Frame("", *place),) if place else () for place in places] or [()] * len(addresses)
 

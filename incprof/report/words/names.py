@@ -220,7 +220,7 @@ def _fitted(text: str, name: str, room: int) -> str:
     if cell_len(text) <= room:
         return text
     own, found = clean(parse(name).last, 4 * LONGEST), parse(text)
-    at = found.starts[-1] if found.last == own and found.starts else text.rfind(own)
+    at = text.find(own, found.starts[-1]) if found.last == own and found.starts else text.rfind(own)
     left = room - cell_len(own)
     if at < 0 or left < 0:
         return fitted(own if at >= 0 else text, room)
