@@ -41,7 +41,7 @@ def nasty_run(directory: Path, source: Path) -> Path:
     file = f"{source}/{NAME}.c"
     addresses = {f"{BASE + STEP * i + offset:#x}" for i in range(3) for offset in (0, 0x10)}
     chains = {at: [[f"inner{ESCAPES}", f"/in{ESCAPES}.h", 3], [functions[1], file, 7]] for at in addresses}
-    (directory / f"symbols/{BUILD_ID}.json").write_text(json.dumps({"version": 2, "chains": chains}))
+    (directory / f"symbols/{BUILD_ID}.json").write_text(json.dumps({"version": 3, "chains": chains}))
     return directory
 
 

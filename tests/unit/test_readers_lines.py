@@ -75,9 +75,9 @@ def test_answers_travel_with_the_run(run, program, monkeypatch):
         "",
         "{",
         "[]",
-        '{"version": 2}',
-        '{"version": 2, "chains": {"x": 3}}',
-        '{"version": 2, "chains": {"1": [["f", "g"]]}}',
+        '{"version": 3}',
+        '{"version": 3, "chains": {"x": 3}}',
+        '{"version": 3, "chains": {"1": [["f", "g"]]}}',
     ],
 )
 def test_damaged_answers_are_asked_for_again(run, program, damage, tmp_path):
@@ -86,7 +86,7 @@ def test_damaged_answers_are_asked_for_again(run, program, damage, tmp_path):
     (store,) = (tmp_path / "run" / "symbols").glob("*.json")
     store.write_text(damage)
     assert locate(run, profile, profile.functions) == first
-    assert json.loads(store.read_text())["version"] == 2
+    assert json.loads(store.read_text())["version"] == 3
 
 
 def test_seconds_by_line(run, program):
