@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
+from rich.table import Table
 
 from incprof.printable import printable_lines, unfiltered
+
+# Of a table.
+WIDEST = 10_000
 
 
 class PrintableConsole(Console):
@@ -18,6 +23,17 @@ class PrintableConsole(Console):
         """Render anything."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable_lines(segment.text), segment.style)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print; a table that wraps nothing is as wide as it must be, also where a terminal is narrower."""
+        table = objects[0] if objects else None
+        if not isinstance(table, Table) or not all(column.no_wrap for column in table.columns):
+            super().print(*objects, **options)
+            return
+        width = self.width
+        self.width = max(width, Measurement.get(self, self.options.update(width=WIDEST), table).maximum)
+        super().print(table, **options)
+        self.width = width
 
     def on_broken_pipe(self) -> None:
         """Leave it to the command line, which ends as a program does that the signal ends; rich would end with 1."""
