@@ -137,7 +137,7 @@ def record_only(command: Sequence[str | Path], place: Path, **env: str) -> Outco
     """Run a command under the collector with exactly these variables beside the library's."""
     place.mkdir(exist_ok=True)
     preload = variables(place)["LD_PRELOAD"]
-    return run(command, place, {"LD_PRELOAD": preload, **env}, 60)
+    return run(command, place, {"LD_PRELOAD": preload, **env})
 
 
 def calls(profile: IntervalProfile) -> dict[str, int]:

@@ -105,7 +105,7 @@ def test_an_operator_switches_a_running_program(ekg: EkgBuilder, tmp_path: Path,
 def wait_for(path: Path, *, enabled: bool, rows: bool) -> None:
     """Until the last complete interval is so."""
     wanted = f'"enabled":{"true" if enabled else "false"}'
-    for _ in range(600):
+    for _ in range(12_000):
         lines = (
             [line for line in path.read_text().splitlines() if line.startswith("#interval")] if path.exists() else []
         )

@@ -79,7 +79,7 @@ def test_who_reads_a_closed_stderr_is_not_kept_waiting(host: BuildHost, tmp_path
     program = [host("stderr_closed.c"), "early"]
     command = [sys.executable, "-m", "incprof", "record", "-o", tmp_path / "run", "--", *program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        watchdog = threading.Timer(60, process.kill)
+        watchdog = threading.Timer(600, process.kill)
         watchdog.start()
         assert process.stderr is not None
         assert process.stderr.read() == b""  # ends while the program waits for stdin

@@ -48,7 +48,7 @@ def test_a_thread_takes_few_mappings_and_little_locked_memory(
     figures = []
     for place, env in (("alone", {}), ("recorded", variables(tmp_path / "run", interval=60))):
         (tmp_path / place).mkdir()
-        outcome = run([program, *words], tmp_path / place, env, 60)
+        outcome = run([program, *words], tmp_path / place, env)
         if outcome.status == 3 or (place, words[1:], outcome.status) == ("alone", ["locked"], 4):
             pytest.skip("no memory, or not enough for so many threads, can be locked here (ulimit -l)")
         assert outcome.status == 0, outcome

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SECONDS = 60  # after which a test gives up
+SECONDS = 600  # after which a test gives up
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def test_every_item_once(threads, count):
 
 
 def test_several_threads_are_at_work():
-    met = threading.Barrier(3, timeout=60)
+    met = threading.Barrier(3, timeout=600)
     spread(lambda item: met.wait(), range(3), 3)
 
 

@@ -100,7 +100,7 @@ class Zsh:
         """What stands between the marks that come next."""
         shown = ""
         while not (found := re.search("@@([^@]*)@@", shown)):
-            assert select.select([self.terminal], [], [], 20)[0], shown
+            assert select.select([self.terminal], [], [], 600)[0], shown
             shown += os.read(self.terminal, 65536).decode(errors="replace")
         return found[1]
 
