@@ -51,10 +51,13 @@ def test_fork_in_a_program_with_threads(host: BuildHost, tmp_path: Path) -> None
 
 
 def test_children_that_do_nothing_leave_no_file(host: BuildHost, tmp_path: Path) -> None:
-    # A child that is sampled has something to say: at 1 Hz, none of them is, also on a machine with much to do.
+    # A child that is sampled has something to say: at 1 Hz, one of 200 is in one run of some hundreds.
     trial = try_both([host("forks.c"), "idle"], tmp_path, env={"INCPROF_RATE": "1"})
     assert "status 200" in trial.recorded.stdout
-    assert trial.files() == ["rank-00000.gmon"]
+    run = open_run(trial.directory)
+    children = [read_profile(run, process=process) for process in run.processes if not process.primary]
+    assert all(ticks(profile) > 0 for profile in children)
+    assert len(children) <= 2
 
 
 def test_vfork_child_that_exits_ends_nothing(host: BuildHost, tmp_path: Path) -> None:
