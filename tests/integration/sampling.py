@@ -49,6 +49,11 @@ def sample(*words: str | Path, cwd: Path, **variables: str) -> subprocess.Comple
     )
 
 
+def until_rows(count: int) -> list[str]:
+    """A program to be sampled that ends when run.csv has so many rows, however late they are."""
+    return ["sh", "-c", f'until [ "$(grep -c "^[0-9]" run.csv)" -ge {count} ]; do sleep 0.02; done']
+
+
 @dataclass(frozen=True)
 class Programs:
     """Compiles the fixtures once per session."""

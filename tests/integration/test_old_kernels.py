@@ -14,6 +14,7 @@ from incprof.launch import find_sampler
 from tests.integration.appekg_build import EkgBuilder
 from tests.integration.collector import clean_environment
 from tests.integration.conftest import Build, Record
+from tests.integration.sampling import read, until_rows
 
 # rseq (4.18) is 334 on x86-64, the next ones are numbered from 424.
 YOUNGER = ["335+", str(errno.ENOSYS)]
@@ -44,19 +45,26 @@ def test_heartbeats_of_threads_and_forks(old_kernel: list[str | Path], ekg: EkgB
 
 
 def test_the_sampler_sees_a_process_end(old_kernel: list[str | Path], tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "incprof", "sample", "-i", "0.05", "-o", str(tmp_path / "series.csv")]
-    with subprocess.Popen(["sleep", "0.5"]) as sleeper:
-        command = [*old_kernel, *words, "-p", str(sleeper.pid)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    words = [sys.executable, "-m", "incprof", "sample", "-i", "0.05", "-o", "run.csv"]
+    (tmp_path / "run.csv").touch()
+    with subprocess.Popen(until_rows(5), cwd=tmp_path) as sampled:  # it ends when the sampler has seen it
+        command = [*old_kernel, *words, "--force", "-p", str(sampled.pid)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+        sampled.kill()
     assert done.returncode == 0, done.stderr
     assert find_sampler({}).is_file()
+    assert read(tmp_path / "run.csv").has_comment("# end: ")
 
 
 def test_who_records_from_outside_sees_a_process_end(old_kernel: list[str | Path], tmp_path: Path) -> None:
-    spin = [sys.executable, "-c", "import time\nwhile time.process_time() < 1: pass"]
-    with subprocess.Popen(spin) as spinner:
+    # It works for a while when it is being recorded: who records may take longer to start than any time given here.
+    file = tmp_path / "run" / "rank-00000.gmon"
+    text = f"import os, time\nwhile not os.path.exists({str(file)!r}): time.sleep(0.01)\n"
+    text += "end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+    with subprocess.Popen([sys.executable, "-c", text]) as spinner:
         command = [*old_kernel, sys.executable, "-m", "incprof", "record", "-o", str(tmp_path / "run"), "-p"]
         done = subprocess.run([*command, str(spinner.pid)], capture_output=True, text=True, timeout=600, check=False)
+        spinner.kill()
     if "perf_event_paranoid" in done.stderr or "not permitted" in done.stderr:
         pytest.skip("perf is refused here")
     assert done.returncode == 0, done.stderr

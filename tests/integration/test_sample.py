@@ -80,8 +80,9 @@ def test_what_is_written_and_read_is_conserved(tmp_path: Path) -> None:
 
 
 def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
-    begun = time.time()
+    begun, before = time.time(), time.monotonic()
     done = sample("-i", "20ms", "-o", "run.csv", "--", "sh", "-c", "sleep 0.3; exit 7", cwd=tmp_path)
+    whole_s = time.monotonic() - before
     assert done.returncode == 7
     found = read(tmp_path / "run.csv")
     time_s = found["time_s"]
@@ -89,7 +90,7 @@ def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
     assert begun <= series.begun_unix_s + 1e-6 <= time.time()
     assert series.host == os.uname().nodename
     assert all(now > before for before, now in itertools.pairwise(time_s))
-    assert 0.3 <= time_s[-1] < 5
+    assert 0.3 <= time_s[-1] < whole_s
     assert found.has_comment("a row for each interval of 0.02 s")
     assert found.has_comment("of: sh -c sleep 0.3; exit 7")
     late = int(found.comments[-1].split(", ")[1].split()[0])
@@ -106,7 +107,7 @@ def test_the_rows_and_what_they_say(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ending", "status"), [("exit 0", 0), ("exit 41", 41)])
 def test_a_program_that_ends_at_once_gives_one_short_row(tmp_path: Path, ending: str, status: int) -> None:
-    done = sample("-i", "1s", "-o", "run.csv", "--", "sh", "-c", ending, cwd=tmp_path)
+    done = sample("-i", "1m", "-o", "run.csv", "--", "sh", "-c", ending, cwd=tmp_path)
     assert done.returncode == status
     assert len(read(tmp_path / "run.csv")["time_s"]) == 1
 
@@ -161,7 +162,7 @@ def test_a_process_that_runs_until_it_ends(sampled: Programs, tmp_path: Path) ->
 def test_more_threads_than_files_may_be_open(tmp_path: Path) -> None:
     if not listed(tmp_path)["task-clock"]:
         pytest.skip("perf events are not permitted here")
-    start = "threading.Thread(target=time.sleep, args=(20,)).start()"
+    start = "threading.Thread(target=time.sleep, args=(600,)).start()"
     text = f"import threading, time\nfor _ in range(40): {start}\nprint(flush=True)"
     limited = ["sh", "-c", 'ulimit -n 30; exec "$@"', "sh"]
     with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE) as process:
@@ -204,7 +205,7 @@ def test_sigterm_reaches_the_program(tmp_path: Path) -> None:
 
 
 def test_a_sampler_that_is_killed_leaves_whole_rows(tmp_path: Path) -> None:
-    words = command("sample", "-o", "run.csv", "--", "sleep", "20")
+    words = command("sample", "-o", "run.csv", "--", "sleep", "600")
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         wait_for_rows(tmp_path / "run.csv")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -220,7 +221,7 @@ def test_a_series_can_be_followed_while_it_is_written(tmp_path: Path) -> None:
     words = command("sample", "-e", "rss-bytes,run-queue", "-o", "run.csv", "--", "sleep", "2.5")
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         wait_for_rows(tmp_path / "run.csv")
-        follower = command("periods", "--follow", "run.csv", "--column", "rss-bytes", "--idle", "1.5")
+        follower = command("periods", "--follow", "run.csv", "--column", "rss-bytes", "--idle", "5")
         done = subprocess.run(follower, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert process.wait(600) == 0
     samples = int(done.stdout.splitlines()[-1].split()[0])
