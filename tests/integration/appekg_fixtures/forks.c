@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "appekg.h"
+#include "robust_wait.h"
 
 #define CHILDREN 20
 
@@ -92,9 +93,7 @@ static void by_exec(void)
     char path[4096];
     snprintf(path, sizeof path, "%s/rank-00000.ekg", getenv("EKG_DIR"));
     beat(1, 1);
-    for (int i = 0; i < 10000 && access(path, R_OK) != 0; i++)
-        usleep(1000);
-    usleep(20000);
+    wait_for_interval(path);
     execl(self, self, "one", (char *)NULL);
     abort();
 }

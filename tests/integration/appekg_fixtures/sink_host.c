@@ -3,6 +3,7 @@
  *   stay    a beat of id 4 begins, "stays" is printed, and the end of stdin is waited for
  *   thread  the main thread ends before the other one (status 0)
  *   fork    a child has as many beats
+ *   family  a child has as many beats; both wait for the end of stdin
  *   setuid  all threads must agree to change the user */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -42,13 +43,15 @@ static int stay(void)
     return 7;
 }
 
-static int beat_in_a_child(void)
+static int beat_in_a_child(int stays)
 {
     int status = 0;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         work(NULL);
+        while (stays && getchar() != EOF)
+            ;
         exit(3);
     }
     waitpid(child, &status, 0);
@@ -73,7 +76,7 @@ int main(int argc, char **argv)
     pthread_join(other, NULL);
     if (strcmp(end, "stay") == 0)
         return stay();
-    if (strcmp(end, "fork") == 0)
-        return beat_in_a_child();
+    if (strcmp(end, "fork") == 0 || strcmp(end, "family") == 0)
+        return beat_in_a_child(strcmp(end, "family") == 0);
     return strcmp(end, "setuid") == 0 && setuid(getuid()) != 0 ? 1 : 7;
 }
