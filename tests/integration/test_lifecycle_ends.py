@@ -106,9 +106,12 @@ def test_stopped_and_continued(host: BuildHost, tmp_path: Path) -> None:
     stream = tmp_path / "run/rank-00000.gmon"
     wait_for_intervals(stream, 2)
     os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(0.5)
+    # A thread that waits for a processor or for the disk stops when it has got it.
+    threads = [path / "stat" for path in Path(f"/proc/{process.pid}/task").iterdir()]
+    while {path.read_text().rpartition(") ")[2][0] for path in threads} != {"T"}:
+        time.sleep(0.01)
     before = stream.stat().st_size
-    time.sleep(0.2)
+    time.sleep(0.5)
     assert stream.stat().st_size == before
     os.kill(process.pid, signal.SIGCONT)
     seen = sum(image.kind == 2 for image in raw_images(stream.read_bytes()))
