@@ -41,11 +41,16 @@ static const char *blocked(int number)
     return sigismember(&now, number) ? "blocked" : "open";
 }
 
+static volatile sig_atomic_t has_read;
+
+/* Again, where the target was so late that its read did not wait yet. */
 static void *signal_soon(void *target)
 {
     struct timespec pause = {0, 200000000};
-    nanosleep(&pause, NULL);
-    pthread_kill(*(pthread_t *)target, SIGURG);
+    while (!has_read) {
+        nanosleep(&pause, NULL);
+        pthread_kill(*(pthread_t *)target, SIGURG);
+    }
     return NULL;
 }
 
@@ -61,7 +66,9 @@ static void interrupts(void)
     if (pipe(ends) != 0 || pthread_create(&other, NULL, signal_soon, &self) != 0)
         exit(1);
     long got = read(ends[0], &byte, 1);
-    printf("read %ld %s, seen %d\n", got, errno == EINTR ? "EINTR" : "?", seen == SIGURG);
+    int reason = errno;
+    has_read = 1;
+    printf("read %ld %s, seen %d\n", got, reason == EINTR ? "EINTR" : "?", seen == SIGURG);
     pthread_join(other, NULL);
 }
 
