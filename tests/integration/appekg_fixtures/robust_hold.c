@@ -46,16 +46,25 @@ static pid_t find_thread(pid_t process, const char *name)
     return found;
 }
 
-/* Whether the interval thread has written its first interval. */
-static bool has_written(const char *run, bool is_beats)
+/* How much the thread has written. */
+static long written(const char *run, bool is_beats)
 {
     char pattern[600];
     struct stat file;
     glob_t found;
     snprintf(pattern, sizeof pattern, "%s/*.%s", run, is_beats ? "ekg" : "gmon");
-    bool written = glob(pattern, 0, NULL, &found) == 0 && stat(found.gl_pathv[0], &file) == 0 && file.st_size > 0;
+    bool is_there = glob(pattern, 0, NULL, &found) == 0 && stat(found.gl_pathv[0], &file) == 0;
     globfree(&found);
-    return written;
+    return is_there ? (long)file.st_size : 0;
+}
+
+/* Until it has written more than that, which is what it has written by then. */
+static long wait_for_more(const char *run, bool is_beats, long before)
+{
+    long now = before;
+    for (int attempt = 0; attempt < 100000 && (now = written(run, is_beats)) <= before; attempt++)
+        pause_ms(1);
+    return now;
 }
 
 static void hold(pid_t thread, long ms)
@@ -88,9 +97,9 @@ int main(int count, char **arguments)
     const char *run = getenv(is_beats ? "EKG_DIR" : "INCPROF_DIR");
     if (thread == 0 || run == NULL)
         return 2;
-    for (int attempt = 0; attempt < 10000 && !has_written(run, is_beats); attempt++)
-        pause_ms(1);
-    pause_ms(30);
+    /* What comes first is the head of the file, and an interval comes next, however late. */
+    wait_for_more(run, is_beats, wait_for_more(run, is_beats, 0));
+    pause_ms(20);
     hold(thread, atol(arguments[1]));
     int status = 0;
     pid_t ended;
