@@ -30,6 +30,11 @@ bool perf_event_start(int fd, pid_t tid, int number)
     return perf_event_aim(fd, tid, number) && SYS3(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
 }
 
+bool perf_event_stop(int fd)
+{
+    return SYS3(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0) == 0;
+}
+
 bool perf_event_start_some(int fd, pid_t tid, int number, int times)
 {
     return perf_event_aim(fd, tid, number) && SYS3(SYS_ioctl, fd, PERF_EVENT_IOC_REFRESH, times) == 0;

@@ -19,7 +19,10 @@ bool perf_event_aim(int fd, pid_t tid, int number);
 /* The same, and counts from here on. */
 bool perf_event_start(int fd, pid_t tid, int number);
 
-/* The same, until it has signalled so many times. */
+/* Counts no more, until it is started again. */
+bool perf_event_stop(int fd);
+
+/* The same as start, until it has signalled so many times. */
 bool perf_event_start_some(int fd, pid_t tid, int number, int times);
 
 #endif

@@ -10,10 +10,11 @@
 #define NANO 1000000000u
 /* Nobody's rate is lowered below this. */
 #define USUAL_HZ 1000
-/* A trial: ticks every 100 us for about a millisecond. The best of some is one that nothing else has disturbed. */
+/* A trial: half a millisecond alone, and as long with ticks every 100 us. The median of some is one that nothing else
+ * has disturbed: beside other busy programs, a processor goes twice as fast for a while where its core is its own. */
 #define TRIAL_PERIOD_NS 100000
-#define TRIAL_STEPS 20
-#define TRIALS 4
+#define TRIAL_STEPS 10
+#define TRIALS 15 /* an odd number */
 
 /* What the kernel's coarse clocks advance by is its tick, 1 / HZ. */
 static uint64_t kernel_tick_ns(void)
@@ -36,27 +37,33 @@ static void work(void)
         __asm__ volatile("" : : "r"(i));
 }
 
-static uint64_t shortest_trial(void)
+/* CPU time of a trial's half. */
+static uint64_t half_ns(void)
 {
-    uint64_t shortest = UINT64_MAX;
-    for (int trial = 0; trial < TRIALS; trial++) {
-        uint64_t start = cpu_ns();
-        for (int step = 0; step < TRIAL_STEPS; step++)
-            work();
-        uint64_t took = cpu_ns() - start;
-        shortest = took < shortest ? took : shortest;
-    }
-    return shortest;
+    uint64_t start = cpu_ns();
+    for (int step = 0; step < TRIAL_STEPS; step++)
+        work();
+    return cpu_ns() - start;
 }
 
 /* What a tick costs the thread, its handler aside. The clock of the thread stands still while another one runs. */
 static uint64_t tick_cost_ns(int fd)
 {
-    uint64_t alone = shortest_trial();
-    if (!perf_event_start(fd, (pid_t)SYS0(SYS_gettid), own_signal()))
-        return 0;
-    uint64_t ticking = shortest_trial();
-    return ticking > alone ? (ticking - alone) * TRIAL_PERIOD_NS / ticking : 0;
+    uint64_t sorted[TRIALS];
+    for (int trial = 0; trial < TRIALS; trial++) {
+        uint64_t alone = half_ns();
+        if (!perf_event_start(fd, (pid_t)SYS0(SYS_gettid), own_signal()))
+            return 0;
+        uint64_t ticking = half_ns();
+        if (!perf_event_stop(fd))
+            return 0;
+        uint64_t cost = ticking > alone ? (ticking - alone) * TRIAL_PERIOD_NS / ticking : 0;
+        int at = trial;
+        for (; at > 0 && sorted[at - 1] > cost; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = cost;
+    }
+    return sorted[TRIALS / 2];
 }
 
 static void lower_rate(struct config *config, uint64_t cost_ns)
