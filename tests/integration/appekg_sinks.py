@@ -20,7 +20,7 @@ from appekg._flags import compile_flags, link_flags
 from tests.integration.appekg_use import environment, installation, run
 
 FIXTURES = Path(__file__).parent / "appekg_fixtures"
-DEADLINE_S = 300.0
+DEADLINE_S = 600.0
 SAMPLE = re.compile(r'^(?P<metric>\w+)\{(?P<labels>(?:\w+="(?:[^"\\\n]|\\.)*",?)*)\} (?P<value>[\d.]+)$')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 

@@ -36,7 +36,7 @@ def run(*words: object, cwd: Path | None = None, env: Mapping[str, str] | None =
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == status, done.stdout
     return done.stdout

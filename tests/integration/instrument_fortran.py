@@ -93,7 +93,7 @@ class Toolchain:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=600,
         )
         assert done.stderr == ""
         return done.stdout, done.returncode

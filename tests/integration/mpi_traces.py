@@ -55,7 +55,7 @@ class Mpi:
 def run(words: list[str | Path], cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        words, cwd=cwd, env={**os.environ, **QUIET, **environ}, capture_output=True, text=True, timeout=300
+        words, cwd=cwd, env={**os.environ, **QUIET, **environ}, capture_output=True, text=True, timeout=600
     )
 
 

@@ -45,7 +45,7 @@ def command(*words: str | Path) -> list[str]:
 def sample(*words: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, **variables}
     return subprocess.run(
-        command("sample", *words), cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
+        command("sample", *words), cwd=cwd, env=env, capture_output=True, text=True, timeout=600, check=False
     )
 
 

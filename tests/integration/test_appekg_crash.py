@@ -59,7 +59,7 @@ def kill_after(program: Path, place: Path, seconds: float, number: signal.Signal
         time.sleep(seconds)
         process.send_signal(number)
         try:
-            assert process.wait(300) == -number
+            assert process.wait(600) == -number
         finally:
             process.kill()
 

@@ -70,7 +70,7 @@ def publish(place: Path, *words: object, generation: int = 45, **env: object) ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
     return published(place, done.returncode, done.stdout, done.stderr, generation)
 
@@ -227,4 +227,4 @@ def test_a_signal_ends_the_program_while_ldms_hangs(tmp_path: Path) -> None:
     with running([host(), 1, "stay"], tmp_path, **variables(tmp_path, 45, "hang-publish", 0.02)) as process:
         wait_until_it_stays(process)
         process.terminate()
-        assert process.wait(timeout=300) == -15
+        assert process.wait(timeout=600) == -15

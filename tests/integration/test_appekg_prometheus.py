@@ -40,7 +40,7 @@ def outcome(command: list[object], cwd: Path, *, limit: int | None = None, **var
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes),
     )
     return done.returncode, done.stdout, done.stderr

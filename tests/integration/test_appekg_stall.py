@@ -86,7 +86,7 @@ def test_stderr_that_nobody_reads(program: Path, tmp_path: Path) -> None:
     variables = {**clean_environment(), "EKG_DIR": str(tmp_path / "run"), "EKG_INTERVAL": "0.01"}
     command = [program, "fsize=100", "start", "sleep=100"]
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=write_end, text=True) as process:
-        stdout, _ = process.communicate(timeout=300)
+        stdout, _ = process.communicate(timeout=600)
     os.close(read_end)
     os.close(write_end)
     outcome = Outcome(process.returncode, stdout, "", 0)
@@ -104,7 +104,7 @@ def started(program: Path, place: Path, span: int, interval: str, file: str) -> 
 
 
 def finished(process: subprocess.Popen[str]) -> Outcome:
-    stdout, _ = process.communicate(timeout=300)
+    stdout, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     return Outcome(process.returncode, stdout, "", 0)
 

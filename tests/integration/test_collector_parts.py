@@ -95,7 +95,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
         return target
 
     def run_part(name: str, *words: str, flags: str = "") -> str:
-        done = subprocess.run([build(name, flags), *words], capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run([build(name, flags), *words], capture_output=True, text=True, check=False, timeout=600)
         assert (done.returncode, done.stderr) == (0, ""), done
         return done.stdout
 

@@ -45,7 +45,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def signature(cwd: Path, *words: str, launch: list[str] | None = None) -> tuple[int, bytes, list[str]]:
     """The same of incprof signature."""
     command = [*(launch or [sys.executable]), "-m", "incprof", "signature", "traced", "--json", *words]
-    done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, timeout=600, check=False)
     assert b"Traceback" not in done.stderr
     return done.returncode, done.stdout, [x for x in done.stderr.decode().splitlines() if x.startswith("incprof:")]
 
@@ -54,7 +54,7 @@ def phases(directory: Path, *words: str, launch: list[str] | None = None) -> tup
     """Exit code, stdout and stderr of incprof phases. Nothing is kept from the call before."""
     (directory / "run" / "ranks.json").unlink(missing_ok=True)
     command = [*(launch or [sys.executable]), "-m", "incprof", "phases", "run", "--json", *words]
-    done = subprocess.run(command, cwd=directory, env=environment(), capture_output=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=directory, env=environment(), capture_output=True, timeout=600, check=False)
     assert b"Traceback" not in done.stderr
     lines = [line for line in done.stderr.decode().splitlines() if line.startswith("incprof:")]
     return done.returncode, done.stdout, lines
@@ -88,7 +88,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield json.loads(where.read_text())["address"]
     for process in reversed(started):
         process.terminate()
-        process.wait(300)
+        process.wait(600)
 
 
 def test_two_processes(directory: Path, expected: tuple[int, bytes, list[str]]) -> None:
@@ -241,7 +241,7 @@ def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPa
 def test_mpi_ranks_that_are_killed_end_the_job() -> None:
     pytest.importorskip("mpi4py")
     command = [*MPIRUN, str(ROOT / "tests/integration/engine_work.py")]
-    done = subprocess.run(command, env=environment(), capture_output=True, timeout=300, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, timeout=600, check=False)
     assert done.returncode != 0
     assert b"Traceback" not in done.stderr
     assert not done.stdout

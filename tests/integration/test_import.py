@@ -19,7 +19,7 @@ from tests.integration.hosts import need
 
 Phases = dict[str, Any]
 Answer = Callable[..., Phases]
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 
 # Turns of CPU time, not of the clock: how busy the machine is must not matter.
 WORK = """

@@ -51,7 +51,7 @@ def test_two_launches_at_the_same_time(host: BuildHost, tmp_path: Path, earlier:
     started = [
         start(host("simple.c"), directory, rank_of(launch, rank)) for rank in range(RANKS) for launch in ("one", "two")
     ]
-    assert [process.wait(300) for process in started] == [3] * 2 * RANKS
+    assert [process.wait(600) for process in started] == [3] * 2 * RANKS
     assert directories_of(directory) == {f" launcher {launch}: {RANKS}".strip(): 1 for launch in ("one", "two")}
 
 
@@ -59,7 +59,7 @@ def test_a_rank_that_comes_after_other_launches(host: BuildHost, tmp_path: Path)
     """What others have taken meanwhile, what was removed, and what only looks like a run directory."""
     directory = tmp_path / "run"
     make_launches(directory, range(5))
-    assert start(host("simple.c"), directory, rank_of("one", 0)).wait(300) == 3
+    assert start(host("simple.c"), directory, rank_of("one", 0)).wait(600) == 3
     assert streams(tmp_path / "run.5") == ["rank-00000.gmon"]
     make_launches(directory, range(6, 100))
     (tmp_path / "run.3/launch").unlink()
@@ -67,9 +67,9 @@ def test_a_rank_that_comes_after_other_launches(host: BuildHost, tmp_path: Path)
     (tmp_path / "run.0101").mkdir()
     (tmp_path / "run.101.old").mkdir()
     (tmp_path / "runs.200").mkdir()
-    assert start(host("simple.c"), directory, rank_of("one", 1)).wait(300) == 3
+    assert start(host("simple.c"), directory, rank_of("one", 1)).wait(600) == 3
     assert streams(tmp_path / "run.5") == ["rank-00000.gmon", "rank-00001.gmon"]
-    assert start(host("simple.c"), directory, rank_of("two", 0)).wait(300) == 3
+    assert start(host("simple.c"), directory, rank_of("two", 0)).wait(600) == 3
     assert streams(tmp_path / "run.101") == ["rank-00000.gmon"]
 
 
@@ -79,7 +79,7 @@ def test_a_launch_that_has_made_its_directory_and_not_yet_signed(host: BuildHost
     make_launches(directory, range(3))
     (tmp_path / "run.3").mkdir()
     for rank in range(2):
-        assert start(host("simple.c"), directory, rank_of("one", rank)).wait(300) == 3
+        assert start(host("simple.c"), directory, rank_of("one", rank)).wait(600) == 3
     assert streams(tmp_path / "run.3") == ["rank-00000.gmon", "rank-00001.gmon"]
 
 

@@ -102,7 +102,7 @@ def record(tmp_path: Path):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("INCPROF")}
         env = {**kept, "INCPROF_LIB": str(launch.find_library({})), "PYTHONPATH": str(ROOT), **variables}
         return subprocess.run(
-            [*start, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
+            [*start, *words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=600
         )
 
     return run

@@ -28,7 +28,7 @@ def listed(cwd: Path) -> dict[str, bool]:
 
 
 def wait_for_rows(path: Path) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while not (path.exists() and len(path.read_text().splitlines()) > 20):
         assert time.monotonic() < deadline
         time.sleep(0.05)

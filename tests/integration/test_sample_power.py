@@ -192,7 +192,7 @@ def test_commands_are_run_again_read_as_they_print_and_ended(tmp_path: Path) -> 
 
 
 def wait_for_end(process: int) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while lives(process):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -208,7 +208,7 @@ def lives(process: int) -> bool:
 def test_a_sampler_that_is_killed_takes_its_commands_along(tmp_path: Path) -> None:
     words = command("sample", "--system", "-e", "run-queue", "-o", "run.csv", "--power-command", "a=echo $$; sleep 600")
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + 600
         while not (tmp_path / "run.csv").exists() or b"\ntime_s" not in (tmp_path / "run.csv").read_bytes():
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -43,7 +43,7 @@ def signature(cwd: Path, *words: str | Path) -> dict[str, Any]:
 
 def predicted(mpi: Mpi, cwd: Path, file: Path, *words: str | Path) -> tuple[dict[str, Any], str]:
     line = mpi.launch(3, *INCPROF, "predict", file, "-o", cwd / "here", *words)
-    outcome = subprocess.run(line, cwd=cwd, env={**os.environ}, capture_output=True, text=True, timeout=300)
+    outcome = subprocess.run(line, cwd=cwd, env={**os.environ}, capture_output=True, text=True, timeout=600)
     assert outcome.returncode == 0, outcome
     return json.loads(outcome.stdout.splitlines()[-1]), outcome.stderr
 

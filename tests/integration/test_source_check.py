@@ -189,7 +189,7 @@ def test_a_check_that_is_ended_leaves_nothing(tree: Path, tmp_path: Path) -> Non
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(300) == 128 + signal.SIGTERM
+    assert process.wait(600) == 128 + signal.SIGTERM
 
 
 def test_a_tree_that_is_too_large(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ class Terminal:
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def until(self, wanted, seconds=300.0):
+    def until(self, wanted, seconds=600.0):
         """Read until something is shown that was not yet."""
         begin, end = len(self.shown), time.monotonic() + seconds
         while not re.search(wanted, self.shown[begin:]):
@@ -179,7 +179,7 @@ class Terminal:
 
     def left(self):
         """Its exit status; it must have given the terminal back."""
-        end = time.monotonic() + 300
+        end = time.monotonic() + 600
         while self.process.poll() is None:
             assert time.monotonic() < end
             self._read(0.1)
@@ -241,7 +241,7 @@ def test_ctrl_z_gives_the_screen_back_until_it_goes_on(running):
     os.write(shell.master, b"q")
     shell.until(rb"\x1b\[\?1049l(?s:.*)ready ")
     os.write(shell.master, b"exit\n")
-    shell.process.wait(timeout=300)
+    shell.process.wait(timeout=600)
     os.close(shell.master)
     os.close(shell.slave)
 

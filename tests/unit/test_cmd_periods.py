@@ -300,7 +300,7 @@ def test_following_shows_what_a_slow_pipe_has_brought_so_far(series, capsys, mon
             with writer:
                 writer.writelines(rows[:3000])
                 writer.flush()
-                seen.append(shown.wait(300))
+                seen.append(shown.wait(600))
                 writer.writelines(rows[3000:3100])
 
         sampling = threading.Thread(target=sampler)

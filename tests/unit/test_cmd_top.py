@@ -267,7 +267,7 @@ def test_a_reader_that_leaves_ends_it(tmp_path):
         thread = threading.Thread(target=go_on)
         thread.start()
         try:
-            assert shown.wait(300) == 141
+            assert shown.wait(600) == 141
         finally:
             stop.set()
             thread.join()

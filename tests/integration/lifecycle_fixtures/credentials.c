@@ -70,7 +70,7 @@ static void show(const char *what, int result)
 {
     tick();
     BEAT();
-    for (int attempt = 0; waits && attempt < 6000 && count_others() > 0; attempt++)
+    for (int attempt = 0; waits && attempt < 60000 && count_others() > 0; attempt++)
         usleep(10000);
     printf("%s %d %d\n", what, result, count_others());
 }
@@ -119,7 +119,7 @@ static int have_a_vfork_child(void)
 static int become_nobody(void)
 {
     int result = setuid(NOBODY);
-    for (int attempt = 0; attempt < 6000 && count_threads() > 1; attempt++)
+    for (int attempt = 0; attempt < 60000 && count_threads() > 1; attempt++)
         usleep(10000);
     printf("setuid %d threads %d\n", result, count_threads());
     for (int i = 0; i < 1000; i++)

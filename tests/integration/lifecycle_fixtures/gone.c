@@ -64,7 +64,7 @@ static void *goes_on(void *unused)
 {
     usleep(600000); /* it looks twice a second */
     long before = count_sleeps();
-    for (int attempt = 0; attempt < 6000 && before >= 0 && count_sleeps() < before + 2; attempt++)
+    for (int attempt = 0; attempt < 60000 && before >= 0 && count_sleeps() < before + 2; attempt++)
         usleep(10000);
     return unused;
 }
