@@ -190,8 +190,9 @@ def test_the_oldest_intervals_are_given_up_and_later_messages_say_so(tmp_path: P
     (read,) = appekg.read(found.run).processes
     lost = found.messages[-1]["lost"]
     assert lost >= 80
-    assert len(found.messages) + lost == len(read.intervals)
-    assert found.missing() == lost
+    assert len(found.messages) + found.missing() == len(read.intervals)
+    # Of the last two, which the half second at the end may be too short for, no message can tell.
+    assert lost <= found.missing() <= lost + 2
     assert found.intervals() == sorted(found.intervals())
     assert found.intervals()[0] == 0  # was being sent all the time
 

@@ -111,7 +111,7 @@ def finished(process: subprocess.Popen[str]) -> Outcome:
 
 def test_a_suspended_process(program: Path, tmp_path: Path) -> None:
     """One interval is as long as the pause; no deadline that passed meanwhile is made up for."""
-    process = started(program, tmp_path, 600, "0.01", "rank-00000.ekg")
+    process = started(program, tmp_path, 1500, "0.01", "rank-00000.ekg")
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.4)
     process.send_signal(signal.SIGCONT)
