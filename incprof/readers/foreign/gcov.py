@@ -86,6 +86,8 @@ def read_gcov(inputs: Sequence[str], interval_s: float | None, exe: str | None) 
         f"a dump stands for {length:g} s (-i); executions of lines stand for time, calls were counted",
         "counters grow from dump to dump: each is taken less the one before" if grown else "counters begin anew",
     ]
+    if len(dumps) == 1:
+        notes.append("one dump is one interval: in a series each has a directory of its own, with .gcda and .gcno")
     return Imported("gcov-series", [timeline], notes)
 
 
