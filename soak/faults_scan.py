@@ -52,8 +52,8 @@ def scan(path: Path) -> Scan:
     data, at, whole, found = path.read_bytes(), 0, 0, Scan()
     waiting: list[dict[int, int]] = []
     while at + HEADER.size <= len(data):
-        magic, version, kind, flags, module, length, number = HEADER.unpack_from(data, at)
-        if (magic, version, flags) != (b"gmon", 1, 0):
+        magic, version, kind, _, module, length, number = HEADER.unpack_from(data, at)
+        if (magic, version) != (b"gmon", 1):
             found.wrong.append(f"no header at {at} of {len(data)}: {data[at : at + 8]!r}")
             break
         end = at + HEADER.size + length

@@ -43,11 +43,12 @@ def images(data: bytes) -> list[Image]:
     """The images of a stream, up to the first that is not whole."""
     found, at = [], 0
     while at + HEADER.size <= len(data):
-        magic, version, kind, flags, module, length, interval = HEADER.unpack_from(data, at)
+        magic, version, kind, _, module, length, interval = HEADER.unpack_from(data, at)
         end = at + HEADER.size + length
         if magic != b"gmon" or end > len(data):
             break
-        found.append(Image(kind, data[at + HEADER.size : end], module, interval, flags, version))
+        # Nobody has summed up: what is damaged is to be decoded.
+        found.append(Image(kind, data[at + HEADER.size : end], module, interval, 0, version))
         at = end
     return found
 

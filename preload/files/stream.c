@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "crc32.h"
+
 #define HEADER_BYTES 20
+#define SUM_AT 9
 #define LENGTH_AT 12
 
 enum { TAG_HISTOGRAM = 0, TAG_ARC = 1 };
@@ -27,6 +30,8 @@ void stream_end_image(struct buffer *out, size_t start)
         return;
     uint32_t length = (uint32_t)(out->length - start - HEADER_BYTES);
     memcpy(out->data + start + LENGTH_AT, &length, sizeof length);
+    /* 0 is said by those who do not sum up. */
+    out->data[start + SUM_AT] = (uint8_t)(crc32(out->data + start, out->length - start) % 255 + 1);
 }
 
 static void put_histogram(struct buffer *out, uint64_t low, uint64_t rate_hz, const uint16_t *bins)

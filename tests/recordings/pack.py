@@ -71,6 +71,7 @@ def changed(data: bytes, words: Callable[[Any], Any]) -> bytes:
         at += HEADER.size + length
         if kind in (METADATA, MODULES):
             payload = json.dumps(words(json.loads(payload)), separators=(",", ":")).encode()
+            flags = 0  # a sum of what it was
         out += HEADER.pack(magic, version, kind, flags, module, len(payload), number) + payload
     return bytes(out)
 

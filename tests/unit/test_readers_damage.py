@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from incprof.errors import IncprofError, NoDataError
 from incprof.readers import open_run, read_profile
+from incprof.readers.stream import encode
+from incprof.readers.stream.images import HEADER, MAGIC
 from tests.unit.streamwriter import (
     INTERVAL,
     LIBRARY,
@@ -119,6 +121,47 @@ def test_wrong_magic_in_the_middle(tmp_path):
     assert profile.end_s.tolist() == [1.0, 2.0, 4.0]
     assert profile.self_s.sum(axis=1).tolist() == pytest.approx([0.12, 0.12, 0.12])
     assert profile.calls.sum(axis=1).tolist() == [1, 2, 4]
+
+
+def summed(data):
+    """The stream with the sum of each image in its header, as the collector writes them."""
+    out, at = b"", 0
+    while at < len(data):
+        magic, kind, _, module, length, interval = HEADER.unpack_from(data, at)
+        payload = data[at + HEADER.size : at + HEADER.size + length]
+        assert magic == MAGIC
+        out += encode.image(kind, payload, module=module, interval=interval)
+        at += HEADER.size + length
+    return out
+
+
+def test_a_flipped_bit_is_seen_where_images_are_summed_up(tmp_path):
+    writer, edges = small_stream()
+    data = summed(writer.data)
+    whole = read(data, tmp_path)
+    assert not whole.damaged
+    bits = range(edges[1] * 8, edges[3] * 8, 7)
+    unseen = 0
+    for bit in bits:
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        profile = read(bytes(flipped), tmp_path)
+        if "damaged places" not in " ".join(profile.warnings):
+            unseen += 1
+            continue
+        # What is left is as it was.
+        kept = np.isin(whole.end_s, profile.end_s)
+        assert profile.calls.sum(axis=1).tolist() == whole.calls.sum(axis=1)[kept].tolist()
+        assert 2 <= profile.n_intervals < 4
+    assert unseen <= 0.02 * len(bits)
+
+
+def test_metadata_with_another_sum_are_taken_and_that_is_said(tmp_path):
+    data = summed(small_stream()[0].data)
+    at = data.index(b"node1")
+    profile = read(data[:at] + b"nodeX" + data[at + 5 :], tmp_path)
+    assert profile.damaged
+    assert (profile.metadata.host, profile.n_intervals) == ("nodeX", 4)
 
 
 def test_failed_write_in_the_middle(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from incprof.readers.stream.images import HEADER, MAGIC
+from incprof.readers.stream.images import HEADER, MAGIC, check
 from incprof.readers.stream.varint import MAX_BYTES
 
 UintArray = npt.NDArray[np.uint64]
@@ -13,7 +13,8 @@ UintArray = npt.NDArray[np.uint64]
 
 def image(kind: int, payload: bytes, *, module: int = 0, interval: int = 0) -> bytes:
     """An image: its header, and what it holds."""
-    return HEADER.pack(MAGIC, kind, 0, module, len(payload), interval) + payload
+    head = HEADER.pack(MAGIC, kind, 0, module, len(payload), interval)
+    return HEADER.pack(MAGIC, kind, check(head, payload), module, len(payload), interval) + payload
 
 
 def varints(values: UintArray) -> bytes:
