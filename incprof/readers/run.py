@@ -35,13 +35,16 @@ def open_run(directory: str | os.PathLike[str], *, exe: str | None = None) -> Ru
 
     `exe` is needed for directories of files that glibc's own runtime wrote.
 
-    Raises: NoDataError when there is no directory or nothing in it; UsageError when `exe` is missing.
+    Raises: NoDataError when there is no directory that may be read, or nothing in it; UsageError when `exe` is missing.
     """
     root = Path(directory)
     if not root.is_dir():
         what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
         raise NoDataError(f"{root}: {what}")
-    names = sorted(entry.name for entry in root.iterdir())
+    try:
+        names = sorted(os.listdir(root))
+    except OSError as error:
+        raise NoDataError(f"{root}: {error.strerror}") from error
     processes = streams(root, names) or _series(root, names)
     if not processes:
         raise NoDataError(f"{root}: no profile in it: record one with incprof record -o {root} -- PROGRAM")

@@ -1,5 +1,7 @@
 """Which processes a run directory holds, and which one is read."""
 
+import os
+
 import pytest
 
 from incprof.errors import NoDataError, UsageError
@@ -75,6 +77,15 @@ def test_directories_without_profiles(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NoDataError, match="is a file: give the directory that holds it"):
         open_run(tmp_path / "file")
+
+
+def test_a_directory_that_may_not_be_read(tmp_path, monkeypatch):
+    def refused(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "listdir", refused)
+    with pytest.raises(NoDataError, match=f"^{tmp_path}: Permission denied$"):
+        open_run(tmp_path)
 
 
 def test_an_unusable_first_rank_does_not_hide_the_others(tmp_path):
