@@ -206,7 +206,8 @@ def lives(process: int) -> bool:
 
 
 def test_a_sampler_that_is_killed_takes_its_commands_along(tmp_path: Path) -> None:
-    words = command("sample", "--system", "-e", "run-queue", "-o", "run.csv", "--power-command", "a=echo $$; sleep 600")
+    sleeps = "a=echo $$; exec sleep 3600"
+    words = command("sample", "--system", "-e", "run-queue", "-o", "run.csv", "--power-command", sleeps)
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 600
         while not (tmp_path / "run.csv").exists() or b"\ntime_s" not in (tmp_path / "run.csv").read_bytes():
