@@ -64,9 +64,14 @@ def test_one_interval_is_one(host: BuildHost, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("words", [["--log", "quiet"], ["--exe", "another"]])
+@pytest.mark.parametrize("words", [["--log", "quiet"], ["--log", "quiet", "--exe", "another"]])
 def test_quiet_and_not_recorded(host: BuildHost, tmp_path: Path, words: list[str]) -> None:
     assert lines(tmp_path, *words, "-o", "run", "--", host("simple.c")) == []
+
+
+def test_what_is_not_recorded_is_said_before(host: BuildHost, tmp_path: Path) -> None:
+    (line,) = lines(tmp_path, "--exe", "another", "-o", "run", "--", host("simple.c"))
+    assert line.endswith("simple: not named by --exe another: only what it starts by that name is recorded")
 
 
 def test_a_program_that_closes_stderr_at_its_end(host: BuildHost, tmp_path: Path) -> None:

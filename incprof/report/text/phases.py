@@ -61,7 +61,7 @@ def write_text(
     ranks: RanksResult | None = None,
     per_rank: bool = False,
 ) -> None:
-    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program).
+    """Write the answer, sentences at most `width` columns wide; plain ASCII without `colour`, but for names.
 
     budget_pct: what the heartbeats may cost, if somebody asked. ranks: all of them, where there are several; per_rank:
     each of them too.

@@ -35,7 +35,7 @@ def write_text(
     width: int = 100,
     colour: bool = False,
 ) -> None:
-    """Write the answer, at most `width` columns wide; plain ASCII without `colour` (but for names in the program)."""
+    """Write the answer, sentences at most `width` columns wide; plain ASCII without `colour`, but for names."""
     console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
     console.print(_head(run, beats), soft_wrap=True)
     console.print(_aligned(found), soft_wrap=True)
