@@ -40,7 +40,7 @@ class Site:
     """Where a heartbeat goes. `kind` is "body" or "loop".
 
     phase_pct, app_pct: time in it and below it, percent of its phase and of the run; without call paths, and by the
-    paper's method, intervals that it covers and no site before it does.
+    paper's method, the intervals that it covers and no site before it does, and as much of the phase's time.
 
     index: the function's column in the profile. file, line: the loop's hottest line or the function's first one.
     cost: None where it is not known (a loop), or nobody asked.

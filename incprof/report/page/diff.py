@@ -12,7 +12,7 @@ from markupsafe import Markup
 from incprof import __version__
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff.results import Comparison, Figure, PhaseRow, Row, Side
-from incprof.analysis.views.ribbon import cells, runs
+from incprof.analysis.views.ribbon import runs, stretched
 from incprof.report.page.html import asset, style_policy
 from incprof.report.words import diff as say
 from incprof.report.words import numbers as words
@@ -80,8 +80,8 @@ def _colour(group: int | None) -> str:
 def _lane(letter: str, side: Side, longest: float, names: Mapping[int, str]) -> dict[str, Any]:
     """Return the ribbon of a run: rectangles on the scale of the longest."""
     whole = WIDTH * side.summary.duration_s / longest if longest > 0 else float(WIDTH)
-    part = cells(side.labels, round(whole))
-    step, at, out = whole / max(len(part), 1), 0, []
+    part = stretched(side.labels, max(round(whole), 1), side.end_s)
+    step, at, out = whole / len(part), 0, []
     for label, length in runs(part):
         title = f"{label} {names[label]}" if label >= 0 else "between phases"
         out.append(
