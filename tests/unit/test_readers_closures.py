@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from incprof.elf.file import open_elf
 from incprof.readers.symbols import closures
 from incprof.readers.symbols.addr2line import Chain, chains
 from incprof.readers.symbols.closures import CALL, with_lambdas
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
 SOURCE = """\
 #include <algorithm>
@@ -84,6 +87,12 @@ def test_all_else_stays_as_it_is(program: Path) -> None:
             n for o, n in zip(old, new, strict=True) if o.function != CALL
         ]
         assert [frame[1:] for frame in old] == [frame[1:] for frame in new]
+
+
+def test_an_address_may_be_asked_for_twice(program: Path) -> None:
+    addresses, before = looked_up(program)
+    after = with_lambdas(str(program), addresses, before)
+    assert with_lambdas(str(program), addresses * 2, before * 2) == after * 2
 
 
 def test_a_file_that_says_nothing_changes_nothing(program: Path, tmp_path: Path) -> None:

@@ -38,9 +38,8 @@ def frames_at(mapped: Mapped, addresses: Sequence[int], program: str) -> list[li
     linked = [_linked(elf, address - mapped.start + mapped.offset) for address in addresses]
     index = table.find(np.array(linked, dtype=np.uint64)).tolist()
     # Lines of what is nobody's own are not asked for: nobody looks at them.
-    places: list[Chain] = [()] * len(linked)
-    if not shared:
-        places = with_lambdas(mapped.path, linked, chains(mapped.path, linked))
+    asked = [] if shared else linked
+    places: list[Chain] = with_lambdas(mapped.path, asked, chains(mapped.path, asked)) or [()] * len(linked)
     found = []
     for symbol, chain in zip(index, places, strict=True):
         name = table.name(symbol) if symbol >= 0 else ""

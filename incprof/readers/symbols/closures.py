@@ -6,6 +6,7 @@ The debug information nests them in the functions that they are written in; addr
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -24,12 +25,15 @@ ENCLOSING = ("DW_TAG_subprogram", "DW_TAG_class_type", "DW_TAG_structure_type", 
 # Of debug information that leads in a circle.
 DEEPEST = 100
 
+# Begin and end of each piece of code.
+Ranges = tuple[tuple[int, int], ...]
+
 
 class _Code(NamedTuple):
     """Code of a function, or of one that was inlined into it. inside: what was inlined, blocks left out."""
 
     entry: DIE
-    ranges: tuple[tuple[int, int], ...]
+    ranges: Ranges
     inside: tuple[_Code, ...]
 
     def path_to(self, address: int) -> tuple[DIE, ...]:
@@ -39,22 +43,54 @@ class _Code(NamedTuple):
         return (self.entry, *next(filter(None, (code.path_to(address) for code in self.inside)), ()))
 
 
-def with_lambdas(binary: str, addresses: Sequence[int], chains: list[Chain]) -> list[Chain]:
+class _Unit:
+    """The functions of a compile unit, each looked into when somebody asks for an address in it."""
+
+    def __init__(self, top: DIE):
+        entries = (child for child in top.iter_children() if child.tag == "DW_TAG_subprogram")
+        pieces = [(low, high, entry) for entry in entries for low, high in _ranges(entry)]
+        self._pieces = sorted(pieces, key=lambda piece: piece[0])
+        self._begins = [low for low, _, _ in self._pieces]
+        self._code: dict[int, _Code] = {}
+
+    def path_to(self, address: int) -> tuple[DIE, ...]:
+        """What an address is in, outermost first."""
+        at = bisect_right(self._begins, address) - 1
+        if at < 0 or address >= self._pieces[at][1]:
+            return ()
+        entry = self._pieces[at][2]
+        if entry.offset not in self._code:
+            self._code[entry.offset] = _Code(entry, _ranges(entry), tuple(_inside(entry)))
+        return self._code[entry.offset].path_to(address)
+
+
+def with_lambdas(binary: str, addresses: Sequence[int], chains: Sequence[Chain]) -> list[Chain]:
     """The chains at some link-time addresses, with names for inlined lambdas: `main::{lambda line 7}::operator()`.
 
     They stay as they are where the binary says no more.
     """
-    wanted = {address: at for at, address in enumerate(addresses) if any(f.function == CALL for f in chains[at])}
+    known = dict(zip(addresses, chains, strict=True))
+    wanted = sorted(address for address, chain in known.items() if any(frame.function == CALL for frame in chain))
     if not wanted:
-        return chains
-    out = list(chains)
+        return list(chains)
     with suppress(*DAMAGED), open_input(binary) as stream:
         elf = ELFFile(stream)
-        if not elf.has_dwarf_info() or bloated(elf, os.fstat(stream.fileno()).st_size):
-            return chains
-        for address, entries in _found(elf.get_dwarf_info(), sorted(wanted)):
-            out[wanted[address]] = _named(chains[wanted[address]], entries)
-    return out
+        if elf.has_dwarf_info() and not bloated(elf, os.fstat(stream.fileno()).st_size):
+            _name_all(elf.get_dwarf_info(), wanted, known)
+    return [known[address] for address in addresses]
+
+
+def _name_all(dwarf: Any, addresses: Sequence[int], known: dict[int, Chain]) -> None:
+    """Name the lambdas of the chains that are known at some addresses; what cannot be read stays as it is."""
+    units, read = dwarf.get_aranges(), dict[int, _Unit]()
+    for address in addresses if units is not None else ():
+        with suppress(*DAMAGED):
+            offset = units.cu_offset_at_addr(address)
+            if offset is None:
+                continue
+            if offset not in read:
+                read[offset] = _Unit(dwarf.get_CU_at(offset).get_top_DIE())
+            known[address] = _named(known[address], read[offset].path_to(address)[::-1])
 
 
 def _named(chain: Chain, entries: Sequence[DIE]) -> Chain:
@@ -67,28 +103,6 @@ def _named(chain: Chain, entries: Sequence[DIE]) -> Chain:
     )
 
 
-def _found(dwarf: Any, addresses: Sequence[int]) -> Iterator[tuple[int, tuple[DIE, ...]]]:
-    """What each address is in, innermost first; what cannot be read is left out."""
-    units = dwarf.get_aranges()
-    functions: dict[int, list[tuple[DIE, tuple[tuple[int, int], ...]]]] = {}
-    code: dict[int, _Code] = {}
-    for address in addresses:
-        with suppress(*DAMAGED):
-            offset = units.cu_offset_at_addr(address)
-            if offset is None:
-                continue
-            if offset not in functions:
-                top = dwarf.get_CU_at(offset).get_top_DIE()
-                entries = (child for child in top.iter_children() if child.tag == "DW_TAG_subprogram")
-                functions[offset] = [(entry, found) for entry in entries if (found := _ranges(entry))]
-            at = ((e, r) for e, r in functions[offset] if any(low <= address < high for low, high in r))
-            for entry, ranges in at:
-                if entry.offset not in code:
-                    code[entry.offset] = _Code(entry, ranges, tuple(_inside(entry)))
-                yield address, code[entry.offset].path_to(address)[::-1]
-                break
-
-
 def _inside(entry: DIE, depth: int = 0) -> Iterator[_Code]:
     """What was inlined into code, also within its blocks."""
     for child in entry.iter_children() if depth < DEEPEST else ():
@@ -98,8 +112,8 @@ def _inside(entry: DIE, depth: int = 0) -> Iterator[_Code]:
             yield from _inside(child, depth + 1)
 
 
-def _ranges(entry: DIE) -> tuple[tuple[int, int], ...]:
-    """Where its code is: begin and end of each piece."""
+def _ranges(entry: DIE) -> Ranges:
+    """Where its code is."""
     said = entry.attributes
     if "DW_AT_low_pc" in said and "DW_AT_high_pc" in said:
         low, high = said["DW_AT_low_pc"].value, said["DW_AT_high_pc"]
@@ -130,11 +144,10 @@ def _declared(entry: DIE) -> DIE:
 
 def _name(entry: DIE) -> str | None:
     """The name of a lambda's code with all that encloses it; None of other code."""
-    names = [CALL]
     place = _declared(entry).get_parent()
-    if place is None or "DW_AT_name" in place.attributes or "DW_AT_decl_line" not in place.attributes:
+    if place is None or not _is_lambda(place):
         return None
-    names.append(f"{{lambda line {place.attributes['DW_AT_decl_line'].value}}}")
+    names = [CALL, _own_name(place)]
     for _ in range(DEEPEST):
         parent = place.get_parent()
         if parent is None:
@@ -145,9 +158,15 @@ def _name(entry: DIE) -> str | None:
     return "::".join(reversed(names))
 
 
+def _is_lambda(place: DIE) -> bool:
+    """Whether this is a lambda's class, which is written on a line, and has no name that somebody has chosen."""
+    name = place.attributes.get("DW_AT_name")
+    return "DW_AT_decl_line" in place.attributes and (name is None or name.value.startswith(b"<lambda"))
+
+
 def _own_name(place: DIE) -> str:
-    """What a class, function or namespace is called; another lambda's code is its line."""
-    if "DW_AT_name" in place.attributes:
-        return str(place.attributes["DW_AT_name"].value.decode("utf-8", "replace"))
-    line = place.attributes.get("DW_AT_decl_line")
-    return ANONYMOUS if place.tag == "DW_TAG_namespace" or line is None else f"{{lambda line {line.value}}}"
+    """What a class, function or namespace is called."""
+    if place.tag != "DW_TAG_namespace" and _is_lambda(place):
+        return f"{{lambda line {place.attributes['DW_AT_decl_line'].value}}}"
+    name = place.attributes.get("DW_AT_name")
+    return str(name.value.decode("utf-8", "replace")) if name is not None else ANONYMOUS
