@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from incprof.errors import GateError, IncprofError, UsageError
 from incprof.helping import START
 from incprof.printable import printable_output, say
-from incprof.verbs import build_parser, check_verb
+from incprof.verbs import COMPUTE, build_parser, check_verb
 
 INTERRUPTED = 128 + 2
 BROKEN_PIPE = 128 + 13
@@ -47,6 +47,9 @@ def run(argv: Sequence[str]) -> int:
     verb = next((word for word in argv if not word.startswith("-")), None)
     asked = argv[: argv.index("--") if "--" in argv else len(argv)]
     check_verb(verb)
+    if verb in COMPUTE:
+        # Where numpy is loaded, its BLAS starts a thread for every processor; no table here is so large that they help.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     args = build_parser(verb, configured=not {"-h", "--help", "--help-all"} & set(asked)).parse_args(argv)
     status: int = args.run(args)
     sys.stdout.flush()

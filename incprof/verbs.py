@@ -58,6 +58,12 @@ RUN_PROGRAMS = {
     "record": (1, 2), "trace": (1, 2, 4, 5), "predict": (1, 2, 4), "sample": (1, 2, 4), "selfanalyze": (1, 2, 4, 5),
 }  # fmt: skip
 
+# These compute, and run no command of the user's, whose environment has to stay as it is.
+COMPUTE = frozenset(
+    ("phases", "report", "diff", "sites", "top", "heartbeats", "validate", "periods", "dna", "signature", "merge", "import",
+     "export")
+)  # fmt: skip
+
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong with a command line in one line. What the line gives wins over what files say."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +14,6 @@ import pytest
 from tests.integration.appekg_build import ekg as ekg  # the heartbeat tests' fixture
 from tests.integration.collector import COMPILER_OF, FIXTURES, Outcome, Recording, run, sources, variables
 from tests.integration.hosts import host as host  # the lifecycle tests' fixture
-
-# In the background, or under nohup, these are ignored, and so they would be in the programs that the tests end by them.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Build(Protocol):

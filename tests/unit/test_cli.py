@@ -90,6 +90,14 @@ def test_an_answer_imports_nothing_that_takes_longer_than_the_answer(
     assert dear & set(done.stderr.split()) == also
 
 
+def test_blas_starts_no_threads_for_an_answer(tmp_path: Path) -> None:
+    words = ["phases", str(two_phase_run(tmp_path / "run"))]
+    code = f"import os; from incprof.cli import main; main({words!r}); print(*os.listdir('/proc/self/task'))"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()[-1].split()) == 1
+
+
 def test_version() -> None:
     done = run("--version")
     assert (done.stdout, done.returncode) == (f"incprof {__version__}\n", 0)
