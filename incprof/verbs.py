@@ -59,10 +59,10 @@ RUN_PROGRAMS = {
 }  # fmt: skip
 
 # These compute, and run no command of the user's, whose environment has to stay as it is.
-COMPUTE = frozenset(
-    ("phases", "report", "diff", "sites", "top", "heartbeats", "validate", "periods", "dna", "signature", "merge", "import",
-     "export")
-)  # fmt: skip
+COMPUTE = frozenset((
+    "phases", "report", "diff", "sites", "top", "heartbeats", "validate", "periods", "dna", "signature", "merge", "import",
+    "export",
+))  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,7 +13,7 @@ import numpy as np
 from incprof.analysis.options.phases import PHASES, PhaseOptions
 from incprof.analysis.phases.difference import how_different
 from incprof.analysis.phases.inclusive import Inclusive
-from incprof.model import FloatArray, IntArray
+from incprof.model import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ def neighbours_joined(ticks: Inclusive, scatter: FloatArray, options: PhaseOptio
     edge = np.arange(len(total) + 1)
     score = how_different(counts[1:], total[1:], counts[:-1], total[:-1], scatter, options)
     while len(counts) > 1:
-        # Alike, and more so than either is like its other neighbour: pairs that share no stretch are joined at once.
-        join = (score < 1.0) & (score <= np.append(score[1:], np.inf)) & (score < np.append(np.inf, score[:-1]))
+        join = (score < 1.0) & _least(score)
         if not join.any():
             break
         start = np.flatnonzero(np.concatenate([[True], ~join]))
@@ -88,6 +87,19 @@ def neighbours_joined(ticks: Inclusive, scatter: FloatArray, options: PhaseOptio
         at = np.flatnonzero((size[1:] > 1) | (size[:-1] > 1))
         score[at] = how_different(counts[at + 1], total[at + 1], counts[at], total[at], scatter, options)
     return Stretches(edge[:-1], edge[1:])
+
+
+def _least(score: FloatArray) -> BoolArray:
+    """Tell which pairs are more alike than either is like its other neighbour, (m,): they share no stretch.
+
+    Of pairs in a row that are equally alike it is every other one: a run in which nothing changes has no others.
+    """
+    first = np.append(True, score[1:] != score[:-1])
+    place = np.arange(len(score))
+    place -= np.maximum.accumulate(np.where(first, place, 0))
+    least = (score <= np.append(score[1:], np.inf)) & (score <= np.append(np.inf, score[:-1]))
+    result: BoolArray = least & (place % 2 == 0)
+    return result
 
 
 def _added(rows: FloatArray, start: IntArray, size: IntArray) -> FloatArray:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.options.phases import PHASES
+from incprof.analysis.phases import stretches
 from incprof.analysis.phases.abrupt import without_drifts
 from incprof.analysis.phases.difference import differences, how_different
 from incprof.analysis.phases.inclusive import Inclusive
@@ -124,6 +125,20 @@ def test_stretches_cover_a_run_in_order(story, seed):
 
 def test_a_run_of_nothing_new_is_one_stretch():
     assert [len(neighbours_joined(ticks_of([A] * 400, seed=s), np.ones(3))) for s in range(20)] == [1] * 20
+
+
+@pytest.mark.parametrize("changes", [(), (1500, 2200)])
+def test_what_is_all_alike_is_joined_in_rounds_that_double(changes, monkeypatch):
+    """Where none of the neighbours is more alike than others, as in a run of one function."""
+    rounds = []
+    monkeypatch.setattr(stretches, "how_different", lambda *a: rounds.append(len(a[0])) or how_different(*a))
+    second = np.searchsorted(changes, np.arange(3000), side="right") % 2
+    counts = 100.0 * np.column_stack([1 - second, second])
+    ticks = Inclusive(counts, counts.sum(axis=1), np.arange(2), np.zeros((3000, 0), dtype=np.bool_))
+    found = neighbours_joined(ticks, np.ones(2))
+    assert found.first.tolist() == [0, *changes]
+    assert len(rounds) <= 16
+    assert sum(rounds) <= 4 * 3000
 
 
 def test_ways_are_left_out():
