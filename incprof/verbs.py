@@ -60,8 +60,8 @@ RUN_PROGRAMS = {
 
 # These compute, and run no command of the user's, whose environment has to stay as it is.
 COMPUTE = frozenset((
-    "phases", "report", "diff", "sites", "top", "heartbeats", "validate", "periods", "dna", "signature", "merge", "import",
-    "export",
+    "phases", "report", "diff", "sites", "top", "heartbeats", "validate", "periods", "dna", "signature", "merge",
+    "import", "export",
 ))  # fmt: skip
 
 
