@@ -214,18 +214,18 @@ WRAPPERS = [
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=" ".join)
 def test_wrappers_are_not_recorded(plain: Path, tmp_path: Path, wrapper: list[str]) -> None:
     need(wrapper[0])
-    done = record(tmp_path, *wrapper, plain)
+    done = record(tmp_path, *wrapper, plain, "1")
     assert (done.status, len(done.lines)) == (123 if wrapper[0] == "xargs" else 7, 1)
     assert recorded_programs(tmp_path) == ["plain"]
 
 
 def test_scripts_of_shells_are_not_recorded_but_what_they_start_and_is_named(plain: Path, tmp_path: Path) -> None:
     driver = tmp_path / "driver.py"
-    driver.write_text(f"import subprocess\nprint(sum(range(10**6)))\nsubprocess.run(['{plain}'])\n")
+    driver.write_text(f"import subprocess\nprint(sum(range(10**6)))\nsubprocess.run(['{plain}', '1'])\n")
     shell = tmp_path / "driver.sh"
-    shell.write_text(f"#!/bin/sh\n{plain}\n'{plain}' | cat\n")
+    shell.write_text(f"#!/bin/sh\n{plain} 1\n'{plain}' 1 | cat\n")
     shell.chmod(0o755)
-    for number, command in enumerate([[sys.executable, driver], [shell], ["sh", "-c", f"{plain}; exit 7"]]):
+    for number, command in enumerate([[sys.executable, driver], [shell], ["sh", "-c", f"{plain} 1; exit 7"]]):
         unnamed = record(tmp_path / f"a{number}", *command)
         own = [os.path.basename(os.path.realpath(sys.executable))] if number == 0 else []
         assert recorded_programs(tmp_path / f"a{number}") == own
