@@ -23,6 +23,8 @@ from tests.integration.cross import TRIPLET, Cross
 from tests.integration.cross import cross as cross
 from tests.integration.test_paths import LEAVES, STACKS, VIRTUAL, Case
 
+# The libraries are compiled for it first.
+pytestmark = pytest.mark.slow
 # On a signal stack the path ends at the handler.
 HANDLERS = Case(
     "handlers.c",
@@ -79,7 +81,6 @@ def test_paths(cross: Cross, case: Case, flags: str) -> None:
     assert all(verdict.each.values()), verdict
 
 
-@pytest.mark.slow
 def test_code_without_tables_is_walked_by_frame_pointers(cross: Cross) -> None:
     """It says nothing of a caller before its frame is there: what is left of the path is right."""
     flags = "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables"

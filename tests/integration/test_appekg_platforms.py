@@ -77,6 +77,7 @@ def test_musl(musl: Path, tmp_path: Path, static: bool) -> None:
     assert "libc.so.6" not in needed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
 def test_aarch64(cross: Cross, tmp_path: Path, static: bool) -> None:
     program = compiled(f"{TRIPLET}-gcc", cross.heartbeats, tmp_path, static=static)

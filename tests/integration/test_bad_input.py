@@ -79,6 +79,7 @@ def test_no_stream(tmp_path: Path, content: bytes) -> None:
     phases(NO_DATA, tmp_path)
 
 
+@pytest.mark.slow
 def test_cut_at_and_inside_every_image(good: Path, copy: Path) -> None:
     """At a boundary after an interval: fine, the run was killed. Inside an image: the interval is dropped. Before the
     first interval: nothing to show."""
@@ -195,6 +196,7 @@ def test_neither_program_nor_symbols(copy: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_stripped_program(program: Path, tmp_path: Path) -> None:
     """Recorded stripped: no names are known, which is said; given the unstripped program, all is."""
     need("strip")

@@ -56,6 +56,7 @@ def test_json_is_pure(programs: Programs, tmp_path: Path) -> None:
     assert "outer 30" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_earlier_run_is_the_baseline(programs: Programs, tmp_path: Path) -> None:
     program = programs.compile("nested.c")
     assert incprof("-o", "two", "--", program, "40", "3", cwd=tmp_path, threads=2).returncode == 7
@@ -77,6 +78,7 @@ def test_a_baseline_is_measured_only_when_asked(programs: Programs, tmp_path: Pa
     assert json.loads(done.stdout)["regions"][0]["speedup"] is None
 
 
+@pytest.mark.slow
 def test_another_programs_run_is_no_baseline(programs: Programs, tmp_path: Path) -> None:
     incprof("-o", "other", "--", programs.compile("ways.c"), "plain", "30", cwd=tmp_path)
     done = incprof("--baseline", "other", "--", programs.compile("nested.c"), "30", "3", cwd=tmp_path)

@@ -54,6 +54,7 @@ def test_many_ranks_that_write_at_the_same_time(host: BuildHost, tmp_path: Path)
     assert all_calls(tmp_path / "run") == [(rank, True, 500) for rank in range(12)]
 
 
+@pytest.mark.slow
 def test_children(host: BuildHost, tmp_path: Path) -> None:
     trial = try_both([host("forks.c"), "threads"], tmp_path, env=NODE)
     node_file(trial.directory)
@@ -84,6 +85,7 @@ def intervals_of(directory: Path, rank: int) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_costs_the_others_nothing(host: BuildHost, tmp_path: Path) -> None:
     directory = tmp_path / "run"
     processes = started(host("simple.c"), directory, 4, "3000", interval=0.002)

@@ -43,6 +43,7 @@ def test_child_that_forks_again(host: BuildHost, tmp_path: Path) -> None:
     assert child_calls(trial) == [7, 7]
 
 
+@pytest.mark.slow
 def test_fork_in_a_program_with_threads(host: BuildHost, tmp_path: Path) -> None:
     trial = try_both([host("forks.c"), "threads"], tmp_path)
     assert "status 6\n" in trial.recorded.stdout

@@ -50,7 +50,7 @@ def test_a_program_that_becomes_others_takes_the_interval_thread_with_it(
     assert ended_cleanly(trial.directory / "rank-00000.gmon")
 
 
-@pytest.mark.parametrize("threads", ["many", "one"])
+@pytest.mark.parametrize("threads", [pytest.param("many", marks=pytest.mark.slow), "one"])
 def test_heartbeats_of_a_program_that_becomes_others(ekg: EkgBuilder, tmp_path: Path, threads: str) -> None:
     """Within a moment: nothing tells the library."""
     need_root()

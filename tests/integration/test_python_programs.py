@@ -81,6 +81,7 @@ def test_loops_are_those_of_the_source(driver: Recording) -> None:
     assert of["<module>"] == {OUTSIDE_LOOPS}
 
 
+@pytest.mark.slow
 def test_sites_in_python_are_instrumented(driver: Recording, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()

@@ -295,6 +295,7 @@ def test_512_ranks(browser, tmp_path):
         assert seen.texts("#ranks-at")[0].startswith("rank 1 \u00b7 ")
 
 
+@pytest.mark.slow
 def test_groups_of_ranks_open_and_ranks_are_found(browser, tmp_path):
     for rank in range(70):
         write_rank(tmp_path / "run", rank, (("master", 12),) if rank % 10 == 9 else (("assemble", 6), ("solve", 6)))

@@ -33,6 +33,7 @@ def test_the_sites_are_what_a_person_would_name(name: str, tmp_path: Path) -> No
     assert not steps & SMALL
 
 
+@pytest.mark.slow
 def test_an_inlined_site_is_placed_and_gets_its_heartbeat(tmp_path: Path) -> None:
     run = kept("path-sites-O2", tmp_path).run
 

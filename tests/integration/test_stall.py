@@ -42,6 +42,7 @@ def lengths_s(profile: IntervalProfile) -> np.ndarray:
     return np.asarray(profile.end_s - profile.start_s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gather", ["rank", "node"])
 def test_a_stall_that_passes_costs_nothing(host: BuildHost, hold: Path, tmp_path: Path, gather: str) -> None:
     outcome = held(hold, HOLD_MS, [host("simple.c"), "2500"], tmp_path, INCPROF_GATHER=gather)
@@ -53,6 +54,7 @@ def test_a_stall_that_passes_costs_nothing(host: BuildHost, hold: Path, tmp_path
     assert lengths_s(profile).max() < HOLD_MS / 1e3
 
 
+@pytest.mark.slow
 def test_more_than_memory_holds_is_dropped_and_counted(host: BuildHost, hold: Path, tmp_path: Path) -> None:
     """Little address space leaves little room for what waits."""
     need("bash")
@@ -96,6 +98,7 @@ def test_children_during_a_stall(host: BuildHost, hold: Path, tmp_path: Path, ga
     assert (calls(profile)["tick"], profile.warnings) == (7, ())
 
 
+@pytest.mark.slow
 def test_a_program_that_becomes_another_one_during_a_stall(host: BuildHost, hold: Path, tmp_path: Path) -> None:
     """The next one is recorded as if nothing had been."""
     outcome = held(hold, 0, [host("reexec.c"), "1"], tmp_path)

@@ -24,6 +24,7 @@ def named(steps: STEPS) -> dict[str, dict[str, Any]]:
     return out
 
 
+@pytest.mark.slow
 def test_a_step_of_all_the_time(tmp_path: Path) -> None:
     answer = answer_of("nested-wrapped", tmp_path)
     (step,) = steps_of(answer)
@@ -42,6 +43,7 @@ def test_a_step_of_all_the_time(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_set_up_is_no_step(tmp_path: Path) -> None:
     answer = answer_of("nested-setup", tmp_path)
     (phase,) = [p for p in answer.found["phases"] if any(s["function"] == "accelerate" for s in p["steps"])]
@@ -51,6 +53,7 @@ def test_set_up_is_no_step(tmp_path: Path) -> None:
     assert "save" not in named(steps_of(answer))
 
 
+@pytest.mark.slow
 def test_sweeps_of_a_time_step(tmp_path: Path) -> None:
     answer = answer_of("nested-sweeps", tmp_path)
     steps = named(steps_of(answer))
@@ -76,6 +79,7 @@ def test_two_drivers_one_after_another(tmp_path: Path) -> None:
     assert times.get(("relax", "inner"), 1) == 1
 
 
+@pytest.mark.slow
 def test_a_body_through_two_callers(tmp_path: Path) -> None:
     answer = answer_of("nested-callers", tmp_path)
     steps = {step["function"]: step for step in steps_of(answer)}
@@ -87,6 +91,7 @@ def test_a_body_through_two_callers(tmp_path: Path) -> None:
     assert all(s["period_s"] is None for name, s in named(steps_of(answer)).items() if name == "inner")
 
 
+@pytest.mark.slow
 def test_a_solver_in_fortran(tmp_path: Path) -> None:
     answer = answer_of("nested-fortran", tmp_path)
     steps = named(steps_of(answer))

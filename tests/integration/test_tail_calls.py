@@ -53,7 +53,12 @@ def arcs(recording: Recording) -> dict[tuple[str, str], int]:
 
 @pytest.mark.parametrize(
     ("compiler", "flags"),
-    [("gcc", "-O2"), ("gcc", "-O3 -no-pie"), ("gcc", "-O2 -mfentry -fcf-protection"), ("clang", "-O2")],
+    [
+        ("gcc", "-O2"),
+        pytest.param("gcc", "-O3 -no-pie", marks=pytest.mark.slow),
+        pytest.param("gcc", "-O2 -mfentry -fcf-protection", marks=pytest.mark.slow),
+        pytest.param("clang", "-O2", marks=pytest.mark.slow),
+    ],
 )
 def test_in_c(build: Build, record: Record, fast_clock: str, compiler: str, flags: str) -> None:
     program = build_with_library(build, f"{flags} {JUMPS}", compiler)
@@ -82,6 +87,7 @@ def test_in_cpp(build: Build, record: Record, fast_clock: str) -> None:
     assert len(by_jumps) == 4
 
 
+@pytest.mark.slow
 def test_time_in_a_library_is_its_callers(build: Build, record: Record, fast_clock: str) -> None:
     recording = record([build_with_library(build, f"-O2 {JUMPS}", "gcc")], clock=fast_clock, rate=RATE)
     profile = recording.profile
@@ -94,6 +100,7 @@ def test_time_in_a_library_is_its_callers(build: Build, record: Record, fast_clo
     assert seconds[index["to_memory"]] * RATE >= ticks[index["to_memory"]] - 0.5
 
 
+@pytest.mark.slow
 def test_lines_that_jump_are_known_to_call(build: Build, record: Record) -> None:
     program = build_with_library(build, f"-O2 {JUMPS}", "gcc")
     recording = record([program])
@@ -111,6 +118,7 @@ def test_lines_that_jump_are_known_to_call(build: Build, record: Record) -> None
     assert int(where.rpartition(":")[2].split()[0]) in wanted
 
 
+@pytest.mark.slow
 def test_without_the_program_nothing_is_added(build: Build, record: Record, tmp_path: Path) -> None:
     built = build_with_library(build, f"-O2 {JUMPS}", "gcc")
     program = tmp_path / "program"

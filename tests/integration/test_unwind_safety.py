@@ -124,6 +124,7 @@ def test_libraries_that_come_and_go(build: Build, survive: Survive) -> None:
     survive(build("reload.c", flags="-O2 -pthread"), library, SECONDS)
 
 
+@pytest.mark.slow
 def test_exceptions_all_the_time(build: Build, record: Record, fast_clock: str, alone: Callable[..., Outcome]) -> None:
     program: list[str | Path] = [build("throwing.cpp"), "100000"]
     recording = record(program, clock=fast_clock, rate=RATE, env=AT_ANY_COST)

@@ -158,7 +158,9 @@ void main() {
 """
 
 
-@pytest.mark.parametrize("compiler", ["gdc -O2 -g -o solver", "ldc2 -O2 -g -of=solver"])
+@pytest.mark.parametrize(
+    "compiler", ["gdc -O2 -g -o solver", pytest.param("ldc2 -O2 -g -of=solver", marks=pytest.mark.slow)]
+)
 def test_d(compiler: str, tmp_path: Path) -> None:
     need(compiler.split()[0])
     (tmp_path / "solver.d").write_text(D)
@@ -333,6 +335,7 @@ def hash_of(number: int) -> bytes:
     return f"{number * 2654435761 % 2**32:08x} {number % 97} line\n".encode()
 
 
+@pytest.mark.slow
 def test_sites_are_those_of_the_build_with_pg(tmp_path: Path) -> None:
     """Calls that follow each other leave no mark in samples; the loop around them is in the machine code."""
     need("objdump")

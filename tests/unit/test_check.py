@@ -176,6 +176,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return Path(compile_program(tmp_path_factory.mktemp("elf"), "app", "-pg")).read_bytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_end_in_one_error(program: bytes, tmp_path: Path, data: st.DataObject) -> None:

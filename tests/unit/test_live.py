@@ -136,6 +136,7 @@ def test_in_the_end_the_phases_are_those_of_the_whole_run(tmp_path_factory, stor
     assert len(job.view().phases) == found.k
 
 
+@pytest.mark.slow
 def test_fits_become_rare_as_the_run_grows(tmp_path, monkeypatch):
     job = Job(tmp_path)
     ends = []

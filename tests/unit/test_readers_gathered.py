@@ -175,6 +175,7 @@ def test_a_file_that_is_replaced_is_followed_from_its_start(tmp_path):
     assert follower.n_intervals == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_nothing_that_is_in_it_breaks_a_reader(tmp_path_factory, data):
