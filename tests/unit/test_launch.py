@@ -143,6 +143,11 @@ def test_the_installed_library_is_found() -> None:
     assert launch.find_library({}).name == "libincprof.so"
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_left_in_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def record(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**{k: v for k, v in os.environ.items() if not k.startswith("INCPROF_")}, **variables}
     command = [sys.executable, "-m", "incprof", "record", *words]
