@@ -2,7 +2,7 @@
  *   threads   four threads beat id 1; meanwhile the main one makes 20 children, with ten beats of id 2 each. Prints
  *             "beats" and how many the threads had
  *   vfork     a beat of id 1; a child by vfork that runs this program with `one`; a beat of id 1
- *   exec      a beat of id 1 and, when an interval is in the file, this program with `one` in the same process
+ *   exec      a beat of id 1 and, when its interval is in the file, this program with `one` in the same process
  *   spawn     a beat of id 1 and a child by posix_spawn with `one`
  *   shell     system("true") and popen between beats of id 1
  *   behind    a child that libc's fork knows nothing of: both beat id 1, and exit
@@ -93,7 +93,7 @@ static void by_exec(void)
     char path[4096];
     snprintf(path, sizeof path, "%s/rank-00000.ekg", getenv("EKG_DIR"));
     beat(1, 1);
-    wait_for_interval(path);
+    wait_for_beats(path);
     execl(self, self, "one", (char *)NULL);
     abort();
 }
