@@ -17,7 +17,7 @@ C_FILES := $(wildcard $(foreach room,$(C_ROOMS) fuzz,$(room)/*.c $(room)/*/*.[ch
 BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 	$(foreach room,$(C_ROOMS),$(room)/CMakeLists.txt $(room)/*.[chS] $(room)/*/*.[chS]))
 
-# The tests start some thousand programs of Python: each would compile numpy and scipy again where bytecode may not be kept.
+# The tests start hundreds of programs of Python: each would compile numpy and scipy again where bytecode may not be kept.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man docs release release-trials clean tools format

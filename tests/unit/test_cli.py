@@ -9,7 +9,7 @@ import pytest
 
 from incprof import __version__, cli
 from incprof.errors import GateError, IncprofError, NoDataError, PartialDataError, UsageError
-from incprof.verbs import VERBS
+from incprof.verbs import COMPUTE, RUN_PROGRAMS, VERBS
 from tests.unit.profiles import two_phase_run
 
 
@@ -96,6 +96,9 @@ def test_blas_starts_no_threads_for_an_answer(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()[-1].split()) == 1
+    # What runs commands of the user leaves their environment as it is.
+    assert set(VERBS) >= COMPUTE
+    assert not COMPUTE & {*RUN_PROGRAMS, "advise", "instrument"}
 
 
 def test_version() -> None:
