@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from incprof.analysis.signature.events import ProcessEvents
@@ -16,13 +17,18 @@ Item = tuple[int, str, str]
 
 
 def squared(item: Item) -> int:
-    """The square of a number. "kill": whoever does it is killed; "once": if the file is not there yet."""
+    """The square of a number. "kill": whoever does it is killed; "once": if the file is not there yet.
+
+    "slow": it takes a second.
+    """
     number, how, marker = item
     first = how == "once" and not Path(marker).exists()
     if first:
         Path(marker).touch()
     if first or how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "slow":
+        time.sleep(1)
     return number * number
 
 

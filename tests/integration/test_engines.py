@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -69,26 +71,29 @@ def expected(directory: Path) -> tuple[int, bytes, list[str]]:
     return answer
 
 
-@pytest.fixture(scope="module")
-def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Dask scheduler with two workers, which live elsewhere and are started again when killed."""
+@contextmanager
+def dask_scheduler(place: Path, *, workers: int, threads: int) -> Iterator[str]:
+    """The address of a Dask scheduler with so many workers, which live elsewhere and are started again when killed."""
     pytest.importorskip("distributed")
-    place = tmp_path_factory.mktemp("dask")
     where, started = place / "scheduler.json", []
     shared = [f"--scheduler-file={where}", "--no-dashboard"]
-    for words in (["scheduler", "--host=127.0.0.1", "--port=0"], *[["worker", "--nthreads=1"]] * 2):
+    for words in (["scheduler", "--host=127.0.0.1", "--port=0"], *[["worker", f"--nthreads={threads}"]] * workers):
         with (place / f"{len(started)}.log").open("wb") as log:
             command = [sys.executable, "-m", "dask", *words, *shared]
             started.append(subprocess.Popen(command, cwd=place, env=environment(), stdout=log, stderr=log))
     while not where.exists() or not where.read_text():
         assert started[0].poll() is None, (place / "0.log").read_text()
         time.sleep(0.1)
-    import json
-
     yield json.loads(where.read_text())["address"]
     for process in reversed(started):
         process.terminate()
         process.wait(600)
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with dask_scheduler(tmp_path_factory.mktemp("dask"), workers=2, threads=1) as address:
+        yield address
 
 
 def test_two_processes(directory: Path, expected: tuple[int, bytes, list[str]]) -> None:
@@ -186,10 +191,19 @@ def test_dask_workers_that_are_killed(scheduler: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_was_done_where_dask_workers_are_killed(tmp_path: Path) -> None:
+    # One worker that does both at a time: each time it is killed, it was doing the slow one as well.
+    with dask_scheduler(tmp_path, workers=1, threads=2) as address:
+        found, said = results([(2, "kill", ""), (3, "slow", "")], StudyOptions(dask=address))
+    assert found == [-2, 9]
+    assert not said
+
+
+@pytest.mark.slow
 def test_a_dask_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(dask, "WORKERS_S", 1)
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
         found, said = results([(2, "", "")], StudyOptions(dask=cluster.scheduler_address))
     assert found == [-2]
     assert "no worker is there" in said[0]

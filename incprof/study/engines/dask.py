@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import time
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -21,39 +22,67 @@ ANSWER_S, WORKERS_S = 15, 60
 POLL_S = 0.5
 
 
+class _NoWorkersError(Exception):
+    """There have been no workers for a while."""
+
+
 def by_dask(work: Work[Item, Result], address: str) -> None:
     """Do what is left by the workers of the scheduler at an address. The scheduler repeats what a killed one has left.
+
+    Of what was given to a worker, a scheduler cannot tell which has killed it. So what has seen several killed is done
+    again, alone; only what no worker lives to do then is given up.
 
     Raises:
         IncprofError: distributed is not installed, nobody answers, or the workers have no incprof.
     """
     with _client(address) as client:
-        executor: Executor = client.get_executor(pure=False)
-        places = {executor.submit(work.function, work.items[place]): place for place in work.left}
-        waiting, alone_since = set(places), time.monotonic()
-        while waiting:
-            ready, waiting = wait(waiting, timeout=POLL_S, return_when=FIRST_COMPLETED)
-            for future in ready:
-                _take(work, places[future], future, address)
-            if ready or (client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]):
-                alone_since = time.monotonic()
-            elif time.monotonic() - alone_since > WORKERS_S:
-                work.warn([f"--dask {address}: no worker is there any more: {len(waiting)} ranks are not read"])
-                break
+        try:
+            for place in _suspects(work, work.left, client, address):
+                if _suspects(work, [place], client, address):
+                    work.give_up(place)
+        except _NoWorkersError:
+            work.warn([f"--dask {address}: no worker is there any more: {len(work.left)} ranks are not read"])
     for place in work.left:
         work.give_up(place)
 
 
-def _take(work: Work[Item, Result], place: int, future: Future[Result], address: str) -> None:
-    """Take what came of an item: nothing, where its worker was killed again and again, or the scheduler was."""
+def _suspects(work: Work[Item, Result], places: list[int], client: Any, address: str) -> list[int]:
+    """Do the items at these places, and return the places of those whose workers were killed again and again."""
+    asked = {_asked(client, work.function, work.items[place]): place for place in places}
+    waiting, alone_since, suspects = set(asked), time.monotonic(), []
+    while waiting:
+        ready, waiting = wait(waiting, timeout=POLL_S, return_when=FIRST_COMPLETED)
+        suspects += [asked[future] for future in ready if not _taken(work, asked[future], future, address)]
+        if ready or (client.status == "running" and client.scheduler_info(n_workers=-1)["workers"]):
+            alone_since = time.monotonic()
+        elif time.monotonic() - alone_since > WORKERS_S:
+            raise _NoWorkersError
+    return sorted(suspects)
+
+
+def _asked(client: Any, function: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """Have an item done. distributed's own executor fails where a worker is killed once its result has been fetched."""
+
+    async def done() -> Result:
+        result: Result = await client.submit(function, item, pure=False)
+        return result
+
+    return asyncio.run_coroutine_threadsafe(done(), client.loop.asyncio_loop)
+
+
+def _taken(work: Work[Item, Result], place: int, future: Future[Result], address: str) -> bool:
+    """Take what came of an item: nothing, where the scheduler was killed. Whether its workers lived to do it."""
     from distributed.scheduler import KilledWorker
 
     try:
         work.done(place, future.result())
-    except (KilledWorker, CancelledError):
+    except KilledWorker:
+        return False
+    except CancelledError:
         work.give_up(place)
     except ImportError as error:
         raise IncprofError(f"--dask {address}: a worker lacks what it needs: {error}: install incprof there") from None
+    return True
 
 
 @contextmanager
@@ -64,7 +93,8 @@ def _client(address: str) -> Iterator[Any]:
     except ImportError:
         raise IncprofError("--dask needs the package distributed: pip install 'incprof[dask]'") from None
     # What it has to say of lost connections is said in one line, here.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+    for name in ("distributed", "distributed.client"):  # the second has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         with _without_collection():
             client = Client(address, timeout=ANSWER_S, set_as_default=False)
