@@ -122,7 +122,7 @@ def try_both(
     for at in (alone_at, recorded_at):
         at.mkdir(exist_ok=True)
     directory = directory or recorded_at / "run"
-    alone = run(reference or command, alone_at, dict(env or {}), timeout_s)
+    alone = run(reference or command, alone_at, {"ALONE": "1", **(env or {})}, timeout_s)
     recorded = run(command, recorded_at, {**variables(directory, interval=interval), **(env or {})}, timeout_s)
     assert (recorded.status, recorded.stdout) == (alone.status, alone.stdout), recorded
     said = collector_lines(recorded)

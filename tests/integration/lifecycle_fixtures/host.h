@@ -29,10 +29,12 @@ __attribute__((no_instrument_function, unused)) static double cpu_s(void)
 }
 
 /* Reads the clock seldom: beside other busy programs, the kernel ends the turn of who reads it there and then, so that it
- * would never run when the next timer tick comes, which is when expired timers are seen. */
+ * would never run when the next timer tick comes, which is when expired timers are seen. A tenth of it, where nobody
+ * records: what the program prints is the same. */
 __attribute__((noinline, unused)) void burn(int milliseconds)
 {
-    double start = cpu_s(), now = start, end = start + milliseconds / 1e3, done = 0;
+    double seconds = milliseconds / (getenv("ALONE") != NULL ? 1e4 : 1e3);
+    double start = cpu_s(), now = start, end = start + seconds, done = 0;
     for (double rounds = 20; now < end; rounds = 1 + 0.9 * (end - now) * done / (now - start)) {
         for (double i = 0; i < 1000 * rounds; i++)
             sink += (unsigned long)i;
