@@ -20,8 +20,13 @@ BUILT_FROM := CMakeLists.txt incprof/__init__.py $(wildcard \
 # The tests start hundreds of programs of Python: each would compile numpy and scipy again where bytecode may not be kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: all check test test-slow test-all demo bench realworld truth fuzz soak man docs release release-trials clean tools format
-all: $(VENV)/.deps $(VENV)/.installed
+.PHONY: all ready check test test-slow test-all demo bench realworld truth fuzz soak man docs release release-trials clean tools format
+# Packages are fetched while the C libraries are compiled.
+all: $(VENV)/.packages
+	@$(MAKE) --no-print-directory -j2 ready
+
+ready: $(VENV)/.deps $(VENV)/.installed
+	@:
 
 # One line that says what to install, instead of a failure halfway through.
 tools:
@@ -75,7 +80,7 @@ test: all
 
 # What builds, records or clusters for longer.
 test-slow: all
-	$(PYTEST) -m slow $(PYTEST_ARGS)
+	$(PYTEST) --no-loadscope-reorder -m slow $(PYTEST_ARGS)
 
 test-all: test test-slow
 

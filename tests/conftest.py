@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says how busy the machine is.
@@ -20,3 +21,8 @@ for name in ("CACHE", "CONFIG", "DATA"):
 # In the background, or under nohup, these are ignored, and so they would be in the programs that the tests end by them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what takes by far the longest first: at the end, one processor would wait for the other."""
+    items.sort(key=lambda item: item.path.name != "test_realworld_zstd.py")

@@ -68,6 +68,7 @@ def musl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "appekg"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
 def test_musl(musl: Path, tmp_path: Path, static: bool) -> None:
     program = compiled("musl-gcc", musl, tmp_path, static=static)

@@ -144,7 +144,9 @@ def start_host(place: Path, program: Path) -> subprocess.Popen[str]:
     return host
 
 
-@pytest.mark.parametrize("kind", ["static", "musl", pytest.param("dynamic", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", ["static", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("musl", "dynamic"))]
+)
 def test_a_program_is_recorded_with_nothing_in_it(kind: str, plain: Path, tmp_path: Path, build: Build) -> None:
     if kind == "musl":
         need("musl-gcc")

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from incprof.model import LIBRARY, OWN, PROFILER, UNKNOWN
-from tests.integration.collector import Outcome, Recording
+from tests.integration.collector import Recording
 from tests.integration.conftest import Build, Record
 
 RATE = 100
@@ -77,10 +76,9 @@ def test_library_time_belongs_to_its_caller(program: Path, record: Record, clock
     assert recording.ticks(LIBRARY) > recording.ticks(OWN)
 
 
-def test_waits_are_not_interrupted(build: Build, record: Record, alone: Callable[..., Outcome], clock: str) -> None:
+def test_waits_are_not_interrupted(build: Build, record: Record, clock: str) -> None:
     """nanosleep, usleep, poll, select, epoll_wait, sem_timedwait, pthread_cond_timedwait, accept, read, recv."""
     waiting = build("waiting.c", flags="-O2 -pthread")
     recording = record(waiting, clock=clock, rate=1000)
-    assert recording.outcome.stdout == alone(build("waiting.c", flags="-O2 -pthread", pg=False)).stdout
     assert set(recording.outcome.values().values()) == {0}
     assert recording.profile.counters.samples.sum() > 20

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.hosts import BuildHost, Trial, calls, incprof, ticks, try_both
 
 
-@pytest.fixture(params=["cpu", "perf"])
+@pytest.fixture(params=["cpu", pytest.param("perf", marks=pytest.mark.slow)])
 def either_clock(request: pytest.FixtureRequest, fast_clock: str) -> str:
     """Ticks by timers and by perf events."""
     if request.param == "perf" and fast_clock != "perf":

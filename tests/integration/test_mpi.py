@@ -34,7 +34,9 @@ QUIET = {
 }
 
 
-@pytest.fixture(params=[OPEN_MPI, Implementation("mpich")], ids=lambda mpi: mpi.name)
+@pytest.fixture(
+    params=[OPEN_MPI, pytest.param(Implementation("mpich"), marks=pytest.mark.slow)], ids=lambda mpi: mpi.name
+)
 def mpi(request: pytest.FixtureRequest) -> Implementation:
     """Both implementations, as far as they are installed."""
     found: Implementation = request.param

@@ -172,8 +172,9 @@ def test_openmp_regions(check: Check, compiler: str) -> None:
     ("compiler", "names"),
     [
         ("gcc", ("coarse._omp_fn.0", "fine._omp_fn.0")),
-        ("clang", (".omp_outlined..2", ".omp_outlined.")),  # up to clang 16
-        ("clang", ("coarse.omp_outlined", "fine.omp_outlined")),
+        # Up to clang 16, and later.
+        pytest.param("clang", (".omp_outlined..2", ".omp_outlined."), marks=pytest.mark.slow),
+        pytest.param("clang", ("coarse.omp_outlined", "fine.omp_outlined"), marks=pytest.mark.slow),
     ],
 )
 def test_teams_in_a_team(build: Build, record: Record, compiler: str, names: tuple[str, str]) -> None:

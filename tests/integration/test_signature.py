@@ -16,7 +16,9 @@ STEPS = 200
 TURNS = sum(2 + step % 4 for step in range(STEPS))
 
 
-@pytest.fixture(scope="module", params=[0, 1], ids=["openmpi", "mpich"])
+@pytest.fixture(
+    scope="module", params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)]
+)
 def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
     return mpis(tmp_path_factory.mktemp("built"))[request.param]
 

@@ -32,7 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mpi")
 
 
-@pytest.fixture(params=[0, 1], ids=["openmpi", "mpich"])
+@pytest.fixture(params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)])
 def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
     found: Mpi = mpis(built)[request.param]
     found.build("calls.c")

@@ -158,9 +158,8 @@ void main() {
 """
 
 
-@pytest.mark.parametrize(
-    "compiler", ["gdc -O2 -g -o solver", pytest.param("ldc2 -O2 -g -of=solver", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", ["gdc -O2 -g -o solver", "ldc2 -O2 -g -of=solver"])
 def test_d(compiler: str, tmp_path: Path) -> None:
     need(compiler.split()[0])
     (tmp_path / "solver.d").write_text(D)

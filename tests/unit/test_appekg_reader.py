@@ -31,7 +31,7 @@ rows_of_an_interval = st.lists(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(rows_of_an_interval, max_size=6), st.permutations(COLUMNS), st.integers(40, 400))
 def test_what_is_read_is_what_is_written(tmp_path_factory, intervals, columns, chunk):
     file = EkgFile(columns=(*columns, "later_column"))

@@ -144,7 +144,7 @@ def test_answers_are_kept_for_where_the_debug_information_is_not(program, tmp_pa
     assert np.array_equal(again.inlined.function, first.inlined.function)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_debug_information(program, tmp_path_factory, data):
     """Whatever the bytes: an answer, soon, and the same time and functions on record."""

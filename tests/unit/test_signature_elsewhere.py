@@ -25,7 +25,7 @@ def _elsewhere(base: FloatArray, target: FloatArray) -> Predicted:
     return predicted_elsewhere(known, seen, outside_s, float(target[:events].sum()), OPTIONS.warm_up)
 
 
-@settings(deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0.3, 3), min_size=3, max_size=3), st.floats(0, 1))
 def test_phases_may_slow_down_by_factors_of_their_own_and_change_with_time(speeds: list[float], drift: float) -> None:
     program = solver()
