@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from incprof.readers.symbols.blocks import Blocks
 from incprof.readers.symbols.flow import ANYWHERE, Control, Range
@@ -73,6 +72,8 @@ def _led_to(blocks: Blocks) -> frozenset[int]:
 
 def _cycles(blocks: Blocks, part: frozenset[int], entered: frozenset[int]) -> list[frozenset[int]]:
     """The strongly connected parts of some blocks, without the ways to where they are entered."""
+    from scipy.sparse.csgraph import connected_components  # here: most answers find loops that are kept beside a run
+
     order = sorted(part)
     place = {block: number for number, block in enumerate(order)}
     ways = [
