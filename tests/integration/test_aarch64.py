@@ -77,7 +77,7 @@ SIGNED = "-O2 -mbranch-protection=standard"
 def test_paths(cross: Cross, case: Case, flags: str) -> None:
     """Also where return addresses are signed."""
     verdict = judge(cross.record(cross.build(case.source, flags=flags)), case.legal)
-    assert verdict.share >= 0.95, verdict
+    assert verdict.right(0.95), verdict
     assert all(verdict.each.values()), verdict
 
 
@@ -86,7 +86,7 @@ def test_code_without_tables_is_walked_by_frame_pointers(cross: Cross) -> None:
     flags = "-O2 -fno-asynchronous-unwind-tables -fno-unwind-tables"
     recording = cross.record(cross.build(LEAVES.source, flags=flags))
     verdict = judge(recording, (*LEAVES.legal, "main>(add|twice|thrice|compare)"))
-    assert verdict.share >= 0.95, verdict
+    assert verdict.right(0.95), verdict
 
 
 def test_phases_are_found_on_the_host(cross: Cross, capsys: pytest.CaptureFixture[str]) -> None:

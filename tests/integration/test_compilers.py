@@ -35,7 +35,7 @@ def check(recording: Recording, legal: str, names: tuple[str, str]) -> None:
     assert recording.arcs()[names] == 3000
     verdict = judge(recording, (legal,))
     print(verdict)
-    assert verdict.share >= 0.98, verdict
+    assert verdict.right(0.98), verdict
     assert verdict.total > 20
 
 

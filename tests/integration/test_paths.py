@@ -39,7 +39,7 @@ def check(build: Build, record: Record, fast_clock: str) -> Check:
         recording = record([program, *arguments], clock=fast_clock, rate=RATE, env=env)
         verdict = judge(recording, case.legal)
         print(case.source, case.compiler, case.flags, verdict)
-        assert verdict.share >= RIGHT, verdict
+        assert verdict.right(RIGHT), verdict
         assert all(verdict.each.values()), verdict
         counters = recording.profile.counters
         # A machine too busy to run the interval thread for long may cost a few, which are counted.
@@ -130,7 +130,7 @@ def test_code_without_pg_and_frame_pointers(build: Build, record: Record, fast_c
     plain = build(case.source, flags="-O2 -c -fomit-frame-pointer", pg=False, output="plain.o")
     recording = record(build(plain, flags=""), clock=fast_clock, rate=RATE)
     verdict = judge(recording, case.legal)
-    assert verdict.share >= RIGHT, verdict
+    assert verdict.right(RIGHT), verdict
     assert all(verdict.each.values()), verdict
     assert recording.calls() == {}
 
@@ -144,7 +144,7 @@ def test_assembly_without_rules(build: Build, record: Record, fast_clock: str, f
              for kernel in ("bare", "pushing", "aligned")]  # fmt: skip
     legal.append("main>paged>by_address>keeping_pushing>pushing")
     verdict = judge(recording, [*legal, r"main>\w+(>stain)*(>\.\.\.)?(>stain)*", "main>.*>use"])
-    assert verdict.share >= RIGHT, verdict
+    assert verdict.right(RIGHT), verdict
     assert all(verdict.each[path] for path in legal), verdict
 
 
@@ -190,7 +190,7 @@ def test_teams_in_a_team(build: Build, record: Record, compiler: str, names: tup
     verdict = judge(
         recording, (f"{within}>inner_work", f"{outer}>outer_work", f"({outer}(>fine(>{fine})?)?|main>coarse|)")
     )
-    assert verdict.share >= RIGHT, verdict
+    assert verdict.right(RIGHT), verdict
     assert verdict.each[f"{within}>inner_work"] > verdict.each[f"{outer}>outer_work"] > 0, verdict
     calls = recording.calls()
     assert (calls["outer_work"], calls["fine"], calls["inner_work"]) == (80, 80, 640)
@@ -204,7 +204,7 @@ def test_shared_library_with_pg(build: Build, record: Record, fast_clock: str, *
     flags = f"-O2 -DLINKED -Wl,--no-as-needed {library} -Wl,-rpath,{library.parent}" if linked else "-O2"
     recording = record([build("plugin_user.c", flags=flags), library], clock=fast_clock, rate=RATE)
     verdict = judge(recording, ("main>plugin_work>plugin_leaf", "main>plugin_work>back", "main>through_plt"))
-    assert verdict.share >= RIGHT, verdict
+    assert verdict.right(RIGHT), verdict
     assert all(verdict.each.values()), verdict
     calls = recording.calls()
     assert (calls["plugin_work"], calls["plugin_leaf"], calls["back"]) == (3, 15, 3)

@@ -52,7 +52,7 @@ def test_functions_of_c_are_below_those_of_python_that_call_them(driver: Recordi
     own, kernel, *_ = verdict.each.values()
     assert own >= 50, str(verdict)
     assert kernel >= 50, str(verdict)
-    assert verdict.share > 0.95, str(verdict)
+    assert verdict.right(0.95), str(verdict)
 
 
 def test_a_function_says_where_it_is(driver: Recording) -> None:

@@ -64,7 +64,7 @@ def test_in_c(build: Build, record: Record, fast_clock: str, compiler: str, flag
     program = build_with_library(build, f"{flags} {JUMPS}", compiler)
     recording = record([program], clock=fast_clock, rate=RATE)
     verdict = judge(recording, PATHS)
-    assert verdict.share >= RIGHT, verdict
+    assert verdict.right(RIGHT), verdict
     assert all(list(verdict.each.values())[:-2]), verdict
 
 

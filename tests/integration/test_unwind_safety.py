@@ -52,7 +52,7 @@ def survive(record: Record, fast_clock: str) -> Survive:
 def test_guard_pages_around_small_stacks(build: Build, survive: Survive) -> None:
     recording = survive(build("guarded.c", flags="-O2 -pthread"), SECONDS)
     verdict = judge(recording, ("run(>climb)*",))
-    assert verdict.share >= 0.98, verdict
+    assert verdict.right(0.98), verdict
 
 
 def test_coroutines_on_small_stacks(build: Build, survive: Survive) -> None:
@@ -65,7 +65,7 @@ def test_coroutines_on_small_stacks(build: Build, survive: Survive) -> None:
     recording = survive(build("coroutines.c"), SECONDS)
     verdict = judge(recording, ("body(>nested)+(>yield)?", "body>brim_full", "body", "main"))
     assert {path for path, _ in verdict.wrong} <= {"", "brim_full"}, verdict
-    assert verdict.share >= 0.9, verdict
+    assert verdict.right(0.9), verdict
     assert verdict.each["body(>nested)+(>yield)?"] > 0 < verdict.each["body>brim_full"]
 
 
@@ -130,6 +130,6 @@ def test_exceptions_all_the_time(build: Build, record: Record, fast_clock: str, 
     recording = record(program, clock=fast_clock, rate=RATE, env=AT_ANY_COST)
     assert recording.outcome.stdout == alone(program).stdout
     verdict = judge(recording, (r"main(>catch_once(\.cold)?(>deeper(\.cold)?(>_ZN5GuardD[12]Ev)?)*)?",))
-    assert verdict.share >= 0.98, verdict
+    assert verdict.right(0.98), verdict
     # Unwinding runs destructors from the throwing frame outwards: the paths must reach main even then.
     assert recording.profile.counters.broken.sum() <= 0.02 * verdict.total
