@@ -52,7 +52,7 @@ $(VENV)/.deps: $(VENV)/.packages
 	@echo "adding developer tools to $(VENV)"
 	@$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 	print(*p["project"]["optional-dependencies"]["dev"], sep="\n")' > $(VENV)/requirements-dev.txt
-	@$(PIP) install -r $(VENV)/requirements-dev.txt
+	@$(PIP) install --no-compile -r $(VENV)/requirements-dev.txt
 	@touch $@
 
 # Editable: Python is used where it lies, the C library is built again when its sources change.
