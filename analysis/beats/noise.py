@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, special
+from scipy import special
 
 FloatArray = NDArray[np.float64]
 MIN_INTERVALS = 5
@@ -44,6 +44,8 @@ def log_mean(counts: FloatArray, sums_s: FloatArray) -> LogMean | None:
         counts: Beats that ended in each interval in which some did, in order of time, all above 0, shape (n,).
         sums_s: Sum of their durations, shape (n,).
     """
+    from scipy import fft  # here: most runs that are compared have no heartbeats
+
     n = len(counts)
     total, beats = float(sums_s.sum()), float(counts.sum())
     if n < MIN_INTERVALS or total <= 0:

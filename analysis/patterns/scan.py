@@ -86,11 +86,15 @@ def lags_fft(inside: FloatArray) -> FloatArray:
     """Return the same for the Euclidean distance in O(L log L): |a - b|^2 = |a|^2 + |b|^2 - 2 ab."""
     half = len(inside) // 2
     centred = inside - inside.mean()
-    size = fft.next_fast_len(2 * half, real=True)
-    whole = fft.rfft(centred, size)
-    right = fft.rfft(centred[half:], size)
-    products = fft.irfft(whole * np.conj(right), size)[:half][::-1]
+    products = inner_products(centred, centred[half:])[:half][::-1]
     energy = np.concatenate([[0.0], np.cumsum(centred * centred)])
     shifted = (energy[half : 2 * half] - energy[:half])[::-1]
     own = energy[2 * half] - energy[half]
     return np.asarray(np.sqrt(np.maximum(own + shifted - 2 * products, 0.0)))
+
+
+def inner_products(x: FloatArray, piece: FloatArray) -> FloatArray:
+    """Return the inner product of the piece with all that lie in x, (len(x) - len(piece) + 1,): a convolution."""
+    size = fft.next_fast_len(len(x), real=True)  # what goes round at the end reaches none of these
+    products = fft.irfft(fft.rfft(x, size) * np.conj(fft.rfft(piece, size)), size)
+    return np.asarray(products[: len(x) - len(piece) + 1])

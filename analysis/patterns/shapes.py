@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.signal import fftconvolve
 
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.analysis.patterns.runs import Run
+from incprof.analysis.patterns.scan import inner_products
 from incprof.model import FloatArray, IntArray
 
 # Regions are of one kind when their shapes, laid over each other as well as it goes, differ by less than this share of
@@ -132,7 +132,7 @@ def similar_places(x: FloatArray, shape: FloatArray, limit: float) -> IntArray:
     series, pattern = x - centre, shape - centre
     energy = np.concatenate([[0.0], np.cumsum(series * series)])
     apart = energy[period:] - energy[:-period] + pattern @ pattern
-    apart = (apart - 2 * fftconvolve(series, pattern[::-1], mode="valid")) / period
+    apart = (apart - 2 * inner_products(series, pattern)) / period
     within = np.flatnonzero(apart <= limit)
     return _thinned(within[np.argsort(apart[within], kind="stable")], period // 2)
 
