@@ -51,7 +51,8 @@ def differences(
 def _log_likelihood(count: FloatArray, ticks: FloatArray) -> FloatArray:
     """Return that of the most likely share, for `count` of so many ticks."""
     count = np.minimum(count, ticks)
-    result: FloatArray = xlogy(count, count / ticks) + xlogy(ticks - count, 1.0 - count / ticks)
+    share = count / ticks
+    result: FloatArray = xlogy(count, share) + xlogy(ticks - count, 1.0 - share)
     return result
 
 
@@ -102,7 +103,10 @@ def _most(
         return result
 
     apart = np.abs(a / a_total[:, None] - b / b_total[:, None])
-    most = told(np.arange(len(a)), apart.argmax(axis=1))
+    rows, first = np.arange(len(a)), apart.argmax(axis=1)
+    most = told(rows, first)
+    apart[rows, first] = 0.0
     row, column = np.nonzero(apart / limit[:, None] > most[:, None])
-    np.maximum.at(most, row, told(row, column))
+    if len(row):
+        np.maximum.at(most, row, told(row, column))
     return most

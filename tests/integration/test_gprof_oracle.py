@@ -29,7 +29,7 @@ PROGRAMS = [
     ("oracle.c", "-O2 -fno-optimize-sibling-calls"),
     ("oracle.c", "-O2 -no-pie -fno-pie"),
     ("oracle.c", "-O1 -fopenmp"),
-    ("oracle.cpp", "-O0"),
+    pytest.param(("oracle.cpp", "-O0"), marks=pytest.mark.slow),
     ("oracle.cpp", "-O2"),
     ("oracle.f90", "-O0"),
     ("oracle.f90", "-O2 -fno-inline"),

@@ -86,7 +86,9 @@ def test_nothing_that_sanitizers_replace_is_called(library: str, tmp_path: Path)
     assert {name for name in imported if re.fullmatch(OWN_STRINGS, name)} <= IN_THE_PROGRAMS_THREADS
 
 
-@pytest.mark.parametrize("flags", ["-O2", "-O0", "-O3", "-Os"])
+@pytest.mark.parametrize(
+    "flags", ["-O2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("-O0", "-O3", "-Os"))]
+)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_functions_of_our_own_do_what_libcs_do(compiler: str, flags: str, tmp_path: Path) -> None:
     """And no compiler makes one of them call itself."""

@@ -17,6 +17,7 @@ def column(case, name):
     return [f.name for f in case.profile.functions].index(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_a_case_holds_what_it_says(family):
     case = make_case(family, 0)
