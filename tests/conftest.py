@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("busy", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is. `make fuzz` and `make soak` are what looks for longer.
+settings.register_profile(
+    "busy", settings(), max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy")
 
 # As the command line does (incprof/cli.py), here for what calls the parts of it.

@@ -42,7 +42,7 @@ def test_no_descriptor_of_ours_in_the_program(host: BuildHost, tmp_path: Path) -
     assert calls(trial.profile())["tick"] == 20
 
 
-@pytest.mark.parametrize("style", ["stream", "gmon"])
+@pytest.mark.parametrize("style", ["stream", pytest.param("gmon", marks=pytest.mark.slow)])
 def test_lowest_descriptor_is_free(host: BuildHost, tmp_path: Path, style: str) -> None:
     """close(0) and open() give 0 every time, while files are opened and written at every millisecond."""
     env = {"INCPROF_FORMAT": style}

@@ -51,6 +51,7 @@ def test_it_opens_from_disk_without_a_network(browser, plain):
         assert "2 phases over 20 s: solve 50\u00a0%, write_out 50\u00a0%." in seen.texts(".lead")
 
 
+@pytest.mark.slow
 def test_counters_are_lanes_below_the_phases(browser, tmp_path):
     run = two_phase_run(tmp_path / "run")
     (tmp_path / "c.csv").write_text("time_s,instructions,cycles\n" + "".join(f"{i},{i},2\n" for i in range(1, 21)))
@@ -98,6 +99,7 @@ def test_brushing_with_the_mouse_filters_what_is_below(browser, plain):
         assert {"solve", "write_out"} <= functions_in_flame(seen)
 
 
+@pytest.mark.slow
 def test_brushing_with_a_finger(browser, plain):
     with browser.open(plain, has_touch=True) as seen:
         seen.page.locator("#ribbon").scroll_into_view_if_needed()
@@ -132,6 +134,7 @@ def test_brushing_and_choosing_with_the_keyboard(browser, plain):
         assert seen.texts("#selected") == ["0 s of CPU time in phase 0 solve, 15 to 20 s"]
 
 
+@pytest.mark.slow
 def test_what_is_chosen_stands_in_the_address(browser, plain):
     with browser.open(plain) as seen:
         seen.page.locator(".handle").first.focus()
@@ -155,6 +158,7 @@ def test_what_is_chosen_stands_in_the_address(browser, plain):
         assert seen.messages == []
 
 
+@pytest.mark.slow
 def test_flame_graph_and_tree_by_keyboard(browser, plain):
     with browser.open(plain) as seen:
         seen.page.locator("#flame canvas").focus()
@@ -179,6 +183,7 @@ def test_flame_graph_and_tree_by_keyboard(browser, plain):
         assert seen.page.locator("#tree tr[tabindex='0']").count() == 1
 
 
+@pytest.mark.slow
 def test_what_can_be_reached_by_tab_shows_where_it_is(browser, plain):
     with browser.open(plain) as seen:
         reached = set()
@@ -208,7 +213,7 @@ def test_names_that_are_markup_are_text(browser, tmp_path):
         assert all(number > 2 for number in seen.colours().values())
 
 
-@pytest.mark.parametrize("width", [360, 768, 1920])
+@pytest.mark.parametrize("width", [360, *(pytest.param(width, marks=pytest.mark.slow) for width in (768, 1920))])
 def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
     long = "a_namespace_of_some_length::a_class_with_a_name::" + "a_function_of_a_very_long_name" * 3
     writer = StreamWriter(["main", "solve", long], argv=["/a/very/long/path/" + "x" * 200])
@@ -237,6 +242,7 @@ def test_it_fits_phones_and_large_screens(browser, tmp_path, width):
             assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_dark_light_and_paper(browser, plain):
     with browser.open(plain, color_scheme="dark") as seen:
         assert seen.page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -255,6 +261,7 @@ def test_dark_light_and_paper(browser, plain):
         assert seen.messages == []
 
 
+@pytest.mark.slow
 def test_heartbeats_lie_on_the_same_axis(browser, tmp_path):
     run = two_phase_run(tmp_path / "run")
     file = EkgFile().beat(1, "solve:loop").beat(2, "other")
@@ -325,6 +332,7 @@ def test_groups_of_ranks_open_and_ranks_are_found(browser, tmp_path):
             assert wide <= width
 
 
+@pytest.mark.slow
 def test_one_interval(browser, tmp_path):
     writer = StreamWriter()
     writer.interval([Sample("main;solve", weight=90)])
@@ -335,6 +343,7 @@ def test_one_interval(browser, tmp_path):
         assert seen.open_table("ribbon") == [["0 solve", "0", "1", "1"]]
 
 
+@pytest.mark.slow
 def test_no_symbols(browser, tmp_path):
     run = two_phase_run(tmp_path / "run")
     shutil.rmtree(run / "symbols")
@@ -351,6 +360,7 @@ def written(tmp_path: Path, profile: IntervalProfile) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_no_paths_and_no_calls(browser, tmp_path):
     path = written(tmp_path, rows(*["solve=90 main=10"] * 20, *["write_out=80 main=20"] * 10))
     with browser.open(path) as seen:

@@ -71,8 +71,8 @@ def test_starting_a_recording_imports_no_scientific_package(words: list[str]) ->
     ("words", "also"),
     [
         (["phases", "RUN"], set()),
-        (["phases", "RUN", "--json", "--explain"], set()),
-        (["phases", "RUN", "--method", "paper"], set()),
+        pytest.param(["phases", "RUN", "--json", "--explain"], set(), marks=pytest.mark.slow),
+        pytest.param(["phases", "RUN", "--method", "paper"], set(), marks=pytest.mark.slow),
         (["sites", "RUN"], set()),
         (["report", "RUN", "-o", "OUT.html"], set()),
         (["top", "RUN", "--once"], set()),

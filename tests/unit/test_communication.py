@@ -50,7 +50,7 @@ def test_a_phase_has_one_number_in_all_ranks_and_messages_are_counted_once(trace
     assert sum(one.seconds for one in shown.places) == pytest.approx(shown.mpi_s)
 
 
-@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("form", ["svg", *(pytest.param(form, marks=pytest.mark.slow) for form in ("png", "pdf"))])
 def test_the_same_picture_each_time(
     traced: Path, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def outcome(method, run="shares-90-10", split="tune"):
     return evaluate(case.name, run, split, case.profile, case.labels, case.truth, method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_method_answers_about_two_clear_phases(method):
     if method == "change points":
