@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says how busy the machine is. `make fuzz` and `make soak` are what looks for longer.
+# How long an example takes says how busy the machine is. Properties that need more examples, or fewer, say so.
 settings.register_profile(
     "busy", settings(), max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

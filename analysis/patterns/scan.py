@@ -94,7 +94,7 @@ def lags_fft(inside: FloatArray) -> FloatArray:
 
 
 def inner_products(x: FloatArray, piece: FloatArray) -> FloatArray:
-    """Return the inner product of the piece with all that lie in x, (len(x) - len(piece) + 1,): a convolution."""
+    """Return the inner product of a piece with every part of x of its length, (len(x) - len(piece) + 1,)."""
     size = fft.next_fast_len(len(x), real=True)  # what goes round at the end reaches none of these
     products = fft.irfft(fft.rfft(x, size) * np.conj(fft.rfft(piece, size)), size)
     return np.asarray(products[: len(x) - len(piece) + 1])

@@ -105,7 +105,7 @@ def _most(
     apart = np.abs(a / a_total[:, None] - b / b_total[:, None])
     rows, first = np.arange(len(a)), apart.argmax(axis=1)
     most = told(rows, first)
-    apart[rows, first] = 0.0
+    apart[rows, first] = 0.0  # these have been asked
     row, column = np.nonzero(apart / limit[:, None] > most[:, None])
     if len(row):
         np.maximum.at(most, row, told(row, column))
