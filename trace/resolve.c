@@ -94,6 +94,11 @@ static void load(void)
         session_open(wrappers->mpi);
 }
 
+const struct meeting *resolve_meeting(void)
+{
+    return wrappers != NULL ? wrappers->meeting : NULL;
+}
+
 /* A program asked whether there is MPI by whether there is the function, and there is none. */
 static int no_mpi(void)
 {

@@ -102,6 +102,22 @@ static void run(void)
     }
 }
 
+static bool ask(uint32_t request)
+{
+    return get_state() == RUNNING && worker_ask(request, LONGEST_WAIT_NS);
+}
+
+/* The lane stays busy: what MPI calls meanwhile is not the program's. */
+static _Noreturn void stop(const char *why)
+{
+    how = "stopped";
+    ask(REQUEST_STOP);
+    set_state(OVER);
+    if (launch.rank == 0)
+        log_warn(why, NULL);
+    until_end();
+}
+
 void incprof_mpi_started(int rank, int size, bool threads)
 {
     if (get_state() != OPEN)
@@ -122,11 +138,8 @@ void incprof_mpi_started(int rank, int size, bool threads)
         set_state(OVER);
         log_warn("cannot start the writing thread, nothing is traced", NULL);
     }
-}
-
-static bool ask(uint32_t request)
-{
-    return get_state() == RUNNING && worker_ask(request, LONGEST_WAIT_NS);
+    if (!until_started(rank, size))
+        stop("ended at once: the signature is of another number of ranks (INCPROF_TRACE_UNTIL)");
 }
 
 /* Said once for all ranks. */
@@ -141,17 +154,6 @@ static __attribute__((destructor(101))) void at_exit(void)
 {
     if (ask(REQUEST_STOP) && launch.rank == 0)
         say_where();
-}
-
-/* The lane stays busy: what MPI calls meanwhile is not the program's. */
-static _Noreturn void stop(void)
-{
-    how = "stopped";
-    ask(REQUEST_STOP);
-    set_state(OVER);
-    if (launch.rank == 0)
-        log_warn("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)", NULL);
-    until_end();
 }
 
 struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
@@ -206,8 +208,8 @@ void incprof_mpi_leave(struct event *event)
     struct lane *lane = lane_of_event(event);
     if (!event->is_silent && get_state() != OVER)
         write_event(lane);
-    if (until_reached(event, launch.ranks))
-        stop();
+    if (until_reached(event, launch.ranks) && until_all_have())
+        stop("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)");
     if (lane->begins_pause)
         __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
     lane->begins_pause = false;
@@ -224,6 +226,12 @@ void incprof_mpi_control(struct event *event, int level)
     event->is_silent = false;
     if (level > 1)
         ask(REQUEST_WRITE);
+}
+
+void incprof_mpi_finalizing(struct event *event)
+{
+    (void)event;
+    until_finalizing();
 }
 
 /* Whoever ends without the program's destructors has everything in the file all the same. */

@@ -1,4 +1,5 @@
-/* Who may touch what: `wanted` is written before main; `seen` is atomic. */
+/* Who may touch what: what is asked for is written before main and by MPI_Init, before other threads call MPI; `seen`
+ * and `has_joined` are atomic. */
 #define _GNU_SOURCE
 #include "until.h"
 
@@ -13,39 +14,169 @@
 #include "environment.h"
 #include "event.h"
 #include "functions.h"
+#include "log.h"
 #include "mpi_exit.h"
+#include "resolve.h"
+#include "sys.h"
 
 /* An MPI that still waits for messages then does not come to an end. */
 #define PATIENCE_S 10
+#define NOT_FOLLOWED 3 /* exit status of incprof predict */
+#define NANO 1000000000u
 
-static uint64_t wanted, seen;
+static const char variable[] = "INCPROF_TRACE_UNTIL";
+static char *by_rank; /* NULL: by collective calls of all processes */
+static uint64_t wanted, seen, started_ns;
+static unsigned long wanted_ranks;    /* 0: any number */
+static uint32_t counted = UINT32_MAX; /* the function, where each rank has its own */
+static const struct meeting *meeting; /* NULL: there is none */
+static bool has_joined;
 
 static const char *const kinds[] = {
 #define CALL_(name, lower, kind, ...) kind,
 #include "every_call.h"
 };
+static const char *const names[] = {
+#define CALL_(name, ...) #name,
+#include "every_call.h"
+};
+
+/* A number above 0 that ends with `end`; 0 where it is none. */
+static uint64_t number(const char *text, const char *end)
+{
+    char *stop = NULL;
+    uint64_t value = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &stop, 10) : 0;
+    return stop == end ? value : 0;
+}
+
+static uint32_t function_of(const char *name, size_t length)
+{
+    uint32_t function = 0;
+    while (function < FUNCTION_COUNT &&
+           (strlen(names[function]) != length || strncmp(names[function], name, length) != 0))
+        function++;
+    return function;
+}
+
+/* The entry of a rank, or the first that makes no sense: false. `all`: how many ranks there are entries for. */
+static bool entry_of(unsigned long rank, uint32_t *function, uint64_t *count, unsigned long *all)
+{
+    *all = 0;
+    for (const char *at = by_rank, *end; at != NULL; at = *end == ',' ? end + 1 : NULL) {
+        end = strchrnul(at, ',');
+        const char *equals = memchr(at, '=', (size_t)(end - at));
+        const char *star = memchr(at, '*', (size_t)(end - at));
+        uint64_t ranks = star != NULL ? number(star + 1, end) : 1;
+        uint64_t calls = equals != NULL ? number(equals + 1, star != NULL ? star : end) : 0;
+        uint32_t of = equals != NULL ? function_of(at, (size_t)(equals - at)) : FUNCTION_COUNT;
+        if (of == FUNCTION_COUNT || calls == 0 || ranks == 0 || ranks > INT32_MAX)
+            return false;
+        if (rank >= *all && rank - *all < ranks) {
+            *function = of;
+            *count = calls;
+        }
+        *all += ranks;
+    }
+    return true;
+}
+
+static bool understood(char *text)
+{
+    char *at = strchrnul(text, '@');
+    if (*at == '@' && (wanted_ranks = number(at + 1, at + strlen(at))) == 0)
+        return false;
+    *at = '\0';
+    if (strchr(text, '=') == NULL)
+        return (wanted = number(text, at)) != 0;
+    by_rank = text;
+    unsigned long all;
+    return entry_of(0, &counted, &wanted, &all);
+}
 
 void until_configure(void)
 {
-    const char *text = environment_text("INCPROF_TRACE_UNTIL");
-    char *end = NULL;
-    if (text == NULL)
+    const char *text = environment_text(variable);
+    char *copy = text != NULL ? strdup(text) : NULL;
+    if (copy == NULL)
         return;
-    wanted = strtoull(text, &end, 10);
-    if (*end != '\0' || text[0] == '-' || wanted == 0) {
-        wanted = 0;
-        environment_complain("INCPROF_TRACE_UNTIL", text, "the program is run to its end");
-    }
-    if (wanted != 0)
+    if (understood(copy)) {
         mpi_exit_watch();
+        return;
+    }
+    environment_complain(variable, text, "the program is run to its end");
+    wanted = wanted_ranks = 0;
+    by_rank = NULL;
+    free(copy);
+}
+
+static void give_up(const char *why)
+{
+    log_warn(why, NULL);
+    wanted = 0;
+}
+
+bool until_started(int rank, int ranks)
+{
+    if (wanted == 0)
+        return true;
+    if (wanted_ranks != 0 && wanted_ranks != (unsigned long)ranks)
+        return false;
+    if (by_rank == NULL)
+        return true;
+    unsigned long all;
+    if (!entry_of((unsigned long)rank, &counted, &wanted, &all) || all != (unsigned long)ranks)
+        return false;
+    started_ns = monotonic_ns();
+    meeting = resolve_meeting();
+    if (meeting == NULL || !meeting->make(PATIENCE_S)) {
+        meeting = NULL;
+        give_up("not all ranks are traced: the program is run to its end");
+    }
+    return true;
 }
 
 bool until_reached(const struct event *event, int ranks)
 {
-    if (wanted == 0 || event->size != ranks || (event->fields & HAS_FAILED) != 0 ||
-        strcmp(kinds[event->function], "collective") != 0)
+    if (wanted == 0 || (event->fields & HAS_FAILED) != 0)
         return false;
-    return __atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) == wanted;
+    bool counts = by_rank != NULL ? event->function == counted && !event->is_silent
+                                  : event->size == ranks && strcmp(kinds[event->function], "collective") == 0;
+    return counts && __atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) == wanted;
+}
+
+/* As long again as it has taken to come here: more would not be the program that was asked for. */
+static bool meet(bool ends)
+{
+    const struct timespec step = {.tv_nsec = 1000000};
+    uint64_t now = monotonic_ns(), patience = now - started_ns;
+    uint64_t deadline = now + (patience > PATIENCE_S * (uint64_t)NANO ? patience : PATIENCE_S * (uint64_t)NANO);
+    int result;
+    if (__atomic_exchange_n(&has_joined, true, __ATOMIC_RELAXED))
+        return false;
+    meeting->join(ends);
+    while ((result = meeting->result()) < 0) {
+        if (monotonic_ns() > deadline) {
+            log_warn(
+                "the program does not follow the signature: not all ranks come to the calls where they are to end; "
+                "trace it again",
+                NULL);
+            meeting->abort(NOT_FOLLOWED);
+            _exit(NOT_FOLLOWED);
+        }
+        nanosleep(&step, NULL);
+    }
+    return result == 1;
+}
+
+bool until_all_have(void)
+{
+    return meeting == NULL || meet(true);
+}
+
+void until_finalizing(void)
+{
+    if (meeting != NULL && wanted != 0)
+        meet(false);
 }
 
 /* Messages that were never received may keep MPI waiting. */

@@ -5,7 +5,7 @@
 CALL(Init, init, "init", (int *argc, char ***argv), (argc, argv), , started())
 CALL(Init_thread, init_thread, "init", (int *argc, char ***argv, int required, int *provided),
      (argc, argv, required, provided), , started())
-CALL(Finalize, finalize, "finalize", (void), (), , incprof_mpi_finalized(e))
+CALL(Finalize, finalize, "finalize", (void), (), incprof_mpi_finalizing(e), incprof_mpi_finalized(e))
 CALL(Abort, abort, "abort", (MPI_Comm comm, int errorcode), (comm, errorcode), on(e, comm); value(e, errorcode);
      incprof_mpi_aborting(e), )
 

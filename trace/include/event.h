@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRACE_ABI 1
+#define TRACE_ABI 2
 #define TRACE_API __attribute__((visibility("default")))
 
 /* What is known of an event besides its function, its call site and its times: bits of event.fields, in the order in
@@ -91,6 +91,7 @@ TRACE_API void incprof_mpi_leave(struct event *event);
 TRACE_API void incprof_mpi_started(int rank, int size, bool threads);
 /* MPI_Pcontrol; MPI_Finalize; MPI_Abort, which does not come back. */
 TRACE_API void incprof_mpi_control(struct event *event, int level);
+TRACE_API void incprof_mpi_finalizing(struct event *event);
 TRACE_API void incprof_mpi_finalized(struct event *event);
 TRACE_API void incprof_mpi_aborting(struct event *event);
 
@@ -113,6 +114,16 @@ TRACE_API void incprof_mpi_start(struct event *event, uint64_t handle);
 TRACE_API struct message *incprof_mpi_complete(struct event *event, uint64_t handle);
 TRACE_API void incprof_mpi_forget(uint64_t handle);
 
+/* Where all processes agree whether they end together: on a communicator of their own, so that no call of the program
+ * is met. Each function is for one thread at a time, which no other thread of the process may be in MPI beside unless
+ * MPI allows that. */
+struct meeting {
+    bool (*make)(unsigned patience_s); /* by all processes; false where one of them did not come */
+    void (*join)(bool ends);           /* does not wait */
+    int (*result)(void);               /* 1: all end; 0: one does not; -1: not all have come */
+    void (*abort)(int status);         /* ends the processes of the job */
+};
+
 /* An entry of the wrappers' table; those of one function lie side by side: as MPI_*, as PMPI_*. */
 struct wrappers {
     uint32_t abi;
@@ -121,6 +132,7 @@ struct wrappers {
     void *const *entry;                               /* [2 * count], NULL where this MPI has no such function */
     void **next;                                      /* [2 * count], filled in before an entry is called */
     bool (*find)(void *(*look_up)(const char *name)); /* looks up what the wrappers themselves call */
+    const struct meeting *meeting;
 };
 #define TRACE_WRAPPERS "incprof_mpi_wrappers"
 

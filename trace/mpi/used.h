@@ -15,7 +15,7 @@
     DO(Comm_rank)                                                                                                      \
     DO(Comm_size) DO(Comm_group) DO(Comm_remote_size) DO(Comm_remote_group) DO(Comm_test_inter) DO(Group_size)         \
         DO(Group_rank) DO(Group_translate_ranks) DO(Group_free) DO(Type_size) DO(Get_elements_x) DO(Query_thread)      \
-            DO(Win_get_group)
+            DO(Win_get_group) DO(Comm_idup) DO(Iallreduce) DO(Test) DO(Abort)
 /* clang-format on */
 #define DECLARE_USED(name) static __typeof__(&PMPI_##name) use_##name;
 FOR_EACH_USED(DECLARE_USED)

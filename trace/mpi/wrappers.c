@@ -9,6 +9,7 @@
 #include "fields.h"
 #include "functions.h"
 #include "handles.h"
+#include "meeting.h"
 #include "outcomes.h"
 #include "used.h"
 
@@ -72,4 +73,5 @@ static void *const entry[2 * FUNCTION_COUNT] = {
 #define MPI_IN_WORDS "MPI " TEXT(MPI_VERSION) "." TEXT(MPI_SUBVERSION)
 #endif
 
-TRACE_API const struct wrappers incprof_mpi_wrappers = {TRACE_ABI, FUNCTION_COUNT, MPI_IN_WORDS, entry, next, find};
+TRACE_API const struct wrappers incprof_mpi_wrappers = {TRACE_ABI, FUNCTION_COUNT, MPI_IN_WORDS, entry,
+                                                        next,      find,           &meeting};

@@ -1,0 +1,54 @@
+/* Where all processes agree whether they end together. For wrappers.c alone. Who may touch what: the thread that calls;
+ * until.c lets one in at a time. */
+#ifndef INCPROF_TRACE_MEETING_H
+#define INCPROF_TRACE_MEETING_H
+
+#include <time.h>
+
+#include "event.h"
+#include "used.h"
+
+static MPI_Comm meeting_comm;
+static MPI_Request meeting_request;
+static int meeting_says, meeting_sum;
+
+static bool meeting_is_over(void)
+{
+    int over = 0;
+    return use_Test(&meeting_request, &over, MPI_STATUS_IGNORE) == MPI_SUCCESS && over;
+}
+
+/* A process that is not traced never comes: it is waited for, but not for ever. */
+static bool meeting_make(unsigned patience_s)
+{
+    const struct timespec step = {.tv_nsec = 1000000};
+    if (use_Comm_idup(MPI_COMM_WORLD, &meeting_comm, &meeting_request) != MPI_SUCCESS)
+        return false;
+    for (unsigned left = patience_s * 1000; !meeting_is_over(); left--) {
+        if (left == 0)
+            return false;
+        nanosleep(&step, NULL);
+    }
+    return true;
+}
+
+static void meeting_join(bool ends)
+{
+    meeting_says = ends;
+    if (use_Iallreduce(&meeting_says, &meeting_sum, 1, MPI_INT, MPI_MIN, meeting_comm, &meeting_request) != MPI_SUCCESS)
+        meeting_request = MPI_REQUEST_NULL;
+}
+
+static int meeting_result(void)
+{
+    return meeting_is_over() ? meeting_sum : -1;
+}
+
+static void meeting_abort(int status)
+{
+    use_Abort(MPI_COMM_WORLD, status);
+}
+
+static const struct meeting meeting = {meeting_make, meeting_join, meeting_result, meeting_abort};
+
+#endif
