@@ -158,3 +158,15 @@ def launcher_rank(environ: Mapping[str, str]) -> int | None:
         if environ.get(name, "").isdecimal():
             return int(environ[name])
     return None
+
+
+SIZE_NAMES = (
+    "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "PALS_SIZE", "FLUX_JOB_SIZE", "JSM_NAMESPACE_SIZE",
+)  # fmt: skip
+
+
+def launcher_size(environ: Mapping[str, str]) -> int | None:
+    """The number of ranks that a launcher has started; None where it does not tell."""
+    in_step = "SLURM_STEP_ID" in environ
+    names = (*SIZE_NAMES, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS") if in_step else SIZE_NAMES
+    return next((int(environ[name]) for name in names if environ.get(name, "").isdecimal()), None)

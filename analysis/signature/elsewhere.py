@@ -118,6 +118,32 @@ def predicted_elsewhere(
     return Predicted(pet, pet - float(below), pet + float(above), 0, elapsed_s, times)
 
 
+def predicted_by_equation(
+    known: Sequence[KnownPhase], seen: Sequence[FloatArray], elapsed_s: float, warm_up: int
+) -> Predicted:
+    """Predict the time of a whole run as the paper does: weight times the time of one, over all phases (equation 1).
+
+    Args:
+        known: its phases. One that was not seen takes as long as there.
+        seen: of each, the time of its occurrences here, (m,) seconds.
+        elapsed_s: until now.
+        warm_up: occurrences that are left out.
+    """
+    times = []
+    for phase, target in zip(known, seen, strict=True):
+        measured = target[min(warm_up, len(target) - 1) :] if len(target) else phase.time_s
+        one_s, reach = float(measured.mean()), 0.0
+        if len(target) and len(measured) > 1:
+            error = float(measured.std(ddof=1) / np.sqrt(len(measured)))
+            reach = float(stdtrit(len(measured) - 1, (1 + RANGE) / 2)) * error
+        times.append(PhaseTime(one_s, max(one_s - reach, 0.0), one_s + reach, len(target)))
+    weight = np.array([phase.weight for phase in known], dtype=np.float64)
+    mean, low, high = np.array([(one.mean_s, one.low_s, one.high_s) for one in times]).reshape(-1, 3).T
+    pet = float(weight @ mean)
+    reaches = [float(np.sqrt(((weight * gap) ** 2).sum())) for gap in (mean - low, high - mean)]
+    return Predicted(pet, pet - reaches[0], pet + reaches[1], 0, elapsed_s, tuple(times))
+
+
 @dataclass(frozen=True)
 class Prediction:
     """The time of a whole run.

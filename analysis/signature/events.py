@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.signature.order import Partners
+from incprof.analysis.signature.order import SEND, Partners
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.mpi import Site
+from incprof.model.signature import Program
 
 # A channel of messages or of collective calls: the same in all processes that meet in it.
 Channel = tuple[object, ...]
@@ -44,37 +45,67 @@ class ProcessEvents:
 
     Attributes:
         rank: Of the process.
+        ranks: Of the run; None where that is not known.
         app: The program.
         kinds: What `kind` indexes.
         kind: (n,).
         tick_s: (n,) seconds from the end of the event before, or from the start, to the end of each.
         work_s: (n,) seconds on the CPU since the thread's event before.
+        bytes: (n,) of the message that each sends or asks for; -1 for none.
         together: (n,) whether all processes take part in it, and all come out of it at once.
         role: (n,) as of `Partners`. channel: (n,) indexes `channels`, -1 for none.
         channels: Who meets.
         aet_s: From the start to the end of the process, or to its last event.
         clean: Whether the trace is whole.
+        program: What was run.
         start_mono_ns: Of its times, on the clock of the machine; None where it is not known.
     """
 
     rank: int
+    ranks: int | None
     app: str
     kinds: tuple[EventKind, ...]
     kind: IntArray
     tick_s: FloatArray
     work_s: FloatArray
+    bytes: IntArray
     together: BoolArray
     role: IntArray
     channel: IntArray
     channels: tuple[Channel, ...]
     aet_s: float
     clean: bool
+    program: Program
     start_mono_ns: int | None = None
 
     @property
     def types(self) -> IntArray:
         """Types of communication, as the paper knows them, (n,): the function alone."""
         return _numbered([kind.function for kind in self.kinds])[self.kind]
+
+
+def by_function(events: ProcessEvents) -> ProcessEvents:
+    """Return the same events, told apart by their function alone, as the paper does."""
+    functions = dict.fromkeys(kind.function for kind in events.kinds)
+    return replace(events, kind=events.types, kinds=tuple(EventKind(function, None) for function in functions))
+
+
+def sent_to(events: ProcessEvents) -> dict[int, int]:
+    """Return how many messages a process sent to each rank."""
+    sent: dict[int, int] = {}
+    counts = np.bincount(events.channel[events.role == SEND], minlength=len(events.channels))
+    for channel, count in zip(events.channels, counts.tolist(), strict=True):
+        if count:
+            sent[int(str(channel[2]))] = sent.get(int(str(channel[2])), 0) + count
+    return sent
+
+
+def kind_bytes(events: ProcessEvents, count: int) -> list[float | None]:
+    """Return the mean bytes of a message of each kind in the first `count` events; None where there was none."""
+    kind, size = events.kind[:count], events.bytes[:count]
+    messages = np.bincount(kind[size >= 0], minlength=len(events.kinds)).tolist()
+    moved = np.bincount(kind, weights=np.maximum(size, 0), minlength=len(events.kinds)).tolist()
+    return [all_of / number if number else None for all_of, number in zip(moved, messages, strict=True)]
 
 
 def _numbered(names: list[str]) -> IntArray:

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incprof.analysis.signature.events import EventKind, ProcessEvents, alike
+from incprof.analysis.signature.events import EventKind, ProcessEvents, alike, by_function, kind_bytes, sent_to
 from incprof.analysis.signature.paper import global_phases, paper_phases
 from incprof.analysis.signature.phases import robust_phases
 from incprof.analysis.signature.predicted import Predicted, predicted
 from incprof.analysis.signature.results import DEFAULT, EventPhase, Method, ProcessPhases, SignatureOptions
 from incprof.model import FloatArray, IntArray
+from incprof.model.signature import Program
 
 # Parts of a run for which it is said what it was in.
 PARTS = 240
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where the processes of a signature run end.
+
+    Attributes:
+        events: Of the representative process until then.
+        seconds: Of it until then.
+        executed_s: Time until the last process is there.
+        collective: After so many calls of all processes together; None: not by these.
+        calls: Of each rank, the function and after how many calls of it; None: not by these. Where both are None, the
+            program is run to its end.
+    """
+
+    events: int
+    seconds: float
+    executed_s: float
+    collective: int | None = None
+    calls: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -27,13 +48,14 @@ class ProcessSignature:
         app: The program.
         found: Its phases; the labels of single events are left out, and the places of all but first occurrences.
         kinds: What the phases' events are of.
+        kind_bytes: Mean bytes of a message of each kind, in the events that are needed; None where there is none.
+        program: What was run.
         predicted: Its time, from its beginning.
         events: How many it had.
-        until: After how many calls of all processes together, all is seen that is measured; None: there is none.
-        until_events: Its events until then.
-        until_s: Time until then.
-        outside_after_s: Time in no phase after that.
+        ending: Where a signature run can be ended after all that is measured, at a call of all processes together.
         parts: (PARTS,) the phase that most of each part of its time was in; -1 for none.
+        outside_s: (PARTS,) time of each part in no phase.
+        sent: Messages that it sent to each rank, in the whole run.
         clean: Whether its trace is whole.
         start_mono_ns: As of `ProcessEvents`.
     """
@@ -42,13 +64,14 @@ class ProcessSignature:
     app: str
     found: ProcessPhases
     kinds: tuple[EventKind, ...]
+    kind_bytes: tuple[float | None, ...]
+    program: Program
     predicted: Predicted
     events: int
-    until: int | None
-    until_events: int
-    until_s: float
-    outside_after_s: float
+    ending: Ending
     parts: IntArray
+    outside_s: FloatArray
+    sent: Mapping[int, int]
     clean: bool
     start_mono_ns: int | None = None
 
@@ -60,16 +83,44 @@ class ProcessSignature:
 
 @dataclass(frozen=True)
 class Signature:
-    """The processes of a run, by rank, and the one that stands for it."""
+    """The processes of a run, by rank, and the one that stands for it.
+
+    own_ending: where they end by calls of their own; None: by calls of all together, or not at all.
+    """
 
     method: Method
     options: SignatureOptions
     processes: tuple[ProcessSignature, ...]
+    own_ending: Ending | None = None
+
+    @property
+    def set_s(self) -> float:
+        """The paper's SET: the time of one occurrence of each phase, in all."""
+        return sum(time.mean_s for time in self.process.predicted.phases)
+
+    @property
+    def late(self) -> EventPhase | None:
+        """The phase that is seen last, if a signature run goes on for its sake longer than it measures otherwise."""
+        phases, times = self.process.found.phases, self.process.predicted.phases
+        last = max(range(len(phases)), key=lambda place: times[place].enough_s, default=None)
+        if last is None or times[last].enough_s > self.ending.seconds:
+            return None
+        begin_s = min(time.enough_s for time in times)
+        longest_s = begin_s + self.options.most_of(self.process.found.aet_s) * self.process.found.aet_s
+        return phases[last] if times[last].enough_s > longest_s else None
+
+    @property
+    def ending(self) -> Ending:
+        """Where a signature run ends."""
+        return self.own_ending or self.process.ending
 
     @property
     def process(self) -> ProcessSignature:
-        """The representative one: that whose predicted time is nearest to its own (the paper's Section 4.4)."""
-        return min(self.processes, key=lambda one: (one.error, one.rank))
+        """The representative one: that whose predicted time is nearest to its own (the paper's Section 4.4).
+
+        Time in no phase is predicted by no phase: one without phases represents nothing.
+        """
+        return min(self.processes, key=lambda one: (one.error + 1.0 - one.found.coverage, one.rank))
 
 
 def process_signature(
@@ -99,40 +150,65 @@ def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptio
 
 def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options: SignatureOptions) -> ProcessSignature:
     """Return a process with its time, and with as much of it as is shown."""
-    kinds = events.kinds
     if method != "robust":
-        functions = dict.fromkeys(kind.function for kind in kinds)
-        kinds = tuple(EventKind(function, None) for function in functions)
+        events = by_function(events)
     until = np.cumsum(events.tick_s)
     guess = predicted(found, events.tick_s, options, whole=method == "robust")
-    place = int(np.searchsorted(np.flatnonzero(events.together), guess.events - 1))
-    stops = place < int(events.together.sum())
-    end = int(np.flatnonzero(events.together)[place]) + 1 if stops else len(until)
-    after = float(events.tick_s[end:][found.label[end:] < 0].sum()) + events.aet_s - float(until[-1])
+    # The paper's phases are found again by their places, loops by what they consist of.
+    placed = 0 if method == "robust" else guess.events
+    shown_phases = tuple(_first(phase, placed) for phase in found.phases)
+    shown = _parts(found.label, until, events.aet_s)
     return ProcessSignature(
         rank=events.rank,
         app=events.app,
-        found=replace(found, label=np.zeros(0, dtype=np.int64), phases=tuple(map(_first, found.phases))),
-        kinds=kinds,
+        found=replace(found, label=np.zeros(0, dtype=np.int64), phases=shown_phases),
+        kinds=events.kinds,
+        kind_bytes=tuple(kind_bytes(events, guess.events)),
+        program=events.program,
         predicted=guess,
         events=len(until),
-        until=place + 1 if stops else None,
-        until_events=end,
-        until_s=float(until[end - 1]),
-        outside_after_s=after,
-        parts=_parts(found.label, until, events.aet_s),
+        ending=_ending(events, until, guess),
+        parts=shown[0],
+        outside_s=shown[1],
+        sent=sent_to(events),
         clean=events.clean,
         start_mono_ns=events.start_mono_ns,
     )
 
 
-def _first(phase: EventPhase) -> EventPhase:
-    """Return a phase without the places of all but its first occurrence: of many processes, they fill the memory."""
-    return replace(phase, starts=phase.starts[:1].copy(), ends=phase.ends[:1].copy())
+def _ending(events: ProcessEvents, until: FloatArray, guess: Predicted) -> Ending:
+    """Return where a signature run ends by calls of all processes, if it does. until: (n,) seconds at events' ends."""
+    together = np.flatnonzero(events.together)
+    place = int(np.searchsorted(together, guess.events - 1))
+    if place == len(together):
+        return Ending(len(until), float(until[-1]), events.aet_s)
+    end = int(together[place]) + 1
+    return Ending(end, float(until[end - 1]), float(until[end - 1]), collective=place + 1)
 
 
-def _parts(label: IntArray, until: FloatArray, aet_s: float) -> IntArray:
-    """Return the label that has most of the time of each part of a run, (PARTS,). until: (n,) ends of events."""
+def outside_after(process: ProcessSignature, seconds: float) -> float:
+    """Return the time of a process in no phase after some time, to a part of the run (PARTS)."""
+    part_s = process.found.aet_s / PARTS
+    at = min(seconds / part_s, PARTS) if part_s > 0 else PARTS
+    whole = int(np.ceil(at))
+    broken = float(process.outside_s[whole - 1]) * (whole - at) if whole > at else 0.0
+    return float(process.outside_s[whole:].sum()) + broken
+
+
+def _first(phase: EventPhase, events: int) -> EventPhase:
+    """Return a phase with the places of its first occurrences alone: those of many processes fill the memory.
+
+    events: those occurrences that end within so many events, and one at least.
+    """
+    count = max(int(np.searchsorted(phase.ends, events, side="right")), 1)
+    return replace(phase, starts=phase.starts[:count].copy(), ends=phase.ends[:count].copy())
+
+
+def _parts(label: IntArray, until: FloatArray, aet_s: float) -> tuple[IntArray, FloatArray]:
+    """Return the label that has most of the time of each part of a run, (PARTS,), and the time in no phase, (PARTS,).
+
+    until: (n,) ends of events.
+    """
     edges = np.linspace(0.0, aet_s, PARTS + 1)
     # Time of each label up to each edge; what comes after the last event is in none.
     labels = np.unique(np.append(label, -1))
@@ -141,5 +217,5 @@ def _parts(label: IntArray, until: FloatArray, aet_s: float) -> IntArray:
     for row, one in enumerate(labels.tolist()):
         own = np.concatenate([[0.0], np.cumsum(np.where(label == one, np.diff(times), 0.0))])
         spent[row] = np.diff(np.interp(edges, times, own))
-    found: IntArray = labels[spent.argmax(axis=0)].astype(np.int64)
-    return found
+    outside_s: FloatArray = aet_s / PARTS - spent[labels >= 0].sum(axis=0)
+    return labels[spent.argmax(axis=0)].astype(np.int64), np.maximum(outside_s, 0.0)

@@ -8,7 +8,8 @@ other occurrences in a row could have been measured instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,16 +18,23 @@ from incprof.model import FloatArray
 
 # Of other occurrences that might have been measured, so much lies in the range.
 RANGE = 0.95
+# Phases that come late are not waited for if they have no more of the run: where one of them changes by half as much
+# again, and the rest does not, that is 2.5 % of the run.
+SMALL = 0.05
 
 
 @dataclass(frozen=True)
 class PhaseTime:
-    """Time of one occurrence, as measured `seen` times, and what it might have been had others been; seconds."""
+    """Time of one occurrence, as measured `seen` times, and what it might have been had others been; seconds.
+
+    enough_s: after which time of the run it has come as often as it is to be measured.
+    """
 
     mean_s: float
     low_s: float
     high_s: float
     seen: int
+    enough_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,20 +60,24 @@ def predicted(
         options: how much is measured.
         whole: with the time in no phase; the paper leaves it out.
     """
-    until, part = np.cumsum(tick_s), options.least
+    until, most = np.cumsum(tick_s), options.most_of(process.aet_s)
+    part = min(options.least, most)
     while True:
         guess = _from_beginning(process, until, _needed(process, until, part, options), options, whole=whole)
         reach = max(guess.high_s - guess.pet_s, guess.pet_s - guess.low_s)
-        part *= 2
-        if part > options.most or reach <= options.precise * guess.pet_s:
+        if part >= most or reach <= options.precise * guess.pet_s:
             return guess
+        part = min(2 * part, most) if part > 0 else most
 
 
 def _from_beginning(
     process: ProcessPhases, until: FloatArray, events: int, options: SignatureOptions, *, whole: bool
 ) -> Predicted:
     """Predict the time of a run from its first events. until: (n,) seconds at their ends."""
-    times = tuple(phase_time(phase, events, options) for phase in process.phases)
+    times = tuple(
+        replace(phase_time(phase, events, options), enough_s=float(until[_enough(phase, options) - 1]))
+        for phase in process.phases
+    )
     weight = np.array([phase.weight for phase in process.phases], dtype=np.float64)
     mean, low, high = np.array([(time.mean_s, time.low_s, time.high_s) for time in times]).reshape(-1, 3).T
     pet = float(weight @ mean) + (process.outside_s if whole else 0.0)
@@ -75,8 +87,14 @@ def _from_beginning(
 
 
 def phase_time(phase: EventPhase, events: int, options: SignatureOptions) -> PhaseTime:
-    """Measure the occurrences of a phase within the first events, without those of warming up if there are others."""
+    """Measure the occurrences of a phase within the first events, without those of warming up if there are others.
+
+    Where there are none, they are taken to be as those of the whole run: `seen` is 0.
+    """
     seen = int(np.searchsorted(phase.ends, events, side="right"))
+    if seen == 0:
+        mean = float(phase.time_s.mean())
+        return PhaseTime(mean, mean, mean, 0)
     first = min(options.warm_up, seen - 1)
     mean, count = float(phase.time_s[first:seen].mean()), seen - first
     until = np.concatenate([[0.0], np.cumsum(phase.time_s[first:])])
@@ -93,7 +111,28 @@ def _needed(process: ProcessPhases, until: FloatArray, part: float, options: Sig
     first = int(process.phases[0].starts[0]) if process.phases else 0
     begin_s = float(until[first - 1]) if first else 0.0
     last = int(np.searchsorted(until, begin_s + part * process.aet_s))
-    for phase in process.phases:
-        enough = min(options.warm_up + options.occurrences, phase.weight)
-        last = max(last, int(phase.ends[enough - 1]))
+    longest = int(np.searchsorted(until, begin_s + options.most_of(process.aet_s) * process.aet_s))
+    late = [phase for phase in process.phases if _enough(phase, options) > longest]
+    if options.most is None:
+        late = _small(late, SMALL * process.aet_s)
+    left = {phase.id for phase in late}
+    last = max([last, *(_enough(phase, options) for phase in process.phases if phase.id not in left)])
+    if options.most is not None:
+        last = min(last, longest)
     return min(last, len(until))
+
+
+def _small(phases: Sequence[EventPhase], most_s: float) -> list[EventPhase]:
+    """Return the phases that have least of the run, as many as have no more than some time together."""
+    found, left_s = list[EventPhase](), most_s
+    for phase in sorted(phases, key=lambda one: one.seconds):
+        left_s -= phase.seconds
+        if left_s < 0:
+            break
+        found.append(phase)
+    return found
+
+
+def _enough(phase: EventPhase, options: SignatureOptions) -> int:
+    """Return the number of events after which a phase has come as often as it is to be measured."""
+    return int(phase.ends[min(options.warm_up + options.occurrences, phase.weight) - 1])

@@ -10,6 +10,10 @@ from incprof.model import FloatArray, IntArray
 Method = Literal["robust", "paper", "global"]
 
 
+# A signature run is to be cheap: a twentieth of a short run, some seconds of a long one.
+MOST, MOST_S = 0.05, 4.0
+
+
 @dataclass(frozen=True)
 class SignatureOptions:
     """How phases are found and weighed.
@@ -17,8 +21,10 @@ class SignatureOptions:
     similar: least ratio of the work before two events for which they are alike (the paper's, 0.85).
     relevant: least part of the run that a phase has (the paper's, 0.01).
     warm_up, occurrences: how often a phase is let pass, and is then measured at least.
-    least, most: parts of the run: so much is measured at least, and more, up to `most`, until the range of the
-        prediction is as narrow as `precise`, to either side of it and as a part of it.
+    least: part of the run that is measured at least, from where the first phase begins.
+    precise: more is measured until the range of the prediction is as narrow as this part of it, to either side.
+    most: part of the run that is measured at most; a phase that begins later is left out. None: as much as MOST and
+        MOST_S allow, and what is needed to see every phase.
     least_work_s: CPU time below which there was no work: the clock and the call itself take as long.
     """
 
@@ -27,9 +33,13 @@ class SignatureOptions:
     warm_up: int = 1
     occurrences: int = 3
     least: float = 0.005
-    most: float = 0.1
     precise: float = 0.01
+    most: float | None = None
     least_work_s: float = 1e-5
+
+    def most_of(self, aet_s: float) -> float:
+        """Return the part of a run of some seconds up to which precision is bought by measuring more."""
+        return self.most if self.most is not None else min(MOST, MOST_S / aet_s) if aet_s > 0 else MOST
 
 
 DEFAULT = SignatureOptions()

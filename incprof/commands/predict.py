@@ -13,20 +13,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from incprof import launch
 from incprof.commands.becoming import NOT_EXECUTABLE, NOT_FOUND, become, find_program
 from incprof.commands.terminal import warn
-from incprof.errors import UsageError
+from incprof.errors import GateError, UsageError
 from incprof.printable import say
 from incprof.tracing import variables
 
 if TYPE_CHECKING:
-    from incprof.study.signature import SignatureFile
+    from incprof.study.signature import Prediction, SignatureFile
 
 NAME = "predict"
+# Of a value in the environment; the kernel takes no longer ones than 128 KiB.
+MOST_TEXT = 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +44,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", help="run directory of the beginning (predict-<app>)")
     parser.add_argument("--full", action="store_true", help="run it to its end, and say how far off the prediction is")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.predict/1")
+    parser.add_argument(
+        "--accept", metavar="WHAT", action="append", default=[], help="arguments, input or binary may be others"
+    )
 
 
 def _command(args: argparse.Namespace) -> list[str]:
@@ -77,13 +83,21 @@ def run(args: argparse.Namespace) -> int:
         return NOT_FOUND
     output = args.output or f"predict-{signature.app}"
     environment = {**os.environ, **variables(output)}
-    if not args.full and signature.until is not None:
-        environment["INCPROF_TRACE_UNTIL"] = str(signature.until)
+    accepted = _accepted(args.accept)
     rank = launch.launcher_rank(os.environ)
+    wrong = list(_refusals(signature, program, command, accepted))
+    if wrong:
+        if rank in (None, 0):
+            say(f"the program does not follow the signature: {wrong[0]}")
+        return GateError.exit_code
+    until = None if args.full else _until(signature)
+    if until is not None:
+        environment["INCPROF_TRACE_UNTIL"] = until
     if rank is not None and rank != signature.rank:
         return become(program, command, environment)
-    if not args.full and signature.until is None:
-        warn(["the program has no call of all ranks together at which it could be ended: it is run to its end"])
+    if until is None and not args.full:
+        warn(["the signature has no point before the program's end at which all ranks can stop: it is run to its end"])
+    since_ns = time.time_ns()
     try:
         status, pid = _run(program, command, environment)
     except OSError as error:
@@ -92,8 +106,46 @@ def run(args: argparse.Namespace) -> int:
     if status != 0:
         say(f"{command[0]} ended with status {status}: nothing is predicted")
         return status
-    whole = args.full or signature.until is None
-    return _tell(signature, output, pid if rank is not None else None, args, whole=whole)
+    from incprof.study.signature import trace_of
+    from incprof.study.signature.predict import predict
+
+    directory, path = trace_of(output, signature.rank, pid if rank is not None else None, since_ns)
+    found = predict(signature, path, directory, whole=until is None, accepted=accepted)
+    return _write(found, as_json=args.json)
+
+
+def _accepted(words: list[str]) -> frozenset[str]:
+    """Return what may be another than the signature's. Raises: UsageError: there is no such thing."""
+    from incprof.study.signature import DIFFERENCES
+
+    found = frozenset(word for one in words for word in one.split(","))
+    for word in sorted(found - set(DIFFERENCES)):
+        raise UsageError(f"--accept {word}: one of {', '.join(DIFFERENCES)}")
+    return found
+
+
+def _refusals(signature: SignatureFile, program: str, command: list[str], accepted: frozenset[str]) -> Iterator[str]:
+    """Yield what is wrong with a run before it begins. What a launcher starts is compared when it has run."""
+    from incprof.study.signature import differences, program_here
+
+    ranks = launch.launcher_size(os.environ)
+    if ranks is not None and ranks != signature.ranks:
+        yield f"it runs on {ranks} ranks, the signature is of {signature.ranks}: trace it on as many"
+    if os.path.basename(program) == signature.app:
+        here = program_here(program, command[1:])
+        for what, line in differences(signature.program, here):
+            if what not in accepted:
+                yield f"{line}; --accept {what} predicts all the same"
+
+
+def _until(signature: SignatureFile) -> str | None:
+    """Return where the library ends the program (trace/include/until.h); None where it is run to its end."""
+    if signature.until is not None:
+        return f"{signature.until}@{signature.ranks}"
+    if signature.until_calls is None:
+        return None
+    ends = ",".join(f"{function}={calls}*{ranks}" for function, calls, ranks in signature.until_calls)
+    return f"{ends}@{signature.ranks}" if len(ends) < MOST_TEXT else None
 
 
 def _run(program: str, command: list[str], environment: Mapping[str, str]) -> tuple[int, int]:
@@ -107,18 +159,16 @@ def _run(program: str, command: list[str], environment: Mapping[str, str]) -> tu
     return (128 - status if status < 0 else status), process.pid
 
 
-def _tell(signature: SignatureFile, output: str, pid: int | None, args: argparse.Namespace, *, whole: bool) -> int:
-    """Say what follows from the trace."""
+def _write(found: Prediction, *, as_json: bool) -> int:
+    """Write what follows from the trace; return the exit status."""
     from incprof.report.json.predict import write_json
     from incprof.report.text.predict import write_text
-    from incprof.study.signature import predict, trace_of
 
-    directory, path = trace_of(output, signature.rank, pid)
-    found = predict(signature, path, directory, whole=whole)
-    for doubt in found.doubts:
-        say(f"the program does not follow the signature: {doubt}")
-    if args.json:
+    if found.doubts:
+        more = f"; {len(found.doubts) - 1} more in --json" if len(found.doubts) > 1 and not as_json else ""
+        say(f"the program does not follow the signature: {found.doubts[0]}{more}")
+    if as_json:
         write_json(found, sys.stdout)
     else:
         write_text(found, sys.stdout)
-    return 0
+    return GateError.exit_code if found.doubts else 0

@@ -8,7 +8,9 @@ The phases are those of the rank that stands for the run. `incprof help signatur
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from incprof.commands.output import check_target, write_text
@@ -35,8 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     expert(
         parser.add_argument("--similar", type=float, default=0.85, metavar="R", help="least ratio of like work (0.85)"),
         parser.add_argument("--relevant", type=float, default=0.01, metavar="R", help="least part of a phase (0.01)"),
-        parser.add_argument("--warm-up", type=int, default=1, metavar="N", help="occurrences that are let pass (1)"),
-        parser.add_argument("--occurrences", type=int, default=3, metavar="N", help="that are measured at least (3)"),
+        parser.add_argument("--warm-up", type=int, metavar="N", help="occurrences that pass unmeasured (1)"),
+        parser.add_argument("--occurrences", type=int, metavar="N", help="occurrences that are measured (3 or more)"),
+        parser.add_argument("--precise", type=float, metavar="R", help="measure until the range is that narrow (0.01)"),
+        parser.add_argument("--most", type=float, metavar="R", help="part of the run that is measured at most"),
         parser.add_argument("--jobs", type=int, metavar="N", help="processes that read traces (one on each processor)"),
         parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the traces"),
     )
@@ -68,7 +72,7 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
     from incprof.report.files.phase_table import write_phase_table
     from incprof.report.json.signature import write_json
     from incprof.report.text.signature import write_text as write_table
-    from incprof.study.signature import within
+    from incprof.study.signature.within import within
 
     lies = within(args.directory, signature.process)
     if args.output is not None:
@@ -93,12 +97,20 @@ def _options(args: argparse.Namespace) -> SignatureOptions:
     Raises:
         UsageError: one is outside its range.
     """
-    for name, low, high in (("similar", 0.0, 1.0), ("relevant", 0.0, 1.0)):
-        if not low <= getattr(args, name) <= high:
-            raise UsageError(f"--{name} {getattr(args, name):g} is outside {low:g}..{high:g}")
+    for name, low, high in (("similar", 0.0, 1.0), ("relevant", 0.0, 1.0), ("most", 0.0, 1.0), ("precise", 0.0, 1.0)):
+        value = getattr(args, name)
+        if value is not None and not low <= value <= high:
+            raise UsageError(f"--{name} {value:g} is outside {low:g}..{high:g}")
     for name, least in (("warm_up", 0), ("occurrences", 1), ("jobs", 1)):
         if getattr(args, name) is not None and getattr(args, name) < least:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(args, name)}: {least} or more")
     from incprof.study.signature import SignatureOptions
 
-    return SignatureOptions(args.similar, args.relevant, args.warm_up, args.occurrences)
+    options = SignatureOptions(args.similar, args.relevant, most=args.most)
+    if args.warm_up is not None or args.occurrences is not None:
+        # Just as many as that, unless precision is asked for as well.
+        options = replace(options, least=0.0, precise=math.inf)
+    for name in ("warm_up", "occurrences", "precise"):
+        if getattr(args, name) is not None:
+            options = replace(options, **{name: getattr(args, name)})
+    return options

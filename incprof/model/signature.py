@@ -2,37 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class SignaturePhase:
-    """A phase of the whole run. time_s: of its first occurrences. The rest as of `incprof signature --json`."""
+    """A phase of the whole run. The rest as of `incprof signature --json`.
+
+    Attributes:
+        awaited: A signature run goes on until it has come as often as it is to be measured.
+        time_s: Of its first occurrences.
+        at: Of these, the first event and the one after the last, of the paper's phases; empty for loops of calls.
+    """
 
     id: int
     key: str
     whole: bool
     weight: int
+    awaited: bool
     mean_s: float
     seconds: float
     time_s: tuple[float, ...]
+    at: tuple[tuple[int, int], ...]
     file: str | None
     line: int | None
 
 
 @dataclass(frozen=True)
+class Program:
+    """What was run.
+
+    Attributes:
+        arguments: Of the command, without its name.
+        files: Digests of those arguments that name a file, by their place.
+        modules: Build-ids of the objects that call MPI, by file name.
+    """
+
+    arguments: tuple[str, ...]
+    files: Mapping[int, str]
+    modules: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class SignatureFile:
-    """The whole run, by its representative rank. kinds: function, and key of function and place, of its events."""
+    """The whole run, by its representative rank.
+
+    Attributes:
+        method: "robust": phases are loops of calls; "paper", "global": they are found by their places.
+        until: Collective calls of all processes after which a signature run ends; None: not by these.
+        until_calls: Function, number of calls, and how many ranks in a row end after these; None: not by these. Where
+            both are None, the program is run to its end.
+        until_events: Events of the rank until then.
+        needed_events: Events of the rank after which all is seen that is measured.
+        kinds: Function, and key of function and place, of its events.
+        kind_bytes: Mean bytes of a message of each kind in the needed events; None where there was none.
+        program: What was run.
+    """
 
     path: str
     app: str
+    method: str
     ranks: int
     rank: int
     warm_up: int
     aet_s: float
     coverage: float
     until: int | None
+    until_calls: tuple[tuple[str, int, int], ...] | None
     until_events: int
     outside_after_s: float
+    needed_events: int
     kinds: tuple[tuple[str, str], ...]
+    kind_bytes: tuple[float | None, ...]
+    program: Program
     phases: tuple[SignaturePhase, ...]

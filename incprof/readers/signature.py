@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from incprof.errors import NoDataError
 from incprof.inputs import read_input
 from incprof.jsontext import parse_json
-from incprof.model.signature import SignatureFile, SignaturePhase
+from incprof.model.signature import Program, SignatureFile, SignaturePhase
 
 SCHEMA = "incprof.signature/1"
 MOST_BYTES = 1 << 28
+METHODS = ("robust", "paper", "global")
 
 
 def read_signature(path: str) -> SignatureFile:
@@ -27,7 +29,7 @@ def read_signature(path: str) -> SignatureFile:
         raise NoDataError(f"{path}: not a signature: write one with incprof signature DIR -o {path}") from None
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
         raise NoDataError(f"{path}: not a signature of {SCHEMA}: write one with incprof signature DIR -o {path}")
-    if raw.get("method") != "robust" or "kinds" not in raw:
+    if raw.get("method") not in METHODS or "kinds" not in raw:
         raise NoDataError(f"{path}: no signature that can be run: write one with incprof signature DIR -o {path}")
     try:
         found = _signature(path, raw)
@@ -40,32 +42,67 @@ def _signature(path: str, raw: dict[str, Any]) -> SignatureFile:
     return SignatureFile(
         path=path,
         app=str(raw["app"]),
+        method=str(raw["method"]),
         ranks=_whole(raw["ranks"], 1),
         rank=_whole(raw["rank"]),
         warm_up=_whole(raw["options"]["warm_up"]),
         aet_s=_amount(raw["aet_s"]),
         coverage=_amount(raw["coverage"]),
         until=None if raw["until"] is None else _whole(raw["until"], 1),
+        until_calls=_ends(raw.get("until_calls"), raw["ranks"]),
         until_events=_whole(raw["until_events"]),
         outside_after_s=max(_amount(raw["outside_after_s"]), 0.0),
+        needed_events=_whole(raw["needed_events"]),
         kinds=tuple((str(kind["function"]).removeprefix("MPI_"), str(kind["key"])) for kind in raw["kinds"]),
-        phases=tuple(_phase(phase) for phase in raw["phases"]),
+        kind_bytes=tuple(None if kind["bytes"] is None else _amount(kind["bytes"]) for kind in raw["kinds"]),
+        program=_program(raw["program"]),
+        phases=tuple(_phase(phase, by_place=raw["method"] != "robust") for phase in raw["phases"]),
     )
 
 
-def _phase(raw: dict[str, Any]) -> SignaturePhase:
+def _program(raw: dict[str, Any]) -> Program:
+    return Program(
+        arguments=tuple(map(str, raw["arguments"])),
+        files={int(place): str(digest) for place, digest in raw["files"].items()},
+        modules={str(name): str(build_id) for name, build_id in raw["modules"].items()},
+    )
+
+
+def _ends(raw: Any, ranks: int) -> tuple[tuple[str, int, int], ...] | None:
+    """Return by which calls the ranks end. Raises: ValueError: those are others than the ranks of the run."""
+    if raw is None:
+        return None
+    ends = tuple((_function(name), _whole(calls, 1), _whole(count, 1)) for name, calls, count in raw)
+    if sum(count for _, _, count in ends) != ranks:
+        raise ValueError
+    return ends
+
+
+def _function(name: Any) -> str:
+    """Return an MPI function without its prefix. Raises: ValueError: it is none."""
+    if not isinstance(name, str) or not re.fullmatch(r"MPI_\w{1,60}", name, re.ASCII):
+        raise ValueError
+    return name.removeprefix("MPI_")
+
+
+def _phase(raw: dict[str, Any], *, by_place: bool) -> SignaturePhase:
     times = tuple(_amount(one) for one in raw["time_s"])
     weight = _whole(raw["weight"], 1)
     if not times or len(times) > weight or any(one < 0 for one in times):
+        raise ValueError
+    at = tuple((_whole(first), _whole(end, first)) for first, end in raw["at"]) if by_place else ()
+    if by_place and len(at) != len(times):
         raise ValueError
     return SignaturePhase(
         id=_whole(raw["id"]),
         key=str(raw["key"]),
         whole=bool(raw["whole"]),
         weight=weight,
+        awaited=bool(raw["awaited"]),
         mean_s=_amount(raw["mean_s"]),
         seconds=_amount(raw["seconds"]),
         time_s=times,
+        at=at,
         file=raw["file"] if isinstance(raw["file"], str) else None,
         line=raw["line"] if isinstance(raw["line"], int) else None,
     )

@@ -13,7 +13,8 @@ import pytest
 
 from incprof.cli import main
 from incprof.errors import IncprofError
-from incprof.study.signature import predict, read_signature
+from incprof.study.signature import read_signature
+from incprof.study.signature.predict import predict
 from tests.unit.tracefile import write_run
 
 VALUES: list[Any] = [

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from itertools import groupby
 from typing import TextIO
 
 from incprof.analysis.signature.events import EventKind
-from incprof.analysis.signature.find import ProcessSignature, Signature
+from incprof.analysis.signature.find import ProcessSignature, Signature, outside_after
 from incprof.report.json.writing import significant, write
 from incprof.report.words.signature import Within
 
@@ -30,7 +33,7 @@ def write_json(
         within: which phases of the profile they lie in.
     """
     process = signature.process
-    guess, options = process.predicted, signature.options
+    guess, options, ending = process.predicted, signature.options, signature.ending
     answer: dict[str, object] = {
         "schema": SCHEMA,
         "app": process.app,
@@ -42,34 +45,53 @@ def write_json(
             "relevant": options.relevant,
             "warm_up": options.warm_up,
             "occurrences": options.occurrences,
+            "precise": options.precise if math.isfinite(options.precise) else None,
+            "most": options.most,
         },
         "aet_s": significant(process.found.aet_s),
         "pet_s": significant(guess.pet_s),
         "pet_low_s": significant(guess.low_s),
         "pet_high_s": significant(guess.high_s),
         "set_s": significant(guess.set_s),
+        "phases_s": significant(signature.set_s),
         "coverage": significant(process.found.coverage),
         "outside_s": significant(process.found.outside_s),
         "events": process.events,
         "needed_events": guess.events,
-        "until": process.until,
-        "until_events": process.until_events,
-        "until_s": significant(process.until_s),
-        "outside_after_s": significant(process.outside_after_s),
-        "phases": [_phase(process, number, whole, within) for number in range(len(process.found.phases))],
+        "until": ending.collective,
+        "until_calls": None if ending.calls is None else _in_a_row(ending.calls),
+        "until_events": ending.events,
+        "until_s": significant(ending.seconds),
+        "executed_s": significant(ending.executed_s),
+        "outside_after_s": significant(outside_after(process, ending.seconds)),
+        "phases": [_phase(signature, number, whole, within) for number in range(len(process.found.phases))],
         "per_rank": [_process(one) for one in signature.processes],
     }
     if whole:
-        answer["kinds"] = [_kind(kind) for kind in process.kinds]
+        answer["kinds"] = [_kind(*kind) for kind in zip(process.kinds, process.kind_bytes, strict=True)]
+        program = process.program
+        answer["program"] = {
+            "arguments": list(program.arguments),
+            "files": {str(place): digest for place, digest in program.files.items()},
+            "modules": dict(program.modules),
+        }
     write(answer, out)
 
 
-def _phase(process: ProcessSignature, number: int, whole: bool, within: Within | None) -> dict[str, object]:
+def _in_a_row(calls: Sequence[tuple[str, int]]) -> list[list[object]]:
+    """Return the function, the number of calls, and how many ranks in a row have these."""
+    return [[f"MPI_{function}", count, len(list(same))] for (function, count), same in groupby(calls)]
+
+
+def _phase(signature: Signature, number: int, whole: bool, within: Within | None) -> dict[str, object]:
+    process, by_place = signature.process, signature.method != "robust"
     phase, time = process.found.phases[number], process.predicted.phases[number]
     first = process.kinds[phase.kinds[0]]
+    most = min(len(phase.starts), MOST_TIMES) if by_place else MOST_TIMES
     said: dict[str, object] = {
         "id": phase.id,
         "weight": phase.weight,
+        "awaited": time.enough_s <= signature.ending.seconds,
         "mean_s": significant(time.mean_s),
         "low_s": significant(time.low_s),
         "high_s": significant(time.high_s),
@@ -88,8 +110,11 @@ def _phase(process: ProcessSignature, number: int, whole: bool, within: Within |
             "key": phase.key,
             "whole": phase.whole,
             "events": list(phase.kinds),
-            "time_s": [significant(float(one), 9) for one in phase.time_s[:MOST_TIMES]],
+            "time_s": [significant(float(one), 9) for one in phase.time_s[:most]],
         }
+        if by_place:
+            places = zip(phase.starts[:most].tolist(), phase.ends[:most].tolist(), strict=True)
+            said["at"] = [list(place) for place in places]
     return said
 
 
@@ -105,9 +130,10 @@ def _process(one: ProcessSignature) -> dict[str, object]:
     }
 
 
-def _kind(kind: EventKind) -> dict[str, object]:
+def _kind(kind: EventKind, size: float | None) -> dict[str, object]:
     return {
         "function": f"MPI_{kind.function}",
+        "bytes": significant(size),
         "key": kind.key,
         "module": kind.site.module if kind.site else None,
         "address": kind.site.address if kind.site else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 import numpy as np
@@ -41,16 +41,49 @@ def write_text(
     out.write(f"{printable(process.app)}, {ranks} rank{'s' * (ranks != 1)}, {whose}, {what}\n")
     count = len(found.phases)
     part = guess.set_s / found.aet_s if found.aet_s else 0.0
+    once = signature.set_s / found.aet_s if found.aet_s else 0.0
     out.write(f"{count} phase{'s' * (count != 1)} in {percent(found.coverage)} % of {seconds(found.aet_s)}\n")
     out.write(
         f"predicted from the first {seconds(guess.set_s)} ({percent(part)} % of the run): {seconds(guess.pet_s)}, "
-        f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {percent(process.error)} %\n\n"
+        f"{seconds(guess.low_s)} to {seconds(guess.high_s)}; off by {percent(process.error)} %\n"
     )
+    out.write(f"{_executed(signature)}; its phases once: {seconds(signature.set_s)} (SET, {percent(once)} %)\n")
+    for line in _left_or_awaited(signature):
+        out.write(line + "\n")
+    out.write("\n")
     out.write("".join(sign(one) for one in stretched(process.parts, width)) + "\n\n")
     if found.phases:
         _table(_rows(process, within), out)
         out.write("\n")
     _processes(signature, out)
+
+
+def _executed(signature: Signature) -> str:
+    """Describe how much of the program a signature run executes."""
+    ending, aet_s = signature.ending, signature.process.found.aet_s
+    part = ending.executed_s / aet_s if aet_s else 0.0
+    how = f"a signature run executes {seconds(ending.executed_s)} ({percent(part)} % of the run)"
+    if ending.collective is not None:
+        return f"{how}, until a call of all ranks"
+    if ending.calls is not None:
+        return f"{how}, until each rank's own call"
+    return f"{how}: no earlier call can end all ranks"
+
+
+def _left_or_awaited(signature: Signature) -> Iterator[str]:
+    """Name phases that begin too late to be measured, and the one for which a signature run has to wait."""
+    found, times = signature.process.found, signature.process.predicted.phases
+    for phase, time in zip(found.phases, times, strict=True):
+        if time.seen == 0:
+            share = percent(phase.seconds / found.aet_s)
+            yield f"phase {phase.id} ({share} % of the run) comes later: its time is scaled as that of the others"
+    late = signature.late
+    if late is not None:
+        share, at = percent(late.seconds / found.aet_s), times[late.id].enough_s
+        yield (
+            f"phase {late.id} ({share} % of the run) is seen after {seconds(at)} only: "
+            "--most R leaves out what begins after that part of the run, and scales it as the rest"
+        )
 
 
 def _rows(process: ProcessSignature, within: Within | None) -> list[tuple[str, ...]]:

@@ -12,6 +12,7 @@ from incprof.model import IntArray
 from incprof.model.mpi import Call, Message, MpiObject, Site
 from incprof.readers.trace import Trace, open_trace
 from incprof.study.signature.columns import columns
+from incprof.study.signature.program import program_of
 
 # Calls that look whether something has come: as often as it takes. One that finds nothing is part of the next event.
 LOOKING = frozenset({"test", "probe"})
@@ -28,24 +29,23 @@ class _Known:
         self.kinds: dict[str, EventKind] = {}
         self.channels: dict[Channel, int] = {}
         self._numbers: dict[str, int] = {}
-        self._rows: list[tuple[int, int, int, int, int]] = []
+        self._rows: list[tuple[int, int, int, int, int, int]] = []
         self._rank, self._ranks, self._places = trace.metadata.rank, trace.metadata.ranks, places
 
     def number_of(self, call: Call) -> int:
         """Note what a call is: its kind, role and channel, whether all take part in it, and whether it counts."""
-        counts = call.kind not in LOOKING or call.value != 0
-        if counts:
+        if counts(call):
             role, channel = _partner(call, self._rank)
             number = -1 if channel is None else self.channels.setdefault(channel, len(self.channels))
-            self._rows.append((self._kind(call), role, number, int(self._is_of_all(call)), 1))
+            self._rows.append((self._kind(call), role, number, int(is_of_all(call, self._ranks)), 1, _bytes(call)))
         else:
-            self._rows.append((0, LOCAL, -1, 0, 0))
+            self._rows.append((0, LOCAL, -1, 0, 0, -1))
         return len(self._rows) - 1
 
     @property
     def table(self) -> IntArray:
-        """What was noted, (calls, 5)."""
-        return np.array(self._rows, dtype=np.int64).reshape(-1, 5)
+        """What was noted, (calls, 6)."""
+        return np.array(self._rows, dtype=np.int64).reshape(-1, 6)
 
     def _kind(self, call: Call) -> int:
         place = self._places.get(call.site) if call.site is not None else None
@@ -53,9 +53,22 @@ class _Known:
         self.kinds.setdefault(kind.key, kind)
         return self._numbers.setdefault(kind.key, len(self._numbers))
 
-    def _is_of_all(self, call: Call) -> bool:
-        whole = call.where is not None and call.where.kind == "comm" and call.where.size == self._ranks
-        return call.kind == "collective" and whole and not call.failed
+
+def _bytes(call: Call) -> int:
+    """Return the bytes of the message that a call sends or asks for; -1 where it has none."""
+    size = call.message.bytes if call.message is not None else None
+    return -1 if size is None else min(size, 1 << 62)
+
+
+def counts(call: Call) -> bool:
+    """Tell whether a call is an event: one that looks for something, and finds nothing, belongs to the next event."""
+    return call.kind not in LOOKING or call.value != 0
+
+
+def is_of_all(call: Call, ranks: int | None) -> bool:
+    """Tell whether all processes of a run take part in a call, and all come out of it at once."""
+    whole = call.where is not None and call.where.kind == "comm" and call.where.size == ranks
+    return call.kind == "collective" and whole and not call.failed
 
 
 def process_events(path: str, places: Places) -> ProcessEvents:
@@ -84,17 +97,20 @@ def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: In
     start = trace.metadata.raw.get("start_mono_ns")
     return ProcessEvents(
         rank=trace.metadata.rank,
+        ranks=trace.metadata.ranks,
         app=trace.metadata.app,
         kinds=tuple(known.kinds.values()),
         kind=rows[:, 0].copy(),
         tick_s=np.diff(last, prepend=0) * 1e-9,
         work_s=work[order].astype(np.float64) * 1e-9,
+        bytes=rows[:, 5].copy(),
         together=rows[:, 3].astype(np.bool_),
         role=rows[:, 1].copy(),
         channel=rows[:, 2].copy(),
         channels=tuple(known.channels),
         aet_s=max(trace.end.end_ns, int(last.max(initial=0))) * 1e-9,
         clean=trace.end.how is not None and not (trace.end.damaged or trace.end.torn or trace.end.lost),
+        program=program_of(trace.metadata, (kind.site for kind in known.kinds.values())),
         start_mono_ns=start if isinstance(start, int) else None,
     )
 
@@ -119,17 +135,17 @@ def _partner(call: Call, rank: int) -> tuple[int, Channel | None]:
     if call.kind in ("collective", "comm") and call.where is not None:
         return COLLECTIVE, ("all", *call.where.members, *call.where.remote)
     if call.kind in ("send", "isend") and call.message is not None and call.where is not None:
-        return _channel(SEND, call.message, call.where, rank)
+        return message_channel(SEND, call.message, call.where, rank)
     # Of a call that completes several receives, the first: the others are on channels of their own.
     came = [(one.message, one.where) for one in call.completed]
     if call.kind == "receive":
         came = [(call.actual or call.message, call.where)]
     return next(
-        (_channel(RECEIVE, message, where, rank) for message, where in came if message and where), (LOCAL, None)
+        (message_channel(RECEIVE, message, where, rank) for message, where in came if message and where), (LOCAL, None)
     )
 
 
-def _channel(role: int, message: Message, where: MpiObject, rank: int) -> tuple[int, Channel | None]:
+def message_channel(role: int, message: Message, where: MpiObject, rank: int) -> tuple[int, Channel | None]:
     """Return the channel of a message: sender, receiver, communicator and tag."""
     other = message.rank_in(where)
     peer = None if other is None else where.world_rank(other)

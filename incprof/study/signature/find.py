@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from incprof.study.engines import Work, mapped
 from incprof.study.listener import SILENT, Listener
 from incprof.study.mpi import places_of
 from incprof.study.options import StudyOptions
+from incprof.study.signature.ending import own_ending
 from incprof.study.signature.events import Places, process_events, sites_of
 
 Found = TypeVar("Found")
@@ -59,7 +61,8 @@ def found(
         return global_signature(whole, options), unread
     signed, unread = _mapped(partial(_signed, places=places, method=method, options=options), paths, engine, listener)
     _refuse_empty(directory, signed, unread)
-    return Signature(method, options, tuple(signed)), unread
+    signature = Signature(method, options, tuple(signed))
+    return replace(signature, own_ending=own_ending(paths, signature, engine, listener)), unread
 
 
 def _refuse_empty(directory: str, processes: Sequence[object], unread: Sequence[str]) -> None:

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from incprof.analysis.signature.elsewhere import KnownPhase, Prediction, phases_known, predicted_elsewhere
-from incprof.analysis.signature.events import EventKind, ProcessEvents
-from incprof.errors import NoDataError
-from incprof.model import IntArray
+from incprof.analysis.signature.elsewhere import (
+    KnownPhase,
+    Prediction,
+    phases_known,
+    predicted_by_equation,
+    predicted_elsewhere,
+)
+from incprof.analysis.signature.events import EventKind, ProcessEvents, by_function, kind_bytes
+from incprof.errors import GateError, NoDataError
+from incprof.model import FloatArray, IntArray
 from incprof.model.signature import SignatureFile
 from incprof.readers.trace import open_trace
 from incprof.study.mpi import places_of
 from incprof.study.signature.events import process_events, sites_of
+from incprof.study.signature.program import differences
 
 # Beyond this part more or fewer events than the signature has until there, something else is run.
 ODD = 0.05
+# Of the times that file systems give to files.
+CLOCK_STEP_NS = 20_000_000
 
 
-def predict(signature: SignatureFile, path: str, directory: str, *, whole: bool) -> Prediction:
+def predict(
+    signature: SignatureFile, path: str, directory: str, *, whole: bool, accepted: Collection[str] = ()
+) -> Prediction:
     """Predict the time of a run from its beginning.
 
     Args:
@@ -30,28 +41,56 @@ def predict(signature: SignatureFile, path: str, directory: str, *, whole: bool)
         path: the trace of the same rank here.
         directory: of the run here.
         whole: the program was run to its end: no more of it is looked at than a signature run would have seen.
+        accepted: what may be another than the signature's, of `program.DIFFERENCES`.
 
     Raises:
         NoDataError: the trace cannot be read.
     """
     events = process_events(path, places_of(directory, sites_of(path)))
     end = _end(signature, events) if whole else len(events.kind)
+    if signature.method != "robust":
+        events = by_function(events)
     kind, strange = renumbered(signature.kinds, events.kinds)
     kinds, tick_s = kind[events.kind[:end]], events.tick_s[:end]
     known = [KnownPhase(p.key, p.whole, p.weight, p.seconds, np.array(p.time_s)) for p in signature.phases]
-    seen = phases_known(kinds, tick_s, known)
     elapsed_s = float(tick_s.sum())
-    guess = predicted_elsewhere(known, seen, signature.outside_after_s, elapsed_s, signature.warm_up)
-    doubts = tuple(_doubts(signature, events, end, strange, [len(times) for times in seen]))
+    if signature.method == "robust":
+        seen = phases_known(kinds, tick_s, known)
+        guess = predicted_elsewhere(known, seen, signature.outside_after_s, elapsed_s, signature.warm_up)
+    else:
+        seen = [_times_at(phase.at, tick_s) for phase in signature.phases]
+        guess = predicted_by_equation(known, seen, elapsed_s, signature.warm_up)
+    programs = [line for what, line in differences(signature.program, events.program) if what not in accepted]
+    doubts = (*programs, *_doubts(signature, events, end, strange, [len(times) for times in seen], kind))
     return Prediction(signature, guess, tuple(map(len, seen)), doubts, events.aet_s if whole else None)
 
 
 def _end(signature: SignatureFile, events: ProcessEvents) -> int:
     """Return the number of events after which a signature run would have ended."""
-    calls = np.flatnonzero(events.together)
-    if signature.until is None or signature.until > len(calls):
+    if signature.until_calls is not None:
+        function, wanted = _of_rank(signature.until_calls, signature.rank)
+        mine = [number for number, kind in enumerate(events.kinds) if kind.function == function]
+        calls = np.flatnonzero(np.isin(events.kind, mine))
+    else:
+        calls, wanted = np.flatnonzero(events.together), signature.until or len(events.kind) + 1
+    if wanted > len(calls):
         return min(signature.until_events, len(events.kind))
-    return int(calls[signature.until - 1]) + 1
+    return int(calls[wanted - 1]) + 1
+
+
+def _times_at(places: Sequence[tuple[int, int]], tick_s: FloatArray) -> FloatArray:
+    """Return the seconds of those occurrences, from one event to another, that lie within some events, (n,)."""
+    until = np.concatenate([[0.0], np.cumsum(tick_s)])
+    return np.array([until[end] - until[start] for start, end in places if end <= len(tick_s)])
+
+
+def _of_rank(ends: Sequence[tuple[str, int, int]], rank: int) -> tuple[str, int]:
+    """Return the function and how many calls of it a rank ends after."""
+    for function, calls, ranks in ends:
+        if rank < ranks:
+            return function, calls
+        rank -= ranks
+    raise ValueError("a rank that the signature does not have")
 
 
 def renumbered(known: Sequence[tuple[str, str]], kinds: Sequence[EventKind]) -> tuple[IntArray, list[EventKind]]:
@@ -85,43 +124,67 @@ def renumbered(known: Sequence[tuple[str, str]], kinds: Sequence[EventKind]) -> 
 
 
 def _doubts(
-    signature: SignatureFile, events: ProcessEvents, end: int, strange: list[EventKind], seen: list[int]
+    signature: SignatureFile,
+    events: ProcessEvents,
+    end: int,
+    strange: list[EventKind],
+    seen: list[int],
+    number: IntArray,
 ) -> Iterator[str]:
-    """Say what speaks against the program being that of the signature, run with the same input."""
+    """Yield what shows that the program is not that of the signature, or runs with another input.
+
+    number: of each kind of event here, (k,), as of the signature.
+    """
+    if events.ranks is not None and events.ranks != signature.ranks:
+        yield f"it runs on {events.ranks} ranks, the signature is of {signature.ranks}: trace it on as many"
     if events.app != signature.app:
         yield f"the program is {events.app}, the signature is of {signature.app}"
     if strange:
         first = int(np.flatnonzero(events.kind == events.kinds.index(strange[0]))[0])
         where = strange[0].key.replace("@", " at ")
         yield f"MPI_{where}, call {first + 1} of rank {events.rank}, is not in the signature: it leaves it there"
-    never = [phase for phase, count in zip(signature.phases, seen, strict=True) if not count]
+    never = [phase for phase, count in zip(signature.phases, seen, strict=True) if phase.awaited and not count]
     for phase in never[:1]:
         more = "" if len(never) == 1 else f", nor {len(never) - 1} others"
         yield f"phase {phase.id} did not come{more}: the program does something else, or too little of it was run"
     expected = signature.until_events
     if abs(end - expected) > ODD * expected:
         yield f"{end} calls where the signature has {expected}: another input, or another number of iterations"
+    sizes = kind_bytes(events, signature.needed_events)
+    for place, (kind, size) in enumerate(zip(events.kinds, sizes, strict=True)):
+        there = signature.kind_bytes[number[place]] if number[place] < len(signature.kind_bytes) else None
+        if size is not None and there is not None and abs(size - there) > ODD * there:
+            where = kind.key.replace("@", " at ")
+            yield f"MPI_{where} moves {size:.0f} bytes a call where the signature has {there:.0f}: another input"
+            break
 
 
-def trace_of(output: str, rank: int, pid: int | None) -> tuple[str, str]:
+def trace_of(output: str, rank: int, pid: int | None, since_ns: int) -> tuple[str, str]:
     """Return the directory and the trace of a rank that has just been run: the newest of those that a run may get.
 
     Args:
         output: the directory that was asked for; another launch's is left alone, and DIR.1, DIR.2, ... taken.
         rank: of the process.
         pid: of it, where that is known.
+        since_ns: when the run began, since the epoch; older traces are of other runs.
 
     Raises:
-        NoDataError: there is no such trace.
+        GateError: the run has traces, and none of this rank.
+        NoDataError: it has no trace.
     """
     parent, name = Path(output).absolute().parent, Path(output).name
     numbered = re.compile(re.escape(name) + r"(\.[0-9]{1,9})?")
-    found = []
+    found, others = list[tuple[int, str]](), False
     for directory in parent.iterdir() if parent.is_dir() else ():
         if numbered.fullmatch(directory.name) and directory.is_dir():
-            found += [(entry.stat().st_mtime_ns, str(entry)) for entry in directory.glob(f"rank-{rank:05}*.mpi")]
+            traces = [(entry.stat().st_mtime_ns, entry) for entry in directory.glob("rank-*.mpi")]
+            fresh = [(changed, entry) for changed, entry in traces if changed > since_ns - CLOCK_STEP_NS]
+            found += [(changed, str(entry)) for changed, entry in fresh if entry.match(f"rank-{rank:05}*.mpi")]
+            others = others or bool(fresh)
     for _, path in sorted(found, reverse=True):
         with open_trace(path) as trace:
             if pid is None or trace.metadata.pid == pid:
                 return str(Path(path).parent), path
+    if others and not found:
+        raise GateError(f"the program does not follow the signature: it has no rank {rank}, of which the signature is")
     raise NoDataError(f"{output}: no trace of rank {rank}: the program made no MPI call, or could not be traced")

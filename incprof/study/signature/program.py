@@ -1,0 +1,96 @@
+"""What a traced process ran: its arguments, the files that these name, and its binaries."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from incprof.elf.file import ElfFile
+from incprof.errors import IncprofError
+from incprof.inputs import open_input
+from incprof.model.mpi import Site, TraceMetadata
+from incprof.model.signature import Program
+
+# Of larger files, the beginning and the size are compared.
+MOST_BYTES = 1 << 26
+MOST_ARGUMENTS = 10_000
+# Of arguments in a message.
+MOST_SHOWN = 60
+
+# What may differ between a signature and a run of it, in the words of --accept.
+DIFFERENCES = ("arguments", "input", "binary")
+
+
+def program_of(metadata: TraceMetadata, sites: Iterable[Site | None]) -> Program:
+    """Return what a process ran. sites: of its calls."""
+    argv, cwd = metadata.raw.get("argv"), metadata.raw.get("cwd")
+    words = [str(word) for word in argv[1:MOST_ARGUMENTS]] if isinstance(argv, list) else []
+    modules = {os.path.basename(one.module): one.build_id for one in sites if one is not None and one.build_id}
+    files = files_of(words, cwd if isinstance(cwd, str) else "", metadata.start_unix_ns)
+    return Program(tuple(words), files, dict(sorted(modules.items())))
+
+
+def program_here(path: str, arguments: Sequence[str]) -> Program:
+    """Return what is going to be run in this directory. path: of the program."""
+    try:
+        build_id = ElfFile(path).build_id
+    except IncprofError:
+        build_id = None
+    modules = {os.path.basename(path): build_id} if build_id else {}
+    return Program(tuple(arguments), files_of(arguments, os.getcwd(), time.time_ns()), modules)
+
+
+def files_of(words: Iterable[str], cwd: str, start_unix_ns: int) -> dict[int, str]:
+    """Return the digests of the arguments that name a file, alone or behind "=", by place.
+
+    Args:
+        words: the arguments.
+        cwd: where relative ones begin.
+        start_unix_ns: files that were written since then are no input.
+    """
+    found = {}
+    for place, word in enumerate(words):
+        names = [word, word.partition("=")[2]] if "=" in word else [word]
+        digests = [_digest(os.path.join(cwd, name), start_unix_ns) for name in names if name]
+        if any(digests):
+            found[place] = next(digest for digest in digests if digest)
+    return found
+
+
+def _digest(path: str, start_unix_ns: int) -> str | None:
+    """Return a digest of a file's beginning and size; None where it is no file, or was written since."""
+    try:
+        with open_input(path) as file:
+            status = os.fstat(file.fileno())
+            if status.st_mtime_ns > start_unix_ns:
+                return None
+            return f"{status.st_size}-{hashlib.blake2b(file.read(MOST_BYTES), digest_size=16).hexdigest()}"
+    except OSError:
+        return None
+
+
+def differences(known: Program, here: Program) -> Iterator[tuple[str, str]]:
+    """Compare what was run with what a signature is of: which of DIFFERENCES it is, and a line on it."""
+    same = len(known.arguments) == len(here.arguments) and all(
+        one == other or (place in known.files and known.files[place] == here.files.get(place))
+        for place, (one, other) in enumerate(zip(known.arguments, here.arguments, strict=True))
+    )
+    if not same:
+        there = _shown(known.arguments)
+        yield "arguments", f"the arguments are {_shown(here.arguments)}, those of the signature {there}"
+    else:
+        for place, digest in known.files.items():
+            if place < len(here.arguments) and here.files.get(place) != digest:
+                yield "input", f"the file {here.arguments[place]} is not what it was when the signature was made"
+    for name, build_id in known.modules.items():
+        other = here.modules.get(name, build_id)
+        if other != build_id:
+            yield "binary", f"{name} is another build than the signature's ({other[:12]}, not {build_id[:12]})"
+
+
+def _shown(arguments: tuple[str, ...]) -> str:
+    text = shlex.join(arguments)
+    return f"'{text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + '...'}'"
