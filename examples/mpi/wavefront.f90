@@ -119,29 +119,51 @@ contains
       end do
    end subroutine
 
-   ! Send one side to a neighbour, receive its own from the opposite one: rows if `across`, else lines.
-   subroutine exchange_side(from, to, tag, across, mine, theirs)
-      integer, intent(in) :: from, to, tag, mine, theirs
-      logical, intent(in) :: across
-      real(real_kind) :: out(quantities, merge(lines, rows, across), points)
-      real(real_kind) :: in(quantities, merge(lines, rows, across), points)
-      integer :: request, error, status(MPI_STATUS_SIZE)
-      if (from /= MPI_PROC_NULL) call MPI_Irecv(in, size(in), MPI_DOUBLE_PRECISION, from, tag, MPI_COMM_WORLD, request, error)
-      if (to /= MPI_PROC_NULL) then
-         if (across) then
-            out = u(:, mine, 1:lines, 1:points)
-         else
-            out = u(:, 1:rows, mine, 1:points)
-         end if
-         call MPI_Send(out, size(out), MPI_DOUBLE_PRECISION, to, tag, MPI_COMM_WORLD, error)
+   ! Exchange the sides in the north and south: 5 numbers for each line and plane.
+   subroutine exchange_rows()
+      real(real_kind), dimension(quantities, lines, points) :: to_south, to_north, from_south, from_north
+      integer :: requests(2), error, status(MPI_STATUS_SIZE)
+      if (north /= MPI_PROC_NULL) call MPI_Irecv(from_north, size(from_north), MPI_DOUBLE_PRECISION, north, 1, &
+                                                 MPI_COMM_WORLD, requests(1), error)
+      if (south /= MPI_PROC_NULL) call MPI_Irecv(from_south, size(from_south), MPI_DOUBLE_PRECISION, south, 2, &
+                                                 MPI_COMM_WORLD, requests(2), error)
+      if (south /= MPI_PROC_NULL) then
+         to_south = u(:, rows, 1:lines, 1:points)
+         call MPI_Send(to_south, size(to_south), MPI_DOUBLE_PRECISION, south, 1, MPI_COMM_WORLD, error)
       end if
-      if (from /= MPI_PROC_NULL) then
-         call MPI_Wait(request, status, error)
-         if (across) then
-            u(:, theirs, 1:lines, 1:points) = in
-         else
-            u(:, 1:rows, theirs, 1:points) = in
-         end if
+      if (north /= MPI_PROC_NULL) then
+         to_north = u(:, 1, 1:lines, 1:points)
+         call MPI_Send(to_north, size(to_north), MPI_DOUBLE_PRECISION, north, 2, MPI_COMM_WORLD, error)
+         call MPI_Wait(requests(1), status, error)
+         u(:, 0, 1:lines, 1:points) = from_north
+      end if
+      if (south /= MPI_PROC_NULL) then
+         call MPI_Wait(requests(2), status, error)
+         u(:, rows + 1, 1:lines, 1:points) = from_south
+      end if
+   end subroutine
+
+   ! Exchange the sides in the west and east: 5 numbers for each row and plane.
+   subroutine exchange_lines()
+      real(real_kind), dimension(quantities, rows, points) :: to_east, to_west, from_east, from_west
+      integer :: requests(2), error, status(MPI_STATUS_SIZE)
+      if (west /= MPI_PROC_NULL) call MPI_Irecv(from_west, size(from_west), MPI_DOUBLE_PRECISION, west, 3, &
+                                                MPI_COMM_WORLD, requests(1), error)
+      if (east /= MPI_PROC_NULL) call MPI_Irecv(from_east, size(from_east), MPI_DOUBLE_PRECISION, east, 4, &
+                                                MPI_COMM_WORLD, requests(2), error)
+      if (east /= MPI_PROC_NULL) then
+         to_east = u(:, 1:rows, lines, 1:points)
+         call MPI_Send(to_east, size(to_east), MPI_DOUBLE_PRECISION, east, 3, MPI_COMM_WORLD, error)
+      end if
+      if (west /= MPI_PROC_NULL) then
+         to_west = u(:, 1:rows, 1, 1:points)
+         call MPI_Send(to_west, size(to_west), MPI_DOUBLE_PRECISION, west, 4, MPI_COMM_WORLD, error)
+         call MPI_Wait(requests(1), status, error)
+         u(:, 1:rows, 0, 1:points) = from_west
+      end if
+      if (east /= MPI_PROC_NULL) then
+         call MPI_Wait(requests(2), status, error)
+         u(:, 1:rows, lines + 1, 1:points) = from_east
       end if
    end subroutine
 
@@ -150,10 +172,8 @@ contains
       real(real_kind), intent(inout) :: amplitude(quantities)
       integer :: i, j, k
       call set_borders(u, amplitude, .true., .true.)
-      call exchange_side(north, south, 1, .true., rows, 0)
-      call exchange_side(south, north, 2, .true., 1, rows + 1)
-      call exchange_side(west, east, 3, .false., lines, 0)
-      call exchange_side(east, west, 4, .false., 1, lines + 1)
+      call exchange_rows()
+      call exchange_lines()
       do k = 1, points
          do j = 1, lines
             do i = 1, rows
