@@ -41,9 +41,16 @@ class Program:
 LINES = ("is_first)\n                memset", "1)\n                memset")
 PROGRAMS = {
     "bt": Program(f"adi bt {POINTS} {STEPS}", 2.7133124665e01, LINES),
-    "sp": Program(f"adi sp {POINTS} {STEPS}", 3.2422107781e01, ("(up, down)", "")),
+    "sp": Program(f"adi sp {POINTS} {STEPS}", 3.2422107781e01, ("d, -HALO, up, 0)", "d, -HALO, up, 1)")),
     "wavefront": Program(f"wavefront {POINTS} {STEPS} {EVERY}", 6.7708507164e03, ("r(:, along, 1:lines, k) = ", "! ")),
-    "nbody": Program(f"nbody 201 {STEPS}", 1.4817609808, ("v[i] += 0.5 * time_step * a[i];\n            x", "x")),
+    "nbody": Program(
+        f"nbody 201 {STEPS}",
+        1.4817609808,
+        (
+            "        MPI_Allgather(x, 3 * own, MPI_DOUBLE, everybody",
+            "        MPI_Allgather(x, 3 * own, MPI_DOUBLE, malloc(24 * all)",
+        ),
+    ),
     "stencil": Program(
         f"stencil 60 {STEPS} {EVERY}", 9.2801427908e02, ("&requests[2]);", "&requests[2]), now[1] = 0;")
     ),
