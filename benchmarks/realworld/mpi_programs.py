@@ -220,7 +220,7 @@ def _petsc(scratch: Path, _: str) -> Prepared:
     program = root.parent / "ex13"
     _compiled(share / "ex13.c", program, flags, libraries)
     # Heat in a square: a Newton iteration each step, and GMRES in it.
-    words = "-da_grid_x 200 -da_grid_y 200 -ts_max_time 1e9 -ts_max_steps {0}"
+    words = "-da_grid_x 100 -da_grid_y 100 -ts_max_time 1e9 -ts_max_steps {0}"
     return Prepared(lambda steps: [str(program), *words.format(steps).split()], root.parent, libraries)
 
 
@@ -243,5 +243,5 @@ PROGRAMS = (
     Program("lammps", "LAMMPS, 32 000 atoms, {amount} steps", _lammps, 20, 1, ("openmpi",)),
     Program("espresso", "Quantum ESPRESSO, silicon, {amount} steps", _espresso, 2, 1, ("openmpi",)),
     Program("hypre", "hypre ij, conjugate gradients, {amount}^3 points", _hypre, 30, 4, ("openmpi",)),
-    Program("petsc", "PETSc ts/ex13, 200^2 points, {amount} steps", _petsc, 5, 1, ("openmpi",)),
+    Program("petsc", "PETSc ts/ex13, 100^2 points, {amount} steps", _petsc, 5, 1, ("openmpi",)),
 )
