@@ -119,7 +119,7 @@ contains
       end do
    end subroutine
 
-   ! Exchange the sides in the north and south: 5 numbers for each line and plane.
+   ! Exchange the sides in the north and south: 5 numbers for each line and plane. As in LU, each call has its own line.
    subroutine exchange_rows()
       real(real_kind), dimension(quantities, lines, points) :: to_south, to_north, from_south, from_north
       integer :: requests(2), error, status(MPI_STATUS_SIZE)
