@@ -146,5 +146,5 @@ release-trials: | tools
 	@$(PYTHON) packaging/trials.py $(TRIAL_ARGS)
 
 clean:
-	rm -rf build .venv examples/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build .venv examples/build examples/mpi/build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,18 +9,18 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
 case ${1:-all} in
-    zstd | sqlite | hmmer | lammps | muscle | heat | openfoam | signature | binaries)
+    zstd | sqlite | hmmer | lammps | muscle | heat | openfoam | predictions | binaries)
         program=$1
         shift
         exec sh "$here/$program.sh" "$@"
         ;;
     all | build)
-        for program in zstd sqlite hmmer lammps muscle heat openfoam signature binaries; do
+        for program in zstd sqlite hmmer lammps muscle heat openfoam predictions binaries; do
             sh "$here/$program.sh" "${1:-}"
         done
         ;;
     *)
-        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|openfoam|signature|binaries|all|build] [build]" >&2
+        echo "usage: run.sh [zstd|sqlite|hmmer|lammps|muscle|heat|openfoam|predictions|binaries|all|build] [build]" >&2
         exit 2
         ;;
 esac
