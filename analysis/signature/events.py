@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incprof.analysis.signature.order import Partners
+from incprof.analysis.signature.work import Work
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.mpi import Site
 
@@ -48,7 +49,7 @@ class ProcessEvents:
         kinds: What `kind` indexes.
         kind: (n,).
         tick_s: (n,) seconds from the end of the event before, or from the start, to the end of each.
-        work_s: (n,) seconds on the CPU since the thread's event before.
+        work: (n,) since the thread's event before.
         together: (n,) whether all processes take part in it, and all come out of it at once.
         role: (n,) as of `Partners`. channel: (n,) indexes `channels`, -1 for none.
         channels: Who meets.
@@ -62,7 +63,7 @@ class ProcessEvents:
     kinds: tuple[EventKind, ...]
     kind: IntArray
     tick_s: FloatArray
-    work_s: FloatArray
+    work: Work
     together: BoolArray
     role: IntArray
     channel: IntArray

@@ -12,6 +12,7 @@ from incprof.analysis.signature.paper import global_phases, paper_phases
 from incprof.analysis.signature.phases import robust_phases
 from incprof.analysis.signature.predicted import Predicted, predicted
 from incprof.analysis.signature.results import DEFAULT, EventPhase, Method, ProcessPhases, SignatureOptions
+from incprof.analysis.signature.work import SECONDS
 from incprof.model import FloatArray, IntArray
 
 # Parts of a run for which it is said what it was in.
@@ -36,6 +37,7 @@ class ProcessSignature:
         parts: (PARTS,) the phase that most of each part of its time was in; -1 for none.
         clean: Whether its trace is whole.
         start_mono_ns: As of `ProcessEvents`.
+        work_unit, work_missing: As of `Work`.
     """
 
     rank: int
@@ -51,6 +53,8 @@ class ProcessSignature:
     parts: IntArray
     clean: bool
     start_mono_ns: int | None = None
+    work_unit: str = SECONDS
+    work_missing: str = ""
 
     @property
     def error(self) -> float:
@@ -78,8 +82,9 @@ def process_signature(
     """Find the phases of one process by itself. method: "robust" or "paper"."""
     if method == "robust":
         return _signed(events, robust_phases(events.kind, events.tick_s, events.aet_s, options), method, options)
-    work = np.where(events.work_s < options.least_work_s, 0.0, events.work_s)
-    return _signed(events, paper_phases(events.types, work, events.tick_s, events.aet_s, options), method, options)
+    return _signed(
+        events, paper_phases(events.types, events.work, events.tick_s, events.aet_s, options), method, options
+    )
 
 
 def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptions = DEFAULT) -> Signature:
@@ -87,7 +92,7 @@ def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptio
     types, partners = alike(list(processes))
     found = global_phases(
         types,
-        [np.where(one.work_s < options.least_work_s, 0.0, one.work_s) for one in processes],
+        [one.work for one in processes],
         [one.tick_s for one in processes],
         partners,
         [one.aet_s for one in processes],
@@ -123,6 +128,8 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
         parts=_parts(found.label, until, events.aet_s),
         clean=events.clean,
         start_mono_ns=events.start_mono_ns,
+        work_unit=events.work.unit,
+        work_missing=events.work.missing,
     )
 
 

@@ -14,22 +14,21 @@ Method = Literal["robust", "paper", "global"]
 class SignatureOptions:
     """How phases are found and weighed.
 
-    similar: least ratio of the work before two events for which they are alike (the paper's, 0.85).
+    similar: least ratio of the work before two events for which they are alike; None: the paper's 0.85 where work was
+        counted, and what noise permits where it is a time.
     relevant: least part of the run that a phase has (the paper's, 0.01).
     warm_up, occurrences: how often a phase is let pass, and is then measured at least.
     least, most: parts of the run: so much is measured at least, and more, up to `most`, until the range of the
         prediction is as narrow as `precise`, to either side of it and as a part of it.
-    least_work_s: CPU time below which there was no work: the clock and the call itself take as long.
     """
 
-    similar: float = 0.85
+    similar: float | None = None
     relevant: float = 0.01
     warm_up: int = 1
     occurrences: int = 3
     least: float = 0.005
     most: float = 0.1
     precise: float = 0.01
-    least_work_s: float = 1e-5
 
 
 DEFAULT = SignatureOptions()

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.signature/1")
     expert(
-        parser.add_argument("--similar", type=float, default=0.85, metavar="R", help="least ratio of like work (0.85)"),
+        parser.add_argument(
+            "--similar", type=float, metavar="R", help="least ratio of like work (0.85 of instructions)"
+        ),
         parser.add_argument("--relevant", type=float, default=0.01, metavar="R", help="least part of a phase (0.01)"),
         parser.add_argument("--warm-up", type=int, default=1, metavar="N", help="occurrences that are let pass (1)"),
         parser.add_argument("--occurrences", type=int, default=3, metavar="N", help="that are measured at least (3)"),
@@ -94,8 +96,9 @@ def _options(args: argparse.Namespace) -> SignatureOptions:
         UsageError: one is outside its range.
     """
     for name, low, high in (("similar", 0.0, 1.0), ("relevant", 0.0, 1.0)):
-        if not low <= getattr(args, name) <= high:
-            raise UsageError(f"--{name} {getattr(args, name):g} is outside {low:g}..{high:g}")
+        value = getattr(args, name)
+        if value is not None and not low <= value <= high:
+            raise UsageError(f"--{name} {value:g} is outside {low:g}..{high:g}")
     for name, least in (("warm_up", 0), ("occurrences", 1), ("jobs", 1)):
         if getattr(args, name) is not None and getattr(args, name) < least:
             raise UsageError(f"--{name.replace('_', '-')} {getattr(args, name)}: {least} or more")
