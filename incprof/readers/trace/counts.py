@@ -49,4 +49,5 @@ class CountRows:
     def total(self) -> FloatArray:
         """Return the sums over all rows, (counters,)."""
         parts = [np.nansum(counts_of(codes), axis=0) for rows in self._lanes.values() for _, codes in rows]
-        return np.sum([np.zeros(self._counters), *parts], axis=0)
+        found: FloatArray = np.sum([np.zeros(self._counters), *parts], axis=0)
+        return found

@@ -8,4 +8,5 @@ from incprof.readers.signature import read_signature as read_signature
 from incprof.study.signature.find import found as found
 from incprof.study.signature.predict import predict as predict
 from incprof.study.signature.predict import trace_of as trace_of
+from incprof.study.signature.scales import scales as scales
 from incprof.study.signature.within import within as within
