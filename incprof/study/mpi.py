@@ -127,7 +127,7 @@ def _summary(trace: Trace) -> TraceSummary:
         elapsed_ns=trace.end.end_ns,
         mpi_ns=sum(each.time_ns for each in calls),
         calls=calls,
-        counts=dict(zip(trace.metadata.counters, map(int, trace.counts.total()), strict=True)),
+        counts=dict(zip(trace.metadata.counters, map(int, trace.counts.total.tolist()), strict=True)),
     )
 
 

@@ -25,10 +25,17 @@ def counts_of(codes: np.ndarray) -> FloatArray:
 
 
 class CountRows:
-    """The rows of a trace, by lane. counters: how many counts a row has."""
+    """The rows of a trace, by lane.
 
-    def __init__(self, counters: int) -> None:
-        self._counters = counters
+    Args:
+        counters: how many counts a row has.
+        kept: rows are kept; otherwise their sums alone, so that memory holds a block.
+    """
+
+    def __init__(self, counters: int, *, kept: bool) -> None:
+        self._counters, self._kept = counters, kept
+        # Sums over all rows, (counters,).
+        self.total: FloatArray = np.zeros(counters)
         self._lanes: defaultdict[int, list[tuple[int, np.ndarray]]] = defaultdict(list)
 
     def take(self, lane: int, payload: bytes) -> None:
@@ -36,7 +43,9 @@ class CountRows:
         if self._counters and len(payload) >= 8:
             whole = (len(payload) - 8) // (2 * self._counters)
             codes = np.frombuffer(payload, "<u2", whole * self._counters, 8).reshape(whole, self._counters)
-            self._lanes[lane].append((int.from_bytes(payload[:8], "little"), codes))
+            self.total += np.nansum(counts_of(codes), axis=0)
+            if self._kept:
+                self._lanes[lane].append((int.from_bytes(payload[:8], "little"), codes))
 
     def of(self, lane: int, events: int) -> FloatArray:
         """Return what was counted before each event of a lane, (events, counters); NaN where that is not known."""
@@ -45,9 +54,3 @@ class CountRows:
             if first < events:
                 out[first : first + len(codes)] = counts_of(codes[: events - first])
         return out
-
-    def total(self) -> FloatArray:
-        """Return the sums over all rows, (counters,)."""
-        parts = [np.nansum(counts_of(codes), axis=0) for rows in self._lanes.values() for _, codes in rows]
-        found: FloatArray = np.sum([np.zeros(self._counters), *parts], axis=0)
-        return found

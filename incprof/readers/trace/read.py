@@ -40,14 +40,16 @@ def find_traces(directory: str) -> list[str]:
 class Trace:
     """One process's trace. `end` and `counts` are complete when its events have been read. A context manager.
 
+    keep_counts: `counts` has those before each event, not only their sums.
+
     Raises (the constructor): NoDataError when it cannot be read or is no trace; IncprofError for one of a later
     version.
     """
 
-    def __init__(self, path: str):
-        self.path = path
+    def __init__(self, path: str, *, keep_counts: bool = False):
+        self.path, self._keep_counts = path, keep_counts
         self.end = TraceEnd()
-        self.counts = CountRows(0)
+        self.counts = CountRows(0, kept=False)
         self._source = Source(path)
         try:
             self.metadata = _metadata(self._source)
@@ -77,7 +79,7 @@ class Trace:
     ) -> Iterator[Got]:
         """The same by other decoders. make: a lane, of its number; decode: what a payload of it holds."""
         self.end = end = TraceEnd()
-        self.counts = CountRows(len(self.metadata.counters))
+        self.counts = CountRows(len(self.metadata.counters), kept=self._keep_counts)
         lanes: dict[int, SomeLane | None] = {}
         hole = False
         for block in blocks.walk(self._source, end):
@@ -108,12 +110,12 @@ class Trace:
         self.end.end_ns = max(self.end.end_ns, lane.latest_ns)
 
 
-def open_trace(path: str) -> Trace:
-    """Open the trace of a process.
+def open_trace(path: str, *, keep_counts: bool = False) -> Trace:
+    """Open the trace of a process. keep_counts: with what was counted before each event.
 
     Raises: NoDataError, IncprofError.
     """
-    return Trace(path)
+    return Trace(path, keep_counts=keep_counts)
 
 
 def _note_end(end: TraceEnd, payload: bytes) -> None:

@@ -67,7 +67,7 @@ def process_events(path: str, places: Places) -> ProcessEvents:
         NoDataError: it cannot be read, or is none.
         IncprofError: it is of a later version.
     """
-    with open_trace(path) as trace:
+    with open_trace(path, keep_counts=True) as trace:
         known = _Known(trace, places)
         found, stretches = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
         for one in columns(trace, known.number_of):
