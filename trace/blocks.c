@@ -3,6 +3,7 @@
 #include "blocks.h"
 
 #include "buffer.h"
+#include "counts.h"
 #include "crc32.h"
 #include "lane.h"
 #include "log.h"
@@ -10,7 +11,7 @@
 #include "process.h"
 #include "sys.h"
 
-enum block { BLOCK_METADATA = 1, BLOCK_EVENTS, BLOCK_END };
+enum block { BLOCK_METADATA = 1, BLOCK_EVENTS, BLOCK_END, BLOCK_COUNTS };
 
 #define MAGIC 0x0a49504du /* "MPI\n" */
 #define HEADER_BYTES 20u
@@ -41,6 +42,20 @@ static void end_block(size_t at)
     __builtin_memcpy(out.data + at + 16, &sum, 4);
 }
 
+static void put_counters(void)
+{
+    buffer_json_key(&out, "counters");
+    buffer_u8(&out, '[');
+    for (uint32_t i = 0; i < counters_count(); i++) {
+        if (i > 0)
+            buffer_u8(&out, ',');
+        buffer_json_string(&out, counters_name(i));
+    }
+    buffer_u8(&out, ']');
+    if (counters_count() == 0)
+        buffer_json_text(&out, "counters_missing", counters_missing());
+}
+
 static void put_metadata(const struct launch *launch, const struct about *about)
 {
     size_t at = begin_block(BLOCK_METADATA, 0);
@@ -53,6 +68,7 @@ static void put_metadata(const struct launch *launch, const struct about *about)
     buffer_json_text(&out, "clock", "monotonic");
     buffer_json_nano(&out, "flush_s", about->interval_ns);
     buffer_json_u64(&out, "work_step_ns", CPU_CLOCK_STEP_NS);
+    put_counters();
     process_json(&out, launch, about->start_ns, false);
     buffer_u8(&out, '}');
     end_block(at);
@@ -60,17 +76,23 @@ static void put_metadata(const struct launch *launch, const struct about *about)
 
 static void put_end(const struct about *about, const char *how)
 {
-    uint64_t events = 0, lost = 0;
+    uint64_t events = 0, lost = 0, uncounted = 0, shared = 0;
     size_t at = begin_block(BLOCK_END, 0);
     for (const struct lane *lane = lane_last(); lane != NULL; lane = lane->below) {
         events += __atomic_load_n(&lane->events, __ATOMIC_RELAXED);
         lost += __atomic_load_n(&lane->lost, __ATOMIC_RELAXED);
+        uncounted += __atomic_load_n(&lane->uncounted, __ATOMIC_RELAXED);
+        shared += __atomic_load_n(&lane->shared, __ATOMIC_RELAXED);
     }
     buffer_u8(&out, '{');
     buffer_json_text(&out, "ended", how);
     buffer_json_u64(&out, "end_ns", monotonic_ns() - about->start_ns);
     buffer_json_u64(&out, "events", events);
     buffer_json_u64(&out, "lost", lost);
+    if (counters_count() > 0) {
+        buffer_json_u64(&out, "uncounted", uncounted);
+        buffer_json_u64(&out, "shared", shared);
+    }
     buffer_u8(&out, '}');
     end_block(at);
 }
@@ -79,7 +101,20 @@ static void put_end(const struct about *about, const char *how)
 static size_t put_events(const struct lane *lane)
 {
     size_t at = begin_block(BLOCK_EVENTS, lane->number);
-    size_t taken = lane_take(lane, &out);
+    size_t taken = ring_take(&lane->ring, &out);
+    if (taken > 0)
+        end_block(at);
+    else
+        out.length = at;
+    return taken;
+}
+
+/* The rows that are there, from that of event number `tail / row` on. */
+static size_t put_counts(const struct lane *lane)
+{
+    size_t at = begin_block(BLOCK_COUNTS, lane->number);
+    buffer_u64(&out, lane->counts.tail / counts_row_bytes());
+    size_t taken = ring_take(&lane->counts, &out);
     if (taken > 0)
         end_block(at);
     else
@@ -93,11 +128,14 @@ static long write_lanes(void)
     long error = 0;
     for (struct lane *lane = lane_last(); lane != NULL && error == 0; lane = lane->below) {
         size_t taken = put_events(lane);
-        if (taken == 0)
+        size_t counted = lane->counters != NULL ? put_counts(lane) : 0;
+        if (taken + counted == 0)
             continue;
         error = output_append(&file, &out);
-        if (error == 0)
-            lane_taken(lane, taken);
+        if (error == 0) {
+            ring_taken(&lane->ring, taken);
+            ring_taken(&lane->counts, counted);
+        }
         out.length = 0;
     }
     return error;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "counts.h"
 #include "objects.h"
 #include "records.h"
 
@@ -218,7 +219,8 @@ bool coding_put(struct lane *lane, uint64_t start_ns)
 {
     uint8_t record[LONGEST_TIMES];
     explain(lane);
-    if (!build_key(lane) || lane->words.failed || !lane_has_room(lane, lane->words.length + lane->key.length + 128))
+    if (!build_key(lane) || lane->words.failed ||
+        !ring_has_room(&lane->ring, lane->words.length + lane->key.length + 128) || !counts_have_room(lane))
         return false;
     struct shapes *shapes = &lane->shapes;
     bool expected = shapes_expected(shapes, lane->key.data, lane->key.length);
@@ -239,13 +241,14 @@ bool coding_put(struct lane *lane, uint64_t start_ns)
             buffer_bytes(&lane->words, lane->key.data, lane->key.length);
         }
     }
+    counts_put(lane);
     size_t length = put_record(lane, number, expected, is_new, start_ns, record);
     if (lane->words.length > 0) {
         buffer_bytes(&lane->words, record, length);
-        lane_put(lane, lane->words.data, lane->words.length);
+        ring_put(&lane->ring, lane->words.data, lane->words.length);
         lane->words.length = 0;
     } else {
-        lane_put(lane, record, length);
+        ring_put(&lane->ring, record, length);
     }
     shapes_follow(shapes, number);
     __atomic_store_n(&lane->events, lane->events + 1, __ATOMIC_RELAXED);

@@ -10,6 +10,7 @@
 #include "call_site.h"
 #include "clock.h"
 #include "coding.h"
+#include "counts.h"
 #include "environment.h"
 #include "fixed_text.h"
 #include "lane.h"
@@ -67,6 +68,7 @@ static __attribute__((constructor)) void configure(void)
     const char *given = environment_text("INCPROF_TRACE_DIR");
     about.start_ns = monotonic_ns();
     clock_prepare();
+    counters_configure();
     until_configure();
     if (given == NULL)
         given = environment_text("INCPROF_DIR");
@@ -80,6 +82,8 @@ void session_open(const char *mpi)
 {
     int idle = IDLE;
     about.mpi = mpi;
+    if (get_state() == IDLE)
+        counters_choose();
     __atomic_compare_exchange_n(&state, &idle, OPEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -166,6 +170,7 @@ struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
         return NULL;
     lane->is_busy = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    counts_end_work(lane);
     struct event *event = &lane->event;
     *event = (struct event){
         .function = function,
@@ -199,7 +204,7 @@ static void write_event(struct lane *lane)
         if (!coding_put(lane, about.start_ns))
             coding_lose(lane);
     }
-    if (lane_is_half_full(lane))
+    if (ring_is_half_full(&lane->ring) || ring_is_half_full(&lane->counts))
         worker_nudge(REQUEST_WRITE);
 }
 
@@ -213,6 +218,7 @@ void incprof_mpi_leave(struct event *event)
     if (lane->begins_pause)
         __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
     lane->begins_pause = false;
+    counts_begin_work(lane);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->is_busy = false;
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from incprof.analysis.signature.modes import modes
 from incprof.model import FloatArray, IntArray
 
 # The paper's similarity of two ticks: the smaller amount of work over the larger one.
@@ -32,7 +33,9 @@ def segments_of(kinds: IntArray) -> IntArray:
     return np.array(borders, dtype=np.int64)
 
 
-def same_phase(kinds: IntArray, work: FloatArray, borders: IntArray, similar: float = SIMILAR) -> IntArray:
+def same_phase(
+    kinds: IntArray, work: FloatArray, borders: IntArray, similar: float = SIMILAR, *, noisy: bool = False
+) -> IntArray:
     """Return the phase of each segment, (s,), numbered from 0 as they first appear.
 
     Args:
@@ -40,6 +43,7 @@ def same_phase(kinds: IntArray, work: FloatArray, borders: IntArray, similar: fl
         work: (n, w) amounts of work before each event, of one process or of several; 0 where there is none.
         borders: (s + 1,) of segments.
         similar: least ratio of two amounts for which they count as equal; two zeros do.
+        noisy: the work is a time: occurrences are told apart by its modes, not by single ratios.
     """
     first, length = borders[:-1], np.diff(borders)
     phase = np.full(len(first), -1, dtype=np.int64)
@@ -54,6 +58,12 @@ def same_phase(kinds: IntArray, work: FloatArray, borders: IntArray, similar: fl
     # A segment is the first phase saved that it is similar to, or a new one.
     for members in alike.values():
         left = members
+        if noisy:
+            place = first[members][:, None] + np.arange(int(length[members[0]]))
+            which = modes(work[place].sum(axis=2), similar)
+            _, opens = np.unique(which, return_index=True)
+            phase[members] = members[opens][which]
+            continue
         while len(left):
             place = first[left][:, None] + np.arange(int(length[left[0]]))
             near = _similar(work[place], work[place[0]], similar)
@@ -69,7 +79,9 @@ def _similar(work: FloatArray, pattern: FloatArray, least: float) -> np.ndarray:
     return np.asarray((less >= least * more).all(axis=(1, 2)))
 
 
-def epas(kinds: IntArray, work: FloatArray, similar: float = SIMILAR) -> tuple[IntArray, IntArray]:
+def epas(
+    kinds: IntArray, work: FloatArray, similar: float = SIMILAR, *, noisy: bool = False
+) -> tuple[IntArray, IntArray]:
     """Return the borders of segments, (s + 1,), and the phase of each, (s,). See `same_phase`."""
     borders = segments_of(kinds)
-    return borders, same_phase(kinds, work, borders, similar)
+    return borders, same_phase(kinds, work, borders, similar, noisy=noisy)

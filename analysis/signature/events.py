@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.signature.order import SEND, Partners
+from incprof.analysis.signature.work import Work
 from incprof.model import BoolArray, FloatArray, IntArray
 from incprof.model.mpi import Site
 from incprof.model.signature import Program
@@ -50,7 +51,7 @@ class ProcessEvents:
         kinds: What `kind` indexes.
         kind: (n,).
         tick_s: (n,) seconds from the end of the event before, or from the start, to the end of each.
-        work_s: (n,) seconds on the CPU since the thread's event before.
+        work: (n,) since the thread's event before.
         bytes: (n,) of the message that each sends or asks for; -1 for none.
         together: (n,) whether all processes take part in it, and all come out of it at once.
         role: (n,) as of `Partners`. channel: (n,) indexes `channels`, -1 for none.
@@ -67,7 +68,7 @@ class ProcessEvents:
     kinds: tuple[EventKind, ...]
     kind: IntArray
     tick_s: FloatArray
-    work_s: FloatArray
+    work: Work
     bytes: IntArray
     together: BoolArray
     role: IntArray

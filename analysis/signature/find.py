@@ -12,6 +12,7 @@ from incprof.analysis.signature.paper import global_phases, paper_phases
 from incprof.analysis.signature.phases import robust_phases
 from incprof.analysis.signature.predicted import Predicted, predicted
 from incprof.analysis.signature.results import DEFAULT, EventPhase, Method, ProcessPhases, SignatureOptions
+from incprof.analysis.signature.work import SECONDS
 from incprof.model import FloatArray, IntArray
 from incprof.model.signature import Program
 
@@ -58,6 +59,7 @@ class ProcessSignature:
         sent: Messages that it sent to each rank, in the whole run.
         clean: Whether its trace is whole.
         start_mono_ns: As of `ProcessEvents`.
+        work_unit, work_missing: As of `Work`.
     """
 
     rank: int
@@ -74,6 +76,8 @@ class ProcessSignature:
     sent: Mapping[int, int]
     clean: bool
     start_mono_ns: int | None = None
+    work_unit: str = SECONDS
+    work_missing: str = ""
 
     @property
     def error(self) -> float:
@@ -129,8 +133,9 @@ def process_signature(
     """Find the phases of one process by itself. method: "robust" or "paper"."""
     if method == "robust":
         return _signed(events, robust_phases(events.kind, events.tick_s, events.aet_s, options), method, options)
-    work = np.where(events.work_s < options.least_work_s, 0.0, events.work_s)
-    return _signed(events, paper_phases(events.types, work, events.tick_s, events.aet_s, options), method, options)
+    return _signed(
+        events, paper_phases(events.types, events.work, events.tick_s, events.aet_s, options), method, options
+    )
 
 
 def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptions = DEFAULT) -> Signature:
@@ -138,7 +143,7 @@ def global_signature(processes: Sequence[ProcessEvents], options: SignatureOptio
     types, partners = alike(list(processes))
     found = global_phases(
         types,
-        [np.where(one.work_s < options.least_work_s, 0.0, one.work_s) for one in processes],
+        [one.work for one in processes],
         [one.tick_s for one in processes],
         partners,
         [one.aet_s for one in processes],
@@ -173,6 +178,8 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
         sent=sent_to(events),
         clean=events.clean,
         start_mono_ns=events.start_mono_ns,
+        work_unit=events.work.unit,
+        work_missing=events.work.missing,
     )
 
 

@@ -14,28 +14,29 @@ from incprof.analysis.signature.epas import epas
 from incprof.analysis.signature.order import Partners, logical_times
 from incprof.analysis.signature.phases import Taken, described
 from incprof.analysis.signature.results import ProcessPhases, SignatureOptions
+from incprof.analysis.signature.work import Work
 from incprof.model import FloatArray, IntArray
 
 
 def paper_phases(
-    kinds: IntArray, work: FloatArray, tick_s: FloatArray, aet_s: float, options: SignatureOptions
+    kinds: IntArray, work: Work, tick_s: FloatArray, aet_s: float, options: SignatureOptions
 ) -> ProcessPhases:
     """Find the phases of one process, whatever the others do.
 
     Args:
         kinds: (n,) types of communication, from 0.
-        work: (n,) before each event: instructions, or seconds on the CPU.
+        work: before each event.
         tick_s: (n,) seconds from the end of the event before to the end of this one.
         aet_s: of the whole run.
         options: thresholds.
     """
-    borders, phase = epas(kinds, work[:, None], options.similar)
+    borders, phase = _phases(kinds, work.from_least[:, None], options, noisy=not work.is_counted)
     return _of_segments(kinds, tick_s, aet_s, borders, phase, options)
 
 
 def global_phases(
     kinds: Sequence[IntArray],
-    work: Sequence[FloatArray],
+    work: Sequence[Work],
     tick_s: Sequence[FloatArray],
     partners: Sequence[Partners],
     aet_s: Sequence[float],
@@ -47,15 +48,23 @@ def global_phases(
     # A tick is what all processes do at one logical time: kinds (t, P), -1 for nothing, and work (t, P).
     row, amount = np.full((most, len(times)), -1, dtype=np.int64), np.zeros((most, len(times)))
     for number, time in enumerate(times):
-        row[time - 1, number], amount[time - 1, number] = kinds[number], work[number]
+        row[time - 1, number], amount[time - 1, number] = kinds[number], work[number].from_least
     _, tick = np.unique(row, axis=0, return_inverse=True)
-    borders, phase = epas(tick.ravel().astype(np.int64), amount, options.similar)
+    noisy = not all(one.is_counted for one in work)
+    borders, phase = _phases(tick.ravel().astype(np.int64), amount, options, noisy=noisy)
     found = []
     for number, time in enumerate(times):
         # The first of its events in each segment.
         own = np.searchsorted(time - 1, borders)
         found.append(_of_segments(kinds[number], tick_s[number], aet_s[number], own, phase, options))
     return found
+
+
+def _phases(kinds: IntArray, work: FloatArray, options: SignatureOptions, *, noisy: bool) -> tuple[IntArray, IntArray]:
+    """Return the borders of segments and the phase of each. A ratio that was asked for is taken literally."""
+    if options.similar is not None:
+        return epas(kinds, work, options.similar)
+    return epas(kinds, work, noisy=noisy)
 
 
 def _of_segments(

@@ -18,24 +18,23 @@ MOST, MOST_S = 0.05, 4.0
 class SignatureOptions:
     """How phases are found and weighed.
 
-    similar: least ratio of the work before two events for which they are alike (the paper's, 0.85).
+    similar: least ratio of the work before two events for which they are alike; None: the paper's 0.85 where work was
+        counted, and what noise permits where it is a time.
     relevant: least part of the run that a phase has (the paper's, 0.01).
     warm_up, occurrences: how often a phase is let pass, and is then measured at least.
     least: part of the run that is measured at least, from where the first phase begins.
     precise: more is measured until the range of the prediction is as narrow as this part of it, to either side.
     most: part of the run that is measured at most; a phase that begins later is left out. None: as much as MOST and
         MOST_S allow, and what is needed to see every phase.
-    least_work_s: CPU time below which there was no work: the clock and the call itself take as long.
     """
 
-    similar: float = 0.85
+    similar: float | None = None
     relevant: float = 0.01
     warm_up: int = 1
     occurrences: int = 3
     least: float = 0.005
     precise: float = 0.01
     most: float | None = None
-    least_work_s: float = 1e-5
 
     def most_of(self, aet_s: float) -> float:
         """Return the part of a run of some seconds up to which precision is bought by measuring more."""

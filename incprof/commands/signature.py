@@ -1,8 +1,10 @@
 """Find what the communication of a traced MPI program repeats, and how long the whole run takes by that.
 
     incprof signature trace-app
+    incprof signature trace-4 trace-16 trace-64 --method paper --against global
 
-The phases are those of the rank that stands for the run. `incprof help signature` explains the output.
+The phases are those of the rank that stands for the run. Of several runs it compares what the analysis takes and how
+good the prediction is. `incprof help signature` explains the output.
 """
 
 from __future__ import annotations
@@ -28,14 +30,18 @@ NAME = "signature"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("directory", metavar="DIR", help="run directory with traces")
+    parser.add_argument("more", nargs="*", metavar="DIR", help="runs of the program on other numbers of processes")
     parser.add_argument("--method", choices=("robust", "paper", "global"), default="robust", help="how (robust)")
+    parser.add_argument("--against", choices=("robust", "paper", "global"), help="of several runs: by this one too")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the signature with all that a prediction needs")
     parser.add_argument("--phase-table", metavar="FILE", help="write the paper's Phase_Table")
     add_plot_argument(parser, "phases over ranks, who talks to whom, and time in MPI by call")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.signature/1")
     expert(
-        parser.add_argument("--similar", type=float, default=0.85, metavar="R", help="least ratio of like work (0.85)"),
+        parser.add_argument(
+            "--similar", type=float, metavar="R", help="least ratio of like work (0.85 of instructions)"
+        ),
         parser.add_argument("--relevant", type=float, default=0.01, metavar="R", help="least part of a phase (0.01)"),
         parser.add_argument("--warm-up", type=int, metavar="N", help="occurrences that pass unmeasured (1)"),
         parser.add_argument("--occurrences", type=int, metavar="N", help="occurrences that are measured (3 or more)"),
@@ -49,6 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, analyse, print."""
     options = _options(args)
+    if args.more:
+        return compare(args, options)
+    if args.against is not None:
+        raise UsageError("--against compares several runs: give more than one directory")
     for target in (args.output, args.phase_table):
         if target is not None:
             check_target(target, force=args.force, binary=False)
@@ -65,6 +75,23 @@ def run(args: argparse.Namespace) -> int:
         warn([f"the trace of {these} is not whole: the program was killed, goes on, or the file is damaged"])
     write(signature, args)
     return PartialDataError.exit_code if unread or broken else 0
+
+
+def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
+    """Compare runs at several scales."""
+    for name in ("output", "phase_table", "plot"):
+        if getattr(args, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is of a single run: give one directory")
+    from incprof.report.json.scales import write_json
+    from incprof.report.text.scales import write_text as write_tables
+    from incprof.study.signature import scales
+
+    methods = [args.method, *([args.against] if args.against not in (None, args.method) else [])]
+    directories = [args.directory, *args.more]
+    programs, problems = scales(directories, methods, options, jobs=args.jobs or 0, dask=args.dask, listener=Stderr())
+    warn(problems)
+    (write_json if args.json else write_tables)(programs, sys.stdout)
+    return PartialDataError.exit_code if problems else 0
 
 
 def write(signature: Signature, args: argparse.Namespace) -> None:

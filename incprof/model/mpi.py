@@ -124,7 +124,11 @@ class MpiEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceMetadata:
-    """What a trace says of the process that wrote it."""
+    """The process that wrote a trace.
+
+    counters: what was counted in each thread between its calls. counters_missing: why nothing was: the name of an
+    error, "off", or "" where the trace has no counters.
+    """
 
     app: str
     rank: int
@@ -133,6 +137,8 @@ class TraceMetadata:
     host: str
     mpi: str
     start_unix_ns: int
+    counters: tuple[str, ...] = ()
+    counters_missing: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -142,7 +148,8 @@ class TraceEnd:
 
     how: "exit", "finalize", "abort", or None where the process was killed; the rest is known then as far as the file
     goes. lost: events that were not written as the disk was too slow. damaged: places in the file that could not be
-    read; torn: it ends within a block.
+    read; torn: it ends within a block. uncounted: events without counts; shared: those whose counts are estimates, as
+    the processor's counters were lent to others for a part of the time.
     """
 
     how: str | None = None
@@ -151,6 +158,8 @@ class TraceEnd:
     lost: int = 0
     damaged: int = 0
     torn: bool = False
+    uncounted: int = 0
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +183,10 @@ class CallSum:
 
 @dataclass(frozen=True, slots=True)
 class TraceSummary:
-    """What one process did in MPI. elapsed_ns: from its start to its end, or to its last event."""
+    """What one process did in MPI.
+
+    elapsed_ns: from its start to its end, or to its last event. counts: what was counted between its calls, in all.
+    """
 
     path: str
     metadata: TraceMetadata
@@ -184,3 +196,4 @@ class TraceSummary:
     elapsed_ns: int
     mpi_ns: int
     calls: Sequence[CallSum]
+    counts: Mapping[str, int] = field(default_factory=dict)

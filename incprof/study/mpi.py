@@ -70,6 +70,9 @@ def doubts(summaries: Sequence[TraceSummary]) -> Iterator[str]:
     lost = sum(each.end.lost for each in summaries)
     if lost:
         yield f"{lost} calls were not traced, as the disk was too slow"
+    shared = sum(each.end.shared for each in summaries)
+    if shared:
+        yield f"before {shared} calls others had the processor's counters for a part of the time: counts are estimates"
 
 
 def _those(summaries: Sequence[TraceSummary]) -> str:
@@ -124,6 +127,7 @@ def _summary(trace: Trace) -> TraceSummary:
         elapsed_ns=trace.end.end_ns,
         mpi_ns=sum(each.time_ns for each in calls),
         calls=calls,
+        counts=dict(zip(trace.metadata.counters, map(int, trace.counts.total.tolist()), strict=True)),
     )
 
 

@@ -11,6 +11,7 @@ from incprof.analysis.signature.epas import epas
 from incprof.analysis.signature.order import COLLECTIVE, LOCAL, RECEIVE, SEND, Partners, logical_times
 from incprof.analysis.signature.paper import global_phases, paper_phases
 from incprof.analysis.signature.results import SignatureOptions
+from incprof.analysis.signature.work import Work
 
 ticks = st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 1.0, 1.1, 1.2, 2.0])), min_size=1, max_size=60)
 
@@ -50,7 +51,7 @@ def test_weights_of_two_phases_with_three_to_one() -> None:
     """Where one becomes the other a segment has ticks of both, and what follows is cut a tick later."""
     kinds = np.array([0, 1, 2] * 300 + [3, 1] * 100)
     time = np.full(len(kinds), 0.01)
-    found = paper_phases(kinds, time, time, float(time.sum()), SignatureOptions())
+    found = paper_phases(kinds, Work(time), time, float(time.sum()), SignatureOptions())
     assert [(phase.kinds, phase.weight) for phase in found.phases] == [((0, 1, 2), 299), ((1, 3), 99)]
     assert found.outside_s == pytest.approx(0.05)
 
@@ -94,9 +95,9 @@ def test_processes_that_do_the_same_have_the_same_phases_in_either_order() -> No
     time = [np.tile([0.01, 0.002, 0.003], 200)] * 4
     total = [float(t.sum()) for t in time]
     options = SignatureOptions()
-    together = global_phases(kinds, time, time, partners, total, options)
+    together = global_phases(kinds, list(map(Work, time)), time, partners, total, options)
     for process in range(4):
-        alone = paper_phases(kinds[process], time[process], time[process], total[process], options)
+        alone = paper_phases(kinds[process], Work(time[process]), time[process], total[process], options)
         for one, other in zip(alone.phases, together[process].phases, strict=True):
             assert (one.kinds, one.weight) == (other.kinds, other.weight)
             assert np.allclose(one.time_s, other.time_s)

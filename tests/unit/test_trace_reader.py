@@ -247,6 +247,7 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "--show", str(run)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "app, 2 processes, Open MPI 4.1.4",
+        "work in CPU time: the trace has no counts",
         "",
         "Rank  Time  In MPI    %  Calls",
         "0      1 s  2.2 ms  0.2     40",

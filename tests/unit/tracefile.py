@@ -141,6 +141,20 @@ class Coder:
         return 2 * steps if steps >= 0 else -2 * steps - 1, told
 
 
+def count_code(count: int | None) -> int:
+    """The 16 bits of a count; None where nothing was counted."""
+    if count is None:
+        return 0xFFFF
+    unwritten = max(count.bit_length() - 11, 0)
+    return (count + (1 << unwritten >> 1) >> unwritten) + (unwritten << 10)
+
+
+def counts(lane: int, first: int, rows: Iterable[Sequence[int | None]]) -> bytes:
+    """A block of what was counted before each event of a lane, from event `first` on."""
+    codes = [count_code(count) for row in rows for count in row]
+    return block(4, lane, struct.pack(f"<Q{len(codes)}H", first, *codes))
+
+
 KNOWN = thread() + function(1, "Send", "send") + function(2, "Recv", "receive") + function(3, "Barrier", "collective")
 KNOWN += module("/nowhere/app") + site(1, 0x1234) + site(1, 0x2345) + thing(1, 0, 0, 2, WORLD)
 BARRIER = number(3) + number(2) + number(1) + number(1)

@@ -1,8 +1,8 @@
 /* A lane: what one thread traces into. Its events are coded at once, into a ring that the writing thread empties. A
  * lane whose thread has ended is taken over by the next thread that comes.
  *
- * Everything but lane_last, lane_take and lane_taken is for the thread that has the lane. Not async-signal-safe, but
- * for `is_busy`: an MPI call in a handler is not traced while its thread is here. */
+ * Everything but lane_last and the taking side of its rings is for the thread that has the lane. Not
+ * async-signal-safe, but for `is_busy`: an MPI call in a handler is not traced while its thread is here. */
 #ifndef TRACE_LANE_H
 #define TRACE_LANE_H
 
@@ -12,9 +12,11 @@
 #include <sys/types.h>
 
 #include "buffer.h"
+#include "counters.h"
 #include "cpu_clock.h"
 #include "event.h"
 #include "functions.h"
+#include "ring.h"
 #include "shapes.h"
 #include "sites.h"
 
@@ -42,8 +44,11 @@ struct lane {
     struct shapes shapes;
     struct sites sites;
     uint8_t functions[FUNCTION_COUNT]; /* those that are written already */
-    uint8_t *ring;
-    uint64_t head, tail; /* bytes written and taken since the start; atomic */
+    struct ring ring;                  /* of coded events */
+    struct counters *counters;         /* NULL where nothing is counted */
+    struct reading work_begin, work;
+    struct ring counts;         /* a row for each event in `ring` */
+    uint64_t uncounted, shared; /* events without counts; those that are estimates; atomic */
 };
 
 extern _Thread_local struct lane *lane_mine __attribute__((visibility("hidden"), tls_model("initial-exec")));
@@ -65,15 +70,7 @@ static inline struct lane *lane_of_event(struct event *event)
 /* The forked child of a thread that has one has none. */
 void lane_forget(void);
 
-/* Puts bytes into the ring, for which there must be room. */
-bool lane_has_room(const struct lane *lane, size_t count);
-void lane_put(struct lane *lane, const void *bytes, size_t count);
-bool lane_is_half_full(const struct lane *lane);
-
-/* For the writing thread: the lane made last, from which `below` leads to the others; appends what is new to `out`, and
- * says how much that is; that many bytes are written, and their place is free. */
+/* For the writing thread: the lane made last, from which `below` leads to the others. */
 struct lane *lane_last(void);
-size_t lane_take(const struct lane *lane, struct buffer *out);
-void lane_taken(struct lane *lane, size_t count);
 
 #endif

@@ -12,6 +12,7 @@ from incprof.jsontext import parse_json
 from incprof.model.mpi import MpiEvent, TraceEnd, TraceMetadata
 from incprof.readers.stream.window import Source
 from incprof.readers.trace import blocks
+from incprof.readers.trace.counts import COUNTS, MOST_COUNTERS, CountRows
 from incprof.readers.trace.lanes import Lane
 from incprof.readers.trace.numbers import BadRecordError
 
@@ -37,15 +38,18 @@ def find_traces(directory: str) -> list[str]:
 
 
 class Trace:
-    """One process's trace. `end` is complete when its events have been read. Use it as a context manager.
+    """One process's trace. `end` and `counts` are complete when its events have been read. A context manager.
+
+    keep_counts: `counts` has those before each event, not only their sums.
 
     Raises (the constructor): NoDataError when it cannot be read or is no trace; IncprofError for one of a later
     version.
     """
 
-    def __init__(self, path: str):
-        self.path = path
+    def __init__(self, path: str, *, keep_counts: bool = False):
+        self.path, self._keep_counts = path, keep_counts
         self.end = TraceEnd()
+        self.counts = CountRows(0, kept=False)
         self._source = Source(path)
         try:
             self.metadata = _metadata(self._source)
@@ -75,6 +79,7 @@ class Trace:
     ) -> Iterator[Got]:
         """The same by other decoders. make: a lane, of its number; decode: what a payload of it holds."""
         self.end = end = TraceEnd()
+        self.counts = CountRows(len(self.metadata.counters), kept=self._keep_counts)
         lanes: dict[int, SomeLane | None] = {}
         hole = False
         for block in blocks.walk(self._source, end):
@@ -87,6 +92,8 @@ class Trace:
                 lane = lanes[block.lane]
                 if lane is not None:
                     yield from self._noted(lane, decode(lane, block.payload), lanes)
+            elif block.kind == COUNTS and block.lane < MOST_LANES:
+                self.counts.take(block.lane, block.payload)
             elif block.kind == blocks.END:
                 _note_end(end, block.payload)
 
@@ -103,12 +110,12 @@ class Trace:
         self.end.end_ns = max(self.end.end_ns, lane.latest_ns)
 
 
-def open_trace(path: str) -> Trace:
-    """Open the trace of a process.
+def open_trace(path: str, *, keep_counts: bool = False) -> Trace:
+    """Open the trace of a process. keep_counts: with what was counted before each event.
 
     Raises: NoDataError, IncprofError.
     """
-    return Trace(path)
+    return Trace(path, keep_counts=keep_counts)
 
 
 def _note_end(end: TraceEnd, payload: bytes) -> None:
@@ -122,6 +129,7 @@ def _note_end(end: TraceEnd, payload: bytes) -> None:
     end.how = _text(said.get("ended")) or "exit"
     end.end_ns = max(end.end_ns, min(_number(said.get("end_ns")), 1 << 62))
     end.lost = max(end.lost, min(_number(said.get("lost")), 1 << 62))
+    end.uncounted, end.shared = (min(_number(said.get(key)), 1 << 62) for key in ("uncounted", "shared"))
 
 
 def _metadata(source: Source) -> TraceMetadata:
@@ -150,8 +158,16 @@ def _metadata(source: Source) -> TraceMetadata:
         host=_text(raw.get("host")),
         mpi=_text(raw.get("mpi")) or "MPI",
         start_unix_ns=_number(raw.get("start_unix_ns")),
+        counters=_counters(raw.get("counters")),
+        counters_missing=_text(raw.get("counters_missing")),
         raw=raw,
     )
+
+
+def _counters(value: object) -> tuple[str, ...]:
+    """Return the names of counters; none where they make no sense."""
+    names = tuple(map(_text, value)) if isinstance(value, list) and len(value) <= MOST_COUNTERS else ()
+    return names if all(names) else ()
 
 
 def _number(value: object) -> int:

@@ -30,6 +30,10 @@ def _rank(summary: TraceSummary) -> dict[str, object]:
         "ended": summary.end.how,
         "lost": summary.end.lost,
         "damaged": summary.end.damaged + summary.end.torn,
+        "counts": dict(summary.counts),
+        "counters_missing": summary.metadata.counters_missing or None,
+        "uncounted": summary.end.uncounted,
+        "shared": summary.end.shared,
         "calls": [_call(call) for call in summary.calls],
     }
 

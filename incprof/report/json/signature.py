@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TextIO
 
+from incprof.analysis.signature.epas import SIMILAR
 from incprof.analysis.signature.events import EventKind
 from incprof.analysis.signature.find import ProcessSignature, Signature, outside_after
 from incprof.report.json.writing import significant, write
-from incprof.report.words.signature import Within
+from incprof.report.words.signature import Within, by_modes
 
 SCHEMA = "incprof.signature/1"
 # Occurrences of a phase whose times are kept: as many as a signature run may see.
@@ -41,12 +42,17 @@ def write_json(
         "rank": process.rank,
         "method": signature.method,
         "options": {
-            "similar": options.similar,
+            "similar": SIMILAR if options.similar is None else options.similar,
             "relevant": options.relevant,
             "warm_up": options.warm_up,
             "occurrences": options.occurrences,
             "precise": options.precise if math.isfinite(options.precise) else None,
             "most": options.most,
+        },
+        "work": {
+            "unit": process.work_unit,
+            "missing": process.work_missing or None,
+            "by_modes": by_modes(signature),
         },
         "aet_s": significant(process.found.aet_s),
         "pet_s": significant(guess.pet_s),

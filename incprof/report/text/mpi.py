@@ -11,6 +11,7 @@ from incprof.model.mpi import CallSum, TraceSummary
 from incprof.printable import printable
 from incprof.report.words.numbers import percent, seconds
 from incprof.report.words.sizes import size
+from incprof.report.words.work import SECONDS, work_unit
 
 MOST_RANKS, MOST_CALLS = 16, 25
 
@@ -19,8 +20,11 @@ def write_text(summaries: Sequence[TraceSummary], out: TextIO) -> None:
     """Write the ranks, and the call sites of all of them together."""
     first = summaries[0].metadata
     count = f"{len(summaries)} processes" if len(summaries) > 1 else f"rank {first.rank}"
-    out.write(f"{printable(first.app)}, {count}, {printable(first.mpi)}\n\n")
-    _table([("Rank", "Time", "In MPI", "%", "Calls"), *map(_rank_row, summaries[:MOST_RANKS])], out)
+    out.write(f"{printable(first.app)}, {count}, {printable(first.mpi)}\n")
+    out.write(f"{work_unit(next(iter(first.counters), SECONDS), first.counters_missing)}\n\n")
+    counters = [printable(name.capitalize()) for name in first.counters]
+    head = ("Rank", "Time", "In MPI", "%", "Calls", *counters)
+    _table([head, *(_rank_row(one, first.counters) for one in summaries[:MOST_RANKS])], out)
     if len(summaries) > MOST_RANKS:
         out.write(f"and {len(summaries) - MOST_RANKS} more\n")
     calls = together(summaries)
@@ -52,10 +56,11 @@ def together(summaries: Iterable[TraceSummary]) -> list[CallSum]:
     return sorted(found.values(), key=lambda call: (-call.time_ns, call.function, call.site[::2] if call.site else ()))
 
 
-def _rank_row(summary: TraceSummary) -> tuple[str, ...]:
+def _rank_row(summary: TraceSummary, counters: Sequence[str]) -> tuple[str, ...]:
     share = percent(summary.mpi_ns / summary.elapsed_ns) if summary.elapsed_ns else "-"
     times = (seconds(summary.elapsed_ns * 1e-9), seconds(summary.mpi_ns * 1e-9))
-    return (str(summary.metadata.rank), *times, share, str(summary.events))
+    counts = (str(summary.counts.get(name, "-")) for name in counters)
+    return (str(summary.metadata.rank), *times, share, str(summary.events), *counts)
 
 
 def _call_row(call: CallSum, total_ns: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from incprof.analysis.signature.find import ProcessSignature, Signature
 from incprof.analysis.views.ribbon import SIGNS, sign, stretched
 from incprof.printable import printable
 from incprof.report.words.numbers import percent, seconds
-from incprof.report.words.signature import Within, calls_of, place_of
+from incprof.report.words.signature import Within, calls_of, place_of, work_line
 
 # Ranks that have a row.
 MOST_RANKS = 16
@@ -39,6 +39,8 @@ def write_text(
     whose = f"{process.events} MPI calls of rank {process.rank}"
     what = f"method {signature.method} ({METHODS[signature.method]})"
     out.write(f"{printable(process.app)}, {ranks} rank{'s' * (ranks != 1)}, {whose}, {what}\n")
+    if signature.method != "robust":
+        out.write(f"{work_line(signature)}\n")
     count = len(found.phases)
     part = guess.set_s / found.aet_s if found.aet_s else 0.0
     once = signature.set_s / found.aet_s if found.aet_s else 0.0

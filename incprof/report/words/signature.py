@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from incprof.analysis.signature.events import EventKind
-from incprof.analysis.signature.find import ProcessSignature
+from incprof.analysis.signature.find import ProcessSignature, Signature
 from incprof.analysis.signature.results import EventPhase
+from incprof.analysis.signature.work import TIMES
+from incprof.report.words.work import work_unit
 
 # For each phase, that of the profile which it lies in, and the part of it that does; None where it is not known.
 Within = Sequence[tuple[int, float] | None]
 # Events of a phase that are named.
 NAMED = 6
+
+
+def by_modes(signature: Signature) -> bool:
+    """Tell whether occurrences were told apart by the modes of their work, which is a time."""
+    is_time = signature.process.work_unit in TIMES
+    return signature.method != "robust" and signature.options.similar is None and is_time
+
+
+def work_line(signature: Signature) -> str:
+    """Name the unit of work, and how it was compared."""
+    process = signature.process
+    unit = work_unit(process.work_unit, process.work_missing)
+    return f"{unit}; compared by its modes" if by_modes(signature) else unit
 
 
 def place_of(kind: EventKind) -> str:

@@ -18,12 +18,18 @@ from incprof.readers.trace.numbers import BadRecordError, Cursor
 
 @dataclass(frozen=True)
 class Columns:
-    """Events that follow each other in a lane, (n,). call: what was said of their calls; times as of `MpiEvent`."""
+    """Events that follow each other in a lane, (n,).
+
+    call: numbers of their calls. lane: number of it. first: the number of the first of them in the lane. Times as of
+    `MpiEvent`.
+    """
 
     call: IntArray
     start_ns: IntArray
     end_ns: IntArray
     work_ns: IntArray
+    lane: int
+    first: int
 
 
 class ColumnLane(Lane):
@@ -77,7 +83,8 @@ class ColumnLane(Lane):
                 count, problem = int(first[used == shape][0]), error
                 break
         call = self._numbers[stretch.shape[:count]]
-        return Columns(call, stretch.start_ns[:count], stretch.end_ns[:count], stretch.work_ns[:count]), problem
+        times = (stretch.start_ns[:count], stretch.end_ns[:count], stretch.work_ns[:count])
+        return Columns(call, *times, self.number, self.events), problem
 
     def forget(self) -> None:
         """Forget all shapes."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from incprof.analysis.signature.events import Channel, EventKind, ProcessEvents
 from incprof.analysis.signature.order import COLLECTIVE, LOCAL, RECEIVE, SEND
+from incprof.analysis.signature.work import Work, work_of
 from incprof.model import IntArray
 from incprof.model.mpi import Call, Message, MpiObject, Site
 from incprof.readers.trace import Trace, open_trace
@@ -78,17 +80,34 @@ def process_events(path: str, places: Places) -> ProcessEvents:
         NoDataError: it cannot be read, or is none.
         IncprofError: it is of a later version.
     """
-    with open_trace(path) as trace:
+    with open_trace(path, keep_counts=True) as trace:
         known = _Known(trace, places)
-        found = [(one.call.astype(np.int32), one.end_ns, one.work_ns) for one in columns(trace, known.number_of)]
+        found, stretches = list[tuple[IntArray, IntArray, IntArray]](), list[tuple[int, int, int]]()
+        for one in columns(trace, known.number_of):
+            found.append((one.call.astype(np.int32), one.end_ns, one.work_ns))
+            stretches.append((one.lane, one.first, len(one.call)))
         call, end, work = (
             np.concatenate([np.zeros(0, dtype=np.int64), *parts])
             for parts in (zip(*found, strict=True) if found else ((), (), ()))
         )
-        return _events(trace, known, call, end, work)
+        return _events(trace, known, call, end, _amounts(trace, stretches, work))
 
 
-def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: IntArray) -> ProcessEvents:
+def _amounts(trace: Trace, stretches: list[tuple[int, int, int]], work_ns: IntArray) -> Work:
+    """Return the work before each event, (n,). stretches: lane, first event and number of events of each stretch."""
+    ends: dict[int, int] = {}
+    for lane, first, count in stretches:
+        ends[lane] = max(ends.get(lane, 0), first + count)
+    rows = {lane: trace.counts.of(lane, count) for lane, count in ends.items()}
+    counts = [rows[lane][first : first + count] for lane, first, count in stretches]
+    empty = np.zeros((0, len(trace.metadata.counters)))
+    known = trace.metadata
+    return work_of(
+        work_ns.astype(np.float64) * 1e-9, known.counters, np.concatenate([empty, *counts]), known.counters_missing
+    )
+
+
+def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: Work) -> ProcessEvents:
     table = known.table
     kept = np.flatnonzero(table[call, 4])
     # Threads have blocks of their own.
@@ -102,7 +121,7 @@ def _events(trace: Trace, known: _Known, call: IntArray, end: IntArray, work: In
         kinds=tuple(known.kinds.values()),
         kind=rows[:, 0].copy(),
         tick_s=np.diff(last, prepend=0) * 1e-9,
-        work_s=work[order].astype(np.float64) * 1e-9,
+        work=replace(work, amount=work.amount[order]),
         bytes=rows[:, 5].copy(),
         together=rows[:, 3].astype(np.bool_),
         role=rows[:, 1].copy(),
