@@ -56,6 +56,7 @@ class ProcessSignature:
         ending: Where a signature run can be ended after all that is measured, at a call of all processes together.
         parts: (PARTS,) the phase that most of each part of its time was in; -1 for none.
         outside_s: (PARTS,) time of each part in no phase.
+        sends: Of each phase, how often something was sent before its first occurrence begins, and before it ends.
         sent: Messages that it sent to each rank, in the whole run.
         clean: Whether its trace is whole.
         start_mono_ns: As of `ProcessEvents`.
@@ -73,6 +74,7 @@ class ProcessSignature:
     ending: Ending
     parts: IntArray
     outside_s: FloatArray
+    sends: tuple[tuple[int, int], ...]
     sent: Mapping[int, int]
     clean: bool
     start_mono_ns: int | None = None
@@ -175,6 +177,7 @@ def _signed(events: ProcessEvents, found: ProcessPhases, method: Method, options
         ending=_ending(events, until, guess),
         parts=shown[0],
         outside_s=shown[1],
+        sends=_sends(events, found.phases),
         sent=sent_to(events),
         clean=events.clean,
         start_mono_ns=events.start_mono_ns,
@@ -191,6 +194,14 @@ def _ending(events: ProcessEvents, until: FloatArray, guess: Predicted) -> Endin
         return Ending(len(until), float(until[-1]), events.aet_s)
     end = int(together[place]) + 1
     return Ending(end, float(until[end - 1]), float(until[end - 1]), collective=place + 1)
+
+
+def _sends(events: ProcessEvents, phases: Sequence[EventPhase]) -> tuple[tuple[int, int], ...]:
+    """Return the places of phases in sends, as the paper counts them (its Figure 13)."""
+    names = [kind.function.lower() for kind in events.kinds]
+    sends = np.array(["send" in name and not name.endswith("_init") for name in names], dtype=np.int64)
+    before = np.concatenate([[0], np.cumsum(sends[events.kind])])
+    return tuple((int(before[phase.starts[0]]), int(before[phase.ends[0]])) for phase in phases)
 
 
 def outside_after(process: ProcessSignature, seconds: float) -> float:

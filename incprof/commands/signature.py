@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--occurrences", type=int, metavar="N", help="occurrences that are measured (3 or more)"),
         parser.add_argument("--precise", type=float, metavar="R", help="measure until the range is that narrow (0.01)"),
         parser.add_argument("--most", type=float, metavar="R", help="part of the run that is measured at most"),
+        parser.add_argument("--sends", action="store_true", help="count places of the Phase_Table in sends"),
         parser.add_argument("--jobs", type=int, metavar="N", help="processes that read traces (one on each processor)"),
         parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler whose workers read the traces"),
     )
@@ -84,7 +85,7 @@ def compare(args: argparse.Namespace, options: SignatureOptions) -> int:
             raise UsageError(f"--{name.replace('_', '-')} is of a single run: give one directory")
     from incprof.report.json.scales import write_json
     from incprof.report.text.scales import write_text as write_tables
-    from incprof.study.signature import scales
+    from incprof.study.signature.scales import scales
 
     methods = [args.method, *([args.against] if args.against not in (None, args.method) else [])]
     directories = [args.directory, *args.more]
@@ -105,7 +106,7 @@ def write(signature: Signature, args: argparse.Namespace) -> None:
     if args.output is not None:
         write_text(args.output, lambda out: write_json(signature, out, whole=True, within=lies))
     if args.phase_table is not None:
-        write_text(args.phase_table, lambda out: write_phase_table(signature, out))
+        write_text(args.phase_table, lambda out: write_phase_table(signature, out, in_sends=args.sends))
     if args.plot is not None:
         from incprof.report.plots.signature import write_plot as picture
         from incprof.study.communication import drawn

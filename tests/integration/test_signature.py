@@ -79,6 +79,12 @@ def test_phase_table_and_file(traced: Path) -> None:
     assert [[int(cell) for cell in row] for row in rows] == [
         [phase["start"], phase["end"], phase["id"], phase["id"], phase["weight"]] for phase in kept["phases"]
     ]
+    # Each step sends once: the phase that does so begins with the first send, and ends behind it.
+    said(traced, "signature", "run", "--phase-table", "Phase_Table", "--sends", "--force")
+    in_sends = [[int(cell) for cell in line.split()] for line in (traced / "Phase_Table").read_text().splitlines()]
+    assert [row[2:] for row in in_sends] == [[int(cell) for cell in row[2:]] for row in rows]
+    steps = [row for row, phase in zip(in_sends, kept["phases"], strict=True) if "Isend" in phase["calls"]]
+    assert all(end == start + 1 for start, end, *_ in steps)
     assert "exists" in said(traced, "signature", "run", "-o", "app.signature", status=2).stderr
 
 

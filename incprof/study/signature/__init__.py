@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from incprof.study.signature.program import DIFFERENCES as DIFFERENCES
     from incprof.study.signature.program import differences as differences
     from incprof.study.signature.program import program_here as program_here
-    from incprof.study.signature.scales import scales as scales
 
 _MODULES = {
     "Prediction": "incprof.analysis.signature.elsewhere",
@@ -32,7 +31,6 @@ _MODULES = {
     "DIFFERENCES": "incprof.study.signature.program",
     "differences": "incprof.study.signature.program",
     "program_here": "incprof.study.signature.program",
-    "scales": "incprof.study.signature.scales",
 }
 
 
