@@ -16,6 +16,8 @@ from incprof.printable import printable
 MOST_SAMPLES = 20_000_000
 TIME_NAMES = ("time", "time_s", "t", "t_s", "timestamp", "seconds", "elapsed", "elapsed_s", "end_s")
 SHOWN, LONGEST_NAME = 12, 40
+# "Time (s)", "time [seconds]": seconds are what times are without it.
+IN_SECONDS = re.compile(r"\s*[(\[]\s*s(ec(ond)?s?)?\s*[)\]]$")
 # Sums of squares of larger numbers are none.
 LARGEST = 1e100
 
@@ -90,8 +92,13 @@ def position(names: Sequence[str], name: str, where: str) -> int:
 
 def time_among(names: Sequence[str]) -> int | None:
     """Return the position of the column with the time, if one is called as such columns are."""
-    usual = [at for at, name in enumerate(names) if name.strip().lower() in TIME_NAMES]
+    usual = [at for at, name in enumerate(names) if plain_time(name) in TIME_NAMES]
     return usual[0] if usual and len(names) > 1 else None
+
+
+def plain_time(name: str) -> str:
+    """Return the name of a column of times as lists of such names have it: `time` of `Time (seconds)`."""
+    return IN_SECONDS.sub("", name.strip().lower())
 
 
 def listed(names: Sequence[str], positions: Sequence[int]) -> str:
