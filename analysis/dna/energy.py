@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from incprof.analysis.dna.align import Alignment, align
+from incprof.analysis.dna.idle import is_idle
 from incprof.analysis.dna.learn import own_states
-from incprof.analysis.dna.names import is_idle
 from incprof.analysis.dna.paper import estimated_energy
 from incprof.analysis.dna.power import lag_of, moved
 from incprof.analysis.dna.rates import MATTERS, counters_of

@@ -11,8 +11,9 @@ from incprof.analysis.dna.changes import changes
 from incprof.analysis.dna.decode import UNKNOWN, Emissions, most_probable
 from incprof.analysis.dna.emissions import distances, emissions_of, whitening_of
 from incprof.analysis.dna.groups import group
+from incprof.analysis.dna.idle import is_idle
 from incprof.analysis.dna.letters import letter_of
-from incprof.analysis.dna.names import is_idle, name_of, told_apart
+from incprof.analysis.dna.names import name_of, told_apart
 from incprof.analysis.dna.power import fit, lag_of, moved
 from incprof.analysis.dna.rates import Scale, counters_of, scale_of, steps_of
 from incprof.analysis.dna.results import Alphabet, KnownRun, NodeStates, State

@@ -88,13 +88,14 @@ def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
 def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
     """Write phases of Algorithm 1, as Figure 3 of the paper has them: letter and seconds."""
     for node in nodes:
-        phases, times, watts = node.phases, node.times, node.watts
+        phases, times = node.phases, node.times
         period = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
         out.write(f"{node.node}: {count(len(phases), 'phase')}\n")
-        for phase in phases:
+        for phase, letter, watts in zip(phases, node.letters, node.power_w, strict=True):
             seconds = (phase.last - phase.first) * period
-            power = float(np.nanmean(watts[phase.first : phase.last]))
-            out.write(f"  ({letter_name(phase.letter)} {seconds:g})  {power:.1f} W\n")
+            out.write(f"  ({letter_name(letter)} {seconds:g})  {'-' if watts is None else f'{watts:.1f} W'}\n")
+        if node.lag_s:
+            out.write(f"  power comes {node.lag_s:g} s late: moved to where it belongs\n")
     if any(node.simulated for node in nodes):
         out.write(f"{MARK}\n")
 
