@@ -75,6 +75,30 @@ def _paper(args: argparse.Namespace) -> int:
     return 0
 
 
+def letters(args: argparse.Namespace) -> int:
+    """Spell runs in the paper's letters, and predict each by others."""
+    from incprof.study.dna import LetterOptions, Source, idle_threshold, letters_of
+
+    beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
+    length = {} if args.length is None else {"length_s": args.length}
+    way = "regression" if args.regression else "correlation"
+    options = LetterOptions(ranked=bool(args.ranked), way=way, beta=beta, **length)
+    found = letters_of(_sources(args), [Source.of(text) for text in args.test or ()], options, STDERR)
+    if args.plot is not None:
+        from incprof.report.plots.dna_misses import write_misses
+
+        write_plot(args, lambda out, form: write_misses(found, out, form))
+    if args.json:
+        from incprof.report.json.dna_letters import write_letters as as_json
+
+        as_json(found, sys.stdout)
+    else:
+        from incprof.report.text.dna_letters import write_letters as as_text
+
+        as_text(found, sys.stdout, width=text_width(), colour=wants_colour())
+    return 0
+
+
 def follow(args: argparse.Namespace) -> int:
     """Say the state of a node as rows come: each of them in JSON, and changes for people."""
     from incprof.report.json.dna import now_object
