@@ -9,6 +9,10 @@ TABLE1 = (
     "branch-misses", "net-tx-bytes", "net-tx-packets", "net-rx-bytes", "net-rx-packets",
     "disk-write-bytes", "disk-read-bytes",
 )  # fmt: skip
+# Of these, what the processor counts; the rest is the kernel's.
+OF_PROCESSOR = frozenset(TABLE1[:8])
+# What a program, or all of them, hold in memory: levels, not rates.
+HELD = ("rss-bytes", "memory-bytes")
 # A letter has four bits for each counter.
 MOST = 16
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incprof.analysis.dna.counters import HELD
 from incprof.analysis.dna.idle import is_idle
 from incprof.model import FloatArray
 
@@ -87,6 +88,7 @@ def _processor(known: dict[str, float]) -> list[str]:
         said.append(
             f"{'system calls' if known.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
         )
+    said += [f"{_short(known[name])}B held" for name in HELD if known.get(name, 0) > 0][:1]
     if known.get("iowait", 0) > max(WAITS, known.get("cpu", 0)):
         said.insert(0, "waits for disks")
     return said

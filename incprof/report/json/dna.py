@@ -89,6 +89,7 @@ def _node(node: NodeStates) -> dict[str, object]:
              "energy_j": significant(s.energy_j)}
             for s in node.stretches
         ],
+        "crowded": significant(node.crowded),
         "notes": list(node.notes),
     }  # fmt: skip
 

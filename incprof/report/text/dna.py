@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incprof.analysis.dna.crowding import MOST_CROWDED
 from incprof.analysis.dna.energy import Estimate
 from incprof.analysis.dna.graph import Graph
 from incprof.analysis.dna.live import Now
@@ -57,7 +58,20 @@ def write_states(alphabet: Alphabet, nodes: Sequence[NodeStates], out: TextIO, *
     late = sorted({node.lag_s for node in nodes if node.lag_s})
     if late:
         console.print(f"power comes {', '.join(f'{lag:g} s' for lag in late[:4])} late: moved to where it belongs")
+    _write_crowded(console, nodes)
     _mark(console, simulated=alphabet.simulated or any(node.simulated for node in nodes))
+
+
+def _write_crowded(console: Console, nodes: Sequence[NodeStates]) -> None:
+    """Write that other work hides what nodes do, of those on which it does most."""
+    shares = [node.crowded for node in nodes if node.crowded is not None]
+    if shares and max(shares) > MOST_CROWDED:
+        console.print(
+            f"threads wait for a processor in {100 * max(shares):.0f} % of the rows: beside other work, and without "
+            "hardware counters, idle, computing and memory-bound time look alike; sample the job by itself: incprof "
+            "sample -i 1s -e all -- COMMAND",
+            soft_wrap=True,
+        )
 
 
 def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
