@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from incprof.analysis.dna.learn import decoded, learn
+from incprof.model import BoolArray, NodeSeries
 from incprof.readers.nodes import read_nodes
 from truth.nodes.scores import change_f1
 
@@ -118,29 +120,32 @@ def real(day: str, seed: int, keep: Path | None = None) -> None:
             compare(folder, what)
 
 
-def compare(folder: Path, what: str) -> None:
-    """Hold the states of a recording against the log beside it."""
+def truth_of(folder: Path, series: NodeSeries) -> tuple[BoolArray, npt.NDArray[np.str_]]:
+    """Return which rows (rows,) lie within the log of a recording, and what was done in the middle of each, (rows,)."""
+    log = [line.split() for line in (folder / "log").read_text().splitlines()]
+    begun = np.array([float(at) for at, _ in log])
+    middle = series.times - series.period_s / 2
+    place = np.clip(np.searchsorted(begun, middle, side="right") - 1, 0, len(log) - 2)
+    return (middle >= begun[0]) & (middle < begun[-1]), np.array([name for _, name in log])[place]
+
+
+def compare(folder: Path, what: str) -> float:
+    """Hold the states of a recording against the log beside it: return the adjusted Rand index, and print more."""
     from sklearn.metrics import adjusted_rand_score
 
     (series,) = read_nodes([folder / f"{what}.csv"])
-    log = [line.split() for line in (folder / "log").read_text().splitlines()]
-    begun = np.array([float(at) for at, _ in log])
-    names = [name for _, name in log]
-    inside = (series.times > begun[0]) & (series.times <= begun[-1])
-    true = np.array(
-        [sorted(set(names)).index(names[at]) for at in np.searchsorted(begun, series.times - 0.5, "right") - 1]
-    )
+    inside, done = truth_of(folder, series)
     alphabet = learn([series], ["script"])
-    found = decoded(series, alphabet).labels
-    times = series.times[inside]
-    changes = [times[np.flatnonzero(np.diff(labels[inside]) != 0) + 1] for labels in (true, found)]
-    print(f"{what}: {inside.sum()} rows, {len(set(true[inside]))} things, "
-          f"{len(set(found[inside].tolist()))} states: ARI {adjusted_rand_score(true[inside], found[inside]):.3f}, "
-          f"F1 of changes within 2 s {change_f1(*changes):.2f}")  # fmt: skip
+    labels = decoded(series, alphabet).labels
+    true, found, times = done[inside], labels[inside], series.times[inside]
+    changes = [times[np.flatnonzero(each[1:] != each[:-1]) + 1] for each in (true, found)]
+    agreement = float(adjusted_rand_score(true, found))
+    print(f"{what}: {inside.sum()} rows, {len(set(true))} things, {len(set(found.tolist()))} states: "
+          f"ARI {agreement:.2f}, F1 of changes within 2 s {change_f1(*changes):.2f}")  # fmt: skip
     for state in alphabet.states:
-        own = true[inside & (found == state.id)]
-        what = {sorted(set(names))[each]: int((own == each).sum()) for each in np.unique(own)}
-        print(f"  {state.name}: {what}")
+        own = true[found == state.id]
+        print(f"  {state.name}: { ({str(each): int((own == each).sum()) for each in np.unique(own)}) }")
+    return agreement
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ TABLE1 = (
 OF_PROCESSOR = frozenset(TABLE1[:8])
 # What a program, or all of them, hold in memory: levels, not rates.
 HELD = ("rss-bytes", "memory-bytes")
+# What others tell already, in another unit or in parts: it would bear witness twice.
+TWINS = {"task-clock": {"cpu"}, "user": {"cpu", "system"}, "minor-faults": {"page-faults"}}
 # A letter has four bits for each counter.
 MOST = 16
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.dna.changes import changes
-from incprof.analysis.dna.counters import HELD, OF_PROCESSOR
+from incprof.analysis.dna.counters import HELD, OF_PROCESSOR, TWINS
 from incprof.analysis.dna.crowding import crowded
 from incprof.analysis.dna.decode import UNKNOWN, Emissions, most_probable
 from incprof.analysis.dna.emissions import distances, emissions_of, least_scatter, whitening_of
@@ -78,6 +78,7 @@ def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
     units = dict(zip(series[0].names, series[0].units, strict=True))
     others = [frozenset(each.counters) for each in series[1:]]
     everywhere = [name for name in series[0].counters if all(name in each for each in others)]
+    everywhere = [name for name in everywhere if name not in TWINS or not TWINS[name] <= set(everywhere)]
     counted = OF_PROCESSOR.intersection(everywhere)
     # How much memory is used is what programs did before, not what they do.
     shared = [name for name in everywhere if units[name] != "B" or (name in HELD and not counted)]

@@ -20,8 +20,6 @@ from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.model.nodes import NodeSeries
 
-LENGTH_S = 15.0
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -43,10 +41,10 @@ class LetterOptions:
         beta: with fewer cache misses in a cycle a row is idle; None: where all rates are small.
     """
 
-    length_s: float = LENGTH_S
-    ranked: bool = False
-    way: str = "correlation"
-    beta: float | None = None
+    length_s: float
+    ranked: bool
+    way: str
+    beta: float | None
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from incprof.analysis.dna.counters import TABLE1
 from incprof.cli import main
+from incprof.errors import UsageError
 from incprof.model.counter_names import canonical, canonical_names
 from incprof.readers.nodes import read_nodes
+from incprof.readers.series.columns import Wanted
+from incprof.readers.series.read import read_series
 from tests.unit.paper_header import AS_PRINTED, paper_rows, write_paper_file
 
 OF_PERF = (
@@ -121,3 +124,15 @@ def test_idle_is_named_and_a_live_file_with_the_papers_header_is_followed(tmp_pa
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert rows[3]["name"] == rows[-1]["name"] == "idle"
     assert rows[60]["name"].startswith("compute")
+
+
+def test_a_series_is_named_by_what_a_counter_is_called_anywhere(tmp_path):
+    rates, watts = paper_rows([((4, 5, 1, 12), 30)], np.random.default_rng(3))
+    path = write_paper_file(tmp_path / "node.csv", rates, watts)
+    for name in ("cycles", "cpu-cycles", "PERF_COUNT_HW_CPU_CYCLES", "PERF COUNT HW CPU CYCLES", "2"):
+        np.testing.assert_allclose(read_series(path, Wanted(column=name)).values, rates[:, 0], rtol=1e-5)
+    found = read_series(path, Wanted(column="instructions/cycles"))
+    np.testing.assert_allclose(found.values, rates[:, 1] / rates[:, 0], rtol=1e-4)
+    assert found.interval_s == 1
+    with pytest.raises(UsageError, match="no column 'ref-cycles'"):
+        read_series(path, Wanted(column="ref-cycles"))

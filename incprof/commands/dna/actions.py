@@ -14,7 +14,7 @@ from incprof.errors import IncprofError
 if TYPE_CHECKING:
     from incprof.study.dna import Alphabet, NodeStates, Source
 
-FOLLOW_IDLE_S = 10.0
+FOLLOW_IDLE_S, LETTER_S = 10.0, 15.0
 # Nodes whose rows are drawn for people.
 SHOWN = 16
 
@@ -80,9 +80,8 @@ def letters(args: argparse.Namespace) -> int:
     from incprof.study.dna import LetterOptions, Source, idle_threshold, letters_of
 
     beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
-    length = {} if args.length is None else {"length_s": args.length}
     way = "regression" if args.regression else "correlation"
-    options = LetterOptions(ranked=bool(args.ranked), way=way, beta=beta, **length)
+    options = LetterOptions(args.length or LETTER_S, bool(args.ranked), way, beta)
     found = letters_of(_sources(args), [Source.of(text) for text in args.test or ()], options, STDERR)
     if args.plot is not None:
         from incprof.report.plots.dna_misses import write_misses

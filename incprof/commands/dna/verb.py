@@ -3,7 +3,7 @@
     incprof dna learn lu=lu1.csv lu=lu2.csv cg=cg1.csv -o alphabet.json
     incprof dna states node7.csv --alphabet alphabet.json --plot node7.svg
     incprof dna states node7.csv                               # the states of these nodes alone
-    incprof dna letters lu=lu*.csv is=is*.csv                  # the paper's letters of 15 s, and what they predict
+    incprof dna letters lu-*.csv is-*.csv                      # the paper's letters of 15 s, and what they predict
     incprof sample --system -o - | incprof dna follow - --alphabet alphabet.json
     incprof dna match beginning.csv --alphabet alphabet.json
     incprof dna energy beginning.csv --alphabet alphabet.json

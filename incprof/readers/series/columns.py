@@ -10,6 +10,7 @@ import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
+from incprof.model.counter_names import canonical, canonical_names
 from incprof.printable import printable
 
 # Eight bytes each, and the analysis needs a few times that.
@@ -82,11 +83,15 @@ def _ratio(names: Sequence[str], column: str) -> tuple[str, ...]:
 
 
 def position(names: Sequence[str], name: str, where: str) -> int:
-    """Return the position of a column that is given by its name or its number from 1."""
+    """Return the position of a column by its name, its number from 1, or what its counter is called elsewhere."""
     if name in names:
         return list(names).index(name)
     if re.fullmatch("[0-9]{1,9}", name) and 1 <= int(name) <= len(names):
         return int(name) - 1
+    called = canonical_names(names)
+    wanted = canonical(name) or name
+    if wanted in called:
+        return called.index(wanted)
     raise UsageError(f"{where} has no column {name!r}: there are {listed(names, range(len(names)))}")
 
 
