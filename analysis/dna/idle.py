@@ -53,11 +53,14 @@ def lasting(idle: BoolArray, least: int) -> BoolArray:
 
 
 def misses_per_cycle(rates: FloatArray, names: Sequence[str]) -> FloatArray | None:
-    """Return cache misses in a cycle (rows,), the paper's measure of idle nodes; None where these are not counted."""
+    """Return cache misses in a cycle (rows,), the paper's measure of idle nodes; None where these are not counted.
+
+    0 in rows in which no processor ran.
+    """
     if not {"cache-misses", "cycles"} <= set(names):
         return None
     misses, cycles = (rates[:, names.index(name)] for name in ("cache-misses", "cycles"))
-    return np.asarray(misses / np.maximum(cycles, 1e-300))
+    return np.divide(misses, cycles, out=np.zeros(len(rates)), where=cycles >= 1)
 
 
 def idle_below(share: FloatArray) -> float:

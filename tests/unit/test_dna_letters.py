@@ -360,3 +360,25 @@ def test_a_meter_that_stops_leaves_the_mean(tmp_path, capsys):
     (each,) = answer(capsys, path)["runs"]
     assert len(each["letters"]) == 4
     assert each["energy_j"] == pytest.approx(200 * 60, rel=0.05)
+
+
+number = st.one_of(st.sampled_from(["0", "nan", "", "1e300", "-5", "x"]), st.floats(0, 1e12).map("{:.4g}".format))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.lists(st.tuples(*[number] * 6), min_size=1, max_size=20), min_size=1, max_size=2),
+    st.sampled_from([(), ("--ranked",), ("--regression",), ("--length", "1s")]),
+)
+def test_files_of_any_numbers_are_spelt_or_refused_in_a_line(tmp_path_factory, tables, options):
+    folder = tmp_path_factory.mktemp("any")
+    head = "time_s,cycles,cache-misses,net-rx-bytes,cpu,disk-read-bytes,power_w"
+    made = []
+    for at, table in enumerate(tables):
+        made.append(str(folder / f"lu-{at}.csv"))
+        rows = (",".join([str(second), *row]) for second, row in enumerate(table, 1))
+        (folder / f"lu-{at}.csv").write_text("\n".join([head, *rows]) + "\n")
+    code = main(["dna", "letters", *made, *options])
+    assert code in (0, 2, 4)
+    assert main(["dna", "letters", *made, *options, "--json"]) == code
+    assert main(["dna", "states", made[0], "--method", "paper"]) in (0, 2, 4)
