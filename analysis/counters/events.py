@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from incprof.model import BoolArray, FloatArray
+from incprof.model.counter_names import canonical, event_of
 
 # What was added since the row before.
 COUNTED = {
@@ -19,19 +19,14 @@ COUNTED = {
 }  # fmt: skip
 # What is so many on average.
 LEVELS = {"cpu", "user", "system", "iowait", "active-cpus", "running-threads", "run-queue", "rss-bytes", "ipc"}
-OTHER_NAMES = {
-    "cpu-cycles": "cycles", "branch-instructions": "branches", "cs": "context-switches", "faults": "page-faults",
-    "migrations": "cpu-migrations", "bus-cycles": "ref-cycles",
-}  # fmt: skip
-# cpu_core/instructions/u is an event of one kind of core, instructions:u one of user mode.
-OF_A_KIND = re.compile(r"\w+/([\w-]+)/\w*|([\w-]+):\w+")
+# Both run at a fixed rate while the processor works.
+ALIKE = {"bus-cycles": "ref-cycles"}
 
 
 def plain(name: str) -> str:
-    """Return the name of an event without kind of core and mode."""
-    found = OF_A_KIND.fullmatch(name)
-    word = (found[1] or found[2] if found else name).lower()
-    return OTHER_NAMES.get(word, word)
+    """Return the one name of an event, without kind of core and mode."""
+    word = canonical(name) or event_of(name).lower()
+    return ALIKE.get(word, word)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,12 @@ TABLE1 = (
     "branch-misses", "net-tx-bytes", "net-tx-packets", "net-rx-bytes", "net-rx-packets",
     "disk-write-bytes", "disk-read-bytes",
 )  # fmt: skip
+# Of these, what the processor counts; the rest is the kernel's.
+OF_PROCESSOR = frozenset(TABLE1[:8])
+# What a program, or all of them, hold in memory: levels, not rates.
+HELD = ("rss-bytes", "memory-bytes")
+# What others tell already, in another unit or in parts: it would bear witness twice.
+TWINS = {"task-clock": {"cpu"}, "user": {"cpu", "system"}, "minor-faults": {"page-faults"}}
 # A letter has four bits for each counter.
 MOST = 16
 

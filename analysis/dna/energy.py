@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from incprof.analysis.dna.align import Alignment, align
+from incprof.analysis.dna.emissions import least_scatter
+from incprof.analysis.dna.idle import is_idle
 from incprof.analysis.dna.learn import own_states
-from incprof.analysis.dna.names import is_idle
 from incprof.analysis.dna.paper import estimated_energy
 from incprof.analysis.dna.power import lag_of, moved
 from incprof.analysis.dna.rates import MATTERS, counters_of
@@ -114,7 +115,7 @@ def _pieces(series: NodeSeries, alphabet: Alphabet) -> _Pieces:
     levels = alphabet.scale.levels(table).astype(np.float64)
     watts = np.asarray(series.watts)
     watts = moved(watts, lag_of(table, watts))
-    _, (labels,) = own_states([levels])
+    _, (labels,) = own_states([levels], least_scatter(alphabet.scale.names))
     edges = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [len(levels)]])
     ends = series.times[edges[1:] - 1]
     begins = np.concatenate([[series.times[0] - series.period_s], ends[:-1]])

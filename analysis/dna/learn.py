@@ -8,13 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from incprof.analysis.dna.changes import changes
+from incprof.analysis.dna.counters import HELD, OF_PROCESSOR, TWINS
+from incprof.analysis.dna.crowding import crowded
 from incprof.analysis.dna.decode import UNKNOWN, Emissions, most_probable
-from incprof.analysis.dna.emissions import distances, emissions_of, whitening_of
+from incprof.analysis.dna.emissions import distances, emissions_of, least_scatter, whitening_of
 from incprof.analysis.dna.groups import group
+from incprof.analysis.dna.idle import is_idle
 from incprof.analysis.dna.letters import letter_of
-from incprof.analysis.dna.names import is_idle, name_of, told_apart
+from incprof.analysis.dna.names import name_of, told_apart
 from incprof.analysis.dna.power import fit, lag_of, moved
-from incprof.analysis.dna.rates import Scale, counters_of, scale_of, steps_of
+from incprof.analysis.dna.rates import Scale, counters_of, is_stepwise, scale_of, steps_of
 from incprof.analysis.dna.results import Alphabet, KnownRun, NodeStates, State
 from incprof.analysis.dna.stretches import stretches_of, without_idle
 from incprof.errors import NoDataError
@@ -43,23 +46,29 @@ def learn(series: Sequence[NodeSeries], applications: Sequence[str]) -> Alphabet
     tables = [counters_of(each, names) for each in series]
     scale = scale_of(names, tables)
     levels = [scale.levels(table) for table in tables]
-    emissions, labels = own_states(levels)
+    emissions, labels = own_states(levels, least_scatter(names))
     return _described(series, applications, scale, emissions, tables, labels)
 
 
-def own_states(levels: Sequence[FloatArray]) -> tuple[Emissions, list[IntArray]]:
-    """Find the states of some series, and of each row (rows,), from their levels (rows, counters) alone."""
-    labels = _first_labels(levels)
-    emissions = emissions_of(levels, labels)
+def own_states(levels: Sequence[FloatArray], least: float) -> tuple[Emissions, list[IntArray]]:
+    """Find the states of some series, and of each row (rows,), from their levels (rows, counters) alone.
+
+    least: what each counter scatters by at least within a state.
+    """
+    labels = _first_labels(levels, least)
+    emissions = emissions_of(levels, labels, least)
     for _ in range(ROUNDS):
         labels = [most_probable(emissions.evidence(each), emissions.stay) for each in levels]
-        labels = _joined(levels, _numbered(labels))
-        emissions = emissions_of(levels, labels)
+        labels = _joined(levels, _numbered(labels), least)
+        emissions = emissions_of(levels, labels, least)
     return emissions, labels
 
 
 def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
     """The counters that all nodes have and that vary, at most 16: those whose levels vary most.
+
+    Memory that is held is one where the processor counts nothing and it changes by steps: programs of which one works
+    in its cache and the other in memory are not told apart by anything else that the kernel counts.
 
     Raises:
         NoDataError: there is none.
@@ -68,10 +77,17 @@ def common_counters(series: Sequence[NodeSeries]) -> tuple[str, ...]:
         raise NoDataError("no rows: give files of counters, a row for each second")
     units = dict(zip(series[0].names, series[0].units, strict=True))
     others = [frozenset(each.counters) for each in series[1:]]
+    everywhere = [name for name in series[0].counters if all(name in each for each in others)]
+    everywhere = [name for name in everywhere if name not in TWINS or not TWINS[name] <= set(everywhere)]
+    counted = OF_PROCESSOR.intersection(everywhere)
     # How much memory is used is what programs did before, not what they do.
-    shared = [name for name in series[0].counters if units[name] != "B" and all(name in each for each in others)]
+    shared = [name for name in everywhere if units[name] != "B" or (name in HELD and not counted)]
     tables = [counters_of(each, shared) for each in series]
-    known = [at for at in range(len(shared)) if all(np.isfinite(table[:, at]).all() for table in tables)]
+    known = [
+        at for at, name in enumerate(shared)
+        if all(np.isfinite(table[:, at]).all() for table in tables)
+        and (name not in HELD or is_stepwise([table[:, at] for table in tables]))
+    ]  # fmt: skip
     spread = {}
     for at in known:
         column = np.concatenate([table[:: max(1, len(table) // 2000), at] for table in tables])
@@ -103,13 +119,13 @@ def _node_states(series: NodeSeries, table: FloatArray, labels: IntArray) -> Nod
     stretches = stretches_of(series.times, labels, watts, series.period_s)
     return NodeStates(
         series.node, series.times, labels, stretches, watts, lag * series.period_s, series.period_s, series.simulated,
-        series.notes,
+        series.notes, crowded(series),
     )  # fmt: skip
 
 
-def _first_labels(levels: Sequence[FloatArray]) -> list[IntArray]:
+def _first_labels(levels: Sequence[FloatArray], least: float) -> list[IntArray]:
     """The states of rows (rows,) of each series, as the stretches between changes are alike."""
-    whitening = whitening_of(np.concatenate([steps_of(each) for each in levels]))
+    whitening = whitening_of(np.concatenate([steps_of(each) for each in levels]), least)
     tables = [each @ whitening for each in levels]
     edges = [np.concatenate([[0], changes(each), [len(each)]]) for each in tables]
     rows = np.concatenate([np.diff(each) for each in edges])
@@ -129,10 +145,10 @@ def _numbered(labels: Sequence[IntArray]) -> list[IntArray]:
     return [np.searchsorted(used, each) for each in labels]
 
 
-def _joined(levels: Sequence[FloatArray], labels: Sequence[IntArray]) -> list[IntArray]:
+def _joined(levels: Sequence[FloatArray], labels: Sequence[IntArray], least: float) -> list[IntArray]:
     """Join states that rows do not tell apart, the closest first, and leave out those of few rows."""
     while True:
-        found = emissions_of(levels, labels)
+        found = emissions_of(levels, labels, least)
         count = np.bincount(np.concatenate(labels), minlength=len(found.means))
         apart = distances(found)
         np.fill_diagonal(apart, np.inf)

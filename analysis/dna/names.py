@@ -6,34 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from incprof.analysis.dna.counters import HELD
+from incprof.analysis.dna.idle import is_idle
 from incprof.model import FloatArray
 
 LINE = 64
-# Of the greatest rate of each counter on these nodes: less than this everywhere is idle.
-IDLE = 0.01
-# A tenth of one processor: what any machine does of itself.
-PROCESSOR = {"cycles": 3e8, "instructions": 3e8, "cpu": 0.15, "task-clock": 0.15, "cpu-clock": 0.15}
-# Bytes in a second that any machine moves.
-QUIET = 1e6
 # Bytes in a second that are worth a name.
 NETWORK, DISK, MEMORY = 20e6, 20e6, 1e9
 # Instructions between two misses that go to memory, and between two branches that were guessed wrongly.
 MISS_EACH, WRONG_EACH = 100, 120
 # Processors that wait for storage.
 WAITS = 0.2
-
-
-def is_idle(names: Sequence[str], rates: FloatArray, most: FloatArray) -> bool:
-    """Whether a node does next to nothing: every rate that has any size is small for the nodes that were seen."""
-    counted = {name: at for at, name in enumerate(names) if most[at] > 0}
-    small = {name: rates[at] < IDLE * most[at] for name, at in counted.items()}
-    working = [name for name in PROCESSOR if name in counted]
-    moved = [name for name in counted if name.startswith(("net-", "disk-")) and name.endswith("-bytes")]
-    if not working and not moved:
-        return all(small.values())
-    return all(small[name] or rates[counted[name]] < PROCESSOR[name] for name in working) and all(
-        small[name] or rates[counted[name]] < QUIET for name in moved
-    )
 
 
 def name_of(names: Sequence[str], rates: FloatArray, most: FloatArray) -> str:
@@ -105,6 +88,7 @@ def _processor(known: dict[str, float]) -> list[str]:
         said.append(
             f"{'system calls' if known.get('system', 0) > 0.5 * cpus else 'compute'}, {cpus:.1f} processors busy"
         )
+    said += [f"{_short(known[name])}B held" for name in HELD if known.get(name, 0) > 0][:1]
     if known.get("iowait", 0) > max(WAITS, known.get("cpu", 0)):
         said.insert(0, "waits for disks")
     return said

@@ -1,4 +1,4 @@
-"""The paper's own method, as it is written: Algorithm 1, letters, the transition matrix and the energy of Table 2."""
+"""The paper's own method, as it is written: Algorithm 1, its idle state, and its estimate of energy."""
 
 from __future__ import annotations
 
@@ -35,13 +35,31 @@ class Phase:
 
 @dataclass(frozen=True)
 class PaperStates:
-    """A node and its phases. times (rows,), watts (rows,), simulated: these come from a formula."""
+    """A node and its phases.
+
+    Attributes:
+        node: its name.
+        phases: of its rows.
+        letters: of the phases, one number for each set of counters unless they are ranked.
+        times: (rows,) the end of each row, seconds since 1970.
+        watts: (rows,) power, moved to the rows that it is of.
+        lag_s: the meter is late by so much.
+        simulated: power comes from a formula.
+    """
 
     node: str
     phases: tuple[Phase, ...]
+    letters: tuple[int | None, ...]
     times: FloatArray
     watts: FloatArray
+    lag_s: float
     simulated: bool
+
+    @property
+    def power_w(self) -> tuple[float | None, ...]:
+        """The mean power of each phase; None where none of its rows has one."""
+        parts = [self.watts[phase.first : phase.last] for phase in self.phases]
+        return tuple(float(np.nanmean(part)) if np.isfinite(part).any() else None for part in parts)
 
 
 def phases(
@@ -114,42 +132,6 @@ def phases_but_idle(
     return found
 
 
-def misses_per_cycle(rates: FloatArray, names: Sequence[str]) -> FloatArray | None:
-    """Cache misses in a cycle (rows,), by which the paper tells idle nodes; None where these are not counted."""
-    if not {"cache-misses", "cycles"} <= set(names):
-        return None
-    misses, cycles = (rates[:, names.index(name)] for name in ("cache-misses", "cycles"))
-    return np.asarray(misses / np.maximum(cycles, 1e-300))
-
-
-def idle_below(share: FloatArray) -> float:
-    """The threshold beta of cache misses in a cycle, from those of an idle recording: mean and 3 standard deviations.
-
-    The paper gives none.
-    """
-    return float(share.mean() + 3 * share.std())
-
-
-def transitions(sequences: Sequence[Sequence[int | None]]) -> dict[int | None, dict[int | None, float]]:
-    """How probable each letter is after each, from letters in the order of time; None is XXX."""
-    counts: dict[int | None, dict[int | None, int]] = {}
-    for sequence in sequences:
-        for a, b in pairwise(sequence):
-            row = counts.setdefault(a, {})
-            row[b] = row.get(b, 0) + 1
-    return {a: {b: n / sum(row.values()) for b, n in row.items()} for a, row in counts.items()}
-
-
-def predicted(matrix: dict[int | None, dict[int | None, float]], letter: int | None, count: int) -> list[int | None]:
-    """The letters that follow, each the most probable one after the last; it ends where nothing is known."""
-    out: list[int | None] = []
-    while len(out) < count and letter in matrix:
-        row = matrix[letter]
-        letter = max(row, key=lambda each: (row[each], each is None, -(each or 0)))
-        out.append(letter)
-    return out
-
-
 def relative_energy(target_j: float, reference_j: float) -> float:
     """E_rel: what the executed part took, for what it took on the reference."""
     return target_j / reference_j
@@ -164,32 +146,3 @@ def estimated_energy(target_j: float, reference_j: float, rest_j: float) -> floa
         rest_j: of the rest, on the reference.
     """
     return target_j + relative_energy(target_j, reference_j) * rest_j
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A row of Table 2: joules estimated, the accuracy that is printed, joules at peak power."""
-
-    estimated_j: float
-    accuracy: float
-    peak_j: float
-
-
-TABLE2 = (Scenario(797143.5, 1.01, 811932.0), Scenario(2068515.6, 1.02, 2088515.6))
-
-
-def table2_as_printed() -> bool:
-    """Whether Table 2 agrees with itself as it is printed: accuracies are the ratios of its energies, row by row.
-
-    They are not: peak over estimated is 1.019 and 1.010, and the accuracies 1.01 and 1.02. They are if the accuracies
-    are swapped.
-    """
-    return all(round(row.peak_j / row.estimated_j, 2) == row.accuracy for row in TABLE2)
-
-
-def table2_swapped() -> bool:
-    """Whether Table 2 agrees with itself if its two accuracies are swapped."""
-    return all(
-        round(row.peak_j / row.estimated_j, 2) == other.accuracy
-        for row, other in zip(TABLE2, TABLE2[::-1], strict=True)
-    )

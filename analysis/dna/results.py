@@ -75,7 +75,7 @@ class NodeStates:
 
     times, labels (rows,): the ends of rows and the ids of states, -1 for none that is known; watts (rows,) or None.
     All three are empty where only the stretches were wanted. lag_s: the meter is late by so much. period_s: the usual
-    length of a row.
+    length of a row. crowded: share of rows in which threads wait for a processor, where that hides what the node does.
     """
 
     node: str
@@ -87,3 +87,4 @@ class NodeStates:
     period_s: float
     simulated: bool
     notes: tuple[str, ...] = ()
+    crowded: float | None = None

@@ -22,7 +22,8 @@ class NodeSeries:
     node: its name. times (rows,): the end of each row, seconds since the epoch, ascending; a row is of the time since
     the row before it. names, units (columns): units are "1/s", "B/s", "W", "cpus", ... values (rows, columns): rates
     per second or gauges, NaN where nothing was measured. power: the column that is the node's power, or None.
-    simulated: it comes from a formula, not from a sensor. notes: what readers had to do, in sentences.
+    simulated: it comes from a formula, not from a sensor. notes: what readers had to do, in sentences. named: a source
+    names the node; else `node` is the name of the file.
     """
 
     node: str
@@ -33,6 +34,7 @@ class NodeSeries:
     power: str | None = None
     simulated: bool = False
     notes: tuple[str, ...] = ()
+    named: bool = True
 
     def __post_init__(self) -> None:
         """Check the shapes.

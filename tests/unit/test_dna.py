@@ -11,20 +11,22 @@ from hypothesis.extra.numpy import arrays
 
 from incprof.analysis.dna.align import align
 from incprof.analysis.dna.changes import changes
+from incprof.analysis.dna.crowding import crowded
 from incprof.analysis.dna.decode import most_probable, plain_most_probable
 from incprof.analysis.dna.energy import estimate
 from incprof.analysis.dna.graph import graph
 from incprof.analysis.dna.groups import group
-from incprof.analysis.dna.learn import decoded, learn
+from incprof.analysis.dna.learn import common_counters, decoded, learn
 from incprof.analysis.dna.live import Live
 from incprof.analysis.dna.match import match
 from incprof.analysis.dna.names import name_of, told_apart
 from incprof.analysis.dna.place import ENDED, Places
 from incprof.analysis.dna.power import fit, lag_of, moved
-from incprof.analysis.dna.rates import counters_of, filled
+from incprof.analysis.dna.rates import counters_of, filled, is_stepwise
 from incprof.analysis.dna.results import KnownRun, NodeStates, Stretch
 from incprof.analysis.dna.under import under
 from incprof.errors import NoDataError
+from incprof.model.nodes import NodeSeries
 from truth.nodes.cases import names, node_case
 from truth.nodes.scores import change_f1, energy_score, next_score, states_score
 
@@ -281,3 +283,59 @@ def test_few_stretches_make_as_many_groups_as_differ() -> None:
     means = np.array([[-5.10, 30.38], [39.56, 69.23], [-5.12, 30.36]])
     assert group(means, np.array([5, 10, 15])).tolist() == [0, 1, 0]
     assert group(means[:2], np.array([5, 10])).tolist() == [0, 1]
+
+
+def beside_other_work(held, *, counted=False, run_queue=1.0):
+    """A program that works in its cache and then in memory, which its processor's share and its memory show."""
+    rng = np.random.default_rng(0)
+    cpu = np.clip(0.5 + 0.1 * rng.normal(size=len(held)), 0.1, 1)
+    names, columns = ["cpu", "context-switches", "rss-bytes", "run-queue"], [cpu, 100 * cpu, held, run_queue + 0 * held]
+    if counted:
+        names, columns = [*names, "instructions"], [*columns, 1e9 * cpu]
+    times = 1.7e9 + np.arange(1.0, len(held) + 1)
+    units = tuple("B" if name == "rss-bytes" else "1/s" for name in names)
+    return NodeSeries("n", times, tuple(names), units, np.column_stack(columns))
+
+
+STEPS = np.repeat([2e7, 5e8, 2e7, 5e8], 30) * (1 + 0.01 * np.random.default_rng(1).normal(size=120))
+
+
+def test_memory_tells_programs_apart_where_the_processor_counts_nothing():
+    series = beside_other_work(STEPS)
+    assert "rss-bytes" in common_counters([series])
+    alphabet = learn([series], ["a"])
+    labels = decoded(series, alphabet).labels
+    assert len(set(labels[:30]) | set(labels[60:90])) == len(set(labels[30:60]) | set(labels[90:])) == 1
+    assert labels[0] != labels[30]
+    assert all(state.name.startswith("compute, 0.5 processors busy") for state in alphabet.states)
+    held = sorted(float(state.name.split(", ")[2].split()[0]) for state in alphabet.states)
+    assert held == pytest.approx([20, 500], rel=0.02)
+
+
+def test_memory_is_no_counter_beside_those_of_the_processor():
+    assert "rss-bytes" not in common_counters([beside_other_work(STEPS, counted=True)])
+
+
+@given(st.integers(0, 1 << 32), st.sampled_from(["grows", "grows exponentially", "is collected", "is noise"]))
+def test_memory_that_grows_or_is_collected_makes_no_states(seed, how):
+    rng, rows = np.random.default_rng(seed), np.arange(150)
+    held = {
+        "grows": 2e7 + 5e6 * rows,
+        "grows exponentially": 2e7 * 1.03**rows,
+        "is collected": 1e8 + 5e8 * (rows % 20) / 20,
+        "is noise": 5e8 * np.exp(0.05 * rng.normal(size=150)),
+    }[how] * np.exp(0.005 * rng.normal(size=150))
+    assert not is_stepwise([held])
+    assert is_stepwise([np.where(rows // 30 % 2, 1.0, 20.0) * 2e7 * np.exp(0.005 * rng.normal(size=150))])
+
+
+def test_threads_that_wait_hide_what_a_machine_does():
+    program = beside_other_work(STEPS, run_queue=9.0)
+    # The run queue is the machine's, and these columns are a program's.
+    assert crowded(program) is None
+    keep = [0, 1, 3]
+    names = tuple(program.names[at] for at in keep)
+    machine = NodeSeries("n", program.times, names, tuple(program.units[at] for at in keep), program.values[:, keep])
+    assert crowded(machine) == 1.0
+    assert crowded(replace(machine, values=machine.values * [1, 1, 0])) == 0.0
+    assert crowded(beside_other_work(STEPS, counted=True, run_queue=9.0)) is None

@@ -5,10 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from incprof.analysis.dna import paper
+from incprof.analysis.dna import idle, paper
 from incprof.analysis.dna.counters import TABLE1, number_of
 from incprof.analysis.dna.letters import as_set, decode, encode, letter_of
 from incprof.analysis.dna.relevant import by_correlation, by_regression
+from incprof.analysis.dna.transitions import predicted, probability, transitions
 
 
 def test_letters_of_the_paper():
@@ -91,10 +92,11 @@ def test_regression_keeps_what_is_significant_and_fails_on_what_says_the_same():
 
 
 def test_argmax_of_the_transition_matrix():
-    matrix = paper.transitions([[293, 17692, 293, 17692, 293, None], [293, 17692]])
-    assert matrix[293] == {17692: 0.75, None: 0.25}
-    assert paper.predicted(matrix, 293, 4) == [17692, 293, 17692, 293]
-    assert paper.predicted(matrix, 7, 4) == []
+    matrix = transitions([[293, 17692, 293, 17692, 293, None], [293, 17692]])
+    assert matrix[293] == {17692: 3, None: 1}
+    assert [probability(matrix[293], each) for each in (17692, None, 7)] == [0.75, 0.25, 0]
+    assert predicted(matrix, 293, 4) == [17692, 293, 17692, 293]
+    assert predicted(matrix, 7, 4) == []
 
 
 def test_energy_of_the_rest_by_the_executed_part():
@@ -102,27 +104,31 @@ def test_energy_of_the_rest_by_the_executed_part():
     assert paper.estimated_energy(30, 20, 80) == 150
 
 
-def test_the_accuracies_of_table_2_are_swapped():
-    assert not paper.table2_as_printed()
-    assert paper.table2_swapped()
-    assert [row.peak_j / row.estimated_j for row in paper.TABLE2] == pytest.approx([1.0186, 1.0097], abs=1e-4)
-
-
 def test_idle_is_below_the_mean_and_three_deviations():
-    assert paper.idle_below(np.array([1.0, 3.0])) == 5.0
+    assert idle.idle_below(np.array([1.0, 3.0])) == 5.0
 
 
 def test_idle_rows_are_xxx_and_parted_from_the_rest():
     rates, watts = of_counters((4, 5, 1, 12), 60, np.random.default_rng(1))
-    idle = np.zeros(60, dtype=bool)
-    idle[:10] = idle[50:] = True
-    found = paper.phases_but_idle(rates, watts, TABLE1, idle)
+    quiet = np.zeros(60, dtype=bool)
+    quiet[:10] = quiet[50:] = True
+    found = paper.phases_but_idle(rates, watts, TABLE1, quiet)
     assert [(phase.first, phase.last, phase.letter is None) for phase in (found[0], found[-1])] == [
         (0, 10, True),
         (50, 60, True),
     ]
     assert found[1].first == 10
     assert all(phase.letter is not None for phase in found[1:-1])
-    share = paper.misses_per_cycle(rates, TABLE1)
+    share = idle.misses_per_cycle(rates, TABLE1)
     assert share == pytest.approx(rates[:, 4] / rates[:, 0])
-    assert paper.misses_per_cycle(rates[:, :2], TABLE1[:2]) is None
+    assert idle.misses_per_cycle(rates[:, :2], TABLE1[:2]) is None
+
+
+def test_rows_are_idle_where_all_rates_are_small_and_for_long():
+    names, most = ("cpu", "net-rx-bytes"), np.array([2.0, 1e8])
+    rates = np.array([[0.1, 0], [1.9, 0], [0.1, 9e7], [0.1, 5e5], [0.1, 5e5], [2.0, 0], [0.0, 0]])
+    found = idle.idle_rows(names, rates, most)
+    assert found.tolist() == [True, False, False, True, True, False, True]
+    # In the middle of a run only what lasts is idle; at its ends it may be cut off.
+    assert idle.lasting(found, 3).tolist() == [True, False, False, False, False, False, True]
+    assert idle.lasting(found, 2).tolist() == found.tolist()

@@ -211,7 +211,7 @@ def test_perf_stat(tmp_path, text):
                                   "{t},S{s},2,{n},,cs,9,1.0,,\n"])  # fmt: skip
 def test_perf_stat_of_processors_is_added_up(tmp_path, form):
     lines = [form.format(t=f"{t}.000000000", s=s, n=100 * t + s) for t in (1, 2) for s in (0, 1)]
-    np.testing.assert_allclose(one(tmp_path, stat_txt="".join(lines)).column("cs"), [201, 401])
+    np.testing.assert_allclose(one(tmp_path, stat_txt="".join(lines)).column("context-switches"), [201, 401])
 
 
 LDMS = "#Time,Time_usec,ProducerName,component_id,job_id,app_id,user,user.rate,MemFree,rx_bytes#eth0\n"

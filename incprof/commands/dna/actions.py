@@ -14,7 +14,7 @@ from incprof.errors import IncprofError
 if TYPE_CHECKING:
     from incprof.study.dna import Alphabet, NodeStates, Source
 
-FOLLOW_IDLE_S = 10.0
+FOLLOW_IDLE_S, LETTER_S = 10.0, 15.0
 # Nodes whose rows are drawn for people.
 SHOWN = 16
 
@@ -72,6 +72,29 @@ def _paper(args: argparse.Namespace) -> int:
     else:
         from incprof.report.text.dna import write_paper as write
     write(found, sys.stdout)
+    return 0
+
+
+def letters(args: argparse.Namespace) -> int:
+    """Spell runs in the paper's letters, and predict each by others."""
+    from incprof.study.dna import LetterOptions, Source, idle_threshold, letters_of
+
+    beta = idle_threshold(Source.of(args.idle_run), STDERR) if args.idle_run else None
+    way = "regression" if args.regression else "correlation"
+    options = LetterOptions(args.length or LETTER_S, bool(args.ranked), way, beta)
+    found = letters_of(_sources(args), [Source.of(text) for text in args.test or ()], options, STDERR)
+    if args.plot is not None:
+        from incprof.report.plots.dna_misses import write_misses
+
+        write_plot(args, lambda out, form: write_misses(found, out, form))
+    if args.json:
+        from incprof.report.json.dna_letters import write_letters as as_json
+
+        as_json(found, sys.stdout)
+    else:
+        from incprof.report.text.dna_letters import write_letters as as_text
+
+        as_text(found, sys.stdout, width=text_width(), colour=wants_colour())
     return 0
 
 

@@ -3,6 +3,7 @@
     incprof dna learn lu=lu1.csv lu=lu2.csv cg=cg1.csv -o alphabet.json
     incprof dna states node7.csv --alphabet alphabet.json --plot node7.svg
     incprof dna states node7.csv                               # the states of these nodes alone
+    incprof dna letters lu-*.csv is-*.csv                      # the paper's letters of 15 s, and what they predict
     incprof sample --system -o - | incprof dna follow - --alphabet alphabet.json
     incprof dna match beginning.csv --alphabet alphabet.json
     incprof dna energy beginning.csv --alphabet alphabet.json
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from incprof.commands.dna.actions import energy, follow, graph, learn, match, states
+from incprof.commands.dna.actions import energy, follow, graph, learn, letters, match, states
 from incprof.commands.output import check_target
 from incprof.commands.plots import add_plot_argument, check_plot
 from incprof.errors import IncprofError, UsageError
@@ -26,16 +27,19 @@ from incprof.units import time
 
 NAME = "dna"
 ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "learn": learn, "states": states, "follow": follow, "match": match, "energy": energy, "graph": graph,
+    "learn": learn, "states": states, "letters": letters, "follow": follow, "match": match, "energy": energy,
+    "graph": graph,
 }  # fmt: skip
 # Options that only some take.
 TAKEN = {
-    "output": ("learn", "graph"), "plot": ("states", "graph"), "method": ("states",), "ranked": ("states",),
-    "regression": ("states",), "idle_run": ("states",), "dot": ("graph",), "idle": ("follow",),
+    "output": ("learn", "graph"), "plot": ("states", "letters", "graph"), "method": ("states",),
+    "ranked": ("states", "letters"), "regression": ("states", "letters"), "idle_run": ("states", "letters"),
+    "length": ("letters",), "test": ("letters",), "dot": ("graph",), "idle": ("follow",),
     "application": ("energy",), "jobs": ("states", "graph"), "dask": ("states", "graph"),
 }  # fmt: skip
 NEED_ALPHABET = ("follow", "match", "energy")
 OF_PAPER = ("ranked", "regression", "idle_run")
+LONGEST_LETTER_S = 86400.0
 NEED_ONE = ("follow", "match", "energy")
 
 
@@ -50,13 +54,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="learn: where the alphabet goes; graph: where --dot goes"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.dna/1; follow: one a row")
-    add_plot_argument(parser, "states over power, or the graph of states")
+    add_plot_argument(parser, "states over power, the graph of states, or (letters) cache misses of each run")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--dot", action="store_const", const=True, help="graph: as text for Graphviz")
     parser.add_argument("--application", metavar="NAME", help="energy: whose runs are meant (the most similar one's)")
     parser.add_argument(
         "--method", choices=("states", "paper"), help="states: by noise, or the paper's letters (states)"
     )
+    parser.add_argument("--length", type=time, metavar="T", help="letters: the time that each letter is for (15s)")
+    parser.add_argument(
+        "--test", action="append", metavar="[APP=]FILE",
+        help="letters: a run to predict by those in FILE (each of these by the others); may be given again",
+    )  # fmt: skip
     parser.add_argument("--idle", type=time, metavar="T", help="follow: a file ends so long after a line (10s)")
     expert(
         parser.add_argument(
@@ -100,10 +109,14 @@ def _check(args: argparse.Namespace) -> None:
     if args.idle is not None and not 0 <= args.idle < 1e9:
         raise UsageError(f"--idle {args.idle:g}: expected seconds from 0 on")
     for option in OF_PAPER:
-        if getattr(args, option) and args.method != "paper":
+        if getattr(args, option) and args.action == "states" and args.method != "paper":
             raise UsageError(f"--{option.replace('_', '-')} is for --method paper")
     if args.method == "paper" and (args.plot or args.alphabet):
         raise UsageError(f"--{'plot' if args.plot else 'alphabet'} does not go with --method paper")
+    if args.action == "letters" and args.alphabet is not None:
+        raise UsageError("letters makes its own alphabet from FILE: leave --alphabet out")
+    if args.length is not None and not 0 < args.length <= LONGEST_LETTER_S:
+        raise UsageError(f"--length {args.length:g}: expected more than 0 s, and at most {LONGEST_LETTER_S:g} s")
     check_plot(args)
 
 

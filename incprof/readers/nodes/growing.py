@@ -9,10 +9,12 @@ import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
+from incprof.model.counter_names import canonical_names
 from incprof.readers.nodes.named import TIMES, UNITS
 from incprof.readers.nodes.names import understood
 from incprof.readers.nodes.tables import Kind
 from incprof.readers.nodes.text import KIND, OWN_KINDS
+from incprof.readers.series.columns import plain_time
 
 SEPARATORS = re.compile(r"[,;\t]")
 
@@ -44,14 +46,16 @@ class _Meter:
     """Makes rates of the cells of rows."""
 
     def __init__(self, header: Sequence[str], where: str, names: Sequence[str], kinds: dict[str, Kind]):
-        time = next((at for at, name in enumerate(header) if name.lower() in TIMES), None)
+        time = next((at for at, name in enumerate(header) if plain_time(name) in TIMES), None)
         if time is None:
             raise NoDataError(f"{where}: its first line names no column of times, such as time_s")
-        missing = [name for name in names if name not in header]
+        called = canonical_names(header)
+        missing = [name for name in names if name not in called]
         if missing:
             raise NoDataError(f"{where}: no column {missing[0]}, which the alphabet was learnt with")
-        self._time, self._columns = time, [header.index(name) for name in names]
-        columns = [understood(name, np.zeros(1), kinds.get(name)) for name in names]
+        self._time, self._columns = time, [called.index(name) for name in names]
+        own = [header[at] for at in self._columns]
+        columns = [understood(name, np.zeros(1), kinds.get(name)) for name in own]
         self._amount = np.array([column.kind is Kind.AMOUNT for column in columns])
         self._total = np.array([column.kind is Kind.TOTAL for column in columns])
         self._before: tuple[float, FloatArray] | None = None

@@ -57,7 +57,9 @@ def joined(base: NodeSeries, others: Sequence[tuple[str, NodeSeries]]) -> NodeSe
             notes.append(f"{where}: a row each {other.period_s:.3g} s, its mean over rows of {base.period_s:.3g} s")
         simulated = simulated or other.simulated
     values = np.concatenate(parts, axis=1)
-    return NodeSeries(base.node, base.times, tuple(names), tuple(units), values, None, simulated, tuple(notes))
+    return NodeSeries(
+        base.node, base.times, tuple(names), tuple(units), values, None, simulated, tuple(notes), base.named
+    )  # fmt: skip
 
 
 def _new_name(name: str, stem: str, taken: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from incprof.model import FloatArray
 from incprof.printable import printable
 from incprof.readers.nodes.names import NODES, understood
 from incprof.readers.nodes.tables import Table
-from incprof.readers.series.columns import LARGEST, TIME_NAMES, listed
+from incprof.readers.series.columns import LARGEST, TIME_NAMES, listed, plain_time
 
 # Columns of any type by their names.
 Columns = dict[str, npt.NDArray[Any]]
@@ -36,7 +36,7 @@ def tables_of(
         UsageError: no column holds times.
     """
     names = list(columns)
-    at_time = next((name for name in names if name.strip().lower() in TIMES), None)
+    at_time = next((name for name in names if plain_time(name) in TIMES), None)
     if at_time is None:
         there = listed(names, range(len(names)))
         raise UsageError(f"{where}: no column of times, such as time_s or timestamp: there are {there}")

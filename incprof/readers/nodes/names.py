@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from incprof.model import WATTS, FloatArray
+from incprof.model.counter_names import canonical
 from incprof.readers.nodes.tables import Column, Kind
 
 NODES = ("node", "host", "hostname", "nodename", "instance", "producername", "server", "machine")
@@ -14,8 +15,8 @@ LEVELS = {
     "ipc-ref": "1", "running-threads": "threads", "run-queue": "threads", "rss-bytes": "B", "memory-bytes": "B",
 }  # fmt: skip
 AMOUNTS = {
-    "cycles", "cpu-cycles", "instructions", "cache-references", "cache-misses", "stalled-cycles-frontend",
-    "stalled-cycles-backend", "bus-cycles", "ref-cycles", "branches", "branch-instructions", "branch-misses",
+    "cycles", "instructions", "cache-references", "cache-misses", "stalled-cycles-frontend",
+    "stalled-cycles-backend", "bus-cycles", "ref-cycles", "branches", "branch-misses",
     "context-switches", "page-faults", "minor-faults", "major-faults", "cpu-migrations", "interrupts", "read-bytes",
     "write-bytes", "disk-read-bytes", "disk-write-bytes", "net-rx-bytes", "net-tx-bytes", "net-rx-packets",
     "net-tx-packets", "net-lo-bytes", "llc-load-misses", "llc-loads",
@@ -45,7 +46,7 @@ BYTES = re.compile(r"bytes?|(^|[_\W])B($|[_\W])", re.IGNORECASE)
 
 def understood(name: str, values: FloatArray, kind: Kind | None = None) -> Column:
     """Return a column with what its name says of kind and unit; energy and power in joules and watts."""
-    plain = name.lower().split(":")[0]
+    plain = canonical(name) or name.lower().split(":")[0]
     if (scale := _scale(JOULES, name)) is not None:
         return Column(name, values * scale, kind, WATTS, Kind.AMOUNT)
     if (scale := _scale(WATT, name)) is not None and not NOT_POWER.search(name):
@@ -54,7 +55,7 @@ def understood(name: str, values: FloatArray, kind: Kind | None = None) -> Colum
         return Column(name, values, kind, LEVELS[plain])
     if plain in ("task-clock", "cpu-clock"):
         return Column(name, values / 1e3, kind or Kind.AMOUNT, "cpus")  # milliseconds, as perf prints them
-    unit = "B" if BYTES.search(name) else ""
+    unit = "B" if BYTES.search(plain) else ""
     if PER_SECOND.search(name):
         return Column(name, values, Kind.GAUGE, f"{unit or '1'}/s")
     if plain in AMOUNTS:

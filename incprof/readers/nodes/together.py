@@ -11,6 +11,7 @@ import numpy as np
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import NodeSeries
+from incprof.model.counter_names import canonical_names, stand_ins
 from incprof.readers.nodes.clocks import Lag, lag_of
 from incprof.readers.nodes.join import joined
 from incprof.readers.nodes.power import with_power
@@ -48,12 +49,16 @@ def put_together(tables: Sequence[Table]) -> list[NodeSeries]:
 
 
 def _source(table: Table) -> _Source:
-    """Return the rates of a table."""
+    """Return the rates of a table, its counters by the names that all files share."""
+    own = [column.name for column in table.columns]
+    names = canonical_names(own)
+    columns = tuple(replace(column, name=name) for column, name in zip(table.columns, names, strict=True))
+    table = replace(table, columns=columns, notes=(*table.notes, *stand_ins(own, names)))
     try:
         series = rates_of(table, table.node or Path(table.where).stem)
     except ValueError as error:
         raise NoDataError(f"{table.where}{f' ({table.node})' if table.node else ''}: {error}") from None
-    return _Source(table.where, table.node, series, table.by_clock)
+    return _Source(table.where, table.node, replace(series, named=table.node is not None), table.by_clock)
 
 
 def _key(sources: Sequence[_Source]) -> Callable[[str], str]:

@@ -10,12 +10,15 @@ import numpy as np
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.model import FloatArray
+from incprof.model.counter_names import canonical, canonical_names
 from incprof.printable import printable
 
 # Eight bytes each, and the analysis needs a few times that.
 MOST_SAMPLES = 20_000_000
 TIME_NAMES = ("time", "time_s", "t", "t_s", "timestamp", "seconds", "elapsed", "elapsed_s", "end_s")
 SHOWN, LONGEST_NAME = 12, 40
+# "Time (s)", "time [seconds]": seconds are what times are without it.
+IN_SECONDS = re.compile(r"\s*[(\[]\s*s(ec(ond)?s?)?\s*[)\]]$")
 # Sums of squares of larger numbers are none.
 LARGEST = 1e100
 
@@ -80,18 +83,27 @@ def _ratio(names: Sequence[str], column: str) -> tuple[str, ...]:
 
 
 def position(names: Sequence[str], name: str, where: str) -> int:
-    """Return the position of a column that is given by its name or its number from 1."""
+    """Return the position of a column by its name, its number from 1, or what its counter is called elsewhere."""
     if name in names:
         return list(names).index(name)
     if re.fullmatch("[0-9]{1,9}", name) and 1 <= int(name) <= len(names):
         return int(name) - 1
+    called = canonical_names(names)
+    wanted = canonical(name) or name
+    if wanted in called:
+        return called.index(wanted)
     raise UsageError(f"{where} has no column {name!r}: there are {listed(names, range(len(names)))}")
 
 
 def time_among(names: Sequence[str]) -> int | None:
     """Return the position of the column with the time, if one is called as such columns are."""
-    usual = [at for at, name in enumerate(names) if name.strip().lower() in TIME_NAMES]
+    usual = [at for at, name in enumerate(names) if plain_time(name) in TIME_NAMES]
     return usual[0] if usual and len(names) > 1 else None
+
+
+def plain_time(name: str) -> str:
+    """Return the name of a column of times as lists of such names have it: `time` of `Time (seconds)`."""
+    return IN_SECONDS.sub("", name.strip().lower())
 
 
 def listed(names: Sequence[str], positions: Sequence[int]) -> str:

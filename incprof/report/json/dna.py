@@ -89,6 +89,7 @@ def _node(node: NodeStates) -> dict[str, object]:
              "energy_j": significant(s.energy_j)}
             for s in node.stretches
         ],
+        "crowded": significant(node.crowded),
         "notes": list(node.notes),
     }  # fmt: skip
 
@@ -97,15 +98,17 @@ def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
     """Write phases of Algorithm 1."""
     every = []
     for node in nodes:
-        phases, times, watts = node.phases, node.times, node.watts
-        labels = np.concatenate([np.full(p.last - p.first, p.letter if p.letter is not None else -1) for p in phases])
+        phases, times = node.phases, node.times
+        codes = [-1 if letter is None else letter for letter in node.letters]
+        labels = np.repeat(codes, [p.last - p.first for p in phases])
         every.append({
             "node": node.node,
             "labels": labels.tolist(),
+            "lag_s": significant(node.lag_s),
             "phases": [
-                {"letter": p.letter, "start_s": round(float(times[p.first]), 6), "rows": p.last - p.first,
-                 "power_w": significant(float(np.nanmean(watts[p.first : p.last])))}
-                for p in phases
+                {"letter": letter, "start_s": round(float(times[p.first]), 6), "rows": p.last - p.first,
+                 "power_w": significant(watts)}
+                for p, letter, watts in zip(phases, node.letters, node.power_w, strict=True)
             ],
         })  # fmt: skip
     write(

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from incprof.analysis.dna.crowding import MOST_CROWDED
 from incprof.analysis.dna.energy import Estimate
 from incprof.analysis.dna.graph import Graph
 from incprof.analysis.dna.live import Now
@@ -57,7 +58,20 @@ def write_states(alphabet: Alphabet, nodes: Sequence[NodeStates], out: TextIO, *
     late = sorted({node.lag_s for node in nodes if node.lag_s})
     if late:
         console.print(f"power comes {', '.join(f'{lag:g} s' for lag in late[:4])} late: moved to where it belongs")
+    _write_crowded(console, nodes)
     _mark(console, simulated=alphabet.simulated or any(node.simulated for node in nodes))
+
+
+def _write_crowded(console: Console, nodes: Sequence[NodeStates]) -> None:
+    """Write that other work hides what nodes do, of those on which it does most."""
+    shares = [node.crowded for node in nodes if node.crowded is not None]
+    if shares and max(shares) > MOST_CROWDED:
+        console.print(
+            f"threads wait for a processor in {100 * max(shares):.0f} % of the rows: beside other work, and without "
+            "hardware counters, idle, computing and memory-bound time look alike; sample the job by itself: incprof "
+            "sample -i 1s -e all -- COMMAND",
+            soft_wrap=True,
+        )
 
 
 def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
@@ -88,13 +102,14 @@ def _states(alphabet: Alphabet, nodes: Sequence[NodeStates]) -> Table:
 def write_paper(nodes: Sequence[PaperStates], out: TextIO) -> None:
     """Write phases of Algorithm 1, as Figure 3 of the paper has them: letter and seconds."""
     for node in nodes:
-        phases, times, watts = node.phases, node.times, node.watts
+        phases, times = node.phases, node.times
         period = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
         out.write(f"{node.node}: {count(len(phases), 'phase')}\n")
-        for phase in phases:
+        for phase, letter, watts in zip(phases, node.letters, node.power_w, strict=True):
             seconds = (phase.last - phase.first) * period
-            power = float(np.nanmean(watts[phase.first : phase.last]))
-            out.write(f"  ({letter_name(phase.letter)} {seconds:g})  {power:.1f} W\n")
+            out.write(f"  ({letter_name(letter)} {seconds:g})  {'-' if watts is None else f'{watts:.1f} W'}\n")
+        if node.lag_s:
+            out.write(f"  power comes {node.lag_s:g} s late: moved to where it belongs\n")
     if any(node.simulated for node in nodes):
         out.write(f"{MARK}\n")
 

@@ -8,11 +8,14 @@ import numpy as np
 
 from incprof.analysis.dna.energy import Estimate, estimate
 from incprof.analysis.dna.graph import Graph, graph
+from incprof.analysis.dna.idle import idle_below, misses_per_cycle
 from incprof.analysis.dna.learn import common_counters, decoded
 from incprof.analysis.dna.match import Match, match
-from incprof.analysis.dna.paper import PaperStates, idle_below, misses_per_cycle, phases_but_idle
+from incprof.analysis.dna.paper import PaperStates, phases_but_idle
 from incprof.analysis.dna.rates import counters_of
 from incprof.analysis.dna.results import Alphabet, NodeStates
+from incprof.analysis.dna.rows import rows_of
+from incprof.analysis.dna.spelling import one_of_set
 from incprof.analysis.dna.stretches import without_idle
 from incprof.errors import NoDataError, UsageError
 from incprof.model.nodes import NodeSeries
@@ -36,21 +39,17 @@ def idle_threshold(source: Source, listener: Listener) -> float:
 def paper_states(series: NodeSeries, *, ranked: bool, way: str, beta: float | None = None) -> PaperStates:
     """Apply Algorithm 1 to a node.
 
-    beta: with fewer cache misses in a cycle it is idle; it never is where None.
+    beta: with fewer cache misses in a cycle it is idle; None: where all rates are small for 10 s.
 
     Raises:
         NoDataError: there is no power, or no counter.
     """
-    if series.watts is None:
-        raise NoDataError(f"{series.node}: no power was measured, by which --method paper tells letters")
     names = common_counters([series])
-    rates = counters_of(series, names)
-    share = misses_per_cycle(rates, names)
-    if beta is not None and share is None:
-        raise NoDataError(f"{series.node}: no cache-misses and cycles, by which the paper tells an idle node")
-    idle = np.zeros(len(rates), dtype=bool) if beta is None or share is None else share < beta
-    found = phases_but_idle(rates, series.watts, names, idle, ranked=ranked, way=way)
-    return PaperStates(series.node, tuple(found), series.times, series.watts, series.simulated)
+    rows = rows_of(series, names, np.quantile(counters_of(series, names), 0.995, axis=0), beta)
+    found = phases_but_idle(rows.rates, rows.watts, names, rows.idle, ranked=ranked, way=way)
+    first: dict[int, int] = {}
+    letters = tuple(each.letter if ranked else one_of_set(each.letter, first) for each in found)
+    return PaperStates(series.node, tuple(found), letters, rows.ends_s, rows.watts, rows.lag_s, series.simulated)
 
 
 def matches_of(source: Source, alphabet: Alphabet, listener: Listener) -> tuple[Match, ...]:
