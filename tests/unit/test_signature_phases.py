@@ -116,3 +116,52 @@ def test_a_start_that_takes_long_is_no_part_of_what_is_measured() -> None:
     found, tick_s = program.found()
     guess = predicted(found, tick_s, OPTIONS)
     assert guess.set_s - 5.0 == pytest.approx(OPTIONS.least * found.aet_s)
+
+
+def two_halves(late_s: float) -> tuple[ProcessPhases, FloatArray]:
+    """A loop of 100 s, and behind it another one."""
+    program = Program()
+    for _ in range(1000):
+        program.do((0, 0.05), (1, 0.05))
+    for _ in range(100):
+        program.do((2, late_s / 200), (3, late_s / 200))
+    return program.found()
+
+
+def test_no_more_is_measured_than_a_twentieth_and_four_seconds() -> None:
+    rng = np.random.default_rng(3)
+    for factor, most_s in ((0.1, 0.5), (1.0, 4.0), (10.0, 4.0)):
+        program = solver()
+        program.seconds = [factor * one for one in program.seconds]
+        tick_s = np.array(program.seconds) * rng.gamma(0.3, 1 / 0.3, len(program.seconds))
+        kinds = np.array(program.kinds)
+        found = robust_phases(kinds, tick_s, float(tick_s.sum()), OPTIONS)
+        begin_s = float(np.cumsum(tick_s)[found.phases[0].starts[0]])
+        longest = max(float(np.cumsum(tick_s)[phase.ends[3] - 1]) for phase in found.phases)
+        assert predicted(found, tick_s, OPTIONS).set_s <= max(begin_s + 1.1 * most_s, longest)
+
+
+def test_a_large_phase_that_comes_late_is_waited_for_unless_most_leaves_it_out() -> None:
+    found, tick_s = two_halves(50.0)
+    assert predicted(found, tick_s, OPTIONS).set_s > 100
+    short = predicted(found, tick_s, SignatureOptions(most=0.1))
+    assert short.set_s <= 15.1
+    assert short.phases[1].seen == 0
+    assert short.pet_s == pytest.approx(150.0)
+
+
+def test_a_small_phase_that_comes_late_is_not_waited_for() -> None:
+    found, tick_s = two_halves(4.0)
+    assert len(found.phases) == 2
+    short = predicted(found, tick_s, OPTIONS)
+    assert short.set_s < 10
+    assert (short.phases[1].seen, short.pet_s) == (0, pytest.approx(104.0))
+
+
+@pytest.mark.parametrize(("occurrences", "warm_up"), [(1, 0), (5, 2)])
+def test_just_as_many_occurrences_are_measured_as_asked_for(occurrences: int, warm_up: int) -> None:
+    found, tick_s = two_halves(50.0)
+    options = SignatureOptions(occurrences=occurrences, warm_up=warm_up, least=0.0, precise=float("inf"), most=0.1)
+    guess = predicted(found, tick_s, options)
+    assert guess.phases[0].seen == occurrences
+    assert guess.set_s == pytest.approx(0.1 * (occurrences + warm_up))
