@@ -66,10 +66,14 @@ class PatternOptions:
 
 @dataclass(frozen=True)
 class Tried:
-    """One window that tuning tried: L, and the share of the series that its instances cover."""
+    """One window that tuning tried: L, and the share of the series that its instances cover.
+
+    sampled: the share is an estimate from parts of a long series.
+    """
 
     window: int
     coverage: float
+    sampled: bool = False
 
 
 @dataclass(frozen=True)

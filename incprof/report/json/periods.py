@@ -57,7 +57,10 @@ def as_dict(
         "window": found.window,
         "noise": _round(found.noise),
         "theta": _round(found.theta),
-        "tuning": [{"window": tried.window, "coverage_pct": _round(100 * tried.coverage)} for tried in found.tuning],
+        "tuning": [
+            {"window": tried.window, "coverage_pct": _round(100 * tried.coverage), "sampled": tried.sampled}
+            for tried in found.tuning
+        ],
         "patterns": [_pattern(pattern) for pattern in found.patterns],
         "options": asdict(found.options),
         "warnings": list(notes),
