@@ -2,7 +2,8 @@
  *
  * As in dtw.c a vector instruction does one cell of LANES alignments. Where each cell came from is kept as a byte and
  * followed back from the end. Rows are done in blocks: of long alignments only the last block's bytes are at hand, and
- * the others are done again from the row before them. Cells that cannot lie on the best alignment are left out, as there.
+ * the others are done again from the row before them. Cells that cannot lie on the best alignment are left out, as
+ * there.
  */
 #include "dtw.h"
 
@@ -22,14 +23,14 @@ NATIVE_API int incprof_dba_step(const double *pattern, int64_t points, const dou
 struct work {
     const double *pattern;
     int64_t points, columns, block;
-    double *a;      /* the pattern, in every lane */
-    double *b;      /* columns of every lane */
+    double *a; /* the pattern, in every lane */
+    double *b; /* columns of every lane */
     double limits[LANES];
     struct incprof_reach reach;   /* of the row done last */
     struct incprof_reach *begins; /* of the row before each block */
-    double *row;    /* the row done last */
-    double *before; /* the row before each block */
-    uint8_t *from;  /* directions of the block done last */
+    double *row;                  /* the row done last */
+    double *before;               /* the row before each block */
+    uint8_t *from;                /* directions of the block done last */
 };
 
 /* Columns of the next row of every lane, and where each cell came from: the diagonal wins ties, then the row before. */

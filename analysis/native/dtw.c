@@ -26,8 +26,8 @@ static inline double magnitude(double a)
     return a < 0 ? -a : a;
 }
 
-static ALWAYS_INLINE void advance(const double *restrict a, const double *restrict b, double *restrict row, int64_t from,
-                                  int64_t to, struct incprof_edge *edge, int squared)
+static ALWAYS_INLINE void advance(const double *restrict a, const double *restrict b, double *restrict row,
+                                  int64_t from, int64_t to, struct incprof_edge *edge, int squared)
 {
     double diagonal[LANES], left[LANES], x[LANES];
     for (int l = 0; l < LANES; l++) {
@@ -114,7 +114,8 @@ void incprof_upper_bounds(const double *a, int64_t rows, const double *b, int64_
     for (int64_t i = 0; i < rows; i++) {
         struct incprof_edge edge;
         int64_t centre = rows > 1 ? i * (columns - 1) / (rows - 1) : 0;
-        int64_t from = centre > width ? centre - width : 0, to = centre + width < columns ? centre + width + 1 : columns;
+        int64_t from = centre > width ? centre - width : 0,
+                to = centre + width < columns ? centre + width + 1 : columns;
         incprof_begin_row(i, &edge);
         /* The cell before the band is of the row before only if the band has just left it. */
         for (int l = 0; from > low && l < LANES; l++)

@@ -61,8 +61,8 @@ void incprof_narrow(const double *row, int64_t end, const double *limits, struct
 /* Columns by which a row is done beyond the reach of the row before, at a time. */
 enum { BEYOND_REACH = 8 };
 
-/* An upper bound of the distance of each lane, INCPROF_FAR where there is none: the best alignment in a narrow band around
- * the diagonal. a and b are interleaved; row is scratch of columns * LANES. */
+/* An upper bound of the distance of each lane, INCPROF_FAR where there is none: the best alignment in a narrow band
+ * around the diagonal. a and b are interleaved; row is scratch of columns * LANES. */
 void incprof_upper_bounds(const double *a, int64_t rows, const double *b, int64_t columns, const int64_t *rows_of,
                           const int64_t *columns_of, int lanes, double *row, int squared, double *bounds);
 

@@ -28,8 +28,8 @@ static double own_share(double share, int64_t period)
 }
 
 /* Whether an instance by itself is as close to the period before it as its window has to be on the whole: a window that
- * is periodic may hold a piece that is not. And by its own measure, to which flat pieces are not close. pair: the period
- * before the instance, and the instance. */
+ * is periodic may hold a piece that is not. And by its own measure, to which flat pieces are not close. pair: the
+ * period before the instance, and the instance. */
 int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhattan, const struct incprof_limit *limit)
 {
     const double *before = pair, *instance = pair + period;

@@ -107,5 +107,5 @@ def inner_products(x: FloatArray, piece: FloatArray) -> FloatArray:
 @cache
 def fast_size(least: int) -> int:
     """Return the smallest size from `least` on whose prime factors are 2, 3 and 5: its Fourier transform is fast."""
-    odd = (3**threes * 5**fives for threes in range(20) for fives in range(14) if 3**threes * 5**fives <= 2 * least)
-    return min(factor << (-(-least // factor) - 1).bit_length() for factor in odd)
+    products: list[int] = [3**threes * 5**fives for threes in range(20) for fives in range(14)]
+    return min(odd << (-(-least // odd) - 1).bit_length() for odd in products if odd <= 2 * least)

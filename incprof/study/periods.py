@@ -13,6 +13,7 @@ from incprof.analysis.patterns.nodes import agreements as agreements
 from incprof.analysis.patterns.results import PatternOptions as PatternOptions
 from incprof.analysis.patterns.results import Patterns as Patterns
 from incprof.analysis.patterns.stream import PatternStream
+from incprof.analysis.patterns.subprofiles import SubProfiles as SubProfiles
 from incprof.analysis.patterns.subprofiles import compare_sub_profiles as compare_sub_profiles
 from incprof.errors import NoDataError
 from incprof.model import FloatArray

@@ -212,7 +212,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bash([
         "gcc -O2 -g -pg phases.c -o phases",
         "gcc solver.c $(incprof env --cflags --libs) -o solver",
-        "cp phases app; cp solver heartbeats-cpp; cp calls.txt hydro2d.txt; cp ipc.csv node1.csv; cp ipc.csv excerpt.csv",
+        "cp phases app; cp solver heartbeats-cpp; cp calls.txt hydro2d.txt",
+        "cp ipc.csv node1.csv; cp ipc.csv excerpt.csv",
         "cp -r gmon-phases gmon-old; cp -r gmon-phases gmon-new",
         "mkdir baseline; for i in 1 2 3; do cp -r gmon-phases baseline/$i; done",
         "EKG_DIR=ekg-app ./solver",

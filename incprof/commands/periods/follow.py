@@ -43,7 +43,7 @@ def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) ->
 
     for known in follow_patterns(args.series, wanted, options, args.idle, args.forecast):
         if args.json:
-            uses = {} if args.forecast is None else {"forecast": forecast_of(known.forecast)}
+            uses: dict[str, object] = {} if args.forecast is None else {"forecast": forecast_of(known.forecast)}
             print(state_json(args.series, known.name, args.interval, known.found, uses), flush=True)
             continue
         print(state_line(known.found, args.interval, paper=bool(args.paper)), flush=True)

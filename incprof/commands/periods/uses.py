@@ -14,8 +14,7 @@ from incprof.helping import expert
 from incprof.units import seconds
 
 if TYPE_CHECKING:
-    from incprof.analysis.patterns.subprofiles import SubProfiles
-    from incprof.study.periods import PatternOptions, Patterns
+    from incprof.study.periods import PatternOptions, Patterns, SubProfiles
     from incprof.study.series import Series
 
 OFFSETS, MOST_LENGTHS = 11, 64

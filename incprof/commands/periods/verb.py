@@ -32,8 +32,7 @@ from incprof.commands.terminal import text_width, wants_colour, warn
 from incprof.errors import IncprofError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.analysis.patterns.subprofiles import SubProfiles
-    from incprof.study.periods import PatternOptions, Patterns
+    from incprof.study.periods import PatternOptions, Patterns, SubProfiles
     from incprof.study.series import Series
 
 NAME = "periods"
