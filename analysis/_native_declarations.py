@@ -31,6 +31,8 @@ int64_t incprof_base_period(const double *f, int64_t L, double carriers, int man
                             struct incprof_limit *limit);
 int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                      const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
+int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhattan,
+                     const struct incprof_limit *limit);
 int64_t incprof_trace(const double *x, int64_t samples, int64_t from, int forward, double *shape,
                       int64_t period, int64_t slack, double limit, double rate, int64_t *starts,
                       int64_t capacity);

@@ -15,10 +15,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from incprof.analysis.patterns import dtw, find_patterns
-from incprof.analysis.patterns.average import wgss
-from incprof.analysis.patterns.nodes import turned
-from incprof.analysis.patterns.synthetic import SHAPES, Truth, profile
+from incprof.analysis.patterns import find_patterns
+from incprof.analysis.patterns.results import PatternOptions
+from incprof.analysis.patterns.subprofiles import compare_sub_profiles
+from incprof.analysis.patterns.synthetic import SHAPES, profile
 
 HERTZ, MINUTES, OFFSETS, SEED = 200, (1, 3, 5, 10, 15, 30, 45), 11, 7
 COLOUR, REFERENCE = "#D55E00", "#0072B2"
@@ -29,30 +29,13 @@ Row = tuple[int, float, list[float]]
 
 def experiment(name: str, seed: int) -> list[Row]:
     """Measures one application."""
-    truth = profile(60 * 60 * HERTZ, SHAPES[name], seed)
-    whole = find_patterns(truth.values).patterns[0]
-    packed = dtw.slices(truth.values, whole.instances)
-    reference = wgss(packed, whole.values)
-    draw = np.random.default_rng(seed)
-    rows = []
-    for minutes in MINUTES:
-        counts, ratios = [], []
-        for _ in range(OFFSETS):
-            length = minutes * 60 * HERTZ
-            start = int(draw.integers(initialised(truth), max(len(truth.values) - length, initialised(truth) + 1)))
-            found = find_patterns(truth.values[start : start + length])
-            if found.patterns:
-                pattern = found.patterns[0]
-                counts.append(len(pattern.instances))
-                # A part may cut its instances at another point of the pattern.
-                ratios.append(wgss(packed, turned(whole.values, pattern.values)) / reference)
-        rows.append((minutes, float(np.mean(counts)) if counts else 0.0, ratios))
-    return rows
-
-
-def initialised(truth: Truth) -> int:
-    """The first sample of the last periodicity: what comes before is initialisation."""
-    return int(truth.instances[truth.part == truth.part.max()][0, 0])
+    values = profile(60 * 60 * HERTZ, SHAPES[name], seed).values
+    lengths = [minutes * 60 * HERTZ for minutes in MINUTES]
+    options = PatternOptions(seed=seed)
+    found = compare_sub_profiles(values, find_patterns(values, options), lengths, OFFSETS, options)
+    return [
+        (minutes, one.mean_instances, (1 + one.increases).tolist()) for minutes, one in zip(MINUTES, found, strict=True)
+    ]
 
 
 def draw_curves(every: dict[str, list[Row]], target: str) -> None:

@@ -2,7 +2,8 @@
  *
  * As in dtw.c a vector instruction does one cell of LANES alignments. Where each cell came from is kept as a byte and
  * followed back from the end. Rows are done in blocks: of long alignments only the last block's bytes are at hand, and
- * the others are done again from the row before them.
+ * the others are done again from the row before them. Cells that cannot lie on the best alignment are left out, as
+ * there.
  */
 #include "dtw.h"
 
@@ -22,22 +23,26 @@ NATIVE_API int incprof_dba_step(const double *pattern, int64_t points, const dou
 struct work {
     const double *pattern;
     int64_t points, columns, block;
-    double *b;      /* columns of every lane */
-    double *row;    /* the row done last */
-    double *before; /* the row before each block */
-    uint8_t *from;  /* directions of the block done last */
+    double *a; /* the pattern, in every lane */
+    double *b; /* columns of every lane */
+    double limits[LANES];
+    struct incprof_reach reach;   /* of the row done last */
+    struct incprof_reach *begins; /* of the row before each block */
+    double *row;                  /* the row done last */
+    double *before;               /* the row before each block */
+    uint8_t *from;                /* directions of the block done last */
 };
 
-/* A row of every lane, and where each of its cells came from: the diagonal wins ties, then the row before. */
+/* Columns of the next row of every lane, and where each cell came from: the diagonal wins ties, then the row before. */
 CLONES static void fill_row(double x, const double *restrict b, double *restrict row, uint8_t *restrict from,
-                            int64_t columns, double corner)
+                            int64_t first, int64_t end, struct incprof_edge *edge)
 {
     double diagonal[LANES], left[LANES];
     for (int l = 0; l < LANES; l++) {
-        diagonal[l] = corner;
-        left[l] = INCPROF_FAR;
+        diagonal[l] = edge->diagonal[l];
+        left[l] = edge->left[l];
     }
-    for (int64_t j = 0; j < columns; j++) {
+    for (int64_t j = first; j < end; j++) {
         const double *restrict y = b + j * LANES;
         double *restrict cell = row + j * LANES;
         uint8_t *restrict came = from + j * LANES;
@@ -57,6 +62,26 @@ CLONES static void fill_row(double x, const double *restrict b, double *restrict
         for (int l = 0; l < LANES; l++)
             came[l] = (uint8_t)ways[l];
     }
+    for (int l = 0; l < LANES; l++) {
+        edge->diagonal[l] = diagonal[l];
+        edge->left[l] = left[l];
+    }
+}
+
+/* The next row as far as some lane may go. */
+static void reach_on(struct work *work, int64_t i, uint8_t *from)
+{
+    struct incprof_edge edge;
+    int64_t end = work->reach.high;
+    incprof_begin_row(i, &edge);
+    fill_row(work->pattern[i], work->b, work->row, from, work->reach.low, end, &edge);
+    while (end < work->columns &&
+           !(end > work->reach.high && incprof_beyond(work->row + (end - 1) * LANES, work->limits))) {
+        int64_t to = end + BEYOND_REACH < work->columns ? end + BEYOND_REACH : work->columns;
+        fill_row(work->pattern[i], work->b, work->row, from, end, to, &edge);
+        end = to;
+    }
+    incprof_narrow(work->row, end, work->limits, &work->reach);
 }
 
 /* The rows of a block, from the row before it, which is in work->row. */
@@ -64,8 +89,7 @@ static void fill_block(struct work *work, int64_t first)
 {
     int64_t end = first + work->block < work->points ? first + work->block : work->points;
     for (int64_t i = first; i < end; i++)
-        fill_row(work->pattern[i], work->b, work->row, work->from + (i - first) * work->columns * LANES, work->columns,
-                 i == 0 ? 0 : INCPROF_FAR);
+        reach_on(work, i, work->from + (i - first) * work->columns * LANES);
 }
 
 /* The way back of each lane through a block, from the cell in row[] and column[] to the first one before the block
@@ -91,10 +115,17 @@ static void align(struct work *work, const int64_t *length, int lanes, double *s
 {
     size_t row_bytes = (size_t)work->columns * LANES * sizeof(double);
     int64_t blocks = (work->points + work->block - 1) / work->block, row[LANES], column[LANES];
+    for (int l = 0; l < LANES; l++)
+        row[l] = work->points;
+    incprof_upper_bounds(work->a, work->points, work->b, work->columns, row, length, lanes, work->row, 1, work->limits);
+    for (int l = lanes; l < LANES; l++)
+        work->limits[l] = -1;
+    work->reach = (struct incprof_reach){0, 0};
     for (int64_t at = 0; at < work->columns * LANES; at++)
         work->row[at] = INCPROF_FAR;
     for (int64_t k = 0; k < blocks; k++) {
         memcpy(work->before + k * work->columns * LANES, work->row, row_bytes);
+        work->begins[k] = work->reach;
         fill_block(work, k * work->block);
     }
     for (int l = 0; l < lanes; l++) {
@@ -105,6 +136,7 @@ static void align(struct work *work, const int64_t *length, int lanes, double *s
     for (int64_t k = blocks - 1; k >= 0; k--) {
         if (k < blocks - 1) {
             memcpy(work->row, work->before + k * work->columns * LANES, row_bytes);
+            work->reach = work->begins[k];
             fill_block(work, k * work->block);
         }
         walk_block(work, k * work->block, lanes, row, column, sums, counts);
@@ -129,11 +161,17 @@ static int allocate(struct work *work)
     work->row = malloc(cells * sizeof(double));
     work->before = malloc(blocks * cells * sizeof(double));
     work->from = malloc((size_t)work->block * cells);
-    return work->b && work->row && work->before && work->from;
+    work->begins = malloc(blocks * sizeof *work->begins);
+    work->a = malloc((size_t)work->points * LANES * sizeof(double));
+    for (int l = 0; work->a && l < LANES; l++)
+        incprof_interleave(work->pattern, work->points, work->points, l, work->a);
+    return work->a && work->begins && work->b && work->row && work->before && work->from;
 }
 
 static void release(struct work *work)
 {
+    free(work->a);
+    free(work->begins);
     free(work->b);
     free(work->row);
     free(work->before);

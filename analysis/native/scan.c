@@ -8,6 +8,8 @@
 
 NATIVE_API int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide, int manhattan,
                                 const struct incprof_closeness *closeness, int64_t *starts, int64_t *periods);
+NATIVE_API int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhattan,
+                                const struct incprof_limit *limit);
 
 static double mean_of(const double *x, int64_t count)
 {
@@ -26,10 +28,11 @@ static double own_share(double share, int64_t period)
 }
 
 /* Whether an instance by itself is as close to the period before it as its window has to be on the whole: a window that
- * is periodic may hold a piece that is not. And by its own measure, to which flat pieces are not close. */
-static int is_close(const double *instance, int64_t period, int64_t L, int manhattan, const struct incprof_limit *limit)
+ * is periodic may hold a piece that is not. And by its own measure, to which flat pieces are not close. pair: the
+ * period before the instance, and the instance. */
+int incprof_is_close(const double *pair, int64_t period, int64_t L, int manhattan, const struct incprof_limit *limit)
 {
-    const double *before = instance - period;
+    const double *before = pair, *instance = pair + period;
     double mean[2] = {mean_of(instance, period), mean_of(before, period)}, sum = 0, squares = 0, unlike = 0;
     for (int64_t i = 0; i < period; i++) {
         double step = instance[i] - before[i], one = instance[i] - mean[0], other = before[i] - mean[1];
@@ -57,7 +60,7 @@ int64_t incprof_scan(const double *x, int64_t samples, int64_t L, int64_t slide,
         int64_t period = incprof_base_period(f, L, incprof_carriers(x + t + L, L), manhattan, closeness, f + L, &limit);
         for (int64_t i = 0; period && i < L / period; i++) {
             int64_t start = t + L + i * period;
-            if (is_close(x + start, period, L, manhattan, &limit)) {
+            if (incprof_is_close(x + start - period, period, L, manhattan, &limit)) {
                 starts[found] = start;
                 periods[found++] = period;
             }

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import DisjointSet, fcluster, linkage
 
 from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.dtw import Pack
+from incprof.analysis.patterns.forest import Forest
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.model import FloatArray, IntArray
 
@@ -52,7 +52,7 @@ def clusters(packed: Pack, follows: IntArray, options: PatternOptions) -> IntArr
         return np.zeros(len(packed), dtype=np.int64)
     if options.exact:
         return exact_clusters(packed, heights, options)
-    forest = DisjointSet(range(len(packed)))
+    forest = Forest(len(packed))
     for (first, second), distance in zip(follows.tolist(), near.tolist(), strict=True):
         if distance <= heights.floor:
             forest.merge(first, second)
@@ -85,11 +85,13 @@ def cut_of(merges: FloatArray, heights: Heights, gap: float) -> float:
 
 def exact_clusters(packed: Pack, heights: Heights, options: PatternOptions) -> IntArray:
     """Cut the dendrogram of all distances."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # half a second to import
+
     tree = linkage(dtw.matrix(packed, threads=options.threads), method="single")
     return numbered(fcluster(tree, cut_of(tree[:, 2], heights, options.gap), criterion="distance"))
 
 
-def fast_clusters(packed: Pack, forest: DisjointSet, heights: Heights, options: PatternOptions) -> IntArray:
+def fast_clusters(packed: Pack, forest: Forest, heights: Heights, options: PatternOptions) -> IntArray:
     """Do the same with the merges that matter: those between components within the floor, up to the ceiling."""
     _join_by_middles(packed, forest, heights.floor, options)
     parts = _largest_first(forest)[:MOST_PARTS]
@@ -99,22 +101,21 @@ def fast_clusters(packed: Pack, forest: DisjointSet, heights: Heights, options: 
             least = _least(packed, parts[one], parts[other], heights.ceiling, options)
             if least <= heights.ceiling:
                 merges.append((least, one, other))
-    tree = DisjointSet(range(len(parts)))
+    tree = Forest(len(parts))
     made = [merge for merge in sorted(merges) if tree.merge(merge[1], merge[2])]
     cut = cut_of(np.array([height for height, _, _ in made]), heights, options.gap)
     for height, one, other in made:
         if height <= cut:
             forest.merge(int(parts[one][0]), int(parts[other][0]))
-    return numbered(np.array([forest[index] for index in range(len(packed))]))
+    return numbered(forest.roots())
 
 
-def _largest_first(forest: DisjointSet) -> list[IntArray]:
+def _largest_first(forest: Forest) -> list[IntArray]:
     """Return the components, those of equal size in order of time."""
-    parts = (np.array(sorted(part), dtype=np.int64) for part in forest.subsets())
-    return sorted(parts, key=lambda part: (-len(part), part[0]))
+    return sorted(forest.parts(), key=lambda part: (-len(part), part[0]))
 
 
-def _join_by_middles(packed: Pack, forest: DisjointSet, floor: float, options: PatternOptions) -> None:
+def _join_by_middles(packed: Pack, forest: Forest, floor: float, options: PatternOptions) -> None:
     """Join components whose middle instances lie within the floor: the largest left with all others, until none is."""
     parts = _largest_first(forest)
     for _ in range(MOST_PARTS):
@@ -141,7 +142,7 @@ def _least(packed: Pack, one: IntArray, other: IntArray, ceiling: float, options
         chosen = chosen[bound[chosen] <= least]
         if not len(chosen):
             break
-        distances = dtw.distances(packed, left[chosen], right[chosen], limit=least, threads=options.threads)
+        distances = dtw.measured(packed, left[chosen], right[chosen], False, least, options.threads)
         found = min(found, float(distances.min()))
         least = min(least, found)
         at, size = at + size, min(size * 4, CHUNK)

@@ -65,15 +65,15 @@ def distances(
     if limit < FAR and len(left):
         near = np.flatnonzero(bounds(packed, left, right, squared=squared) <= limit)
         found = np.full(len(left), np.inf)
-        found[near] = _measured(packed, left[near], right[near], squared, limit, threads)
+        found[near] = measured(packed, left[near], right[near], squared, limit, threads)
         return found
-    return _measured(packed, left, right, squared, limit, threads)
+    return measured(packed, left, right, squared, limit, threads)
 
 
-def _measured(
+def measured(
     packed: Pack, left: IntArray, right: IntArray, squared: bool, limit: float, threads: int | None
 ) -> FloatArray:
-    """Return the distance of each pair; a batch of them is given up when no one of it can be within the limit."""
+    """Return the distance of each pair without looking at its bound; inf where it exceeds the limit."""
     left, right = (np.ascontiguousarray(side, dtype=np.int32) for side in (left, right))
     out = np.empty(len(left))
 

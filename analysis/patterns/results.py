@@ -15,6 +15,8 @@ SMALLEST_WINDOW, LONGEST_WINDOW = 2, 10_000
 # Nothing is claimed unless the windows cover this many times what they cover of the same values in random orders, and
 # this many of their standard deviations more.
 BEYOND_CHANCE, DEVIATIONS = 2.0, 4.0
+# From so many instances on a pattern stands for the whole run (paper, section IV-C): some 10 minutes at 5 ms.
+ENOUGH_INSTANCES = 100
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,14 @@ class PatternOptions:
 
 @dataclass(frozen=True)
 class Tried:
-    """One window that tuning tried: L, and the share of the series that its instances cover."""
+    """One window that tuning tried: L, and the share of the series that its instances cover.
+
+    sampled: the share is an estimate from parts of a long series.
+    """
 
     window: int
     coverage: float
+    sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,11 @@ class Pattern:
     def length(self) -> int:
         """Samples of the pattern."""
         return len(self.values)
+
+    @property
+    def has_enough_instances(self) -> bool:
+        """Whether the pattern rests on at least the paper's 100 instances."""
+        return len(self.instances) >= ENOUGH_INSTANCES
 
     @property
     def wgss_per_instance(self) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import fft
 
 from incprof.analysis._native import ffi, native
 from incprof.analysis.patterns.dtw import doubles
-from incprof.analysis.patterns.plain import Limit, base_period, carriers, is_close, lags
+from incprof.analysis.patterns.plain import base_period, carriers, is_close, lags
 from incprof.analysis.patterns.results import PatternOptions
 from incprof.model import FloatArray, IntArray
 
@@ -58,6 +58,7 @@ def scan(x: FloatArray, window: int, options: PatternOptions, noise: float) -> S
 def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, noise: float, closeness: Any) -> Scan:
     """Return the same with the distances of each window by the definition, or by FFT."""
     found: list[tuple[int, int]] = []
+    close = ffi.new("struct incprof_limit *")
     at = 0
     while at + 2 * window <= len(x):
         inside = x[at : at + 2 * window]
@@ -65,21 +66,24 @@ def _scan_here(x: FloatArray, window: int, slide: int, options: PatternOptions, 
             f = lags(inside, options.metric)
             period, limit = base_period(f, carriers(inside[window:]), noise, options)
         else:
-            period, limit = _base_period(lags_fft(inside), inside[window:], closeness)
+            period = _base_period(lags_fft(inside), inside[window:], closeness, close)
         for start in range(at + window, at + window + window // period * period, period) if period else ():
-            if is_close(x, start, period, window, limit, options.metric):
+            if options.exact:
+                counts = is_close(x, start, period, window, limit, options.metric)
+            else:
+                pair = doubles(x[start - period : start + period])
+                counts = bool(native().incprof_is_close(pair, period, window, 0, close))
+            if counts:
                 found.append((start, period))
         at += window // period * period if period else slide
     starts, periods = np.array(found, dtype=np.int64).reshape(-1, 2).T
     return Scan(window, np.ascontiguousarray(starts), np.ascontiguousarray(periods))
 
 
-def _base_period(f: FloatArray, right: FloatArray, closeness: Any) -> tuple[int, Limit]:
-    """Return the base period of a window, 0 for none, and what was close, by the Euclidean distance."""
-    limit = ffi.new("struct incprof_limit *")
+def _base_period(f: FloatArray, right: FloatArray, closeness: Any, close: Any) -> int:
+    """Return the base period of a window, 0 for none, by the Euclidean distance; `close` becomes what was close."""
     spread = native().incprof_carriers(doubles(right), len(right))
-    period = native().incprof_base_period(doubles(f), len(f), spread, 0, closeness, doubles(np.empty(len(f))), limit)
-    return int(period), Limit(limit.distance, limit.share)
+    return int(native().incprof_base_period(doubles(f), len(f), spread, 0, closeness, doubles(np.empty(len(f))), close))
 
 
 def lags_fft(inside: FloatArray) -> FloatArray:
@@ -95,6 +99,13 @@ def lags_fft(inside: FloatArray) -> FloatArray:
 
 def inner_products(x: FloatArray, piece: FloatArray) -> FloatArray:
     """Return the inner product of a piece with every part of x of its length, (len(x) - len(piece) + 1,)."""
-    size = fft.next_fast_len(len(x), real=True)  # what goes round at the end reaches none of these
-    products = fft.irfft(fft.rfft(x, size) * np.conj(fft.rfft(piece, size)), size)
+    size = fast_size(len(x))  # what goes round at the end reaches none of these
+    products = np.fft.irfft(np.fft.rfft(x, size) * np.conj(np.fft.rfft(piece, size)), size)
     return np.asarray(products[: len(x) - len(piece) + 1])
+
+
+@cache
+def fast_size(least: int) -> int:
+    """Return the smallest size from `least` on whose prime factors are 2, 3 and 5: its Fourier transform is fast."""
+    products: list[int] = [3**threes * 5**fives for threes in range(20) for fives in range(14)]
+    return min(odd << (-(-least // odd) - 1).bit_length() for odd in products if odd <= 2 * least)

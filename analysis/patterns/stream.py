@@ -8,6 +8,7 @@ import numpy as np
 
 from incprof.analysis.patterns import dtw, find_patterns, regions_of
 from incprof.analysis.patterns.average import fast_step
+from incprof.analysis.patterns.forecast import Forecast, forecast
 from incprof.analysis.patterns.results import Pattern, PatternOptions, Patterns
 from incprof.model import FloatArray, IntArray
 
@@ -62,6 +63,10 @@ class PatternStream:
             self._next_search = self.samples + self.memory // 2
         self._seen = max((int(pattern.instances[-1, 1]) for pattern in moved), default=self.samples)
         return self.result
+
+    def forecast(self, ahead: int | None = None) -> Forecast | None:
+        """Forecast the next samples by the patterns so far; None of `ahead` is the rest of the instance."""
+        return forecast(self._kept, self.result.patterns, ahead, self.samples - len(self._kept))
 
     def _follow_all(self) -> bool:
         """Add the instances that have been completed since, where a pattern goes on; say whether there are any."""

@@ -151,6 +151,7 @@ ELSEWHERE = {
     "incprof instrument gmon-app --source . --check*": "a reader's Makefile: test_source_check.py",
     "incprof sample -o run.csv -- ./alternate*": "test_sample.py",
     "incprof periods run.csv*": "of the line before it",
+    "incprof periods node1.csv --sub-profiles*": "of a series with times: test_cmd_periods.py",
     "OMP_NUM_THREADS=*": "test_selfanalyze.py",
     "incprof selfanalyze *": "test_selfanalyze.py",
     "incprof record -i 0.25 -o gmon-phases*": "test_validate.py",
@@ -211,7 +212,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bash([
         "gcc -O2 -g -pg phases.c -o phases",
         "gcc solver.c $(incprof env --cflags --libs) -o solver",
-        "cp phases app; cp solver heartbeats-cpp; cp calls.txt hydro2d.txt; cp ipc.csv node1.csv",
+        "cp phases app; cp solver heartbeats-cpp; cp calls.txt hydro2d.txt",
+        "cp ipc.csv node1.csv; cp ipc.csv excerpt.csv",
         "cp -r gmon-phases gmon-old; cp -r gmon-phases gmon-new",
         "mkdir baseline; for i in 1 2 3; do cp -r gmon-phases baseline/$i; done",
         "EKG_DIR=ekg-app ./solver",

@@ -76,11 +76,140 @@ def test_text(series, capsys, monkeypatch):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert "8" in lines[0]
+    assert lines[0].endswith(" s")
     assert "samples of 5 ms" in lines[0]
-    assert "#rp(#i)[#pa]" in lines[1]
+    instances = len(found(capsys, series)["patterns"][0]["instances"])
+    assert lines[1].startswith(f"1 pattern, {instances} repetitions of 1.1")
+    assert lines[1].endswith("% of the run")
+    assert "WGSS" not in out
+    assert f"pattern 0 rests on {instances} repetitions: from some 100 on" in lines[-1]
     assert set(lines[3]) == {"0", "."}
     assert len(lines[3]) == 80
     assert lines[4].endswith("s")
+
+
+def test_text_in_the_papers_notation(series, capsys):
+    status, out, err = answer(capsys, series, "--paper")
+    assert (status, err) == (0, "")
+    assert "window 2 x" in out.splitlines()[0]
+    assert out.splitlines()[1].startswith(f"{found(capsys, series)['summary']}  #rp(#i)[#pa]")
+    assert "WGSS" in out
+    assert "[" in answer(capsys, "--follow", series, "--idle", 0, "--paper")[1].splitlines()[-1]
+    assert "node 0  " in answer(capsys, series, "--compare", series, "--paper")[1]
+
+
+def test_a_pattern_with_enough_instances(tmp_path, capsys):
+    values = np.tile(np.random.default_rng(0).uniform(0, 1, 20), 101)
+    few, many = (table(tmp_path / f"{count}.csv", values[: 20 * count]) for count in (99, 100))
+    assert [found(capsys, path)["patterns"][0]["enough_instances"] for path in (few, many)] == [False, True]
+    assert "pattern 0 rests on 99 repetitions" in answer(capsys, few)[1]
+    assert "rests on" not in answer(capsys, many)[1]
+
+
+def test_segments_of_a_pattern(tmp_path, capsys):
+    shape = np.repeat([1.0, 0.2, 0.6, 0.6, 1.0], [10, 25, 15, 10, 5])
+    (pattern,) = found(capsys, table(tmp_path / "x.csv", np.tile(shape, 40)))["patterns"]
+    segments = pattern["segments"]
+    assert segments[0]["begin"] == 0
+    assert segments[-1]["end"] == pattern["length"] == 65
+    assert all(one["end"] == other["begin"] for one, other in itertools.pairwise(segments))
+    assert sum(one["share_pct"] for one in segments) == pytest.approx(100)
+    (low,) = (one for one in segments if one["level"] == "low")
+    assert (low["end"] - low["begin"], low["mean"]) == (25, pytest.approx(0.2))
+    assert "low   points" in answer(capsys, tmp_path / "x.csv")[1]
+
+
+def test_a_forecast_of_the_rest_of_an_instance(tmp_path, capsys):
+    shape = np.random.default_rng(4).uniform(0, 1, 50)
+    path = table(tmp_path / "x.csv", np.tile(shape, 41)[: 40 * 50 + 30])
+    result = found(capsys, path, "--forecast", "rest")
+    forecast, values = result["forecast"], result["patterns"][0]["values"]
+    assert forecast["position"] == 49 - len(forecast["values"])
+    assert forecast["values"] == pytest.approx(values[forecast["position"] + 1 :])
+    assert forecast["low"] == forecast["high"] == pytest.approx(forecast["values"])
+    assert found(capsys, path, "--forecast", 120)["forecast"]["values"] == pytest.approx(
+        np.roll(shape, -30).tolist() * 2 + np.roll(shape, -30)[:20].tolist()
+    )
+    assert "next 120 samples (600 ms)" in answer(capsys, path, "--forecast", 120)[1]
+    lines = answer(capsys, "--follow", path, "--idle", 0, "--json", "--forecast", "rest")[1].splitlines()
+    assert json.loads(lines[-1])["forecast"] == forecast
+    assert "next " in answer(capsys, "--follow", path, "--idle", 0, "--forecast", 5)[1]
+    none = table(tmp_path / "none.csv", np.arange(300.0))
+    assert found(capsys, none, "--forecast", 5)["forecast"] is None
+    assert "no forecast" not in answer(capsys, none)[1]
+    assert "no forecast" in answer(capsys, none, "--forecast", 5)[1]
+
+
+def test_sub_profiles_against_the_whole(tmp_path, truth, capsys):
+    path = table(tmp_path / "x.csv", truth.values)
+    words = (path, "--sub-profiles", "15s,20s,1h", "--offsets", 3)
+    result = found(capsys, *words)
+    rows, (pattern,) = result["sub_profiles"], result["patterns"]
+    assert [row["samples"] for row in rows] == [3000, 4000, 720_000]
+    assert [len(row["parts"]) for row in rows] == [3, 3, 0]
+    assert rows[0]["reference_wgss"] == pytest.approx(pattern["wgss"])
+    for row in rows[:2]:
+        wgss = np.array([part["wgss"] for part in row["parts"]])
+        assert row["mean_increase_pct"] == pytest.approx(100 * (wgss.mean() / pattern["wgss"] - 1))
+        assert all(
+            pattern["instances"][0][0] <= part["start"] <= len(truth.values) - row["samples"] for part in row["parts"]
+        )
+    assert found(capsys, *words)["sub_profiles"] == rows
+    assert found(capsys, *words, "--seed", 1)["sub_profiles"] != rows
+    text = answer(capsys, *words)[1]
+    assert "3 of 3" in text
+    assert "longer than what follows the initialisation" in text
+    np.save(tmp_path / "x.npy", truth.values)
+    assert answer(capsys, tmp_path / "x.npy", "--sub-profiles", "1m")[0] == 2
+    assert found(capsys, table(tmp_path / "none.csv", np.arange(300.0)), "--sub-profiles", "1s")["sub_profiles"] == []
+
+
+@pytest.fixture
+def known(series, tmp_path, capsys):
+    path = tmp_path / "patterns.json"
+    path.write_text(answer(capsys, series, "--json")[1])
+    return path
+
+
+def test_an_excerpt_is_found_in_known_patterns(known, truth, tmp_path, capsys):
+    pattern = json.loads(known.read_text())["patterns"][0]
+    start = pattern["instances"][2][0]
+    np.save(tmp_path / "ex.npy", truth.values[start + 40 : start + 140])
+    result = found(capsys, tmp_path / "ex.npy", "--match", known)
+    assert result["schema"] == "incprof.periods.match/1"
+    assert result["match"] == result["candidates"][0]
+    assert (result["match"]["begin"], result["match"]["end"]) == (pytest.approx(40, abs=8), pytest.approx(139, abs=8))
+    assert answer(capsys, tmp_path / "ex.npy", "--match", known)[1].startswith("pattern 0 of ")
+    np.save(tmp_path / "noise.npy", np.random.default_rng(0).uniform(0, 1.2, 100))
+    assert found(capsys, tmp_path / "noise.npy", "--match", known)["match"] is None
+    assert answer(capsys, tmp_path / "noise.npy", "--match", known)[1].startswith("none of ")
+    np.save(tmp_path / "flat.npy", np.full(50, pattern["values"][7]))
+    assert "too flat" in answer(capsys, tmp_path / "flat.npy", "--match", known)[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "{}", '{"schema": "incprof.periods/1"}', '{"schema": "incprof.periods/1", "patterns": []}',
+        '{"schema": "incprof.periods/1", "patterns": [{"values": [1, "x"], "wgss_per_sample": 1}]}',
+        '{"schema": "incprof.periods/1", "patterns": [{"values": [1, 2e200], "wgss_per_sample": 1}]}',
+        '{"schema": "incprof.periods/1", "patterns": [{"values": [1, NaN], "wgss_per_sample": 1}]}',
+        '{"schema": "incprof.periods/1", "patterns": [{"values": [1, 2], "wgss_per_sample": -1}]}',
+        '{"schema": "incprof.periods/1", "patterns": [3]}', "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_holds_no_known_patterns(series, tmp_path, capsys, text):
+    path = tmp_path / "known.json"
+    path.write_text(text)
+    status, out, err = answer(capsys, series, "--match", path)
+    assert (status, out, err.count("\n")) == (4, "", 1)
+    assert str(path) in err
+    assert answer(capsys, series, "--match", tmp_path / "missing.json")[0] == 4
+
+
+def test_too_short_an_excerpt(known, capsys, tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(7.0))
+    assert answer(capsys, tmp_path / "x.npy", "--match", known)[0] == 4
 
 
 def test_the_same_bytes_every_time(series, capsys):
@@ -149,6 +278,10 @@ def test_parameters_reach_the_search(series, capsys):
         ["--range", "9:3"], ["--column", "z"], ["--interval", "0"], ["--threads", "99999"], ["--medoid-sample", "-1"],
         ["--follow", "--range", "1:2"], ["--follow", "--plot", "x.svg"], ["--most", "10"], ["--theta", "2"],
         ["--longest-window", "1"], ["--rank", "0"], ["--exe", "app"], ["--follow", "--rank", "1"],
+        ["--offsets", "3"], ["--sub-profiles", "0"], ["--sub-profiles", "1m,x"], ["--sub-profiles", "1ms"],
+        ["--follow", "--sub-profiles", "1m"], ["--forecast", "0"], ["--forecast", "-1"], ["--match", "x", "--csv", "y"],
+        ["--match", "x", "--forecast", "rest"], ["--match", "x", "--follow"], ["--events", "--match", "x"],
+        ["--events", "--paper"],
     ],
 )  # fmt: skip
 def test_wrong_arguments(series, capsys, words):
@@ -248,7 +381,7 @@ def test_following_ends_with_the_whole_answer(series, capsys):
     assert states[-1]["patterns"] == found(capsys, series)["patterns"]
     lines = answer(capsys, "--follow", series, "--idle", 0)[1].splitlines()
     assert "samples" in lines[-1]
-    assert states[-1]["summary"] in lines[-1]
+    assert f"{len(states[-1]['patterns'][0]['instances'])} repetitions" in lines[-1]
 
 
 @contextlib.contextmanager
@@ -267,7 +400,7 @@ def test_following_a_pipe(series, capsys, monkeypatch):
         out = answer(capsys, "--follow", "-", "--idle", 0)[1]
         copying.join()
     (pattern,) = found(capsys, series)["patterns"]
-    assert out.rstrip().endswith(f"{pattern['length']} x {len(pattern['instances'])}")
+    assert f"1 pattern, {len(pattern['instances'])} repetitions of {pattern['length']} samples" in out.splitlines()[-1]
 
 
 @pytest.mark.parametrize("text", ["1\nx\n", "", "1" * (1 << 21)])
@@ -370,4 +503,4 @@ def test_a_growing_file(series, tmp_path, capsys):
     sampling.join()
     (pattern,) = found(capsys, series)["patterns"]
     assert status == 0
-    assert out.rstrip().endswith(f"{pattern['length']} x {len(pattern['instances'])}")
+    assert f"1 pattern, {len(pattern['instances'])} repetitions of {pattern['length']} samples" in out.splitlines()[-1]

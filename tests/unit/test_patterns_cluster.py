@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from incprof.analysis.patterns import cluster as patterns_cluster
 from incprof.analysis.patterns import dtw
 from incprof.analysis.patterns.cluster import Heights, clusters, cut_of
+from incprof.analysis.patterns.forest import Forest
 from incprof.analysis.patterns.results import PatternOptions
 
 
@@ -76,3 +77,15 @@ def test_most_pairs_are_never_measured(monkeypatch):
 )
 def test_where_the_tree_is_cut(merges, expected):
     assert cut_of(np.array(merges), Heights(1.0, 10.0), 2.0) == expected
+
+
+@given(st.integers(1, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), max_size=40))
+def test_a_forest_has_the_sets_of_its_merges(count, merges):
+    forest, sets = Forest(count), [{number} for number in range(count)]
+    for one, other in ((a % count, b % count) for a, b in merges):
+        first, second = (next(each for each in sets if number in each) for number in (one, other))
+        assert forest.merge(one, other) == (first is not second)
+        sets = [each for each in sets if each is not first and each is not second]
+        sets.append(first | second)
+    assert [part.tolist() for part in forest.parts()] == sorted(sorted(each) for each in sets)
+    assert forest.roots().tolist() == [min(next(each for each in sets if n in each)) for n in range(count)]

@@ -44,6 +44,28 @@ def test_batches_of_any_size_and_threads_give_the_same_bytes(count):
     assert one.tolist() == alone
 
 
+def bent(seed, count=20):
+    """Series of one shape with different lengths and noises: narrow bands hold some of the best alignments only."""
+    draw = np.random.default_rng(seed)
+    shape = np.cumsum(draw.standard_normal(100))
+    lengths = draw.integers(60, 160, count).tolist()
+    where = (np.sort(draw.uniform(0, 99, length)) for length in lengths)
+    return [np.interp(at, np.arange(100), shape) + draw.uniform(0, 2) * draw.standard_normal(len(at)) for at in where]
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_that_are_left_out_change_no_distance_and_no_average(seed, squared):
+    series = bent(seed)
+    packed = dtw.pack(series)
+    left, right = np.triu_indices(len(series), 1)
+    expected = [dtw.plain(series[i], series[j], squared=squared) for i, j in zip(left, right, strict=True)]
+    np.testing.assert_allclose(dtw.distances(packed, left, right, squared=squared), expected, rtol=1e-12)
+    fast, slow = fast_step(packed, series[0]), plain_step(packed, series[0])
+    np.testing.assert_allclose(fast[0], slow[0], rtol=1e-12)
+    np.testing.assert_allclose(fast[1], slow[1], rtol=1e-12)
+
+
 def test_a_limit_leaves_what_lies_within_it_alone():
     packed = dtw.pack([one + (5 if number % 2 else 0) for number, one in enumerate(some(1, 60, 90))])
     left, right = np.triu_indices(60, 1)

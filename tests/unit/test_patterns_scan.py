@@ -1,5 +1,6 @@
 """The sliding window: kernels and Fourier transform against the definition."""
 
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,12 @@ from incprof.analysis.patterns.dtw import doubles
 from incprof.analysis.patterns.groups import length_groups
 from incprof.analysis.patterns.plain import base_period, carriers, lags
 from incprof.analysis.patterns.results import PatternOptions
-from incprof.analysis.patterns.scan import lags_fft, noise_level, scan
-from incprof.analysis.patterns.tune import tune, window_grid
+from incprof.analysis.patterns.scan import fast_size, lags_fft, noise_level, scan
+from incprof.analysis.patterns.synthetic import SHAPES, profile
+from incprof.analysis.patterns.tune import coverage, estimated_coverage, parts_of, tune, window_grid
+
+# The package has a function of this name.
+tuning = sys.modules[tune.__module__]
 
 
 def wave(samples, period, noise, seed=0):
@@ -114,6 +119,47 @@ def test_tuning_logs_every_window_and_prefers_the_smaller_of_equal_ones():
     assert set(window_grid(2, 2000)) <= {one.window for one in tried}
     fixed, only = tune(x, PatternOptions(window=77), 0.0)
     assert (fixed.window, [one.window for one in only]) == (77, [77])
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_parts_of_a_long_series_choose_a_window_that_covers_as_much(name, monkeypatch):
+    x = profile(180_000, SHAPES[name], seed=3).values
+    options, noise = PatternOptions(longest_window=1500), noise_level(x)
+    whole, _ = tune(x, options, noise)
+    monkeypatch.setattr(tuning, "LONG", len(x))
+    found, tried = tune(x, options, noise)
+    assert found.window in [one.window for one in tried if not one.sampled]
+    assert any(one.sampled for one in tried)
+    assert coverage(found, len(x), options) >= 0.95 * coverage(whole, len(x), options)
+
+
+def test_what_is_periodic_for_a_short_while_is_looked_for_in_the_whole_series(monkeypatch):
+    draw = np.random.default_rng(2)
+    x = np.concatenate([draw.standard_normal(61_000), wave(9000, 60, 0.05)])
+    options = PatternOptions(longest_window=200)
+    whole = tune(x, options, noise_level(x))
+    monkeypatch.setattr(tuning, "LONG", len(x))
+    assert tune(x, options, noise_level(x))[1] == whole[1]
+
+
+def test_parts_lie_within_the_series_and_apart():
+    for samples, window in [(1 << 18, 2), (1 << 18, 10_000), (5_000_000, 100), (300_000, 700)]:
+        parts = parts_of(samples, window)
+        assert all(start >= 0 and end <= samples and end - start >= 16 * window for start, end in parts)
+        assert all(first[1] <= second[0] for first, second in pairwise(parts))
+    x = wave(1 << 18, 60, 0.05)
+    whole = coverage(scan(x, 100, PatternOptions(), 0.05), len(x), PatternOptions())
+    assert estimated_coverage(x, 100, PatternOptions(), 0.05) == pytest.approx(whole, abs=0.02)
+
+
+@given(st.integers(1, 100_000))
+def test_fast_sizes(least):
+    size = fast_size(least)
+    assert least <= size <= max(1.12 * least, least + 2)
+    for factor in (2, 3, 5):
+        while size % factor == 0:
+            size //= factor
+    assert size == 1
 
 
 def test_groups_of_lengths():

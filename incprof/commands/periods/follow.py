@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from incprof.errors import UsageError
@@ -35,11 +36,18 @@ def check_follow(args: argparse.Namespace) -> None:
 
 def follow(args: argparse.Namespace, wanted: Wanted, options: PatternOptions) -> int:
     """Print what changes, as it changes."""
-    from incprof.report.json.periods import state_json
+    from incprof.report.json.periods import forecast_of, state_json
     from incprof.report.text.periods import state_line
+    from incprof.report.text.periods_uses import write_forecast
     from incprof.study.periods import follow_patterns
 
-    for known in follow_patterns(args.series, wanted, options, args.idle):
-        line = state_json(args.series, known.name, args.interval, known.found) if args.json else state_line(known.found)
-        print(line, flush=True)
+    for known in follow_patterns(args.series, wanted, options, args.idle, args.forecast):
+        if args.json:
+            uses: dict[str, object] = {} if args.forecast is None else {"forecast": forecast_of(known.forecast)}
+            print(state_json(args.series, known.name, args.interval, known.found, uses), flush=True)
+            continue
+        print(state_line(known.found, args.interval, paper=bool(args.paper)), flush=True)
+        if args.forecast is not None:
+            write_forecast(known.forecast, args.interval, sys.stdout)
+            sys.stdout.flush()
     return 0

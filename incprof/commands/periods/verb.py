@@ -5,6 +5,9 @@
     incprof periods perf.txt --column instructions/cycles      # perf stat -I 5 -e instructions,cycles -o perf.txt
     incprof periods gmon-app --column self:solve
     incprof periods node1.npy --compare node2.npy --compare node3.npy
+    incprof periods ipc.csv --sub-profiles 1m,3m,10m           # how long a recording has to be
+    incprof periods ipc.csv --forecast rest                    # the rest of the repetition that it ends in
+    incprof periods excerpt.csv --match patterns.json          # which known pattern it is part of, and where
     some-sampler | incprof periods --follow -
     strace ./app 2>&1 >/dev/null | sed 's/(.*//' | incprof periods --events --follow -
 
@@ -23,12 +26,13 @@ from incprof.commands.periods.detect import add_detect_arguments, check_detect, 
 from incprof.commands.periods.follow import add_follow_arguments, check_follow, follow
 from incprof.commands.periods.parameters import add_parameter_arguments, options_of
 from incprof.commands.periods.sources import add_source_arguments, read_source, wanted_of
+from incprof.commands.periods.uses import add_use_arguments, check_uses, match, sub_profiles_of
 from incprof.commands.plots import add_plot_argument, check_plot, write_plot
 from incprof.commands.terminal import text_width, wants_colour, warn
 from incprof.errors import IncprofError, UsageError
 
 if TYPE_CHECKING:
-    from incprof.study.periods import PatternOptions, Patterns
+    from incprof.study.periods import PatternOptions, Patterns, SubProfiles
     from incprof.study.series import Series
 
 NAME = "periods"
@@ -43,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csv", metavar="FILE", help="write the patterns: pattern, point, value (- for stdout)")
     add_plot_argument(parser, "the series and its patterns")
     parser.add_argument("--force", action="store_true", help="replace files that exist")
+    add_use_arguments(parser)
     add_follow_arguments(parser)
     add_detect_arguments(parser)
     add_parameter_arguments(parser)
@@ -54,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if detected:
         check_detect(args)
     check_targets(args)
+    check_uses(args)
     if args.follow:
         check_follow(args)
     try:
@@ -67,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
 def answer(args: argparse.Namespace, options: PatternOptions) -> int:
     """Answer for a series that is whole."""
     series = read_source(args.series, args)
+    if args.match is not None:
+        return match(args, series)
     warn(series.notes)
     found = analysed(series, options)
     if args.csv is not None:
@@ -79,7 +87,7 @@ def answer(args: argparse.Namespace, options: PatternOptions) -> int:
         write_plot(args, lambda out, form: draw(series.values, series.name, series.interval_s, found, out, form))
     if args.csv != "-":
         others = [(path, analysed(read_source(path, args), options)) for path in args.compare]
-        write(series, found, others, args)
+        write(series, found, others, sub_profiles_of(args, series, found, options), args)
     return 0
 
 
@@ -103,25 +111,46 @@ def analysed(series: Series, options: PatternOptions) -> Patterns:
     return find_patterns(series.values, options)
 
 
-def write(series: Series, found: Patterns, others: list[tuple[str, Patterns]], args: argparse.Namespace) -> None:
+def write(
+    series: Series,
+    found: Patterns,
+    others: list[tuple[str, Patterns]],
+    parts: list[SubProfiles],
+    args: argparse.Namespace,
+) -> None:
     """Print the answer in the form that was asked for."""
-    from incprof.study.periods import agreements
+    from incprof.study.periods import agreements, forecast
 
     every = [found, *(result for _, result in others)]
     pairs = agreements(every) if others else []
+    coming = None if args.forecast is None else forecast(series.values, found.patterns, args.forecast or None)
+    interval_s = series.interval_s or 0.0  # parts have one
     if args.json:
-        from incprof.report.json.periods import node_of, pair_of, write_json
+        from incprof.report.json.periods import forecast_of, node_of, pair_of, write_json
+        from incprof.report.json.periods import sub_profiles_of as parts_of
 
         nodes = [node_of(path, result) for path, result in [(args.series, found), *others]] if others else []
         nodes += [pair_of(pair) for pair in pairs]
-        write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, sys.stdout)
+        uses: dict[str, object] = {}
+        if args.forecast is not None:
+            uses["forecast"] = forecast_of(coming)
+        if args.sub_profiles is not None:
+            uses["sub_profiles"] = parts_of(parts, interval_s)
+        write_json(args.series, series.name, series.interval_s, found, series.notes, nodes, uses, sys.stdout)
         return
     from incprof.report.text.periods import write_agreement
     from incprof.report.text.periods import write_text as write_answer
+    from incprof.report.text.periods_uses import write_forecast, write_sub_profiles
 
     write_answer(
         args.series, series.name, series.interval_s, found, sys.stdout,
         width=text_width(), colour=wants_colour(), blocks="utf" in (sys.stdout.encoding or "").lower(),
+        paper=bool(args.paper),
     )  # fmt: skip
+    if parts:
+        write_sub_profiles(parts, interval_s, sys.stdout)
+    if args.forecast is not None:
+        write_forecast(coming, series.interval_s, sys.stdout)
     if others:
-        write_agreement([args.series, *(path for path, _ in others)], every, pairs, sys.stdout)
+        paths = [args.series, *(path for path, _ in others)]
+        write_agreement(paths, every, pairs, series.interval_s, sys.stdout, paper=bool(args.paper))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
+from incprof.analysis.patterns.forecast import LEVEL, Forecast
+from incprof.analysis.patterns.matching import Match
 from incprof.analysis.patterns.nodes import Agreement
 from incprof.analysis.patterns.results import Pattern, Patterns
+from incprof.analysis.patterns.segments import segments_of
+from incprof.analysis.patterns.subprofiles import SubProfiles
 
-SCHEMA = "incprof.periods/1"
+SCHEMA, MATCH_SCHEMA = "incprof.periods/1", "incprof.periods.match/1"
 DIGITS = 9
 
 
@@ -21,19 +26,92 @@ def write_json(
     found: Patterns,
     notes: Sequence[str],
     nodes: Sequence[dict[str, object]],
+    uses: dict[str, object],
     out: TextIO,
 ) -> None:
-    """Write one JSON object and a newline. nodes: what `node_of` and `pair_of` made of the other series."""
+    """Write one JSON object and a newline.
+
+    nodes: what `node_of` and `pair_of` made of the other series. uses: further keys, such as a forecast.
+    """
     answer = as_dict(source, name, interval_s, found, notes)
     if nodes:
         answer["nodes"] = list(nodes)
+    answer |= uses
     json.dump(answer, out, ensure_ascii=False, allow_nan=False)
     out.write("\n")
 
 
-def state_json(source: str, name: str, interval_s: float | None, found: Patterns) -> str:
+def state_json(
+    source: str, name: str, interval_s: float | None, found: Patterns, uses: dict[str, object] | None = None
+) -> str:
     """Return what is known of a series that still grows, as an object in one line."""
-    return json.dumps(as_dict(source, name, interval_s, found, ()), ensure_ascii=False, allow_nan=False)
+    answer = as_dict(source, name, interval_s, found, ()) | (uses or {})
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False)
+
+
+def forecast_of(found: Forecast | None) -> dict[str, object] | None:
+    """Return the next samples, null where the end of the series lies in no pattern."""
+    if found is None:
+        return None
+    return {
+        "pattern": found.pattern,
+        "position": found.position,
+        "instances": found.instances,
+        "level": LEVEL,
+        **{key: [_round(value) for value in getattr(found, key).tolist()] for key in ("values", "low", "high")},
+    }
+
+
+def sub_profiles_of(found: Sequence[SubProfiles], interval_s: float) -> list[dict[str, object]]:
+    """Return how patterns of parts compare with that of the whole run."""
+    return [
+        {
+            "samples": one.samples,
+            "duration_s": _round(interval_s * one.samples),
+            "reference_wgss": _round(one.reference),
+            "mean_instances": _round(one.mean_instances),
+            "mean_increase_pct": _share(one.increases.mean() if len(one.increases) else None),
+            "std_increase_pct": _share(one.increases.std() if len(one.increases) else None),
+            "parts": [
+                {
+                    "start": part.start,
+                    "instances": part.instances,
+                    "wgss": None if part.wgss is None else _round(part.wgss),
+                }
+                for part in one.parts
+            ],
+        }
+        for one in found
+    ]
+
+
+def _share(value: float | None) -> float | None:
+    """Return a share as a percentage, None where there is none or it has no bound."""
+    return None if value is None or not math.isfinite(value) else _round(100 * float(value))
+
+
+def write_matches_json(source: str, name: str, path: str, found: Sequence[Match], out: TextIO) -> None:
+    """Write where the end of a series lies in known patterns: one object of schema incprof.periods.match/1."""
+    places = [
+        {
+            "pattern": match.pattern,
+            "begin": match.begin,
+            "end": match.end,
+            "mean_square": _round(match.step),
+            "limit": _round(match.limit),
+            "flat": match.flat,
+        }
+        for match in found
+    ]
+    answer = {
+        "schema": MATCH_SCHEMA,
+        "series": {"source": source, "column": name},
+        "patterns": path,
+        "match": places[0] if found[0].is_part else None,
+        "candidates": places,
+    }
+    json.dump(answer, out, ensure_ascii=False, allow_nan=False)
+    out.write("\n")
 
 
 def as_dict(
@@ -57,7 +135,10 @@ def as_dict(
         "window": found.window,
         "noise": _round(found.noise),
         "theta": _round(found.theta),
-        "tuning": [{"window": tried.window, "coverage_pct": _round(100 * tried.coverage)} for tried in found.tuning],
+        "tuning": [
+            {"window": tried.window, "coverage_pct": _round(100 * tried.coverage), "sampled": tried.sampled}
+            for tried in found.tuning
+        ],
         "patterns": [_pattern(pattern) for pattern in found.patterns],
         "options": asdict(found.options),
         "warnings": list(notes),
@@ -87,6 +168,17 @@ def _pattern(pattern: Pattern) -> dict[str, object]:
         "values": [_round(value) for value in pattern.values.tolist()],
         "instances": pattern.instances.tolist(),
         "regions": pattern.regions.tolist(),
+        "enough_instances": pattern.has_enough_instances,
+        "segments": [
+            {
+                "begin": segment.begin,
+                "end": segment.end,
+                "mean": _round(segment.mean),
+                "share_pct": _round(100 * segment.share),
+                "level": segment.level,
+            }
+            for segment in segments_of(pattern)
+        ],
         "mean_length": _round(float((pattern.instances[:, 1] - pattern.instances[:, 0]).mean())),
         "instances_per_region": _round(len(pattern.instances) / len(pattern.regions)),
         "wgss": _round(pattern.wgss),

@@ -11,12 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from incprof.analysis.patterns.nodes import Agreement
-from incprof.analysis.patterns.results import SMALLEST_WINDOW, Pattern, Patterns
+from incprof.analysis.patterns.results import ENOUGH_INSTANCES, SMALLEST_WINDOW, Pattern, Patterns
+from incprof.analysis.patterns.segments import segments_of
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
 from incprof.model import IntArray
 from incprof.report.text.console import console_for
+from incprof.report.text.periods_uses import short_time
 from incprof.report.words.colours import style
-from incprof.report.words.figures import duration
+from incprof.report.words.figures import count, percent
 from incprof.report.words.numbers import sparkline
 
 SHAPE_ROOM = 60
@@ -32,18 +34,23 @@ def write_text(
     width: int = 100,
     colour: bool = False,
     blocks: bool = True,
+    paper: bool = False,
 ) -> None:
-    """Write the answer, at most `width` columns wide. blocks: whether `out` takes more than ASCII."""
+    """Write the answer, at most `width` columns wide.
+
+    blocks: whether `out` takes more than ASCII. paper: in the terms of the paper, with its measures.
+    """
     console = console_for(out, width=max(width, 40), colour=colour, terminal=colour)
-    console.print(_head(source, name, interval_s, found), soft_wrap=True)
+    console.print(_head(source, name, interval_s, found, paper), soft_wrap=True)
     if not found.patterns:
         console.print(_no_period(found), soft_wrap=True)
         return
-    console.print(f"{found.summary}  #rp(#i)[#pa]   {100 * found.coverage:.2f} % periodic", soft_wrap=True)
+    notation = f"{found.summary}  #rp(#i)[#pa]   {100 * found.coverage:.2f} % periodic"
+    console.print(notation if paper else summary(found, interval_s), soft_wrap=True)
     console.print()
     _ribbon(console, found, interval_s)
     console.print()
-    console.print(_table(found, interval_s))
+    console.print(_table(found, interval_s, paper))
     console.print()
     for number, pattern in enumerate(found.patterns):
         line, _ = sparkline(_raised(pattern), min(console.width - 30, SHAPE_ROOM), blocks=blocks)
@@ -51,18 +58,67 @@ def write_text(
         console.print(
             Text(f" {badge(number)} ", style=style(number)), f"{line}  {low:.3g} .. {high:.3g}", soft_wrap=True
         )
+        for words in _levels(pattern, interval_s):
+            console.print(f"    {words}", soft_wrap=True)
+    _write_few(console, found)
 
 
-def _head(source: str, name: str, interval_s: float | None, found: Patterns) -> str:
-    """Return what was analysed, and how, in one line."""
+def summary(found: Patterns, interval_s: float | None) -> str:
+    """Return how much repeats, in one line: 1 pattern, 8 repetitions of 1.2 s, covers 99 % of the run."""
+    if not found.patterns:
+        return "no period"
+    repetitions = count(found.instances, "repetition")
+    if len(found.patterns) == 1:
+        return f"1 pattern, {repetitions} of {_length(found.patterns[0].length, interval_s)}, {_covers(found, 's')}"
+    return f"{len(found.patterns)} patterns, {repetitions}, {_covers(found, '')}"
+
+
+def _covers(found: Patterns, ending: str) -> str:
+    """Return what share of the run is periodic."""
+    return f"cover{ending} {percent(min(found.coverage, 1.0))} of the run"
+
+
+def _length(samples: int, interval_s: float | None) -> str:
+    """Return a length as a time, or in samples where their interval is not known."""
+    return f"{samples} samples" if interval_s is None else short_time(interval_s * samples)
+
+
+def _levels(pattern: Pattern, interval_s: float | None) -> list[str]:
+    """Return a line for each low and each high segment of a pattern."""
+    return [
+        f"{segment.level:<4}  points {segment.begin} to {segment.end}"
+        f" ({_length(segment.end - segment.begin, interval_s)}, {percent(segment.share)}), mean {segment.mean:.3g}"
+        for segment in segments_of(pattern)
+        if segment.level != "middle"
+    ]
+
+
+def _write_few(console: Console, found: Patterns) -> None:
+    """Write which patterns rest on few instances."""
+    few = [
+        f"pattern {number} rests on {len(pattern.instances)}"
+        for number, pattern in enumerate(found.patterns)
+        if not pattern.has_enough_instances
+    ]
+    if few:
+        console.print()
+        console.print(
+            f"{', '.join(few)} repetitions: from some {ENOUGH_INSTANCES} on, or 10 minutes at 5 ms,"
+            " a pattern stands for longer runs too",
+            soft_wrap=True,
+        )
+
+
+def _head(source: str, name: str, interval_s: float | None, found: Patterns, paper: bool) -> str:
+    """Return what was analysed, and for `paper` how, in one line."""
     length = f"{found.samples} samples"
     if interval_s is not None:
-        length += f" of {_time(interval_s)}, {_time(interval_s * found.samples)}"
+        length += f" of {short_time(interval_s)}, {short_time(interval_s * found.samples)}"
     parts = [f"{source}, {name}, {length}"]
-    if found.window:
+    if found.window and paper:
         parts.append(f"window 2 x {found.window}")
         parts.append(f"noise {found.noise:.2g}")
-    if found.theta:
+    if found.theta and paper:
         parts.append(f"dips below {found.theta:.2f}")
     return ", ".join(parts)
 
@@ -87,7 +143,7 @@ def _ribbon(console: Console, found: Patterns, interval_s: float | None) -> None
     for label, length in runs(stretched(labels_of(found), console.width)):
         line.append(sign(label) * length, style=style(label))
     console.print(line, soft_wrap=True)
-    end = _time(interval_s * found.samples) if interval_s is not None else str(found.samples)
+    end = short_time(interval_s * found.samples) if interval_s is not None else str(found.samples)
     console.print("0" + end.rjust(console.width - 1), soft_wrap=True)
 
 
@@ -100,20 +156,23 @@ def labels_of(found: Patterns) -> IntArray:
     return labels
 
 
-def _table(found: Patterns, interval_s: float | None) -> Table:
+def _table(found: Patterns, interval_s: float | None, paper: bool) -> Table:
     """Return the patterns, a row each."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    names = ("Pattern", "Length", "Instances", "Regions", "In a region", "Share %", "WGSS", "per inst.", "per sample")
+    names = ["Pattern", "Length", "Repetitions", "Stretches", "In a stretch", "Share %"]
+    if paper:
+        names[2:5] = ["Instances", "Regions", "In a region"]
+        names += ["WGSS", "per inst.", "per sample"]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for number, pattern in enumerate(found.patterns):
-        table.add_row(Text(f" {badge(number)} ", style=style(number)), *_cells(pattern, interval_s))
+        table.add_row(Text(f" {badge(number)} ", style=style(number)), *_cells(pattern, interval_s)[: len(names) - 1])
     return table
 
 
 def _cells(pattern: Pattern, interval_s: float | None) -> tuple[str, ...]:
     """Return the cells of a pattern after its number."""
-    length = str(pattern.length) + (f" ({_time(interval_s * pattern.length)})" if interval_s is not None else "")
+    length = str(pattern.length) + (f" ({short_time(interval_s * pattern.length)})" if interval_s is not None else "")
     return (
         length,
         str(len(pattern.instances)),
@@ -126,18 +185,33 @@ def _cells(pattern: Pattern, interval_s: float | None) -> tuple[str, ...]:
     )
 
 
-def state_line(found: Patterns) -> str:
+def state_line(found: Patterns, interval_s: float | None, *, paper: bool = False) -> str:
     """Return what is known of a series that still grows, in one line."""
-    parts = [f"{found.samples:>9} samples", f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
+    samples = f"{found.samples:>9} samples"
+    if not paper:
+        each = ", ".join(f"{len(p.instances)} of {_length(p.length, interval_s)}" for p in found.patterns[:8])
+        return f"{samples}  {summary(found, interval_s)}" + (f": {each}" if len(found.patterns) > 1 else "")
+    parts = [samples, f"{found.summary:>12}", f"{100 * found.coverage:6.2f} %"]
     each = ", ".join(f"{p.length} x {len(p.instances)}" for p in found.patterns[:8])
     return "  ".join([*parts, each or "no period"])
 
 
-def write_agreement(sources: Sequence[str], found: Sequence[Patterns], pairs: Sequence[Agreement], out: TextIO) -> None:
+def write_agreement(
+    sources: Sequence[str],
+    found: Sequence[Patterns],
+    pairs: Sequence[Agreement],
+    interval_s: float | None,
+    out: TextIO,
+    *,
+    paper: bool = False,
+) -> None:
     """Write what other nodes show, and whether their foremost patterns are the same within the paper's 1 %."""
     out.write("\n")
     for number, (source, result) in enumerate(zip(sources, found, strict=True)):
-        out.write(f"node {number}  {result.summary:>12}  {100 * result.coverage:6.2f} %  {source}\n")
+        if paper:
+            out.write(f"node {number}  {result.summary:>12}  {100 * result.coverage:6.2f} %  {source}\n")
+        else:
+            out.write(f"node {number}, {source}: {summary(result, interval_s)}\n")
     for pair in pairs:
         verdict = "same" if pair.same else "not the same"
         share = f"{100 * pair.step / abs(pair.mean):.2f} % of their mean" if pair.mean else "of a mean of 0"
@@ -148,8 +222,3 @@ def _raised(pattern: Pattern) -> np.ndarray:
     """Return the pattern from 0 up, so that its lowest point is the lowest sign."""
     values: np.ndarray = pattern.values - pattern.values.min()
     return values
-
-
-def _time(seconds: float) -> str:
-    """Return a time as people say it: 5 ms, 1.12 s, 45 min 0 s."""
-    return f"{1000 * seconds:.4g} ms" if seconds < 1 else duration(seconds)
