@@ -18,6 +18,7 @@ from incprof.analysis.phases.by_stretches import cluster_by_stretches
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.kmeans import MAX_K
 from incprof.analysis.phases.results import Phase, PhaseResult
+from incprof.analysis.phases.kmeans_runs import KMeansRuns
 from incprof.analysis.phases.short import named_by_samples
 from incprof.analysis.phases.spent import mostly
 from incprof.analysis.sites.choice import SiteChooser
@@ -41,6 +42,7 @@ def find_phases(
     options: Options = OPTIONS,
     chooser: SiteChooser | None = None,
 ) -> PhaseResult:
+    runs: KMeansRuns | None = None,
     """Find the phases of a process.
 
     Args:
@@ -53,6 +55,7 @@ def find_phases(
         options: thresholds.
         chooser: of the same profile, method and thresholds, if there is one.
 
+        runs: of k-means that were computed before (paper), and those computed now.
     Raises:
         UsageError: unknown method, k outside 1..16 (the paper's method: 1..8), or a level below 1 or of the paper's.
         NoDataError: no interval holds a sample, or the profile holds numbers that are none.
@@ -67,7 +70,7 @@ def find_phases(
     if method == "robust":
         found = cluster_by_stretches(features, profile.functions, k, options.phases, random_state)
     else:
-        found = cluster_by_kmeans(features, k, random_state, jobs)
+        found = cluster_by_kmeans(features, k, random_state, jobs, runs or KMeansRuns())
     finest = found
     if level is not None:
         found = found.at_level(level)
@@ -81,7 +84,7 @@ def find_phases(
         k=len(phases),
         k_clusters=judgement.k,
         rule="user" if k is not None else judgement.rule if found is finest else "level",
-        other_votes=judgement.votes,
+        votes=judgement.votes,
         scores=judgement.scores,
         end_s=profile.end_s,
         labels=found.labels,

@@ -225,9 +225,9 @@ class ShortStretch:
 class PhaseResult:
     """The phases of one process.
 
-    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. other_votes: what each rule but
-    the elbow would choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified,
-    cluster ids are before merging.
+    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. votes: what each rule would
+    choose; the elbow is None where no k-means was run. end_s, labels, clusters: (n,) per interval; label -1 is a
+    transition or unclassified, cluster ids are before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
     scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
@@ -242,7 +242,7 @@ class PhaseResult:
     k: int
     k_clusters: int
     rule: str
-    other_votes: dict[str, int | None]
+    votes: dict[str, int | None]
     scores: tuple[KScore, ...]
     end_s: FloatArray
     labels: IntArray
@@ -263,12 +263,9 @@ class PhaseResult:
     spent: IntArray | None = None
 
     @property
-    def votes(self) -> dict[str, int | None]:
-        """What each rule would choose."""
-        from incprof.analysis.phases.choose_k import elbow
-
-        ks, inertia = [score.k for score in self.scores], [score.inertia for score in self.scores]
-        return {"elbow": elbow(ks, inertia), **self.other_votes}
+    def present(self) -> tuple[Phase, ...]:
+        """The phases that the intervals hold: of several ranks, one may not go through all phases."""
+        return tuple(phase for phase in self.phases if phase.intervals)
 
     def __repr__(self) -> str:
         """One line: all fields would be pages."""

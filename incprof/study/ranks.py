@@ -21,6 +21,7 @@ from incprof.model.joining import joined, some_intervals
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.study.engines import Work, mapped
 from incprof.study.ranks_read import (
+from incprof.study.kmeans_store import kmeans_runs
     RankRead,
     Together,
     jobs_of,
@@ -152,10 +153,11 @@ class Shared:
         phases = replace(phases, least=part * phases.least, waiting=part * phases.waiting)
         thresholds = replace(thresholds, phases=phases)
         chooser = site_chooser(profile, options.method, thresholds)
-        result = find_phases(
-            profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
-            options=thresholds, chooser=chooser,
-        )  # fmt: skip
+        with kmeans_runs(self._asked.run.directory, options.method) as runs:
+            result = find_phases(
+                profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
+                options=thresholds, chooser=chooser, runs=runs,
+            )  # fmt: skip
         result = replace(result, options=self._options)
         return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, self._options))
 
