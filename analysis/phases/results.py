@@ -298,7 +298,7 @@ class RunSummary:
     counted: whether calls were, by -pg; else they are estimated from samples.
     pooled: recorded intervals that are taken as one.
     overhead_pct: by how much recording has raised the CPU time. reached_hz: samples per second of CPU time; counting:
-    what is known of the calls' part in the overhead; both None where the recording cannot tell.
+    the calls' part in the overhead; all three None where the recording did not measure it.
     """
 
     app: str
@@ -309,7 +309,7 @@ class RunSummary:
     duration_s: float
     rate_hz: float
     samples: int
-    overhead_pct: float
+    overhead_pct: float | None
     off_cpu_s: float
     reached_hz: float | None = None
     pooled: int = 1

@@ -80,7 +80,7 @@ def intervals_table(profile: IntervalProfile, result: PhaseResult | None = None)
         "calls": np.asarray(profile.calls.sum(axis=1)).ravel().astype(np.int64),
         "cpu_s": counters.cpu_s,
         "off_cpu_s": profile.off_cpu_s,
-        "profiler_s": counters.profiler_s + counters.collector_s + counters.handler_s,
+        "profiler_s": counters.own_s if counters.own_known else np.full(n, np.nan),
         "threads": counters.threads,
         "samples": counters.samples,
         "lost": counters.lost,

@@ -24,7 +24,7 @@ from incprof.report.words.colours import style
 from incprof.report.words.counting import counting_advice
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.explanation import border_lines, level_line
-from incprof.report.words.figures import count, duration
+from incprof.report.words.figures import count, duration, overhead, plural
 from incprof.report.words.names import Names
 from incprof.report.words.numbers import cell_len, fitted
 from incprof.report.words.phase_names import TOP_FUNCTIONS, names_of
@@ -114,7 +114,7 @@ def _head(run: RunSummary) -> str:
         + (f" ({run.pooled} recorded ones each)" if run.pooled > 1 else ""),
         duration(run.duration_s),
         count(run.samples, "sample") + _rate(run),
-        f"overhead {run.overhead_pct:.2g} %",
+        f"overhead {overhead(run.overhead_pct)}",
     ]
     return ", ".join(parts)
 
