@@ -1,4 +1,4 @@
-"""One rank's answer in the phases of all: its intervals and seconds, the sites and steps of all. n intervals."""
+"""One rank's answer in the phases of all: its own intervals and shares, the sites and steps of all. n intervals."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from incprof.analysis.phases.stretches import Sums
 from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.ranks.results import Modes, RankLabels
 from incprof.model import IntArray, IntervalProfile
+from incprof.analysis.ranks.site_shares import SiteShares
 from incprof.model.spent import SPENT, spent_s
 from incprof.model.visits import Visits
 
@@ -45,6 +46,8 @@ def told_of(
     def phase_of(phase: Phase) -> Phase:
         members = np.flatnonzero(labels == phase.id)
         pct, seconds = percent_of_run(wall, members), times[members].sum(axis=0)
+    shares = SiteShares(profile, literal=result.method == "paper")
+
         whole = float(wall[members].sum())
         return replace(
             phase,
@@ -54,7 +57,8 @@ def told_of(
             # What it is made of elsewhere says what it is where a rank never comes into it.
             functions=top_functions(profile, members, seen=seen)
             or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
-            sites=tuple(replace(site, app_pct=site.phase_pct * pct / 100.0) for site in phase.sites),
+            sites=shares.of_sites(phase.sites, members, pct),
+            steps=shares.of_steps(phase.steps, members) if len(members) else phase.steps,
             mostly=SPENT[int(mostly(seconds[:-1], np.array(whole)))] if len(members) else phase.mostly,
             spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),
         )

@@ -106,7 +106,7 @@ def result_table(result: PhaseResult, name: ResultTable) -> pd.DataFrame:
         fields = ("k", "inertia", "silhouette", "calinski_harabasz", "noise_ratio", "misfits", "stability")
         return _rows([{field: getattr(score, field) for field in fields} for score in result.scores], fields)
     columns, rows_of = PHASE_TABLES[name]
-    return _rows([{"phase": phase.id, **row} for phase in result.phases for row in rows_of(phase)], columns)
+    return _rows([{"phase": phase.id, **row} for phase in result.present for row in rows_of(phase)], columns)
 
 
 def _rows(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFrame:

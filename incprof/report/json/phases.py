@@ -67,7 +67,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "labels": result.labels.tolist(),
         "mostly": None if result.spent is None else [SPENT[kind] for kind in result.spent.tolist()],
         "clusters": result.clusters.tolist(),
-        "phases": [_phase(phase, run.counted) for phase in result.phases],
+        "phases": [_phase(phase, run.counted) for phase in result.present],
         "borders": [_border(border) for border in result.borders],
         "levels": [_level(level) for level in result.levels],
         "in_turn": [list(span) for span in result.in_turn],
