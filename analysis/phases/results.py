@@ -236,6 +236,7 @@ class PhaseResult:
     borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn:
     first interval and one past the last of stretches whose steps alternate below one driver. short: what is too short
     for a phase. spent: (n,) what each interval was mostly spent on, indices of model.spent.SPENT; None: unknown.
+    paths_estimated: call paths were not recorded, but estimated from counted calls.
     """
 
     method: str
@@ -261,6 +262,7 @@ class PhaseResult:
     in_turn: tuple[tuple[int, int], ...] = ()
     short: tuple[ShortStretch, ...] = ()
     spent: IntArray | None = None
+    paths_estimated: bool = False
 
     @property
     def present(self) -> tuple[Phase, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from incprof.analysis.answer.describe import percent_of_run, top_functions
 from incprof.analysis.answer.find import warnings_of
 from incprof.analysis.answer.seen import calls_seen
+from incprof.analysis.callgraph.paths import with_estimated_paths
 from incprof.analysis.options import Options
 from incprof.analysis.phases.borders import borders_of
 from incprof.analysis.phases.features import build_features
@@ -18,8 +19,8 @@ from incprof.analysis.phases.spent import mostly, off_cpu_s
 from incprof.analysis.phases.stretches import Sums
 from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.ranks.results import Modes, RankLabels
-from incprof.model import IntArray, IntervalProfile
 from incprof.analysis.ranks.site_shares import SiteShares
+from incprof.model import IntArray, IntervalProfile
 from incprof.model.spent import SPENT, spent_s
 from incprof.model.visits import Visits
 
@@ -36,6 +37,8 @@ def told_of(
         result: the phases, in the run that they were found in.
         asked: so many phases, None if nobody asked for a number.
     """
+    if result.method == "robust":
+        profile = with_estimated_paths(profile)
     labels = own.of_intervals(own.label)
     cluster = np.append(modes.cluster, -1)[own.mode]
     wall, spent = profile.end_s - profile.start_s, spent_s(profile)
@@ -43,11 +46,11 @@ def told_of(
     seen = calls_seen(profile)
     no_calls = None if profile.counted else Visits(0, 0.0)
 
+    shares = SiteShares(profile, literal=result.method == "paper")
+
     def phase_of(phase: Phase) -> Phase:
         members = np.flatnonzero(labels == phase.id)
         pct, seconds = percent_of_run(wall, members), times[members].sum(axis=0)
-    shares = SiteShares(profile, literal=result.method == "paper")
-
         whole = float(wall[members].sum())
         return replace(
             phase,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incprof.analysis.answer.find import find_phases, site_chooser
+from incprof.analysis.callgraph.paths import with_estimated_paths
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.found import said_of_ranks
@@ -20,8 +21,8 @@ from incprof.model import IntervalProfile, pooled
 from incprof.model.joining import joined, some_intervals
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.study.engines import Work, mapped
-from incprof.study.ranks_read import (
 from incprof.study.kmeans_store import kmeans_runs
+from incprof.study.ranks_read import (
     RankRead,
     Together,
     jobs_of,
@@ -170,6 +171,8 @@ class Shared:
     def _piece(self, part: Part, by: int) -> IntervalProfile:
         """Read what a part of phases has of a rank, `by` recorded intervals as one."""
         profile = pooled(recorded_profile(self._jobs[part.rank]), by)
+        if self._asked.options.method != "paper":
+            profile = with_estimated_paths(profile)
         middle = (profile.start_s + profile.end_s) / 2.0
         use = np.zeros(profile.n_intervals, dtype=np.bool_)
         for start, end in part.spans or ():

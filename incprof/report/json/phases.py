@@ -60,6 +60,7 @@ def as_dict(run: RunSummary, result: PhaseResult) -> dict[str, object]:
         "scatter": rounded(result.scatter),
         "k_again": rounded(result.k_again),
         "beats_pct": rounded(result.beats_pct),
+        "paths_estimated": result.paths_estimated,
         "dispersion": rounded(result.dispersion),
         "features": result.features,
         "scores": [_score(score) for score in result.scores],
