@@ -35,6 +35,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         return "not enough memory for this input", 1
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("tree_sitter"):
         return f"reading sources needs a parser that is not installed: pip install {PARSERS}", 1
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in ("sklearn", "kneed"):
+        return "--method paper needs scikit-learn and kneed: pip install scikit-learn kneed", 1
     what = f"{type(error).__name__}: {error}".replace("\n", " ")
     return f"internal error: {what}; run again with --debug for the traceback", 1
 

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from incprof.analysis.answer.describe import describe_phases
+from incprof.analysis.callgraph.paths import with_estimated_paths
 from incprof.analysis.options import OPTIONS, Options
 from incprof.analysis.phases.bad_input import refuse
 from incprof.analysis.phases.by_kmeans import cluster_by_kmeans
 from incprof.analysis.phases.by_stretches import cluster_by_stretches
 from incprof.analysis.phases.features import build_features
 from incprof.analysis.phases.kmeans import MAX_K
+from incprof.analysis.phases.kmeans_runs import KMeansRuns
 from incprof.analysis.phases.results import Phase, PhaseResult
 from incprof.analysis.phases.short import named_by_samples
 from incprof.analysis.phases.spent import mostly
@@ -40,6 +42,7 @@ def find_phases(
     jobs: int = 1,
     options: Options = OPTIONS,
     chooser: SiteChooser | None = None,
+    runs: KMeansRuns | None = None,
 ) -> PhaseResult:
     """Find the phases of a process.
 
@@ -52,6 +55,7 @@ def find_phases(
         jobs: threads that run the starts of k-means side by side (paper); the answer is the same.
         options: thresholds.
         chooser: of the same profile, method and thresholds, if there is one.
+        runs: of k-means that were computed before (paper), and those computed now.
 
     Raises:
         UsageError: unknown method, k outside 1..16 (the paper's method: 1..8), or a level below 1 or of the paper's.
@@ -63,11 +67,12 @@ def find_phases(
     if level is not None and (level < 1 or method == "paper" or k is not None):
         raise UsageError(f"--level {level}: a level is 1 or more, of the robust method, and not beside --k")
     chooser = chooser or site_chooser(profile, method, options)
-    features = chooser.features
+    estimated = len(chooser.profile.samples.time_s) > len(profile.samples.time_s)
+    profile, features = chooser.profile, chooser.features
     if method == "robust":
         found = cluster_by_stretches(features, profile.functions, k, options.phases, random_state)
     else:
-        found = cluster_by_kmeans(features, k, random_state, jobs)
+        found = cluster_by_kmeans(features, k, random_state, jobs, runs or KMeansRuns())
     finest = found
     if level is not None:
         found = found.at_level(level)
@@ -81,7 +86,7 @@ def find_phases(
         k=len(phases),
         k_clusters=judgement.k,
         rule="user" if k is not None else judgement.rule if found is finest else "level",
-        other_votes=judgement.votes,
+        votes=judgement.votes,
         scores=judgement.scores,
         end_s=profile.end_s,
         labels=found.labels,
@@ -99,6 +104,7 @@ def find_phases(
         short=named_by_samples(profile, found.short),
         spent=mostly(spent_s(profile), profile.end_s - profile.start_s),
         k_again=None if found.sure is None else found.sure[1],
+        paths_estimated=estimated,
     )
 
 
@@ -117,6 +123,8 @@ def site_chooser(profile: IntervalProfile, method: str, options: Options = OPTIO
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
     refuse(profile)
+    if method == "robust":
+        profile = with_estimated_paths(profile)
     features = build_features(profile, share=method == "robust", options=options.phases)
     return SiteChooser(profile, features, literal=method == "paper", options=options.sites)
 

@@ -35,7 +35,7 @@ def lay_under(
     events = Events(series.names, series.values, end - start)
     power = power_under(series, profile, result, offset_s)
     phases = []
-    for phase in result.phases:
+    for phase in result.present:
         mine = events.within(rows == phase.id)
         figures = figures_of(mine)
         bound = bound_by(phase, figures, mine.wall_s)

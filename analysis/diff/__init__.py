@@ -63,6 +63,8 @@ def compare(
             table if clock != "cpu" else Table(names, [run.by_wall() for run in runs], groups, len(a), noise, False)
         )
         whole, phases = with_energy(by_wall, nodes, whole, phases)
+    # Phases that only other ranks go through are no rows.
+    phases = tuple(row for row, group in zip(phases, groups, strict=True) if _is_present(group, runs))
     labels = [_group_labels(run, groups, at) for at, run in enumerate(runs)]
     sides = [
         Side(path, summary, label, profile.end_s, _build(profile))
@@ -82,6 +84,11 @@ def compare(
         clock=clock,
         notes=(*notes(sides, runs, len(a)), *alike(phases)),
     )
+
+
+def _is_present(group: Group, runs: Sequence[Measured]) -> bool:
+    """Return whether an interval of any run is in a group of phases."""
+    return any(run.result.phases[p].intervals for run, own in zip(runs, group.members, strict=True) for p in own)
 
 
 def _group_labels(run: Measured, groups: Sequence[Group], at: int) -> IntArray:

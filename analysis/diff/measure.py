@@ -151,9 +151,8 @@ def _measured(profile: IntervalProfile, result: PhaseResult, place: IntArray, m:
 def cpu_seconds(profile: IntervalProfile) -> FloatArray:
     """Return the CPU time of each interval without the profiler's own, (n,): as counted, else by samples."""
     counters = profile.counters
-    own = counters.profiler_s + counters.collector_s + counters.handler_s
     if counters.cpu_s.sum() > 0:
-        return np.maximum(counters.cpu_s - own, 0.0)
+        return np.maximum(counters.cpu_s - counters.own_s, 0.0)
     return np.asarray(profile.self_s.sum(axis=1), dtype=np.float64).ravel()
 
 

@@ -78,7 +78,7 @@ class Track:
             self._count(mix)
         counters = profile.counters
         self._cpu_s += float(counters.cpu_s.sum())
-        self._own_s += float((counters.profiler_s + counters.collector_s + counters.handler_s).sum())
+        self._own_s += float(counters.own_s.sum())
         self._samples += int(counters.samples.sum())
         self._lost += int(counters.lost.sum())
         length = float(profile.end_s[-1] - profile.start_s[-1])
@@ -142,7 +142,7 @@ class Track:
             behind_s=max(front_s - self.start_unix_s - self.end_s, 0.0),
             samples=self._samples,
             lost=self._lost,
-            overhead_pct=100.0 * self._own_s / self._cpu_s if self._cpu_s > 0 else 0.0,
+            overhead_pct=100.0 * self._own_s / self._cpu_s if self._cpu_s > 0 and self._own_s > 0 else None,
             ended=self.ended,
             killed=self.killed,
             step=self._step(steps),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,27 +23,20 @@ def elbow(ks: Sequence[int], inertia: Sequence[float]) -> int:
     """Return the elbow that Kneedle finds, or the chord's where it finds none (paper, section V-A)."""
     if len(ks) < 3 or inertia[0] <= inertia[-1]:
         return chord_elbow(ks, inertia)
-    knee = kneedle(ks, inertia)
-    return chord_elbow(ks, inertia) if knee is None else int(ks[knee])
+    with warnings.catch_warnings():
+        # Where there is no elbow, some versions of kneed warn of it.
+        warnings.simplefilter("ignore")
+        knee = _locator()(ks, inertia, curve="convex", direction="decreasing").knee
+    return chord_elbow(ks, inertia) if knee is None else int(knee)
 
 
-def kneedle(ks: Sequence[int], inertia: Sequence[float]) -> int | None:
-    """Return the index of the elbow of a falling convex curve (Satopaa et al. 2011), as kneed finds it.
-
-    How far the curve lies below the line between its ends has its first peak there, if it then falls by more than a
-    step of k before it rises again. kneed itself takes two seconds to import: it draws, too.
-    """
-    x, y = (np.asarray(values, dtype=np.float64) for values in (ks, inertia))
-    x, y = ((values - values.min()) / (values.max() - values.min()) for values in (x, y))
-    below = (y.max() - y) - x
-    before, after = np.append(below[0], below[:-1]), np.append(below[1:], below[-1])
-    peak, valley = (below >= before) & (below >= after), (below <= before) & (below <= after)
-    knee, threshold, falling = 0, 0.0, False
-    for at in range(len(below) - 1):
-        if peak[at]:
-            knee, threshold, falling = at, float(below[at] - np.diff(x).mean()), True
-        if valley[at]:
-            falling = False
-        if falling and below[at + 1] < threshold:
-            return knee
-    return None
+def _locator() -> Any:
+    """Import kneed, which imports matplotlib where it is installed: that may complain about its cache of fonts."""
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        from kneed import KneeLocator
+    finally:
+        log.setLevel(level)
+    return KneeLocator

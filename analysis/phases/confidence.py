@@ -8,9 +8,8 @@ import numpy as np
 
 from incprof.analysis.phases.features import Features
 from incprof.analysis.phases.from_groups import phases_of
-from incprof.analysis.phases.kmeans import fit_range, one_thread
+from incprof.analysis.phases.kmeans_runs import KMeansRuns
 from incprof.analysis.phases.results import PhaseResult
-from incprof.analysis.phases.scores_of_k import judge
 from incprof.analysis.phases.segmented import fine_enough, segmented
 from incprof.analysis.phases.separation import evenly
 from incprof.analysis.phases.stability import again, drawn_again, how_sure
@@ -21,13 +20,16 @@ from incprof.model import IntArray
 SEEN = 500
 
 
-def with_confidence(features: Features, result: PhaseResult, *, random_state: int = 0) -> PhaseResult:
+def with_confidence(
+    features: Features, result: PhaseResult, *, random_state: int = 0, runs: KMeansRuns | None = None
+) -> PhaseResult:
     """Say of each phase of a result how sure it is, and of the number of phases how often it comes again.
 
     Args:
         features: that the phases were found from.
         result: phases.
         random_state: what is drawn. Same seed, same answer.
+        runs: of k-means (paper).
 
     Returns:
         The result; as it is where this was found out on the way, and where no function has a name to be told apart by.
@@ -45,7 +47,10 @@ def with_confidence(features: Features, result: PhaseResult, *, random_state: in
     if result.method == "robust" and len(use):
         assert features.inclusive is not None
         stretch = segmented(features.inclusive.rows(use), result.options.phases).finest_of_intervals()
-    drawn = drawn_again(labels, stretch, lambda those: _found(features, result, use[those], random_state), random_state)
+    runs = runs or KMeansRuns()
+    drawn = drawn_again(
+        labels, stretch, lambda those: _found(features, result, use[those], random_state, runs), random_state
+    )
     size = np.bincount(result.labels[result.labels >= 0], minlength=result.k)
     # Of waiting, nothing was seen that speaks against it.
     sure = size / (size + 1.0)
@@ -56,13 +61,13 @@ def with_confidence(features: Features, result: PhaseResult, *, random_state: in
     return replace(result, phases=phases, k_again=None if asked else again(labels, drawn))
 
 
-def _found(features: Features, result: PhaseResult, drawn: IntArray, seed: int) -> IntArray:
+def _found(features: Features, result: PhaseResult, drawn: IntArray, seed: int, runs: KMeansRuns) -> IntArray:
     """Analyse some intervals in this order as the method does. Returns their phases, (m,), -1 for none."""
     if result.method == "paper":
-        with one_thread():
-            fits = fit_range(features.x[drawn], random_state=seed)
-            asked = result.k_clusters if result.rule == "user" else None
-            return fits[judge(features.x[drawn], fits, asked).k - 1].labels
+        x = features.x[drawn]
+        fits = runs.fits(x, seed)
+        k = min(result.k_clusters, len(fits)) if result.rule == "user" else runs.elbow(x, seed, fits)
+        return fits[k - 1].labels
     options = result.options.phases
     assert features.inclusive is not None
     if result.rule == "user":

@@ -1,15 +1,19 @@
-"""k-means for every k of a range, best of several seeded starts, with what it takes to judge each k."""
+"""k-means by scikit-learn for every k of a range, best of several seeded starts, with what it takes to judge each k.
+
+scikit-learn is imported where k-means runs: that takes longer than most answers of the default method, which has none.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from incprof.analysis.phases.lloyd import k_means
 from incprof.analysis.phases.separation import evenly
 from incprof.analysis.threads import spread
 from incprof.model import FloatArray, IntArray
@@ -24,14 +28,20 @@ PRINCIPAL = 32
 
 @cache
 def _threads() -> ThreadpoolController:
-    """Return the handle on the threads of BLAS; finding them takes a while."""
+    """Return the handle on the threads of BLAS and OpenMP, once scikit-learn has loaded them; the search is slow."""
+    import sklearn.cluster  # noqa: F401
+
     return ThreadpoolController()
 
 
-def one_thread() -> AbstractContextManager[object]:
-    """Have BLAS take one thread, so that sums are added in the same order on every machine."""
-    limited: AbstractContextManager[object] = _threads().limit(limits=1)
-    return limited
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit BLAS and OpenMP to one thread, so that sums are added in the same order on every machine.
+
+    The limit of OpenMP holds in the thread that sets it, that of BLAS in all.
+    """
+    with _threads().limit(limits=1):
+        yield
 
 
 @dataclass(frozen=True)
@@ -66,9 +76,13 @@ def cluster_means(x: FloatArray, labels: IntArray, k: int) -> FloatArray:
 
 def _start(x: FloatArray, k: int, seed: int, centers: FloatArray | None) -> tuple[float, IntArray]:
     """Run k-means once, from seeded or given centers (k, d); its inertia and labels in order of appearance."""
-    inertia, labels = k_means(x, k, seed=seed, centers=centers)
+    from sklearn.cluster import KMeans
+
+    model = KMeans(k, init="k-means++" if centers is None else centers, n_init=1, random_state=seed, algorithm="lloyd")
+    with one_thread():
+        model.fit(x)
     # Rounding: starts that end in the same place differ in the last bits.
-    return round(inertia, 12), by_first_appearance(labels)
+    return round(float(model.inertia_), 12), by_first_appearance(model.labels_.astype(np.int64))
 
 
 def adjusted_rand(labels: IntArray, others: IntArray) -> float:
@@ -136,7 +150,9 @@ def fit_range(x: FloatArray, *, max_k: int = MAX_K, random_state: int = 0, jobs:
 
     So many jobs (threads: the inner loops release the interpreter) do the starts side by side without changing a bit.
     """
-    with one_thread():
+    with one_thread(), warnings.catch_warnings():
+        # Starts that leave a cluster empty are not the best ones.
+        warnings.simplefilter("ignore")
         y = principal(x)
         distinct = len(np.unique(np.round(x, 12), axis=0))
         fits = [make_fit(x, np.zeros(len(x), dtype=np.int64))]

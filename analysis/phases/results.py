@@ -225,9 +225,9 @@ class ShortStretch:
 class PhaseResult:
     """The phases of one process.
 
-    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. other_votes: what each rule but
-    the elbow would choose. end_s, labels, clusters: (n,) per interval; label -1 is a transition or unclassified,
-    cluster ids are before merging.
+    k: phases found. k_clusters: clusters before merging. rule: what chose k_clusters. votes: what each rule would
+    choose; the elbow is None where no k-means was run. end_s, labels, clusters: (n,) per interval; label -1 is a
+    transition or unclassified, cluster ids are before merging.
     dispersion: scatter of the intervals over tick counting, 1 is none. features: functions that were clustered on.
     scatter: usual squared distance of an interval to its phase's mean over what tick counting explains; None: unknown.
     k_again: part of the refits on some of the intervals that give k_clusters again; None where nobody asked.
@@ -236,13 +236,14 @@ class PhaseResult:
     borders: what names each change of phase. levels: from k - 1 phases to one, by joining the most alike. in_turn:
     first interval and one past the last of stretches whose steps alternate below one driver. short: what is too short
     for a phase. spent: (n,) what each interval was mostly spent on, indices of model.spent.SPENT; None: unknown.
+    paths_estimated: call paths were not recorded, but estimated from counted calls.
     """
 
     method: str
     k: int
     k_clusters: int
     rule: str
-    other_votes: dict[str, int | None]
+    votes: dict[str, int | None]
     scores: tuple[KScore, ...]
     end_s: FloatArray
     labels: IntArray
@@ -261,14 +262,12 @@ class PhaseResult:
     in_turn: tuple[tuple[int, int], ...] = ()
     short: tuple[ShortStretch, ...] = ()
     spent: IntArray | None = None
+    paths_estimated: bool = False
 
     @property
-    def votes(self) -> dict[str, int | None]:
-        """What each rule would choose."""
-        from incprof.analysis.phases.choose_k import elbow
-
-        ks, inertia = [score.k for score in self.scores], [score.inertia for score in self.scores]
-        return {"elbow": elbow(ks, inertia), **self.other_votes}
+    def present(self) -> tuple[Phase, ...]:
+        """The phases that the intervals hold: of several ranks, one may not go through all phases."""
+        return tuple(phase for phase in self.phases if phase.intervals)
 
     def __repr__(self) -> str:
         """One line: all fields would be pages."""
@@ -301,7 +300,7 @@ class RunSummary:
     counted: whether calls were, by -pg; else they are estimated from samples.
     pooled: recorded intervals that are taken as one.
     overhead_pct: by how much recording has raised the CPU time. reached_hz: samples per second of CPU time; counting:
-    what is known of the calls' part in the overhead; both None where the recording cannot tell.
+    the calls' part in the overhead; all three None where the recording did not measure it.
     """
 
     app: str
@@ -312,7 +311,7 @@ class RunSummary:
     duration_s: float
     rate_hz: float
     samples: int
-    overhead_pct: float
+    overhead_pct: float | None
     off_cpu_s: float
     reached_hz: float | None = None
     pooled: int = 1

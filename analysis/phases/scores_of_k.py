@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.analysis.phases.choose_k import elbow
 from incprof.analysis.phases.kmeans import Fit
 from incprof.analysis.phases.noise import chi2_quantile, effective_dimensions
 from incprof.analysis.phases.results import KScore
@@ -22,7 +21,7 @@ FAR, SLACK = 2.5, 1.3
 
 @dataclass(frozen=True)
 class Judgement:
-    """The chosen k, the rule that chose it, the votes of the rules but the elbow's, and the scores of every k."""
+    """The chosen k, the rule that chose it, what each rule would choose, and the scores of every k."""
 
     k: int
     rule: str
@@ -30,23 +29,25 @@ class Judgement:
     scores: tuple[KScore, ...]
 
 
-def judge(x: FloatArray, fits: Sequence[Fit], asked: int | None) -> Judgement:
-    """Score the fits of k-means and choose among them by the elbow.
+def judge(x: FloatArray, fits: Sequence[Fit], asked: int | None, elbow: int) -> Judgement:
+    """Score the fits of k-means and choose one of them.
 
     Args:
         x: (n, d) what was clustered.
         fits: one for each k from 1.
         asked: overrides the choice, as far as there are that many distinct intervals.
+        elbow: the choice where nothing was asked for.
     """
     scores = score_cuts(x, fits, None)
     if asked is not None:
-        return Judgement(min(asked, len(fits)), "user", votes_of(scores), scores)
-    return Judgement(elbow([fit.k for fit in fits], [fit.inertia for fit in fits]), "elbow", votes_of(scores), scores)
+        return Judgement(min(asked, len(fits)), "user", votes_of(scores, elbow), scores)
+    return Judgement(elbow, "elbow", votes_of(scores, elbow), scores)
 
 
-def votes_of(scores: Sequence[KScore]) -> dict[str, int | None]:
-    """Return what other rules than the elbow would choose."""
+def votes_of(scores: Sequence[KScore], elbow: int | None = None) -> dict[str, int | None]:
+    """Return what each rule would choose. elbow: None where no k-means was run."""
     return {
+        "elbow": elbow,
         "silhouette": best_silhouette(scores),
         "calinski_harabasz": _largest({s.k: s.calinski_harabasz for s in scores}),
     }

@@ -1,4 +1,4 @@
-"""One rank's answer in the phases of all: its intervals and seconds, the sites and steps of all. n intervals."""
+"""One rank's answer in the phases of all: its own intervals and shares, the sites and steps of all. n intervals."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from incprof.analysis.answer.describe import percent_of_run, top_functions
 from incprof.analysis.answer.find import warnings_of
 from incprof.analysis.answer.seen import calls_seen
+from incprof.analysis.callgraph.paths import with_estimated_paths
 from incprof.analysis.options import Options
 from incprof.analysis.phases.borders import borders_of
 from incprof.analysis.phases.features import build_features
@@ -18,6 +19,7 @@ from incprof.analysis.phases.spent import mostly, off_cpu_s
 from incprof.analysis.phases.stretches import Sums
 from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.ranks.results import Modes, RankLabels
+from incprof.analysis.ranks.site_shares import SiteShares
 from incprof.model import IntArray, IntervalProfile
 from incprof.model.spent import SPENT, spent_s
 from incprof.model.visits import Visits
@@ -35,12 +37,16 @@ def told_of(
         result: the phases, in the run that they were found in.
         asked: so many phases, None if nobody asked for a number.
     """
+    if result.method == "robust":
+        profile = with_estimated_paths(profile)
     labels = own.of_intervals(own.label)
     cluster = np.append(modes.cluster, -1)[own.mode]
     wall, spent = profile.end_s - profile.start_s, spent_s(profile)
     times = np.column_stack([spent, off_cpu_s(profile, spent)])
     seen = calls_seen(profile)
     no_calls = None if profile.counted else Visits(0, 0.0)
+
+    shares = SiteShares(profile, literal=result.method == "paper")
 
     def phase_of(phase: Phase) -> Phase:
         members = np.flatnonzero(labels == phase.id)
@@ -54,7 +60,8 @@ def told_of(
             # What it is made of elsewhere says what it is where a rank never comes into it.
             functions=top_functions(profile, members, seen=seen)
             or tuple(replace(top, self_s=0.0, calls=0, estimated=no_calls) for top in phase.functions),
-            sites=tuple(replace(site, app_pct=site.phase_pct * pct / 100.0) for site in phase.sites),
+            sites=shares.of_sites(phase.sites, members, pct),
+            steps=shares.of_steps(phase.steps, members) if len(members) else phase.steps,
             mostly=SPENT[int(mostly(seconds[:-1], np.array(whole)))] if len(members) else phase.mostly,
             spent=dict(zip((*SPENT, "off_cpu"), seconds.tolist(), strict=True)),
         )

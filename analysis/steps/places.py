@@ -35,6 +35,8 @@ def places_of(
     above: Called | None,
 ) -> dict[int, int]:
     """Return the places of steps in an iteration, from 1. above: the step that the loop is part of."""
+    if not phase.profile.metadata.ordered:
+        return {}
     story, ticks, rate = lanes.story, lanes.ticks, phase.profile.metadata.rate_hz
     outside = None
     if above is not None and above.calls == int(counts[phase.members, found.reference].sum()):

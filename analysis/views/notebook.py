@@ -45,7 +45,7 @@ def phases_html(result: PhaseResult) -> str:
     """Return the ribbon of a result and a table with a row for each site; names in it are text and nothing else."""
     n, seconds = len(result.labels), float(result.end_s[-1]) if len(result.end_s) else 0.0
     head = "".join(f'<th style="text-align: left">{name}</th>' for name in HEAD)
-    rows = "".join(row for phase in result.phases for row in _rows(phase))
+    rows = "".join(row for phase in result.present for row in _rows(phase))
     return (
         f"<p><b>{result.k} phase{'s' * (result.k != 1)}</b>, {n} interval{'s' * (n != 1)}, {seconds:.3g} s, method"
         f" {html.escape(result.method)}</p>{_ribbon(result, seconds)}"

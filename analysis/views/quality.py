@@ -58,7 +58,7 @@ def quality(profile: IntervalProfile) -> Quality:
         lost=int(counters.lost.sum()),
         broken=int(counters.broken.sum()),
         cpu_s=cpu_s,
-        own_s=float((counters.profiler_s + counters.handler_s + counters.collector_s).sum()),
+        own_s=float(counters.own_s.sum()),
         off_cpu_s=float(profile.off_cpu_s.sum()),
         expected=cpu_s * profile.metadata.rate_hz if cpu_s > 0 else None,
         threads=int(counters.threads.max(initial=0)),

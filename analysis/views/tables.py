@@ -80,7 +80,7 @@ def intervals_table(profile: IntervalProfile, result: PhaseResult | None = None)
         "calls": np.asarray(profile.calls.sum(axis=1)).ravel().astype(np.int64),
         "cpu_s": counters.cpu_s,
         "off_cpu_s": profile.off_cpu_s,
-        "profiler_s": counters.profiler_s + counters.collector_s + counters.handler_s,
+        "profiler_s": counters.own_s if counters.own_known else np.full(n, np.nan),
         "threads": counters.threads,
         "samples": counters.samples,
         "lost": counters.lost,
@@ -106,7 +106,7 @@ def result_table(result: PhaseResult, name: ResultTable) -> pd.DataFrame:
         fields = ("k", "inertia", "silhouette", "calinski_harabasz", "noise_ratio", "misfits", "stability")
         return _rows([{field: getattr(score, field) for field in fields} for score in result.scores], fields)
     columns, rows_of = PHASE_TABLES[name]
-    return _rows([{"phase": phase.id, **row} for phase in result.phases for row in rows_of(phase)], columns)
+    return _rows([{"phase": phase.id, **row} for phase in result.present for row in rows_of(phase)], columns)
 
 
 def _rows(rows: list[dict[str, object]], columns: tuple[str, ...]) -> pd.DataFrame:

@@ -254,6 +254,16 @@ class Counters:
     skipped: IntArray
     shortened: IntArray
 
+    @property
+    def own_s(self) -> FloatArray:
+        """CPU time of the profiler in each interval, (n,): its hooks, its thread, its signal handler."""
+        return self.profiler_s + self.collector_s + self.handler_s
+
+    @property
+    def own_known(self) -> bool:
+        """Whether the profiler measured its own CPU time: its thread alone always takes some."""
+        return bool(self.own_s.any())
+
 
 @dataclass(frozen=True)
 class IntervalProfile:
@@ -305,11 +315,14 @@ class IntervalProfile:
         return np.maximum(self.counters.thread_s - busy, 0.0)
 
     @property
-    def overhead_pct(self) -> float:
-        """By how much the profiler has raised the process's CPU time, percent of the program's own."""
-        own = float((self.counters.profiler_s + self.counters.collector_s + self.counters.handler_s).sum())
+    def overhead_pct(self) -> float | None:
+        """By how much the profiler has raised the process's CPU time, percent of the program's own.
+
+        None where the recording did not measure it, as in gmon files and imported profiles.
+        """
+        own = float(self.counters.own_s.sum())
         program = float(self.counters.cpu_s.sum()) - own
-        return 100.0 * own / program if program > 0 else 0.0
+        return 100.0 * own / program if program > 0 and self.counters.own_known else None
 
     def interval_of_samples(self) -> IntArray:
         """Interval index of each sample, shape (s,)."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from incprof.analysis.answer.find import find_phases, site_chooser
+from incprof.analysis.callgraph.paths import with_estimated_paths
 from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.ranks.assign import assigned
 from incprof.analysis.ranks.found import said_of_ranks
@@ -20,6 +21,7 @@ from incprof.model import IntervalProfile, pooled
 from incprof.model.joining import joined, some_intervals
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.study.engines import Work, mapped
+from incprof.study.kmeans_store import kmeans_runs
 from incprof.study.ranks_read import (
     RankRead,
     Together,
@@ -152,10 +154,11 @@ class Shared:
         phases = replace(phases, least=part * phases.least, waiting=part * phases.waiting)
         thresholds = replace(thresholds, phases=phases)
         chooser = site_chooser(profile, options.method, thresholds)
-        result = find_phases(
-            profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
-            options=thresholds, chooser=chooser,
-        )  # fmt: skip
+        with kmeans_runs(self._asked.run.directory, options.method) as runs:
+            result = find_phases(
+                profile, method=options.method, k=options.k, level=options.level, random_state=options.seed, jobs=1,
+                options=thresholds, chooser=chooser, runs=runs,
+            )  # fmt: skip
         result = replace(result, options=self._options)
         return _Model(profile, chooser, result, modes_of(profile, chooser.features, result, self._options))
 
@@ -168,6 +171,8 @@ class Shared:
     def _piece(self, part: Part, by: int) -> IntervalProfile:
         """Read what a part of phases has of a rank, `by` recorded intervals as one."""
         profile = pooled(recorded_profile(self._jobs[part.rank]), by)
+        if self._asked.options.method != "paper":
+            profile = with_estimated_paths(profile)
         middle = (profile.start_s + profile.end_s) / 2.0
         use = np.zeros(profile.n_intervals, dtype=np.bool_)
         for start, end in part.spans or ():

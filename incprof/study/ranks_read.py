@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from incprof.analysis.callgraph.paths import with_estimated_paths
 from incprof.analysis.ranks.results import RankSummary
 from incprof.analysis.ranks.summary import summarised
 from incprof.errors import IncprofError
@@ -132,7 +133,8 @@ def recorded_profile(job: RankJob) -> IntervalProfile:
 def pooled_profile(job: RankJob) -> IntervalProfile:
     """Read a rank in intervals that hold samples enough, as for its own answer."""
     options = job.options
-    return with_samples(recorded_profile(job), options.thresholds.phases, pool=options.method != "paper")
+    profile = with_samples(recorded_profile(job), options.thresholds.phases, pool=options.method != "paper")
+    return profile if options.method == "paper" else with_estimated_paths(profile)
 
 
 def usable(read: Sequence[RankRead], *, all_wanted: bool) -> tuple[list[RankRead], list[str]]:

@@ -192,15 +192,16 @@ class Study:
     def clustered(self) -> PhaseResult:
         """The phases of `found_in`, before their sites are weighed by what a heartbeat costs, and looked up."""
         from incprof.analysis.answer.find import find_phases
+        from incprof.study.kmeans_store import kmeans_runs
 
         if self.shared is not None:
             return self.shared.result
         options = self.options
-        with self.listener.progress("clustering") as report:
+        with self.listener.progress("clustering") as report, kmeans_runs(self.run.directory, options.method) as runs:
             report(0, 1)
             return find_phases(
                 self.profile, method=options.method, k=options.k, level=options.level, random_state=options.seed,
-                jobs=options.jobs or 1, options=self.thresholds, chooser=self.chooser,
+                jobs=options.jobs or 1, options=self.thresholds, chooser=self.chooser, runs=runs,
             )  # fmt: skip
 
     @cached_property
@@ -220,8 +221,10 @@ class Study:
     def confident_model(self) -> PhaseResult:
         """The same phases, each with the part of it that would be in it again."""
         from incprof.analysis.phases.confidence import with_confidence
+        from incprof.study.kmeans_store import kmeans_runs
 
-        return with_confidence(self.chooser.features, self.model, random_state=self.options.seed)
+        with kmeans_runs(self.run.directory, self.options.method) as runs:
+            return with_confidence(self.chooser.features, self.model, random_state=self.options.seed, runs=runs)
 
     @cached_property
     def result(self) -> PhaseResult:

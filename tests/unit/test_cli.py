@@ -72,7 +72,6 @@ def test_starting_a_recording_imports_no_scientific_package(words: list[str]) ->
     [
         (["phases", "RUN"], set()),
         pytest.param(["phases", "RUN", "--json", "--explain"], set(), marks=pytest.mark.slow),
-        pytest.param(["phases", "RUN", "--method", "paper"], set(), marks=pytest.mark.slow),
         (["sites", "RUN"], set()),
         (["report", "RUN", "-o", "OUT.html"], set()),
         (["top", "RUN", "--once"], set()),
@@ -90,6 +89,37 @@ def test_an_answer_imports_nothing_that_takes_longer_than_the_answer(
     dear = {"sklearn", "pandas", "matplotlib", "kneed"}
     dear |= {f"scipy.{part}" for part in ("stats", "signal", "optimize", "linalg", "sparse.csgraph")}
     assert dear & set(done.stderr.split()) == also
+
+
+def loaded_by(words: list[str], *, absent: str = "") -> tuple[set[str], subprocess.CompletedProcess[str]]:
+    """Return what of the paper's libraries an answer imports, and how it ended. absent: one that is not installed."""
+    code = (
+        f"import sys; sys.modules.update({{{absent!r}: None}}); from incprof.cli import main; status = main({words!r})"
+    )
+    code += "; print(*(name for name, module in sys.modules.items() if module)); sys.exit(status)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    *answer, last = done.stdout.splitlines()
+    done.stdout = "\n".join(answer)
+    return {"sklearn", "kneed"} & set(last.split()), done
+
+
+def test_the_papers_libraries_are_imported_where_they_run_and_once(tmp_path: Path) -> None:
+    words = ["phases", str(two_phase_run(tmp_path / "run")), "--method", "paper"]
+    used, first = loaded_by(words)
+    assert used == {"sklearn", "kneed"}
+    used, again = loaded_by(words)
+    assert used == set()
+    assert (again.stdout, again.returncode) == (first.stdout, 0)
+    used, _ = loaded_by([*words, "--k", "2"])
+    assert used <= {"sklearn"}
+
+
+@pytest.mark.parametrize("absent", ["sklearn", "kneed"])
+def test_a_missing_library_of_the_paper_is_one_line_with_the_command(absent: str, tmp_path: Path) -> None:
+    words = ["phases", str(two_phase_run(tmp_path / "run")), "--method", "paper"]
+    _, done = loaded_by(words, absent=absent)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "incprof: --method paper needs scikit-learn and kneed: pip install scikit-learn kneed\n"
 
 
 def test_blas_starts_no_threads_for_an_answer(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from incprof.cli import main
 from incprof.model.spent import WORK
 from incprof.study import Study, StudyOptions
 from incprof.study.ranks_store import STORE, Kept, decoded, encoded
-from tests.unit.manyranks import FUNCTIONS, STORY, in_phases_of_first, summary_of, write_rank
+from tests.unit.manyranks import FUNCTIONS, MIXES, STORY, in_phases_of_first, summary_of, write_rank
 from tests.unit.profiles import rows
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -106,13 +106,14 @@ def test_json_says_what_each_rank_is(run, capsys):
     assert [one["rank"] for one in found["per_rank"]] == list(range(6))
     assert found["per_rank"][3]["labels"] == found["labels"]
     assert len(found["per_rank"][5]["labels"]) == 60
-    for phase in found["phases"]:
+    for phase in (*found["phases"], *found["absent"]):
         work = [one["work_s"][phase["id"]] for one in found["per_rank"] if one["wall_s"][phase["id"]] > 0]
         assert phase["ranks"] == len(work)
         assert phase["work_s"]["max"] == max(work)
         assert phase["imbalance"] == pytest.approx(max(work) / np.mean(work) - 1, abs=1e-5)
-    # What is shown of a phase that a rank never comes into are its sites.
-    assert [(p["intervals"], len(p["sites"])) for p in found["phases"]][3] == (0, 1)
+    # A phase that the rank never comes into is no row of it.
+    assert [phase["id"] for phase in found["phases"]] == [0, 1, 2]
+    assert [phase["id"] for phase in found["absent"]] == [3]
 
 
 def test_a_rank_that_waits_is_in_a_phase_of_waiting(tmp_path):
@@ -295,3 +296,71 @@ def test_waiting_for_others_makes_no_other_phase():
     works = rank(*["solve=97 MPI_Waitall=3"] * 30, *["relax=97 MPI_Waitall=3"] * 20, *["MPI_Recv=100"] * 10)
     _, other = in_phases_of_first([waits, works]).labels
     assert other.of_intervals(other.label).tolist() == [0] * 30 + [1] * 20 + [-1] * 10
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Rank 0 only writes what the others compute; the others never write."""
+    directory = tmp_path_factory.mktemp("apart") / "run"
+    mixes = {**MIXES, "solve": {"main;solve": 45, "main;assemble": 45}}
+    write_rank(directory, 0, (("output", 25), ("assemble", 10)), ranks=4, mixes=mixes)
+    for rank in range(1, 4):
+        write_rank(directory, rank, (("assemble", 15), ("solve", 20)), ranks=4, mixes=mixes)
+    return directory
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_phase_that_a_rank_never_comes_into_is_no_row_of_it(apart, rank, capsys):
+    status, out, _ = phases(capsys, apart, "--rank", rank, "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert {phase["id"] for phase in found["phases"]} == set(found["labels"]) - {-1}
+    absent = {phase["id"] for phase in found["absent"]}
+    assert absent
+    assert absent.isdisjoint(found["labels"])
+    assert {phase["id"] for phase in found["phases"]} | absent == set(range(found["k"]))
+    assert all(phase["ranks"] > 0 for phase in found["absent"])
+    text = phases(capsys, apart, "--rank", rank)[1]
+    head, _, _ = text.partition("ranks: ")
+    assert not any(f"\n {number}  " in head for number in absent)
+    assert f"rank {rank} does not go through phase" in head
+    # The phases of all ranks are rows of the table of ranks.
+    assert "Imbalance" in text
+    csv = phases(capsys, apart, "--rank", rank, "--csv")[1].splitlines()[1:]
+    assert {int(line.split(",")[2]) for line in csv} == set(found["labels"])
+
+
+def test_shares_are_those_within_the_rank(apart):
+    study = Study(apart, rank=1)
+    result, profile = study.result, study.profile
+    self_s = profile.self_s.toarray()
+    seen = 0
+    for phase in result.present:
+        own = self_s[result.labels == phase.id]
+        for site in phase.sites:
+            if site.function.name in ("assemble", "solve"):
+                # Neither calls anything.
+                assert site.phase_pct == pytest.approx(100 * own[:, site.index].sum() / own.sum(), abs=1e-6)
+                seen += 1
+            assert site.app_pct == pytest.approx(site.phase_pct * phase.app_pct / 100)
+    assert seen
+
+
+def test_ids_are_the_same_in_all_ranks(apart):
+    named = {}
+    for rank in range(4):
+        for phase in Study(apart, rank=rank).result.present:
+            named.setdefault(phase.id, set()).add(phase.sites[0].function.name)
+    assert all(len(names) == 1 for names in named.values())
+
+
+def test_no_row_of_a_page_or_a_comparison_is_a_phase_of_other_ranks(apart, tmp_path, capsys):
+    assert main(["report", str(apart), "--rank", "0", "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    capsys.readouterr()
+    found = json.loads(phases(capsys, apart, "--rank", 0, "--json")[1])
+    data = json.loads(page.partition('type="application/json" id="data">')[2].partition("</script>")[0])
+    assert [phase["id"] for phase in data["phases"]] == [phase["id"] for phase in found["phases"]]
+    assert main(["diff", str(apart), str(apart), "--rank", "0", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["phases"]
+    assert all(row["a"]["seconds"] > 0 for row in rows)

@@ -12,9 +12,12 @@ from incprof.report.words.run import rounded
 
 def with_ranks(answer: dict[str, Any], found: RanksResult) -> dict[str, Any]:
     """Return the answer of a rank with what is known of all."""
-    phases = [phase | _of_phase(over) for phase, over in zip(answer["phases"], found.phases, strict=True)]
+    over = {phase.id: _of_phase(phase) for phase in found.phases}
+    phases = [phase | over[phase["id"]] for phase in answer["phases"]]
+    present = {phase["id"] for phase in phases}
     return answer | {
         "phases": phases,
+        "absent": [{"id": number, **phase} for number, phase in over.items() if number not in present],
         "found_in": [part.rank for part in found.parts],
         "per_rank": _per_rank(found),
         "stragglers": [

@@ -107,7 +107,8 @@ def _shown(parts: PageParts) -> list[Function | str]:
 def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
     """Return what stands on the page before any script runs."""
     result = parts.result
-    phases = list(zip(result.phases, phase_names(result.phases, names), strict=True))
+    phases = list(zip(result.present, phase_names(result.present, names), strict=True))
+    present = {phase.id for phase, _ in phases}
     rows: list[SiteRow | RefusedRow] = [*parts.sites, *parts.refused]
     reasons = [why_site(parts.explained, parts.why, names, row.function, row.phases) for row in rows]
     return {
@@ -127,7 +128,9 @@ def _words(parts: PageParts, names: Names, damaged: bool) -> dict[str, Any]:
         "refused": list(zip(parts.refused, reasons[len(parts.sites) :], strict=True)),
         "source": parts.source,
         "why": why_k(parts.explained, parts.why, names),
-        "why_phases": why_phases(parts.explained, parts.why, names),
+        "why_phases": [
+            (number, lines) for number, lines in why_phases(parts.explained, parts.why, names) if number in present
+        ],
         "scores": result.scores,
         "chosen": result.k_clusters,
         "quality": data_quality(parts.quality, parts.run, damaged),

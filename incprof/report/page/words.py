@@ -13,7 +13,7 @@ from incprof.model import Metadata
 from incprof.report.words.calls import UNCOUNTED
 from incprof.report.words.counting import counting_advice
 from incprof.report.words.explanation import phase_lines, run_lines
-from incprof.report.words.figures import duration
+from incprof.report.words.figures import duration, overhead
 from incprof.report.words.names import Names, clean
 from incprof.report.words.site_evidence import site_lines
 
@@ -115,9 +115,12 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     else:
         add("Samples", samples)
     add("Dropped", count(found.lost, "sample"), graded(found.lost / max(found.samples, 1), 0.001, 0.02))
-    if found.cpu_s > 0:
-        own = f"{run.overhead_pct:.2g} % of the program's CPU time ({duration(found.own_s)})"
+    if run.overhead_pct is None:
+        add("Recording itself", overhead(None))
+    else:
+        own = f"{overhead(run.overhead_pct)} of the program's CPU time ({duration(found.own_s)})"
         add("Recording itself", own, graded(run.overhead_pct, 2, 10))
+    if found.cpu_s > 0:
         if not run.counted:
             add("Calls", UNCOUNTED)
         if advice := counting_advice(run.counting):
@@ -127,7 +130,7 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     if found.threads:
         add("Threads", str(found.threads))
     if found.reach_main is None:
-        add("Call paths", "none: this recording has self times and calls only", "fair")
+        add("Call paths", "none: this recording has self times and calls only; sites are found by its calls", "fair")
     else:
         add("Paths that reach main", percent(found.reach_main))
         complete = found.complete or 0.0

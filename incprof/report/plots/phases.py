@@ -60,7 +60,7 @@ def figure(
 
     called = Names([*functions, *(site.function for phase in result.phases for site in phase.sites[:1])])
     names = [*(called(function, NAME_ROOM) for function in functions), "all others"]
-    rows = 1 + max(len(names), len(result.phases))
+    rows = 1 + max(len(names), len(result.present))
     picture = Figure(figsize=(WIDTH_IN, PANELS_IN + rows * ROW_IN), layout="constrained")
     upper, lower = picture.subplots(2, 1, sharex=True, height_ratios=(1 - RIBBON, RIBBON))
     divisor, unit = time_unit(summary.duration_s)
@@ -73,7 +73,7 @@ def figure(
     parts += [f"{result.k} phase{'s' * (result.k != 1)}", f"{summary.samples} samples"]
     parts.append(words.elapsed(summary.duration_s))
     picture.suptitle(", ".join(parts), fontsize=9, x=0.01, ha="left").set_parse_math(False)
-    named = zip(result.phases, phase_names(result.phases, called), strict=True)
+    named = zip(result.present, phase_names(result.present, called), strict=True)
     _legend(picture, names, [(phase.id, _named(phase, name)) for phase, name in named], rows)
     return picture
 

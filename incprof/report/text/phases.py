@@ -24,7 +24,7 @@ from incprof.report.words.colours import style
 from incprof.report.words.counting import counting_advice
 from incprof.report.words.doubts import doubt_lines
 from incprof.report.words.explanation import border_lines, level_line
-from incprof.report.words.figures import count, duration
+from incprof.report.words.figures import count, duration, overhead, plural
 from incprof.report.words.names import Names
 from incprof.report.words.numbers import cell_len, fitted
 from incprof.report.words.phase_names import TOP_FUNCTIONS, names_of
@@ -88,6 +88,8 @@ def _write(console: Console, run: RunSummary, result: PhaseResult, budget_pct: f
         console.print(one)
     for line in doubt_lines(run, result):
         _told(console, "note: ", [line])
+    if absent := [str(phase.id) for phase in result.phases if not phase.intervals]:
+        _told(console, "note: ", [f"rank {run.rank} does not go through {plural('phase', absent)} of other ranks"])
     console.print()
     _ribbon(console, run, result)
     console.print()
@@ -96,7 +98,7 @@ def _write(console: Console, run: RunSummary, result: PhaseResult, budget_pct: f
     if budget_pct is not None and (beats := _beats(result, budget_pct)):
         console.print(beats)
     console.print()
-    for phase in result.phases:
+    for phase in result.present:
         _functions(console, phase, names)
     console.print()
     _changes(console, result)
@@ -114,7 +116,7 @@ def _head(run: RunSummary) -> str:
         + (f" ({run.pooled} recorded ones each)" if run.pooled > 1 else ""),
         duration(run.duration_s),
         count(run.samples, "sample") + _rate(run),
-        f"overhead {run.overhead_pct:.2g} %",
+        f"overhead {overhead(run.overhead_pct)}",
     ]
     return ", ".join(parts)
 
@@ -180,7 +182,7 @@ def _site_table(result: PhaseResult, width: int, names: Names) -> Table:
 
     Where there is little room for names beside their places, a place stands below its function.
     """
-    sites = [site for phase in result.phases for site in phase.sites]
+    sites = [site for phase in result.present for site in phase.sites]
     beside = width - COLUMNS - max((len(_where(site)) for site in sites), default=0)
     below = beside < min(max((cell_len(names(site.function)) for site in sites), default=0), ENOUGH_OF_NAME)
     room = max(16, width - COLUMNS if below else beside)
@@ -189,7 +191,7 @@ def _site_table(result: PhaseResult, width: int, names: Names) -> Table:
         table.add_column(name, justify="right" if right else "left", no_wrap=True)
     for name in ("Inst. type", "HB") if below else ("Inst. type", "HB", "Where"):
         table.add_column(name, no_wrap=True)
-    for phase in result.phases:
+    for phase in result.present:
         number = Text(f" {badge(phase.id)} ", style=style(phase.id))
         if not phase.sites:
             what = "(off the CPU)" if phase.off_cpu else "(none)"

@@ -10,7 +10,7 @@ from rich.text import Text
 from incprof.analysis.live.results import LiveView
 from incprof.analysis.views.ribbon import runs, stretched
 from incprof.model import IntArray
-from incprof.report.words.figures import count, duration, percent
+from incprof.report.words.figures import count, duration, overhead, percent
 from incprof.report.words.numbers import fitted, padded, printable
 from incprof.report.words.numbers import rate as three
 from incprof.report.words.numbers import seconds as precise
@@ -96,7 +96,7 @@ def _head(view: LiveView, width: int, note: str) -> list[Text]:
         + (f" ({meta.pooled} recorded ones each)" if meta.pooled > 1 else ""),
         f"{count(front.samples, 'sample')} at {front.metadata.rate_hz:g}/s",
         f"{lost} lost",
-        f"overhead {front.overhead_pct:.2g} %",
+        f"overhead {overhead(front.overhead_pct)}",
         f"{front.cpus:.2f} CPUs",
     ]
     return [Text(_joined(first, width), style="bold"), Text(_joined(second, width))]

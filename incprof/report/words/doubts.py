@@ -24,7 +24,9 @@ def doubt_lines(run: RunSummary, result: PhaseResult) -> list[str]:
         )
     if (found := proposed(run, result)) is not None:
         lines.append(_interval_line(run, found))
-    lines += [_little_line(phase) for phase in result.phases if _little(phase)]
+    if result.paths_estimated:
+        lines.append("no call paths were recorded: a function's time is divided among its callers by their calls")
+    lines += [_little_line(phase) for phase in result.present if _little(phase)]
     return lines
 
 

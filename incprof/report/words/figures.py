@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def duration(seconds: float) -> str:
     """Return a duration as people say it: 3.2 s, 2 min 5 s, 1 h 2 min."""
@@ -18,7 +20,18 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def plural(noun: str, names: Sequence[str]) -> str:
+    """Return "phase 1", "phases 1 and 2", "phases 1, 2 and 4"."""
+    *most, last = names
+    return f"{noun}s {', '.join(most)} and {last}" if most else f"{noun} {last}"
+
+
 def percent(part: float) -> str:
     """Return "61 %" for 0.613; what is nearly all or nearly nothing is not rounded to it."""
     digits = 0 if 0.005 <= part < 0.995 or part in (0.0, 1.0) else 2 if part > 0.5 else 1
     return f"{100 * part:.{digits}f} %"
+
+
+def overhead(pct: float | None) -> str:
+    """Return what recording cost: "0.24 %" of the CPU time, "not known" for None, where it was not measured."""
+    return "not known" if pct is None else f"{pct:.2g} %"

@@ -1,0 +1,175 @@
+"""Call paths where a recording has none but its calls are counted: those that the call graph makes likely.
+
+Files of gprof hold the time of each function and the calls between functions. A chain of calls gets as much of a
+function's time as it has of its calls: an estimate, since not all calls of a function take as long. n intervals.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from incprof.analysis.callgraph.graph import CallGraph, Entry
+from incprof.model import OWN, UNKNOWN, FloatArray, IntArray, IntervalProfile, PathTree, Samples
+
+# The callers of a function are taken to be the same in so many parts of the run, of whole intervals.
+BLOCKS = 1024
+# Chains with less of the run are counted for others of the same function; and only so many are followed.
+LEAST_TICKS, MOST_CHAINS = 0.5, 4000
+
+
+def with_estimated_paths(profile: IntervalProfile) -> IntervalProfile:
+    """Return a profile with estimated call paths; the same where it has recorded ones, or no calls between functions.
+
+    Each chain has one sample in an interval, of all its ticks: their order is not known.
+    """
+    if len(profile.samples.time_s) or not np.any(profile.arcs.caller >= 0) or not profile.n_intervals:
+        return profile
+    chains = _Chains(profile)
+    return replace(
+        profile,
+        metadata=replace(profile.metadata, ordered=False),
+        paths=chains.tree(),
+        samples=chains.samples(),
+    )
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A chain of calls: its function below the chain of its caller. part: (b,) of the function's time; ticks: of it."""
+
+    parent: int
+    function: int
+    part: FloatArray
+    ticks: float
+
+
+class _Chains:
+    """The chains of a profile, those with most time first."""
+
+    def __init__(self, profile: IntervalProfile):
+        self._profile = profile
+        n = profile.n_intervals
+        self._blocks = min(n, BLOCKS)
+        self._block = np.arange(n) * self._blocks // n
+        self._ticks = csc_array(profile.self_s, dtype=np.float64) * profile.metadata.rate_hz
+        self._graph = self._call_graph()
+        self.chains: list[_Chain] = [_Chain(0, -1, np.ones(self._blocks), 0.0)]
+        self._grow()
+
+    def _call_graph(self) -> CallGraph:
+        """Build the call graph by blocks."""
+        profile, size = self._profile, len(self._profile.functions)
+        own = np.zeros((size, self._blocks))
+        rows = self._block[self._ticks.indices]
+        columns = np.repeat(np.arange(size), np.diff(self._ticks.indptr))
+        np.add.at(own, (columns, rows), self._ticks.data)
+        arcs = profile.arcs
+        pair = (arcs.caller.astype(np.int64) + 1) * size + arcs.callee
+        distinct, where = np.unique(pair, return_inverse=True)
+        counts = np.zeros((len(distinct), self._blocks))
+        np.add.at(counts, (where.ravel(), self._block[arcs.interval]), arcs.count.astype(np.float64))
+        return CallGraph(own, distinct // size - 1, distinct % size, counts)
+
+    def _grow(self) -> None:
+        """Follow calls from what nothing calls, the chains with most time first."""
+        graph, order = self._graph, count()
+        callees = graph.callees()
+        waiting: list[tuple[float, int, int, Entry, FloatArray]] = []
+
+        def offer(parent: int, entry: Entry, part: FloatArray) -> None:
+            ticks = float(part @ graph.inclusive[graph.component[entry.function]])
+            if ticks >= LEAST_TICKS:
+                heapq.heappush(waiting, (-ticks, next(order), parent, entry, part))
+
+        for number, members in enumerate(graph.members):
+            if not graph.entries[number] and not self._outside(members[0]):
+                # Of a cycle that nothing calls, the function with the lowest number is taken to be called first.
+                offer(0, Entry(-1, members[0], np.ones(self._blocks)), np.ones(self._blocks))
+        for entry in callees.get(-1, []):
+            offer(0, entry, entry.part)
+        while waiting and len(self.chains) < MOST_CHAINS:
+            ticks, _, parent, entry, part = heapq.heappop(waiting)
+            for chain in self._entered(parent, entry.function, part, -ticks):
+                for called in callees.get(self.chains[chain].function, []):
+                    offer(chain, called, part * called.part)
+
+    def _outside(self, function: int) -> bool:
+        """Return whether a function keeps time that is in no function of the program, and has no caller."""
+        of = self._profile.functions[function]
+        return not of.is_code and not of.is_nameless and not self._graph.entries[self._graph.component[function]]
+
+    def _entered(self, parent: int, entry: int, part: FloatArray, ticks: float) -> list[int]:
+        """Add a function, and below it the others of its cycle, each where it is first called; their chains."""
+        within = self._graph.arcs_within.get(int(self._graph.component[entry]), [])
+        place = {entry: len(self.chains)}
+        self.chains.append(_Chain(parent, entry, part, ticks))
+        level = [entry]
+        while level:
+            following = []
+            for caller, function in within:
+                if caller in level and function not in place:
+                    place[function] = len(self.chains)
+                    self.chains.append(_Chain(place[caller], function, part, ticks))
+                    following.append(function)
+            level = following
+        return list(place.values())
+
+    def tree(self) -> PathTree:
+        """Return the chains as call paths; a function that no chain has is below the root."""
+        have = {chain.function for chain in self.chains}
+        for function in np.flatnonzero(np.diff(self._ticks.indptr)).tolist():
+            if function not in have and not self._outside(function):
+                self.chains.append(_Chain(0, function, np.ones(self._blocks), 0.0))
+        parent = np.array([chain.parent for chain in self.chains], dtype=np.int64)
+        functions = [chain.function for chain in self.chains]
+        address = [0, *(self._profile.functions[function].address for function in functions[1:])]
+        return PathTree(parent, np.array(functions, dtype=np.int32), np.array(address, dtype=np.int64))
+
+    def samples(self) -> Samples:
+        """Return a sample for each interval and chain with a tick. What rounding leaves is the largest chain's."""
+        outside = np.flatnonzero(np.diff(self._ticks.indptr)).tolist()
+        of_function: dict[int, list[int]] = {function: [0] for function in outside if self._outside(function)}
+        for number, chain in enumerate(self.chains[1:], 1):
+            of_function.setdefault(chain.function, []).append(number)
+        rows, nodes, weights = [], [], []
+        for function, numbers in of_function.items():
+            some = slice(self._ticks.indptr[function], self._ticks.indptr[function + 1])
+            order = np.argsort(self._ticks.indices[some], kind="stable")
+            interval, ticks = self._ticks.indices[some][order], self._ticks.data[some][order]
+            left, block = _whole(np.cumsum(ticks)), self._block[interval]
+            shares = sorted((float(self.chains[number].part[block] @ ticks), -number) for number in numbers)
+            for _, negative in shares:
+                part = self.chains[-negative].part[block]
+                mine = left if negative == shares[-1][1] else np.minimum(_whole(np.cumsum(ticks * part)), left)
+                # What is left may not shrink from one interval to the next.
+                left = np.minimum.accumulate((left - mine)[::-1])[::-1]
+                rows.append(interval)
+                nodes.append(np.full(len(interval), -negative))
+                weights.append(np.diff(mine, prepend=0))
+        return self._samples(np.concatenate(rows), np.concatenate(nodes), np.concatenate(weights))
+
+    def _samples(self, row: IntArray, node: IntArray, weight: IntArray) -> Samples:
+        """Return samples in order of time from interval, node and ticks, (s,) each."""
+        order = np.lexsort((node, row))
+        order = order[weight[order] > 0]
+        row, node, weight = row[order], node[order], weight[order]
+        middle = (self._profile.start_s + self._profile.end_s) / 2.0
+        zero = np.zeros(len(row), dtype=np.int32)
+        return Samples(
+            middle[row],
+            zero,
+            node.astype(np.int32),
+            np.where(node > 0, OWN, UNKNOWN).astype(np.int8),
+            weight.astype(np.int32),
+            zero - 1,
+        )
+
+
+def _whole(ticks: FloatArray) -> IntArray:
+    """Return ascending ticks as whole numbers; differences of these are whole too, and nothing is lost on the way."""
+    return np.rint(ticks).astype(np.int64)
