@@ -51,7 +51,9 @@ struct dpd_options {
     int32_t reserved[10];
 };
 
-/* A loop: samples first .. last repeat with this period, and with no part of it. Indices count from 0. */
+/* A loop: samples first .. last repeat with this period, and with no part of it. Indices count from 0. It counts once it
+ * went round more than the loops beside it explain: twice outside of those that reach into it or are still going round
+ * within it. */
 struct dpd_loop {
     int32_t period;  /* samples */
     uint32_t id;     /* 1, 2, ... as they come; the same loop again has the same. 0: more than are kept apart */
@@ -63,6 +65,8 @@ struct dpd_loop {
     uint64_t start;  /* index of the latest sample that was the first one of a period; 0 before there is one */
     uint64_t starts; /* periods that were begun, after the two in which the loop was found: each was predicted whole */
     uint64_t whole;  /* periods of them that came exactly as predicted */
+    uint64_t own;    /* index of the first sample that no visit to another loop explains which began earlier */
+    uint64_t found;  /* index of the sample with which it counted */
 };
 
 struct dpd;
