@@ -1,9 +1,9 @@
-/* How much of what repeats is whole visits to other loops.
+/* How much of a repetition is whole visits to other loops.
  *
- * Where a loop ends and comes again soon, what is before and behind the gap looks like a repetition: `abcabc|cabcabc` has
- * cabc twice, and abca has no part in it. So a longer pattern is not counted from within a visit to another loop, nor
- * from its begin where that visit is longer one period later, nor up to within a visit that still goes on. The visits
- * that have ended are remembered; one within a later one is forgotten, for that one reaches as far. */
+ * Where a loop ends and comes again soon, the samples on both sides of the gap look like a repetition: `abcabc|cabcabc`
+ * has `cabc` twice. So another pattern does not count from within a visit on, nor from its begin where that visit is
+ * longer one period later, nor up to within a visit that still goes on. Visits that have ended are remembered. One
+ * within a later one is forgotten, for that one reaches as far. */
 #include "dpd_internal.h"
 
 static struct visit *latest(struct dpd *dpd)

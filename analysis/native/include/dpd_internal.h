@@ -67,7 +67,7 @@ struct dpd {
     int32_t watched;                /* levels that do not count yet */
     struct level level[DPD_LEVELS]; /* the longest period first */
     struct dpd_loop last[DPD_LEVELS];
-    uint32_t visits;                 /* ever remembered; the latest is visit[(visits - 1) % DPD_VISITS] */
+    uint32_t visits;                /* ever remembered; the latest is visit[(visits - 1) % DPD_VISITS] */
     struct visit visit[DPD_VISITS]; /* none within another: both ends grow */
     uint32_t loops_known;
     struct known known[DPD_KNOWN];

@@ -19,8 +19,8 @@ struct recall {
     uint32_t *ended;  /* (orders, size): by hash of a piece, 1 + index of its last sample modulo 2^32; 0: none */
     uint64_t hash[RECALL_ORDERS];  /* of the latest pieces */
     uint64_t power[RECALL_ORDERS]; /* of the hashes' base, by length */
-    uint32_t lag;   /* of the earlier piece that the latest samples follow; 0: none */
-    uint32_t trust; /* 0 .. RECALL_TRUST: how often of late it was right where a loop was wrong */
+    uint32_t lag;                  /* of the earlier piece that the latest samples follow; 0: none */
+    uint32_t trust;                /* 0 .. RECALL_TRUST: how often of late it was right where a loop was wrong */
 };
 
 void recall_reset(struct recall *recall);
