@@ -12,6 +12,7 @@ struct set {
 };
 
 static struct set sets[MOST_REGIONS];
+static uint8_t around[MOST_REGIONS]; /* how many loops within each other a region has that have all of its functions */
 
 static uint64_t mixed(uint64_t x)
 {
@@ -62,14 +63,18 @@ static void describe(struct region *region, const uint16_t *tokens, size_t count
 struct region *members_region(const uint16_t *tokens, size_t count)
 {
     struct set set = {{0}};
+    uint8_t within = 0;
     for (size_t i = 0; i < count; i++)
         add(&set, tokens[i]);
-    for (size_t i = 0; i < count; i++)
-        if (tokens[i] >= MOST_FUNCTIONS && memcmp(&sets[tokens[i] - MOST_FUNCTIONS], &set, sizeof set) == 0)
-            return NULL;
-    struct region *region = regions_find(hash_of(&set), 0, false);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = tokens[i] - MOST_FUNCTIONS;
+        if (tokens[i] >= MOST_FUNCTIONS && memcmp(&sets[at], &set, sizeof set) == 0 && around[at] >= within)
+            within = (uint8_t)(around[at] + 1);
+    }
+    struct region *region = regions_find(hash_of(&set) + within, 0, false);
     if (region != NULL && region->member_count == 0) {
         sets[regions_index(region)] = set;
+        around[regions_index(region)] = within;
         describe(region, tokens, count);
     }
     return region;
@@ -78,4 +83,5 @@ struct region *members_region(const uint16_t *tokens, size_t count)
 void members_forget(void)
 {
     memset(sets, 0, sizeof sets);
+    memset(around, 0, sizeof around);
 }

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 # struct dpd_loop. Samples `first` to `last` repeat with `period` and with no part of it. `id`: 1, 2, ... as loops come;
 # the same loop again has the same one (0: there were more than are kept apart), and `visits` counts them. `odd`: how
 # many samples it went on over. `hash`: of its content, whichever sample comes first. `start`: latest first sample of a
-# period. `starts`: periods after the two in which it was found, each predicted whole; `whole` of them came so.
+# period. `starts`: periods after those in which it was found, each predicted whole; `whole` of them came so. `own`:
+# first sample that no other loop explains which began earlier. `found`: index of the sample with which it counted.
 LOOPS = np.dtype(
     [
         ("period", np.int32),
@@ -24,6 +25,8 @@ LOOPS = np.dtype(
         ("start", np.uint64),
         ("starts", np.uint64),
         ("whole", np.uint64),
+        ("own", np.uint64),
+        ("found", np.uint64),
     ]
 )
 Loops = NDArray[Any]  # of LOOPS

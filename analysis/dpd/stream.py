@@ -30,6 +30,8 @@ PIECE = 4096
 # If there are more then, all but half as many are forgotten: those with the fewest events. Their contents are 8 MiB at
 # the most with a window of 1 024.
 MOST_LOOPS = 1024
+# Windows within which a loop is found after its first event, and all loops that reach into a visit after its end.
+REACH = 5
 # Names whose codes are kept at hand, 26 MiB at the most, and their length in characters; longer ones are shown cut
 # off, and told apart.
 MOST_NAMES, LONGEST_NAME = 1 << 16, 200
@@ -46,9 +48,9 @@ class LoopStream:
         self._left: dict[Key, EventLoop] = {}  # those that a visit of has ended, in the order of the latest end
         self._codes: dict[str, int] = {}
         self._kinds: set[int] = set()
-        # As far back as a loop that is found next can reach: names, and which events are in no loop.
-        self._names: list[str] = []
-        self._bare = np.zeros(0, dtype=np.bool_)
+        self._names: list[str] = []  # as far back as a loop that is found next can reach
+        self._ended: deque[Any] = deque()  # visits that a later loop may still explain, in the order of their ends
+        self._bare = np.zeros(0, dtype=np.bool_)  # which events are in no loop, as far back as that may change
         self._outside = 0  # events before those that are in no loop
         self._expected = {ahead: (np.zeros(0, np.int64), np.zeros(0, np.uint8)) for ahead in AHEAD}
         self._right = dict.fromkeys(AHEAD, 0)
@@ -68,12 +70,14 @@ class LoopStream:
 
     def end(self) -> EventLoops:
         """Return all loops, those that go on as they are. Nothing may be fed any more."""
-        for record in self._dpd.loops()[::-1]:
+        running = self._dpd.loops()[::-1]
+        self._settle(running, 0)
+        for record in running:
             self._leave(record)
         kinds = len(self._kinds) if len(self._kinds) <= MOST_NAMES else None
         hits = {ahead: right / max(self.events - ahead, 1) for ahead, right in self._right.items()}
         covered = self.events - self._outside - int(self._bare.sum())
-        loops = nested(self._loops.values())
+        loops = nested(loop for loop in self._loops.values() if loop.visits)
         return EventLoops(self.events, kinds, self.window, self.tolerance, loops, self._forgotten, covered, hits)
 
     def _piece(self, names: Sequence[str]) -> list[LoopChange]:
@@ -82,17 +86,20 @@ class LoopStream:
         start = self.events
         self.events += len(names)
         self._names += [name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "..." for name in names]
-        self._bare = np.concatenate([self._bare, trace.period == 0])
+        self._bare = np.concatenate([self._bare, np.ones(len(names), dtype=np.bool_)])
         running = self._dpd.loops()
         records = [*trace.loops, *running[::-1]]
         for record in sorted(records, key=_found):
             self._meet(record)
-        for record in trace.loops:
-            self._leave(record)
+            if int(record["last"]) >= _enough(record) + 2 * self.window:  # so far no later one reaches into it
+                self._cover(record)
+        self._ended.extend(trace.loops)
+        self._settle(running, REACH * self.window)
         changes = self._changes(trace, start, records)
-        over = max(len(self._names) - 2 * self.window, 0)
+        self._names = self._names[max(len(self._names) - 3 * self.window, 0) :]
+        over = max(len(self._bare) - 2 * (REACH + 1) * self.window, 0)
         self._outside += int(self._bare[:over].sum())
-        self._names, self._bare = self._names[over:], self._bare[over:]
+        self._bare = self._bare[over:]
         return changes
 
     def _code(self, name: str) -> int:
@@ -120,23 +127,46 @@ class LoopStream:
             self._expected[ahead] = values[due:], backing[due:]
 
     def _meet(self, record: Any) -> None:
-        """Take a loop that was found, and the events before that which are in it as it turns out."""
+        """Take a loop that was found."""
         key, first = _key(record), int(record["first"])
-        oldest = self.events - len(self._names)
         if key not in self._loops:
             self._seen += 1
+            oldest = self.events - len(self._names)
             at = max(first - oldest, (first - oldest) % key[0])
             content = tuple(self._names[at : at + key[0]])
             self._loops[key] = EventLoop(self._seen, content, first, int(record["last"]))
-        self._bare[max(first - oldest, 0) : max(int(record["last"]) + 1 - oldest, 0)] = False
+
+    def _settle(self, running: Any, reach: int) -> None:
+        """Take the visits that ended more than `reach` events ago, but those that a later loop explains.
+
+        What repeats where one loop ends and another one begins may be found before that other one is known: of
+        `abab(abcd)x6` the first four events. It is no loop unless it went round often enough before the other began.
+        """
+        visits = [record for record in (*self._ended, *running) if _went_round_more_than_twice(record)]
+        firsts = np.array([record["first"] for record in visits], dtype=np.int64)
+        lasts = np.array([record["last"] for record in visits], dtype=np.int64)
+        order = np.argsort(firsts, kind="stable")
+        firsts, lasts = firsts[order], lasts[order]
+        while self._ended and int(self._ended[0]["last"]) + reach < self.events:
+            record = self._ended.popleft()
+            between = slice(*np.searchsorted(firsts, [int(record["first"]) + 1, _enough(record)]))
+            if (lasts[between] <= int(record["last"])).all():
+                self._leave(record)
+
+    def _cover(self, record: Any) -> None:
+        """Note that the events of a visit are in a loop."""
+        oldest = self.events - len(self._bare)
+        self._bare[max(int(record["first"]) - oldest, 0) : max(int(record["last"]) + 1 - oldest, 0)] = False
 
     def _leave(self, record: Any) -> None:
         """Take a visit that is over, after all that ended before it."""
         key, first, last = _key(record), int(record["first"]), int(record["last"])
+        self._cover(record)
         loop = self._loops[key]
+        counted = loop.last if loop.visits else -1  # the end of a visit may be the begin of the next one
         loop.latest, loop.last = first, last
         loop.visits += 1
-        loop.events += last - first + 1
+        loop.events += last - max(first, counted + 1) + 1
         loop.starts += int(record["starts"])
         loop.whole += int(record["whole"])
         loop.odd += int(record["odd"])
@@ -172,13 +202,12 @@ class LoopStream:
         """Forget loops that few events were in, where there are too many, but none that the stream is in."""
         if len(self._loops) <= MOST_LOOPS:
             return
-        kept = {_key(record) for record in self._dpd.loops()}
+        kept = {_key(record) for record in (*self._ended, *self._dpd.loops())}
         gone = sorted(self._loops, key=lambda key: self._loops[key].events)[: len(self._loops) - MOST_LOOPS // 2]
         for key in gone:
             if key not in kept:
-                del self._loops[key]
+                self._forgotten += self._loops.pop(key).visits > 0
                 self._left.pop(key, None)
-                self._forgotten += 1
         ids = {loop.id for loop in self._loops.values()}
         for loop in self._loops.values():
             if loop.around is not None and loop.around.id not in ids:
@@ -190,7 +219,16 @@ def _key(record: Any) -> Key:
     return int(record["period"]), int(record["hash"])
 
 
+def _went_round_more_than_twice(record: Any) -> bool:
+    """Return whether a visit has more than it takes to find the loop: only then it explains another one."""
+    return int(record["last"]) - int(record["first"]) + 1 > max(2 * int(record["period"]), 3)
+
+
+def _enough(record: Any) -> int:
+    """Return the event by which a loop went round often enough to count."""
+    return int(record["own"]) + max(2 * int(record["period"]), 3)
+
+
 def _found(record: Any) -> tuple[int, int]:
     """Return with which event a loop was found, and its period: of several, the inner ones come first."""
-    period = int(record["period"])
-    return int(record["first"]) + max(2 * period, 3) - 1, period
+    return int(record["found"]), int(record["period"])

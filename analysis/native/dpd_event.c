@@ -20,16 +20,22 @@ int dpd_event(struct dpd *dpd, int64_t sample, int32_t *period)
     uint64_t index = dpd->count;
     uint16_t symbol = symbols_take(&dpd->symbols, sample, index);
     bool reached = dpd->kernels->count(dpd->run, dpd_past(dpd), dpd->threshold, symbol, (size_t)dpd->padded) != 0;
-    push(dpd, symbol);
-    if (dpd->recall.size != 0)
+    if (dpd->recall.size != 0) {
+        const struct level *outermost = dpd_outermost(dpd);
+        if (outermost && outermost->mend < 0)
+            recall_judge(&dpd->recall, sample, dpd_sample(dpd, outermost->loop.period - 1), index);
         recall_add(&dpd->recall, sample, index);
+    }
+    push(dpd, symbol);
     dpd->count++;
     int start = 0;
     dpd->ended = 0;
     if (dpd->levels != 0 || reached || dpd->look)
         start = dpd_levels_follow(dpd, index, reached, sample);
-    if (period)
-        *period = dpd->levels ? dpd->level[0].loop.period : 0;
+    if (period) {
+        const struct level *outermost = dpd_outermost(dpd);
+        *period = outermost ? outermost->loop.period : 0;
+    }
     return start;
 }
 
@@ -45,13 +51,16 @@ int32_t dpd_matches(const struct dpd *dpd, int32_t lag)
 
 int32_t dpd_loops(const struct dpd *dpd, struct dpd_loop *loops, int32_t room)
 {
-    for (int32_t i = 0; i < dpd->levels && i < room; i++) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < dpd->levels; i++) {
         const struct level *level = &dpd->level[i];
-        loops[i] = level->loop;
+        if (!level->counts || count++ >= room)
+            continue;
+        loops[count - 1] = level->loop;
         if (level->mend >= 0)
-            loops[i].last = level->odd[0] - 2; /* what came since is not known to be its own */
+            loops[count - 1].last = level->odd[0] - 2; /* what came since is not known to be its own */
     }
-    return dpd->levels;
+    return count;
 }
 
 int32_t dpd_ended(const struct dpd *dpd, struct dpd_loop *loops, int32_t room)

@@ -8,10 +8,30 @@
 
 #include <string.h>
 
+/* A loop has ended that reaches into others, which do not count yet. */
+static void explain(struct dpd *dpd, const struct dpd_loop *ended)
+{
+    for (int32_t i = 0; i < dpd->levels; i++) {
+        struct level *level = &dpd->level[i];
+        if (ended->first < level->loop.first && ended->last >= level->loop.own)
+            level->loop.own = ended->last + 1;
+    }
+}
+
 void dpd_levels_end(struct dpd *dpd, int32_t at)
 {
     struct level *level = &dpd->level[at];
-    dpd->last[dpd->ended++] = level->loop;
+    if (level->counts) {
+        const struct dpd_loop *loop = &level->loop;
+        dpd->last[dpd->ended++] = *loop;
+        /* Two iterations and no more are no better explained than what they would explain. */
+        if (loop->last - loop->first + 1 > (uint64_t)(loop->period > 1 ? 2 * loop->period : 3)) {
+            dpd_overlap_remember(dpd, loop);
+            explain(dpd, loop);
+        }
+    } else {
+        dpd->watched--;
+    }
     if (level->mend >= 0)
         dpd_mend_drop(dpd, level);
     dpd->look |= level->hides;
@@ -68,7 +88,7 @@ static void follow(struct dpd *dpd, int32_t at, uint64_t index, int64_t sample)
         advance(level, index, true);
     } else if (dpd->run[level->loop.period - 1] != 0) {
         advance(level, index, false);
-    } else if (dpd->options.tolerance && dpd_mend_begin(dpd, level, index, sample)) {
+    } else if (dpd->options.tolerance && level->counts && dpd_mend_begin(dpd, level, index, sample)) {
         interrupt(dpd, level, index);
     } else {
         dpd_levels_end(dpd, at);
@@ -111,7 +131,30 @@ static void consider(struct dpd *dpd, int32_t lag, uint64_t index)
     level->loop.period = lag;
     level->loop.first = low;
     level->loop.last = index;
-    dpd_identify(dpd, &level->loop);
+    level->loop.own = dpd_overlap_begin(dpd, lag, low);
+    dpd->watched++;
+}
+
+/* A level counts once it went round for as long as it takes to find it, of which only whole visits to other loops
+ * count. */
+static void count(struct dpd *dpd, uint64_t index)
+{
+    uint64_t inner = index + 1; /* begin of the loops that are still going round within */
+    for (int32_t i = dpd->levels - 1; i >= 0; i--) {
+        struct level *level = &dpd->level[i];
+        int32_t period = level->loop.period;
+        uint64_t needed = level->loop.own + (uint64_t)(period + dpd_needed(dpd, period));
+        if (!level->counts && needed <= inner && needed <= dpd_overlap_end(dpd, period, index)) {
+            level->counts = true;
+            level->loop.starts = level->loop.whole = 0;
+            level->loop.found = index;
+            dpd_identify(dpd, &level->loop);
+            dpd->watched--;
+        }
+        uint64_t begin = level->counts ? dpd_overlap_after(dpd, level->loop.first) : inner;
+        if (begin < inner)
+            inner = begin;
+    }
 }
 
 /* Lags that are asked together whether there is one among them, and then in shorter vectors that every processor has.
@@ -164,6 +207,8 @@ int dpd_levels_follow(struct dpd *dpd, uint64_t index, bool reached, int64_t sam
     else if (reached)
         find(dpd, index);
     dpd->look = false;
-    const struct dpd_loop *outermost = &dpd->level[0].loop;
-    return dpd->levels != 0 && outermost->starts != 0 && outermost->start == index;
+    if (dpd->watched != 0)
+        count(dpd, index);
+    const struct level *outermost = dpd_outermost(dpd);
+    return outermost && outermost->loop.starts != 0 && outermost->loop.start == index;
 }

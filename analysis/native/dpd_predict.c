@@ -17,16 +17,15 @@ int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value)
 {
     if (ahead < 1)
         return DPD_NOTHING;
-    const struct level *outermost = dpd->levels ? &dpd->level[0] : NULL;
+    const struct level *outermost = dpd_outermost(dpd);
     if (outermost && outermost->mend >= 0) {
         *value = dpd_mend_predict(dpd, outermost, ahead);
         return DPD_PERIOD;
     }
-    /* Around an odd sample that its loop went on over, other lags have longer runs for a while, and lead to it. */
-    bool mended = outermost && outermost->odd[0] != 0 && outermost->odd[0] + (uint64_t)dpd->window > dpd->count;
-    int32_t lag = mended ? outermost->loop.period : longest_match(dpd);
+    int32_t lag = outermost ? outermost->loop.period : longest_match(dpd);
     if (dpd->recall.size != 0) {
-        uint32_t further = recall_lag(&dpd->recall, lag ? dpd->run[lag - 1] : 0, dpd->count);
+        uint32_t further = outermost ? recall_trusted(&dpd->recall)
+                                     : recall_lag(&dpd->recall, lag ? dpd->run[lag - 1] : 0, dpd->count);
         if (further != 0) {
             *value = recall_sample(&dpd->recall, further - 1 - (uint32_t)(ahead - 1) % further, dpd->count);
             return DPD_RECURRENCE;

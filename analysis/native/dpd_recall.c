@@ -18,10 +18,14 @@ static int32_t length(int order)
     return lengths[order];
 }
 
+/* A piece is followed from this length on. */
+#define SHORTEST_FOLLOWED 16
+
 void recall_reset(struct recall *recall)
 {
     recall->shift = recall->size ? 64 - (uint32_t)__builtin_ctz(recall->size) : 0;
     memset(recall->hash, 0, sizeof recall->hash);
+    recall->lag = recall->trust = 0;
     for (int order = 0; order < RECALL_ORDERS; order++) {
         recall->power[order] = 1;
         for (int i = 0; i < length(order); i++)
@@ -32,21 +36,6 @@ void recall_reset(struct recall *recall)
 static uint32_t *place(const struct recall *recall, int order)
 {
     return recall->ended + (size_t)order * recall->size + ((recall->hash[order] * base) >> recall->shift);
-}
-
-/* The pieces before are entered only now: until then the tables say where they ended the time before. */
-void recall_add(struct recall *recall, int64_t sample, uint64_t index)
-{
-    uint64_t in = mixed(sample);
-    for (int order = 0; order < RECALL_ORDERS; order++) {
-        uint64_t from = index - (uint64_t)length(order), out = 0;
-        if (index >= (uint64_t)length(order)) {
-            *place(recall, order) = (uint32_t)index;
-            out = mixed(recall->history[from & (recall->size - 1)]) * recall->power[order];
-        }
-        recall->hash[order] = recall->hash[order] * base + in - out;
-    }
-    recall->history[index & (recall->size - 1)] = sample;
 }
 
 /* Whether the piece that ended `lag` samples ago is the latest one, sample by sample. */
@@ -67,4 +56,37 @@ uint32_t recall_lag(const struct recall *recall, int32_t least, uint64_t count)
             return lag;
     }
     return 0;
+}
+
+/* The pieces before are entered only now: until then the tables say where they ended the time before. */
+void recall_add(struct recall *recall, int64_t sample, uint64_t index)
+{
+    uint64_t in = mixed(sample);
+    for (int order = 0; order < RECALL_ORDERS; order++) {
+        uint64_t from = index - (uint64_t)length(order), out = 0;
+        if (index >= (uint64_t)length(order)) {
+            *place(recall, order) = (uint32_t)index;
+            out = mixed(recall->history[from & (recall->size - 1)]) * recall->power[order];
+        }
+        recall->hash[order] = recall->hash[order] * base + in - out;
+    }
+    recall->history[index & (recall->size - 1)] = sample;
+    if (recall->lag == 0 || recall->history[(index - recall->lag) & (recall->size - 1)] != sample)
+        recall->lag = recall_lag(recall, SHORTEST_FOLLOWED - 1, index + 1);
+}
+
+void recall_judge(struct recall *recall, int64_t sample, int64_t other, uint64_t index)
+{
+    int64_t expected = recall->history[(index - recall->lag) & (recall->size - 1)];
+    if (recall->lag == 0 || expected == other)
+        return;
+    if (expected == sample && recall->trust < RECALL_TRUST)
+        recall->trust++;
+    else if (other == sample && recall->trust > 0)
+        recall->trust--;
+}
+
+uint32_t recall_trusted(const struct recall *recall)
+{
+    return 2 * recall->trust > RECALL_TRUST ? recall->lag : 0;
 }

@@ -91,7 +91,8 @@ def estimate(loop: Loop, expected: int, end_s: float | None = None) -> Estimate 
     """How long the run takes in which this loop has `expected` iterations.
 
     The remaining iterations are taken to be draws from those that were timed: r of them take r times the mean, with a
-    variance of s^2 (r + r^2 / n). What comes after the loop is not known. end_s: when the run ended, if it has. None
+    variance of s^2 (r + r^2 / n). Where the loop was left and came back, what is between its visits comes again too, in
+    proportion. What comes after the loop is not known. end_s: when the run ended, if it has. None
     when fewer than two iterations were timed, or when a loop that goes on has more than were expected.
     """
     times, done = loop.times, loop.iterations
@@ -103,6 +104,7 @@ def estimate(loop: Loop, expected: int, end_s: float | None = None) -> Estimate 
         total = end_s if end_s is not None else loop.last_s
         return Estimate(done, done, total, total, total)
     left = expected - done
-    total = loop.last_s + left * times.mean_s
+    mean_s = max(times.mean_s, (loop.last_s - loop.first_s) / done) if loop.visits > 1 else times.mean_s
+    total = loop.last_s + left * mean_s
     half = _t_quantile(times.count - 1) * times.std_s * math.sqrt(left + left * left / times.count)
     return Estimate(done, expected, total, max(total - half, loop.last_s), total + half)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+NEARLY = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,11 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class LoopRun:
-    """One process. `end_s` is its last sign of life, since the start; `ended`: it said that this was the end."""
+    """One process.
+
+    `end_s` is its last sign of life, since the start; `ended`: whether the file has its end. `arguments`: of the
+    program, its own name first.
+    """
 
     path: str
     app: str
@@ -82,7 +89,21 @@ class LoopRun:
     end_s: float
     ended: bool
     damaged: int
+    arguments: tuple[str, ...] = ()
 
     def main_loop(self) -> Loop | None:
-        """The loop that the run is about: an explicit one before a detected one, the longest of them."""
-        return max(self.loops, key=lambda loop: (loop.kind == "explicit", loop.total_s, -loop.id), default=None)
+        """Return the loop that the run is about."""
+        return self.longest(self.loops)
+
+    @staticmethod
+    def longest(loops: Iterable[Loop]) -> Loop | None:
+        """Return an explicit loop before a detected one, and of these the longest; None of none.
+
+        A loop around another one may have been found an iteration later than that: the outermost of those that have
+        nearly as much time is taken.
+        """
+        rows = list(loops)
+        explicit = [loop for loop in rows if loop.kind == "explicit"] or rows
+        most = max((loop.total_s for loop in explicit), default=0.0)
+        long = [loop for loop in explicit if loop.total_s >= NEARLY * most]
+        return min(long, key=lambda loop: (loop.depth, -loop.total_s, loop.id), default=None)

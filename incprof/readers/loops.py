@@ -79,6 +79,7 @@ class LoopReader:
             end_s=max(_number(totals.get("at_ns")) * NS, last),
             ended=totals.get("type") == "end",
             damaged=self._damaged + bool(self._tail),
+            arguments=_words(start.get("argv")),
         )
 
     def _take(self, line: bytes) -> None:
@@ -114,6 +115,10 @@ def _number(value: object) -> int:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(word for word in value if isinstance(word, str)) if isinstance(value, list) else ()
 
 
 def _function(record: dict[str, Any]) -> RegionCode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from incprof.analysis.omp.counted import counted_loop
 from incprof.analysis.omp.speedup import Estimate, Speedup, estimate, speedup
 from incprof.errors import NoDataError
 from incprof.model.loops import Loop, LoopRun
@@ -17,26 +18,47 @@ from incprof.report.words.loops import Answer, LoopAnswer
 class Analyst:
     """Answers for the same run again and again, while it is running and at its end.
 
-    baseline: an earlier run, or None. iterations: how many the main loop will have, or None.
+    baseline: an earlier run, or None. iterations: how many a loop will have, or None. loop: name of that loop, None for
+    the one that they fit best.
     """
 
-    def __init__(self, baseline: LoopRun | None, iterations: int | None):
+    def __init__(self, baseline: LoopRun | None, iterations: int | None, loop: str | None = None):
         self._baseline = baseline
         self._iterations = iterations
+        self._wanted = loop
         self._names: dict[int, list[str]] = {}
 
     def answer(self, run: LoopRun, directory: str, status: int | None, *, final: bool = True) -> Answer:
         """What can be said about the run now; `final`: it has ended."""
         run = replace(run, loops=_rows(run.loops))
-        main = run.main_loop()
         names = self._names.setdefault(len(run.functions), region_names(run))
+        main, choice = self._main(run, names)
         ordered = sorted(run.loops, key=lambda loop: (loop is not main, loop.depth, -loop.total_s, loop.id))
         loops = tuple(self._loop(loop, run, names, main, final) for loop in ordered)
-        return Answer(run, directory, status, loops, tuple(self._notes(run, loops)))
+        return Answer(run, directory, status, loops, (*choice, *self._notes(run, loops)))
+
+    def _main(self, run: LoopRun, names: list[str]) -> tuple[Loop | None, tuple[str, ...]]:
+        """Return the loop whose iterations are counted, and what to know about the choice."""
+        if not run.loops or (self._iterations is None and self._wanted is None):
+            return run.main_loop(), ()
+        if self._wanted is not None:
+            called = [loop for loop in run.loops if self._wanted in _names_of(loop, names)]
+            if called:
+                return LoopRun.longest(called), ()
+        if self._iterations is None:
+            main, certain = run.main_loop(), False
+        else:
+            main, certain = counted_loop(run.loops, self._iterations, run, self._baseline)
+        assert main is not None
+        taken = f"{_name_of(main, names)}, {main.iterations} so far"
+        if self._wanted is not None:
+            return main, (f"--loop {self._wanted}: no loop has that name; iterations are those of {taken}",)
+        note = f"--iterations {self._iterations} are those of {taken}: --loop NAME takes another row of the table"
+        return main, () if certain and main is run.main_loop() else (note,)
 
     def _loop(self, loop: Loop, run: LoopRun, names: list[str], main: Loop | None, final: bool) -> LoopAnswer:
         members = tuple(names[i] if i < len(names) else "?" for i in loop.functions)
-        name = loop.name or (members[0] if members else f"region {loop.id}")
+        name = _name_of(loop, names)
         end_s = run.end_s if final else None
         return LoopAnswer(loop, name, members, self._speedup(loop, run), self._estimate(loop, main, end_s))
 
@@ -78,6 +100,18 @@ class Analyst:
         if loops and run.fewer_threads and all(loop.loop.fewer.count == 0 for loop in loops):
             notes.append("no loop went on for long enough, or with enough threads, to measure it with fewer")
         return notes
+
+
+def _name_of(loop: Loop, names: list[str]) -> str:
+    """Return the name of a loop: its own, or that of the first region in it."""
+    first = loop.functions[0] if loop.functions else None
+    return loop.name or (f"region {loop.id}" if first is None else names[first] if first < len(names) else "?")
+
+
+def _names_of(loop: Loop, names: list[str]) -> tuple[str, str]:
+    """Return what a user may call a loop: its name, and that without file and line."""
+    name = _name_of(loop, names)
+    return name, name.rsplit(" (", 1)[0]
 
 
 def _rows(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:

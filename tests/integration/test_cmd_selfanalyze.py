@@ -56,6 +56,22 @@ def test_json_is_pure(programs: Programs, tmp_path: Path) -> None:
     assert "outer 30" in done.stderr
 
 
+def test_iterations_are_those_of_the_loop_that_the_program_was_told(programs: Programs, tmp_path: Path) -> None:
+    """Of 100 time steps every tenth has a region of its own: 400 are time steps, not tens of them."""
+    words = ["--json", "--iterations", "400"]
+    done = incprof(*words, "-o", "run", "--", programs.compile("rebuild.c"), "100", cwd=tmp_path)
+    step, ten = json.loads(done.stdout)["regions"]
+    assert (step["iterations"], ten["iterations"], ten["estimate"]) == (100, 10, None)
+    assert (step["name"].split(" ")[0], step["estimate"]["expected"]) == ("forces", 400)
+    # What is between the visits comes again as well.
+    run = json.loads(done.stdout)["run"]
+    assert step["estimate"]["total_s"] > ten["total_s"] * 0.99 + 3 * step["total_s"]
+    assert run["status"] == 0
+    assert "--iterations 400 are those of forces" in done.stderr
+    other = json.loads(incprof(*words, "--loop", "neighbours", "run", cwd=tmp_path).stdout)["regions"][0]
+    assert (other["iterations"], other["estimate"]["expected"]) == (10, 400)
+
+
 @pytest.mark.slow
 def test_an_earlier_run_is_the_baseline(programs: Programs, tmp_path: Path) -> None:
     program = programs.compile("nested.c")

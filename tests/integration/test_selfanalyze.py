@@ -162,6 +162,20 @@ def test_a_solver_has_a_row_for_each_of_its_loops(
     assert sum(row.self_s for row in rows) <= run.end_s
 
 
+@both
+@pytest.mark.parametrize("lengths", [("50", "40"), ("50", "20", "9"), ("9", "5")])
+def test_a_loop_around_one_that_its_own_region_ends(
+    programs: Programs, tmp_path: Path, compiler: str, lengths: tuple[str, ...]
+) -> None:
+    """It begins with the region that ends the inner one: the first iteration is none."""
+    done = analyse([programs.compile("own_end.c", compiler=compiler), *lengths], tmp_path)
+    unnoticed(done)
+    around, within = in_order(done.runs[0])
+    assert (around.iterations, around.depth) == (done.printed("outer") - 1, 0)
+    assert (within.iterations, within.depth) == (done.printed("inner"), 1)
+    assert done.runs[0].main_loop() is not None
+
+
 def test_a_fortran_solver_has_a_row_for_each_of_its_loops(programs: Programs, tmp_path: Path) -> None:
     done = analyse([programs.compile("solver.f90", compiler="gfortran"), "6"], tmp_path)
     unnoticed(done)

@@ -24,6 +24,7 @@ class Level:
 
     loop: Loops
     phase: int = 0
+    counts: bool = False
 
 
 class DpdReference:
@@ -36,6 +37,7 @@ class DpdReference:
         self.run = np.zeros(0, dtype=np.int64)
         self.levels: list[Level] = []  # the longest period first
         self.ended: list[Loops] = []
+        self.visits: list[tuple[int, int, int]] = []  # of those that ended and lie in no other: first, last, period
         self.ids: dict[bytes, tuple[int, int]] = {}
         self.again = False
         self._set(window)
@@ -76,9 +78,11 @@ class DpdReference:
         self.again = False
         for lag in (np.flatnonzero(reached) + 1).tolist():
             self._consider(lag, index)
-        if not self.levels:
+        self._count(index)
+        counted = self.counted()
+        if not counted:
             return 0, False
-        outermost = self.levels[0].loop
+        outermost = counted[0]
         return int(outermost["period"]), bool(outermost["starts"] and outermost["start"] == index)
 
     def feed(self, samples: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
@@ -89,15 +93,16 @@ class DpdReference:
 
     def loops(self) -> Loops:
         """Return all loops: those that ended, as they did, and those that the stream is in, the outermost first."""
-        found = [*self.ended, *(level.loop for level in self.levels)]
+        found = [*self.ended, *self.counted()]
         return np.concatenate([one.reshape(1) for one in found]) if found else np.zeros(0, dtype=LOOPS)
 
     def predict(self, ahead: int) -> tuple[int, int]:
         """Return the predicted sample and 2 within a loop, 1 outside of one; 0, 0 where nothing matches."""
-        if not self.run.any():
+        counted = self.counted()
+        if not counted and not self.run.any():
             return 0, 0
-        lag = int(np.argmax(self.run)) + 1
-        return int(self.past[lag - 1 - (ahead - 1) % lag]), 2 if self.levels else 1
+        lag = int(counted[0]["period"]) if counted else int(np.argmax(self.run)) + 1
+        return int(self.past[lag - 1 - (ahead - 1) % lag]), 2 if counted else 1
 
     def _consider(self, lag: int, index: int) -> None:
         """A lag has as many matches as it needs: it is a level unless it consists of periods of one."""
@@ -111,9 +116,45 @@ class DpdReference:
             return
         loop = np.zeros((), dtype=LOOPS)
         loop["period"], loop["first"], loop["last"] = lag, low, index
-        loop["id"], loop["visits"] = self._identify(lag)
+        loop["own"] = self._own(lag, low)
         self.levels.append(Level(loop))
         self.levels.sort(key=lambda level: -int(level.loop["period"]))
+
+    def _visit(self, index: int) -> tuple[int, int, int] | None:
+        """Return the earliest visit that has ended and that a sample is in."""
+        return next((visit for visit in self.visits if visit[0] <= index <= visit[1]), None)
+
+    def _after(self, first: int) -> int:
+        """Return the first sample from the begin of a visit on that an earlier one does not have."""
+        visit = self._visit(first)
+        return visit[1] + 1 if visit and visit[0] < first else first
+
+    def _own(self, lag: int, low: int) -> int:
+        """Return the first sample from `low` on that is in no visit which is cut off there or longer a period later."""
+        visit = self._visit(low)
+        if visit and visit[0] == low and visit[2] < lag:
+            back = self.count - (low + lag)
+            if visit[2] <= back < len(self.past) and self.past[back] == self.past[back - visit[2]]:
+                return visit[1] + 1
+        return self._after(low)
+
+    def _count(self, index: int) -> None:
+        """Let levels count that went round for long enough, not counting a visit within that goes on."""
+        inner = index + 1
+        for level in reversed(self.levels):
+            period = int(level.loop["period"])
+            before = self._visit(index - period)
+            end = self._after(before[0]) + period if before and before[2] < period else index + 1
+            if not level.counts and level.loop["own"] + period + self.needed[period - 1] <= min(inner, end):
+                level.counts = True
+                level.loop["starts"], level.loop["whole"], level.loop["found"] = 0, 0, index
+                level.loop["id"], level.loop["visits"] = self._identify(period)
+            if level.counts:
+                inner = min(inner, self._after(int(level.loop["first"])))
+
+    def counted(self) -> list[Loops]:
+        """Return the loops that the stream is in, the outermost first."""
+        return [level.loop for level in self.levels if level.counts]
 
     def _identify(self, period: int) -> tuple[int, int]:
         """Return the id and the number of visits of the loop whose latest period ends with the latest sample."""
@@ -126,8 +167,19 @@ class DpdReference:
         return self.ids[key]
 
     def _end(self, level: Level) -> None:
-        self.ended.append(level.loop)
         self.levels.remove(level)
+        if not level.counts:
+            return
+        self.ended.append(level.loop)
+        first, last = int(level.loop["first"]), int(level.loop["last"])
+        if last - first + 1 <= max(2 * level.loop["period"], 3):
+            return  # it explains nothing
+        self.visits = [visit for visit in self.visits if visit[0] < first]
+        if all(visit[1] < last for visit in self.visits):
+            self.visits.append((first, last, int(level.loop["period"])))
+        for other in self.levels:
+            if first < other.loop["first"] and last >= other.loop["own"]:
+                other.loop["own"] = last + 1
 
 
 def _advance(level: Level, index: int) -> None:
@@ -139,4 +191,4 @@ def _advance(level: Level, index: int) -> None:
     level.phase += 1
     if level.phase == loop["period"]:
         level.phase = 0
-        loop["whole"] += 1
+        loop["whole"] += loop["starts"] > 0

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incprof.analysis.dpd import Dpd, Rule, detect
 from incprof.analysis.dpd.results import LOOPS, Loops
 from incprof.errors import UsageError
+from tests.unit.dpd_nests import Nest, rotated
 from tests.unit.dpd_reference import DpdReference
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive
 
@@ -78,8 +80,41 @@ def test_levels_are_there_at_the_same_time() -> None:
 @settings(max_examples=150, deadline=None)
 @given(repetitive(), st.integers(2, 80))
 def test_all_loops_of_random_streams(stream: list[int], window: int) -> None:
+    """As the reference finds them; each is a maximal repetition, and what overlaps no other one is a loop."""
     x = np.asarray(stream, dtype=np.int64)
-    assert spans(detect(x, window).loops) == maximal_repetitions(x, window)
+    found, reference = spans(detect(x, window).loops), DpdReference(window)
+    reference.feed(x)
+    assert found == spans(reference.loops())
+    maximal = maximal_repetitions(x, window)
+    assert found <= maximal
+    assert {one for one in maximal if not any(overlaps(one, other) for other in maximal)} <= found
+
+
+def overlaps(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    """Return whether two stretches share events, or lie side by side."""
+    return one != other and one[1] <= other[2] + 1 and other[1] <= one[2] + 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.booleans())
+def test_nests_have_their_loops(seed: int, levels: int, odd: bool) -> None:
+    """Exactly the true ones, but for what only a later loop explains, which goes round less than three times."""
+    nest = Nest(Random(seed), levels, odd)
+    window = max(map(len, nest.loops)) + 2
+    assume(window <= 4000)
+    found = detect(nest.stream, window).loops
+    contents = [content(nest.stream, loop) for loop in found]
+    assert nest.loops <= set(contents)
+    for loop, each in zip(found, contents, strict=True):
+        if each not in nest.loops:
+            enough = loop["own"] + 2 * loop["period"]
+            assert loop["last"] - loop["own"] + 1 < 3 * loop["period"]
+            assert any(loop["first"] < other["first"] < enough and other["last"] > loop["last"] for other in found)
+
+
+def content(stream: list[int], loop: Loops) -> tuple[int, ...]:
+    """Return an iteration, the same wherever it begins."""
+    return rotated(tuple(stream[int(loop["first"]) :][: int(loop["period"])]))
 
 
 @pytest.mark.slow
@@ -112,7 +147,7 @@ def test_like_the_reference(pieces: list[tuple[list[int], int]], how: tuple[Rule
         # Loops that a resize ended are not among those that samples end.
         tail = expected[len(expected) - len(trace.loops) :]
         assert trace.loops[names].tolist() == tail[names].tolist()
-        assert detector.loops()[names].tolist() == [level.loop[names][()].tolist() for level in reference.levels]
+        assert detector.loops()[names].tolist() == [loop[names][()].tolist() for loop in reference.counted()]
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int64, np.uint64])

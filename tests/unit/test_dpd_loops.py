@@ -2,16 +2,18 @@
 
 import itertools
 from collections import defaultdict
+from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from incprof.analysis.dpd import Dpd, detect
 from incprof.analysis.dpd.stream import AHEAD, LONGEST_NAME, MEMORY, MOST_LOOPS, MOST_NAMES, LoopStream
+from tests.unit.dpd_nests import Nest, rotated
 from tests.unit.dpd_streams import TABLE_5, nest, repetitive
-from tests.unit.test_dpd_events import TABLE_1, maximal_repetitions
+from tests.unit.test_dpd_events import TABLE_1
 
 
 def streamed(events, window=1024, *, tolerance=False, cuts=()):
@@ -66,26 +68,47 @@ def test_streams_like_table_5(name):
     assert changes[-1].now.loop is outermost
 
 
-def rotated(content):
-    """The same for a loop wherever it begins."""
-    return min(content[at:] + content[:at] for at in range(len(content)))
+@pytest.mark.parametrize(
+    ("inner", "trips", "end"), [(("k2", "k1"), 40, ("k1",)), ("abc", 10, "c"), ("abcd", 6, "ab"), ("aab", 5, "a")]
+)
+def test_a_loop_that_one_of_its_own_events_ends(inner, trips, end):
+    """Two loops, however often the inner one ends and begins again; no share is above 100 %."""
+    outer = [*inner] * trips + [*end]
+    _, found = streamed(outer * 30)
+    assert [loop.period for loop in found.loops] == [len(outer), len(inner)]
+    assert [loop.visits for loop in found.loops] == [1, 30]
+    assert found.loops[0].iterations == 30
+    assert 30 * trips * len(inner) <= found.loops[1].events <= found.events == 30 * len(outer)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 4), st.booleans())
+def test_nests_have_exactly_their_loops(seed, levels, odd):
+    nest = Nest(Random(seed), levels, odd)
+    window = max(map(len, nest.loops)) + 2
+    assume(window <= 4000)
+    _, found = streamed(nest.stream, window)
+    assert {rotated(tuple(map(int, loop.content))) for loop in found.loops} == nest.loops
+    assert all(loop.events <= found.covered <= found.events for loop in found.loops)
 
 
 @settings(max_examples=150, deadline=None)
 @given(repetitive(), st.integers(2, 60), st.lists(st.integers(0, 400), max_size=4))
-def test_all_that_repeats_is_found(stream, window, cuts):
-    """Against every maximal repetition: visits, events, what lies in what, and the events in any of them."""
+def test_every_visit_is_taken_that_no_later_loop_explains(stream, window, cuts):
+    """Against the detector: visits, events, what lies in what, and the events in any of them."""
     _, found = streamed(stream, window, cuts=cuts)
-    spans = maximal_repetitions(np.asarray(stream, dtype=np.int64), window)
+    every = detect(np.asarray(stream, dtype=np.int64), window).loops
+    spans = [(int(loop["period"]), int(loop["first"]), int(loop["last"]))
+             for loop in every if not any(explains(other, loop) for other in every)]  # fmt: skip
     visits = defaultdict(list)
     for period, first, last in spans:
         visits[rotated(tuple(map(str, stream[first : first + period])))].append((first, last))
-    assert {rotated(loop.content): (loop.visits, loop.first, loop.last) for loop in found.loops} == {
-        content: (len(each), min(each)[0], max(last for _, last in each)) for content, each in visits.items()
+    assert {rotated(loop.content): (loop.visits, loop.last) for loop in found.loops} == {
+        content: (len(each), max(last for _, last in each)) for content, each in visits.items()
     }
     for loop in found.loops:
         mine = visits[rotated(loop.content)]
-        assert loop.events == sum(last - first + 1 for first, last in mine)
+        assert loop.events == len({at for first, last in mine for at in range(first, last + 1)})
         around = [
             period
             for period, first, last in spans
@@ -94,6 +117,13 @@ def test_all_that_repeats_is_found(stream, window, cuts):
         assert (loop.around.period if loop.around else None) == min(around, default=None)
     covered = {at for _, first, last in spans for at in range(first, last + 1)}
     assert found.covered == len(covered)
+
+
+def explains(later, loop):
+    """Whether a loop went round less often than it must before a later one began that outlasts it."""
+    enough = loop["own"] + max(2 * loop["period"], 3)
+    more = later["last"] - later["first"] + 1 > max(2 * later["period"], 3)
+    return more and loop["first"] < later["first"] < enough and later["last"] > loop["last"]
 
 
 @settings(max_examples=150, deadline=None)
@@ -166,7 +196,7 @@ def test_what_is_remembered_does_not_grow_with_the_stream():
     for start in range(0, 3 * MOST_NAMES, 5000):
         stream.feed([f"event {number}" for number in range(start, start + 5000)])
     sizes = (len(stream._names), len(stream._bare), len(stream._codes), len(stream._kinds))
-    assert sizes == (100, 100, MOST_NAMES, MOST_NAMES + 1)
+    assert sizes == (150, 600, MOST_NAMES, MOST_NAMES + 1)
     found = stream.end()
     assert (found.kinds, found.covered, found.loops) == (None, 0, ())
 

@@ -68,8 +68,26 @@ def test_calls_of_real_programs(name: str) -> None:
     assert len(calls) > 5000
     assert trace.hit_rate(1) > OTHERS[0]
     assert trace.hit_rate(5) > OTHERS[1]
-    # Where the window alone knows nearly all, as of one loop, the memory may cost the first few.
+    # Where the window alone predicts nearly all, as of one loop, the memory may cost the first few.
     assert trace.hit_rate(1) >= detect(calls, 128, ahead=(1,)).hit_rate(1) - 1e-3
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_a_larger_window_predicts_no_worse(name: str) -> None:
+    calls = call_stream(PROGRAMS[name])[:12_000]
+    rates = [detect(calls, window, memory=16384, ahead=(1,)).hit_rate(1) for window in (128, 1024, 4096)]
+    assert min(rates) >= np.mean(np.equal(calls[1:], calls[:-1])) - 0.01
+    assert rates[1] >= rates[0] - 0.01
+    assert rates[2] >= rates[1] - 0.01
+
+
+def test_a_visit_that_ended_earlier_says_nothing_of_this_one() -> None:
+    """Visits of random lengths: the loop is right until each ends, however many shorter ones the window has."""
+    lengths = np.random.default_rng(5).integers(20, 200, 100).tolist()
+    x = [event for length in lengths for event in [*[1] * length, 2, 3]]
+    for memory in (0, 16384):
+        trace = detect(x, 4096, memory=memory, ahead=(1,))
+        assert trace.hit_rate(1) > 1 - 4.5 * len(lengths) / len(x)
 
 
 def test_loops_are_predicted_nearly_always() -> None:

@@ -51,7 +51,9 @@ struct dpd_options {
     int32_t reserved[10];
 };
 
-/* A loop: samples first .. last repeat with this period, and with no part of it. Indices count from 0. */
+/* A loop: samples first .. last repeat with this period, and with no part of it. Indices count from 0. It counts once
+ * it went round more than the loops beside it explain: twice outside of those that reach into it or are still going
+ * round within it. */
 struct dpd_loop {
     int32_t period;  /* samples */
     uint32_t id;     /* 1, 2, ... as they come; the same loop again has the same. 0: more than are kept apart */
@@ -63,6 +65,8 @@ struct dpd_loop {
     uint64_t start;  /* index of the latest sample that was the first one of a period; 0 before there is one */
     uint64_t starts; /* periods that were begun, after the two in which the loop was found: each was predicted whole */
     uint64_t whole;  /* periods of them that came exactly as predicted */
+    uint64_t own;    /* index of the first sample that no visit to another loop explains which began earlier */
+    uint64_t found;  /* index of the sample with which it counted */
 };
 
 struct dpd;
@@ -101,10 +105,10 @@ DPD_API int32_t dpd_ended(const struct dpd *dpd, struct dpd_loop *loops, int32_t
 /* What backs a prediction. */
 enum dpd_backing { DPD_NOTHING = 0, DPD_RECURRENCE = 1, DPD_PERIOD = 2 };
 
-/* Predict the sample that comes `ahead` samples after the latest one (1: the next). What followed last time after as
- * long a piece of the same stream as possible: within a loop that is the loop itself (DPD_PERIOD); else
- * (DPD_RECURRENCE) the longest piece that is in the window or, where it is longer, in the memory. Returns enum
- * dpd_backing. Signal-safe. */
+/* Predict the sample that comes `ahead` samples after the latest one (1: the next). Within a loop the outermost one
+ * predicts (DPD_PERIOD), or the memory where of late it was right more often (DPD_RECURRENCE). Elsewhere it is the
+ * sample that followed last time after the longest piece that is in the window or, where it is longer, in the memory
+ * (DPD_RECURRENCE). Returns enum dpd_backing. Signal-safe. */
 DPD_API int dpd_predict(const struct dpd *dpd, int32_t ahead, int64_t *value);
 
 /* Samples, of which there are `run[m]` before and with this one that equal those m before them (at most 65534); 0 for

@@ -14,6 +14,7 @@
 #define DPD_KNOWN 1024 /* loops that are kept apart; a power of two */
 #define DPD_MENDS 4    /* loops that may wait at the same time whether they go on */
 #define DPD_HYPOTHESES 3
+#define DPD_VISITS 256 /* latest visits that are remembered; a power of two */
 
 /* A loop that is there. Segments have phases 0 .. period - 1. */
 struct level {
@@ -23,6 +24,13 @@ struct level {
     bool spoilt;     /* the current period has an odd sample */
     bool hides;      /* kept a lag from becoming a level, which it may be when this one turns out to have ended */
     uint64_t odd[2]; /* 1 + index of the latest two odd samples; 0: none */
+    bool counts;     /* it went round more than other loops explain; until then it is only watched */
+};
+
+/* A stretch in which a loop that counts was there. */
+struct visit {
+    uint64_t first, last;
+    int32_t period;
 };
 
 /* What a loop waits for after a sample that was not its own: see dpd_mend.c. */
@@ -56,8 +64,11 @@ struct dpd {
 
     int32_t levels, ended;
     bool look;                      /* runs may have reached their thresholds unseen */
+    int32_t watched;                /* levels that do not count yet */
     struct level level[DPD_LEVELS]; /* the longest period first */
     struct dpd_loop last[DPD_LEVELS];
+    uint32_t visits;                /* ever remembered; the latest is visit[(visits - 1) % DPD_VISITS] */
+    struct visit visit[DPD_VISITS]; /* none within another: both ends grow */
     uint32_t loops_known;
     struct known known[DPD_KNOWN];
     struct mend mend[DPD_MENDS];
@@ -81,6 +92,23 @@ static inline int32_t dpd_needed(const struct dpd *dpd, int32_t lag)
         return lag > 2 ? lag : 2;
     return dpd->options.matches ? dpd->options.matches : dpd->window;
 }
+
+/* The outermost loop that counts, or NULL. */
+static inline const struct level *dpd_outermost(const struct dpd *dpd)
+{
+    for (int32_t i = 0; i < dpd->levels; i++)
+        if (dpd->level[i].counts)
+            return &dpd->level[i];
+    return NULL;
+}
+
+/* dpd_overlap.c. remember: a loop that counts has ended. begin: index of the first sample of the pattern of `lag`
+ * samples, repeated from `low` on, that belongs to whole visits. end: 1 + index of the last such one, if the latest
+ * sample is `index`. after: index of the first sample of a visit from `first` on that an earlier one does not have. */
+void dpd_overlap_remember(struct dpd *dpd, const struct dpd_loop *loop);
+uint64_t dpd_overlap_begin(const struct dpd *dpd, int32_t lag, uint64_t low);
+uint64_t dpd_overlap_end(const struct dpd *dpd, int32_t lag, uint64_t index);
+uint64_t dpd_overlap_after(const struct dpd *dpd, uint64_t first);
 
 /* dpd_levels.c: the sample `index` was counted and is in the ring. `reached`: a run has come to its threshold. */
 int dpd_levels_follow(struct dpd *dpd, uint64_t index, bool reached, int64_t sample);

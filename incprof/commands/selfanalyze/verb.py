@@ -49,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     base.add_argument(
         "--measure-baseline", type=count, metavar="N", help="run a few iterations of each loop with N threads"
     )
-    parser.add_argument("--iterations", type=count, metavar="N", help="iterations that the main loop will have")
+    parser.add_argument("--iterations", type=count, metavar="N", help="iterations that a loop has in a whole run")
+    parser.add_argument("--loop", metavar="NAME", help="the loop they are of, as the table names it (the one they fit)")
     parser.add_argument("--live", action="store_true", help="say on stderr every second how far it is")
     parser.add_argument("--json", action="store_true", help="one JSON object, schema incprof.selfanalyze/1")
     parser.add_argument(
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if not words or words == ["--"]:
         raise UsageError("selfanalyze: no command given: incprof selfanalyze [settings] -- COMMAND [ARGUMENT ...]")
     baseline = read_loops(args.baseline)[0] if args.baseline else None
-    analyst = Analyst(baseline, args.iterations)
+    analyst = Analyst(baseline, args.iterations, args.loop)
     if words[0] != "--":
         return report_earlier(args, analyst, read_loops(earlier(words)))
     variables = settings(args.measure_baseline)
