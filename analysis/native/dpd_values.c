@@ -145,7 +145,7 @@ static void look(struct dpd_values *dpd)
         for (int32_t lag = 1; lag <= n; lag++)
             dpd->distance[lag - 1] = dpd->sum[lag - 1] / dpd_values_terms(dpd, lag);
     }
-    dpd->period = n > 0 ? dpd_values_search(dpd->kernels, d, n, dpd->options.confidence, &dpd->confidence) : 0;
+    dpd->period = n > 0 ? dpd_values_search(dpd, d, n, &dpd->confidence) : 0;
     /* A period that drifts goes on; another one begins with the next sample. */
     int32_t drift = was / 16 > 1 ? was / 16 : 1;
     if (was == 0 || abs(dpd->period - was) > drift)

@@ -1,14 +1,17 @@
-/* Which local minimum of d(m) is the period, if any is. */
+/* The period that d(m) shows: the least lag at whose multiples d is as low as its lowest local minimum. */
 #include "dpd_values_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Shares of the way from the deepest minimum to the largest d: how high a minimum may lie that is as good as it, one
- * close to it that is its rival, and how much d has to rise between two minima for them to be two. */
+/* Share of the way from the lowest minimum to the largest d: how high d may be at a multiple of the period, which
+ * noise, an odd sample, jitter, or a period between two lags lifts. */
 #define AS_DEEP 0.2
-#define RIVAL 0.4
-#define RISE 0.3
+#define BETWEEN 0.1 /* the same of a lag beside a period that is no whole number of samples */
+/* Standard errors of d. */
+#define ERRORS 3
+/* Of the largest d: less is rounding, and the series repeats exactly. */
+#define ROUNDING 1e-9
 /* At twice the period d may be as much larger: 1.41 where periods jitter, 2 where two frequencies part. */
 #define GROWTH 1.6
 #define GROWTH_FLOOR 0.05 /* of the largest d */
@@ -16,15 +19,22 @@
 /* A period above half of the lags cannot be asked about its double: it takes more confidence, by this factor. */
 #define UNSEEN 1.6
 
-/* Whether a lag's d is below its neighbours'; of equal ones the first. d is an array of lags, from 1 on. */
-static bool is_minimum(const double *d, int32_t n, int32_t lag)
+/* The first of the lowest minima; 0: there is none. */
+static int32_t lowest_minimum(struct dpd_values_minima minima, double most)
 {
-    int32_t after = lag;
-    if (lag < 2 || !(d[lag - 1] < d[lag - 2]))
-        return false;
-    while (after < n && d[after] == d[lag - 1])
-        after++;
-    return after < n ? d[after] > d[lag - 1] : d[lag - 1] == 0;
+    int32_t lowest = 0;
+    double limit = most / minima.least;
+    for (int32_t lag = 1; (lag = dpd_values_next_minimum(&minima, lag, limit)) != 0;)
+        if (lowest == 0 || minima.d[lag - 1] < minima.d[lowest - 1]) {
+            lowest = lag;
+            limit = minima.d[lag - 1];
+        }
+    return lowest;
+}
+
+static int32_t smaller(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
 }
 
 /* The deepest lag in low .. high. */
@@ -36,9 +46,47 @@ static int32_t deepest(const double *d, int32_t low, int32_t high)
     return best;
 }
 
-static int32_t smaller(int32_t a, int32_t b)
+/* Whether d is low at each i / parts of `lowest`, or close by. */
+static bool repeats(const double *d, int32_t lowest, int32_t parts, double limit)
 {
-    return a < b ? a : b;
+    int32_t slack = lowest / parts / 8;
+    for (int64_t at = lowest; at < (int64_t)parts * lowest; at += lowest) {
+        int32_t lag = (int32_t)((2 * at + parts) / (2 * parts));
+        if (d[lag - 1] > limit && (slack == 0 || d[deepest(d, lag - slack, lag + slack) - 1] > limit))
+            return false;
+    }
+    return true;
+}
+
+/* Whether d at a lag is as high as it is because `lowest` / parts lies beside it: d comes to a point there, with the
+ * slope of the steeper side, and is as low as noise allows. */
+static bool lies_between(const struct dpd_values_minima *minima, int32_t lag, int32_t lowest, int32_t parts,
+                         double noise, double limit)
+{
+    const double *d = minima->d;
+    double value = d[lag - 1], difference = d[lag - 2] - d[lag], slope = fmax(d[lag - 2], d[lag]) - value;
+    double off = (double)lowest / parts - lag;
+    return value <= limit && value - fabs(difference) / 2 <= (1 + 2 * noise) * d[lowest - 1] &&
+           fabs(difference / 2 - off * slope) <= slope / 4;
+}
+
+/* The period of which `lowest` is a multiple: into as many parts as possible. */
+static int32_t fundamental(const struct dpd_values *dpd, struct dpd_values_minima minima, int32_t lowest, double most)
+{
+    double floor = minima.d[lowest - 1], exact = ROUNDING * most, range = most - floor;
+    double noise = ERRORS / sqrt(dpd_values_terms(dpd, minima.n)); /* a mean of so many distances varies like that */
+    double limit = floor + (floor <= exact ? exact : AS_DEEP * range);
+    for (int32_t lag = 2; 2 * lag <= lowest + 1; lag++) {
+        if (minima.d[lag - 1] > limit || !dpd_values_is_after_a_rise(&minima, lag))
+            continue;
+        int32_t parts = 2 * lowest / (2 * lag - 1), fewest = 2 * lowest / (2 * lag + 1) + 1;
+        for (; parts >= fewest && parts > 1; parts--)
+            if (repeats(minima.d, lowest, parts, limit) &&
+                (lies_between(&minima, lag, lowest, parts, noise, floor + BETWEEN * range) ||
+                 !dpd_values_is_worse(dpd, lag, lowest)))
+                return deepest(minima.d, lag - lag / 8, smaller(lag + lag / 8, minima.n));
+    }
+    return lowest;
 }
 
 /* Two frequencies close to each other have one minimum that is no period of the sum: at twice the lag they are twice as
@@ -52,75 +100,16 @@ static bool grows(const double *d, int32_t n, int32_t period, double most, doubl
     return twice > GROWTH * d[period - 1] + GROWTH_FLOOR * most;
 }
 
-/* Whether d, on its way from the period to `end`, rises and falls to another minimum of its kind. */
-static bool falls_again(const double *d, int32_t period, int32_t end, double most)
+int32_t dpd_values_search(const struct dpd_values *dpd, const double *d, int32_t n, double *confidence)
 {
-    double range = most - d[period - 1], limit = d[period - 1] + RIVAL * range, between = 0;
-    int32_t step = end < period ? -1 : 1;
-    for (int32_t lag = period + step; lag != end + step; lag += step) {
-        between = fmax(between, d[lag - 1]);
-        if (d[lag - 1] <= limit && between >= d[lag - 1] + RISE * range)
-            return true;
-    }
-    return false;
-}
-
-/* Two frequencies close to each other and of similar amplitude, neither of which is the period: two minima side by
- * side. */
-static bool has_rival(const double *d, int32_t n, int32_t period, double most)
-{
-    int32_t reach = period / 5;
-    return reach > 0 &&
-           (falls_again(d, period, period - reach, most) || falls_again(d, period, smaller(period + reach, n), most));
-}
-
-/* Whether a lag is a multiple of the period, as far as that is known. */
-static bool is_multiple(int32_t lag, int32_t period)
-{
-    int32_t times = (lag + period / 2) / period;
-    return abs(lag - times * period) <= times + period / 8;
-}
-
-/* The largest d before a lag; lags are asked for in ascending order. */
-struct before {
-    const struct dpd_kernels *kernels;
-    const double *d;
-    int32_t done;
-    double most;
-};
-
-static double largest_before(struct before *before, int32_t lag)
-{
-    const double *from = before->d + before->done;
-    before->most = before->kernels->largest(from, (size_t)(lag - 1 - before->done), before->most);
-    before->done = lag - 1;
-    return before->most;
-}
-
-int32_t dpd_values_search(const struct dpd_kernels *kernels, const double *d, int32_t n, double least,
-                          double *confidence)
-{
-    double most = kernels->largest(d, (size_t)n, 0), deep = INFINITY;
-    struct before before = {kernels, d, 0, 0};
-    /* A minimum counts after a rise: d is small at small lags of any smooth series. */
-    for (int32_t lag = 2; lag <= n; lag++)
-        if (least * d[lag - 1] <= most && d[lag - 1] < deep && is_minimum(d, n, lag) &&
-            largest_before(&before, lag) >= least * d[lag - 1])
-            deep = d[lag - 1];
-    if (!(deep < INFINITY))
+    double least = dpd->options.confidence, most = dpd->kernels->largest(d, (size_t)n, 0);
+    struct dpd_values_minima minima = {dpd->kernels, d, n, least, 0, 0};
+    int32_t lowest = lowest_minimum(minima, most);
+    if (lowest == 0)
         return 0;
-    double limit = deep + AS_DEEP * (most - deep);
-    int32_t period = 0;
-    before = (struct before){kernels, d, 0, 0};
-    for (int32_t lag = 2; lag <= n; lag++) {
-        if (!(d[lag - 1] <= limit) || !is_minimum(d, n, lag) || largest_before(&before, lag) < least * d[lag - 1])
-            continue;
-        if (period == 0)
-            period = deepest(d, lag, smaller(lag + lag / 4, n));
-        else if (lag > period && !is_multiple(lag, period))
-            return 0;
-    }
-    if (grows(d, n, period, most, least) || has_rival(d, n, period, most))
+    int32_t period = fundamental(dpd, minima, lowest, most);
+    if (grows(d, n, period, most, least) ||
+        (d[lowest - 1] > ROUNDING * most && dpd_values_has_rival(dpd, &minima, period, most)))
         return 0;
     *confidence = d[period - 1] > 0 ? most / d[period - 1] : INFINITY;
     return period;

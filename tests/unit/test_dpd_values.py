@@ -77,6 +77,56 @@ def test_like_the_reference(seed: int, window: int, lags: int, every: int, noise
         assert trace.confidence[i] == pytest.approx(confidence, rel=1e-9)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([24, 40, 60]), st.sampled_from([0.0, 0.1, 0.3]))
+def test_repetitions_within_a_period_like_the_reference(seed: int, window: int, noise: float) -> None:
+    rng = np.random.default_rng(seed)
+    motif, tail = rng.integers(0, 9, rng.integers(1, 6)), rng.integers(0, 9, rng.integers(1, 6))
+    x = np.resize(np.concatenate([np.tile(motif, rng.integers(2, 5)), tail]), 3 * window)
+    x = x + np.round(noise * 3 * rng.normal(size=len(x)) * 64) / 64
+    trace, reference = detect(x, window), DpdValuesReference(window)
+    assert trace.period.tolist() == [reference.sample(value)[0] for value in x.tolist()]
+
+
+EXACT = {
+    "motif and tail": [1, 5, 9] * 5 + [2, 2, 2, 8, 8],
+    "modular": [i * 3 % 17 for i in range(44)],
+    "parallelism": np.repeat([1, 16, 1, 16, 1, 16, 1], [6, 10, 4, 8, 5, 6, 5]).tolist(),
+    "nested": ([1, 2] * 3 + [7]) * 4 + [4, 4],
+    "plateaus": np.repeat([3, 8] * 3 + [0, 8] * 2, 4).tolist(),
+    "mixed": [1, 5, 9] * 4 + [i * 5 % 11 for i in range(30)],
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("noise", [0, 0.1])
+def test_what_repeats_within_a_period_is_not_the_period(name: str, noise: float) -> None:
+    """Nor is the series without one because of it."""
+    pattern = np.asarray(EXACT[name], dtype=np.float64)
+    x = np.resize(pattern, N) + noise * pattern.std() * np.random.default_rng(0).normal(size=N)
+    trace = detect(x, 200, ahead=(1,))
+    assert np.mean(trace.period[400:] == len(pattern)) > 0.98
+    if noise == 0:
+        assert np.mean(trace.period == len(pattern)) > 1 - 4 * len(pattern) / N
+        assert trace.hit_rate(1) > 0.95
+
+
+@pytest.mark.parametrize(("pattern", "noise"), [(44, 0), (44, 0.1), (13, 0)])
+def test_odd_samples_do_not_multiply_the_period(pattern: int, noise: float) -> None:
+    rng = np.random.default_rng(3)
+    x = np.resize(rng.normal(size=pattern), N) + noise * rng.normal(size=N)
+    x += 9 * rng.normal(size=N) * (rng.random(N) < 0.005)
+    assert np.mean(detect(x, 400).period[800:] == pattern) > 0.98
+
+
+@pytest.mark.parametrize("noise", [0, 0.1, 0.2])
+@pytest.mark.parametrize(("short", "long"), [(40, 44), (21, 23), (33, 37), (50, 57)])
+def test_two_close_sines_have_no_period(short: int, long: int, noise: float) -> None:
+    x = np.sin(2 * np.pi * T / short) + np.sin(2 * np.pi * T / long + 1)
+    trace = detect(x + noise * np.random.default_rng(0).normal(size=N), 400)
+    assert np.mean(trace.period[800:] != 0) < 0.02
+
+
 def processors(rng: np.random.Generator) -> FloatArray:
     """Processors in use, as in the paper's figure 5: up to 16, opened and closed in 44 ms, never quite alike."""
     shape = np.repeat([1, 16, 8, 16, 4, 1], [6, 10, 5, 11, 7, 5])

@@ -34,9 +34,29 @@ static inline int32_t dpd_values_terms(const struct dpd_values *dpd, int32_t lag
     return terms < 0 ? 0 : terms < dpd->window ? terms : dpd->window;
 }
 
-/* dpd_values_search.c: the period that d(1) .. d(n), n > 0, show, or 0; *confidence is the largest d over its own. What
- * counts are ratios: d may have any factor. */
-int32_t dpd_values_search(const struct dpd_kernels *kernels, const double *d, int32_t n, double least,
-                          double *confidence);
+/* d(1) .. d(n), n > 0, whose local minima are asked for in ascending order; d may have any factor. */
+struct dpd_values_minima {
+    const struct dpd_kernels *kernels;
+    const double *d;
+    int32_t n;
+    double least;  /* ratio of the largest d before a minimum to that at it */
+    int32_t done;  /* lags looked at */
+    double before; /* the largest d of them */
+};
+
+/* dpd_values_minima.c: whether the largest d before a lag is that much larger. */
+bool dpd_values_is_after_a_rise(struct dpd_values_minima *minima, int32_t lag);
+
+/* dpd_values_minima.c: the next minimum after a lag (of equal ones the first lag) whose d is at most `limit`, or 0. */
+int32_t dpd_values_next_minimum(struct dpd_values_minima *minima, int32_t after, double limit);
+
+/* dpd_values_rival.c: whether another lag repeats what the period leaves of the series. */
+bool dpd_values_has_rival(const struct dpd_values *dpd, struct dpd_values_minima *minima, int32_t period, double most);
+
+/* dpd_values_rival.c: whether a lag leaves more than chance would of a series of which the other one leaves noise. */
+bool dpd_values_is_worse(const struct dpd_values *dpd, int32_t lag, int32_t other);
+
+/* dpd_values_search.c: the period that d(1) .. d(n), n > 0, show, or 0; *confidence is the largest d over its own. */
+int32_t dpd_values_search(const struct dpd_values *dpd, const double *d, int32_t n, double *confidence);
 
 #endif
