@@ -91,12 +91,7 @@ static void load(void)
     else
         wrappers = found;
     if (wrappers != NULL)
-        session_open(wrappers->mpi);
-}
-
-const struct meeting *resolve_meeting(void)
-{
-    return wrappers != NULL ? wrappers->meeting : NULL;
+        session_open(wrappers->mpi, wrappers->meeting);
 }
 
 /* A program asked whether there is MPI by whether there is the function, and there is none. */

@@ -78,9 +78,10 @@ static __attribute__((constructor)) void configure(void)
         set_state(OVER);
 }
 
-void session_open(const char *mpi)
+void session_open(const char *mpi, const struct meeting *meeting)
 {
     int idle = IDLE;
+    until_meet_at(meeting);
     about.mpi = mpi;
     if (get_state() == IDLE)
         counters_choose();

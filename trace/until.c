@@ -16,7 +16,6 @@
 #include "functions.h"
 #include "log.h"
 #include "mpi_exit.h"
-#include "resolve.h"
 #include "sys.h"
 
 /* An MPI that still waits for messages then does not come to an end. */
@@ -29,8 +28,8 @@ static char *by_rank; /* NULL: by collective calls of all processes */
 static uint64_t wanted, seen, started_ns;
 static unsigned long wanted_ranks;    /* 0: any number */
 static uint32_t counted = UINT32_MAX; /* the function, where each rank has its own */
-static const struct meeting *meeting; /* NULL: there is none */
-static bool has_joined;
+static const struct meeting *meeting;
+static bool meets, has_joined;
 
 static const char *const kinds[] = {
 #define CALL_(name, lower, kind, ...) kind,
@@ -109,10 +108,9 @@ void until_configure(void)
     free(copy);
 }
 
-static void give_up(const char *why)
+void until_meet_at(const struct meeting *of_mpi)
 {
-    log_warn(why, NULL);
-    wanted = 0;
+    meeting = of_mpi;
 }
 
 bool until_started(int rank, int ranks)
@@ -127,10 +125,10 @@ bool until_started(int rank, int ranks)
     if (!entry_of((unsigned long)rank, &counted, &wanted, &all) || all != (unsigned long)ranks)
         return false;
     started_ns = monotonic_ns();
-    meeting = resolve_meeting();
-    if (meeting == NULL || !meeting->make(PATIENCE_S)) {
-        meeting = NULL;
-        give_up("not all ranks are traced: the program is run to its end");
+    meets = meeting != NULL && meeting->make(PATIENCE_S);
+    if (!meets) {
+        log_warn("not all ranks are traced: the program is run to its end", NULL);
+        wanted = 0;
     }
     return true;
 }
@@ -170,12 +168,12 @@ static bool meet(bool ends)
 
 bool until_all_have(void)
 {
-    return meeting == NULL || meet(true);
+    return !meets || meet(true);
 }
 
 void until_finalizing(void)
 {
-    if (meeting != NULL && wanted != 0)
+    if (meets)
         meet(false);
 }
 

@@ -290,7 +290,8 @@ def test_files_that_name_no_node_are_runs_of_one_node(tmp_path, capsys):
     assert found["prediction"][0]["runs"] == 2
 
 
-def test_text_has_letters_counters_and_how_well_they_predict(files, capsys):
+def test_text_has_letters_counters_and_how_well_they_predict(files, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
     capsys.readouterr()
     assert main(["dna", "letters", *files[:3], "--ranked"]) == 0
     out = capsys.readouterr().out

@@ -3,7 +3,6 @@
 #ifndef TRACE_RESOLVE_H
 #define TRACE_RESOLVE_H
 
-#include "event.h"
 #include "functions.h"
 
 /* As MPI_*, as PMPI_*, and as the Fortran symbols mpi_*_, mpi_*_f08_ and mpi_*_f08ts_. */
@@ -13,8 +12,5 @@ extern void *trace_slots[FUNCTION_COUNT][KINDS_OF_SLOTS] __attribute__((visibili
 
 /* What a slot jumps to, from its first call on. */
 void *trace_resolve(void **slot) __attribute__((visibility("hidden")));
-
-/* Of the MPI in use; NULL before its first call, and where it is not known. */
-const struct meeting *resolve_meeting(void) __attribute__((visibility("hidden")));
 
 #endif

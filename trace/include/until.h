@@ -12,9 +12,13 @@
 #include <stdint.h>
 
 struct event;
+struct meeting;
 
 /* Reads the environment. Before main. */
 void until_configure(void);
+
+/* Where the ranks agree, before the first MPI call comes back. */
+void until_meet_at(const struct meeting *meeting);
 
 /* MPI has started, in all processes. False: it is another number of ranks than was asked for. Not async-signal-safe. */
 bool until_started(int rank, int ranks);

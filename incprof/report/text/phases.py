@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import TextIO
 
@@ -88,7 +88,7 @@ def _write(console: Console, run: RunSummary, result: PhaseResult, budget_pct: f
         console.print(one)
     for line in doubt_lines(run, result):
         _told(console, "note: ", [line])
-    if absent := [str(phase.id) for phase in result.phases if not phase.intervals]:
+    if absent := list(_absent(result)):
         _told(console, "note: ", [f"rank {run.rank} does not go through {plural('phase', absent)} of other ranks"])
     console.print()
     _ribbon(console, run, result)
@@ -175,6 +175,15 @@ def _ribbon(console: Console, run: RunSummary, result: PhaseResult) -> None:
     console.print("0 s" + end.rjust(console.width - 3), soft_wrap=True)
     if signs:
         console.print(f"most of an interval: {signs}", soft_wrap=True)
+
+
+def _absent(result: PhaseResult) -> Iterator[str]:
+    """Name the phases that only other ranks go through, each by its first site or its largest function."""
+    names = names_of(result)
+    for phase in result.phases:
+        if not phase.intervals:
+            functions = [site.function for site in phase.sites] or [top.function for top in phase.functions]
+            yield f"{phase.id} ({names(functions[0])})" if functions else str(phase.id)
 
 
 def _site_table(result: PhaseResult, width: int, names: Names) -> Table:
