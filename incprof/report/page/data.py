@@ -38,7 +38,7 @@ def embedded(value: object) -> str:
 def page_data(parts: PageParts, names: Names) -> dict[str, Any]:
     """Return what the plots show. Seconds; ticks where the name says so. names: of functions."""
     timed, bins = parts.timed, parts.timed.bins
-    phases = zip(parts.result.present, phase_names(parts.result.present, names), strict=True)
+    phases = zip(parts.result.phases, phase_names(parts.result.phases, names), strict=True)
     return {
         "run": {
             "app": clean(parts.run.app),
