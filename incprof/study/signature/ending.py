@@ -73,7 +73,7 @@ def own_ending(
 def _cut(beginnings: Sequence[Beginning], done: Sequence[int], ahead_s: Sequence[float]) -> list[int] | None:
     """Return where all can be stopped: where no message is under way, unless that takes much longer.
 
-    Some MPI report messages that nobody has received.
+    Some MPI report messages that were not received.
     """
     messages = [one.messages for one in beginnings]
     cut = consistent_cut(messages, done)

@@ -111,7 +111,7 @@ class MessageMatcher:
         call, blocks = event.call, event.call.made == 0
         ends: list[int] | None = None
         if call.kind in SENDING or call.kind.endswith("sendrecv"):
-            # A buffered send waits for nobody.
+            # A buffered send does not wait for its receive.
             done = number if blocks and "bsend" not in call.function.lower() else -1
             ends = self._message(self._channel(SEND, call.message, call.where), is_send=True, ends=[number, done])
         if blocks and (call.kind == "receive" or call.kind == "sendrecv"):
