@@ -69,7 +69,7 @@ class Ratio:
 
 def ratio(target: FloatArray, base: FloatArray, warm_up: int) -> Ratio | None:
     """Compare occurrences, (m,) seconds each, with the same ones elsewhere; None where there is nothing to compare."""
-    both = min(len(target), len(base))
+    whole, both = base, min(len(target), len(base))
     first = min(warm_up, both - 1)
     if both < 1 or not base[first:both].sum() > 0:
         return None
@@ -83,7 +83,24 @@ def ratio(target: FloatArray, base: FloatArray, warm_up: int) -> Ratio | None:
     # The jackknife: what the ratio would be without each group.
     without = (ours.sum() - ours) / np.maximum(theirs.sum() - theirs, 1e-300)
     error = float(np.sqrt((groups - 1) / groups * ((without - without.mean()) ** 2).sum()))
-    return Ratio(value, error, groups)
+    return Ratio(value, float(np.hypot(error, value * _drift(whole, len(base)))), groups)
+
+
+def _drift(whole: FloatArray, length: int) -> float:
+    """Return how much the ratio of two runs varies with the part of them that is compared, as a part of it.
+
+    Other work on a machine comes and goes more slowly than occurrences do: parts of a run as long as the one compared
+    differ from each other by more than the occurrences in one of them show. Both runs have such a part.
+
+    Args:
+        whole: seconds of the occurrences of the whole run, (m,).
+        length: occurrences that are compared.
+    """
+    parts = len(whole) // length
+    if parts < 2:
+        return 0.0
+    means = whole[: parts * length].reshape(parts, length).mean(axis=1)
+    return float(np.sqrt(2.0) * means.std(ddof=1) / means.mean()) if means.mean() > 0 else 0.0
 
 
 def predicted_elsewhere(

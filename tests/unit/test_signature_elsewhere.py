@@ -62,3 +62,15 @@ def test_what_was_not_seen_is_as_much_slower_as_the_rest() -> None:
     known = [KnownPhase("a", True, 100, 100.0, np.ones(100)), KnownPhase("b", True, 10, 20.0, np.full(10, 2.0))]
     guess = predicted_elsewhere(known, [np.full(10, 3.0), np.zeros(0)], 5.0, 30.0, 1)
     assert guess.pet_s == pytest.approx(30 + 90 * 3 + 20 * 3 + 5 * 3)
+
+
+def test_the_range_holds_what_came_where_the_machine_changes_slowly() -> None:
+    """A loop of 2 000 iterations, of which 100 are compared; the speed of the machine is another one every 100."""
+    held = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        base, target = (np.repeat(rng.gamma(30, 1 / 30, 20), 100) for _ in range(2))
+        known = [KnownPhase("a", True, 2000, float(base.sum()), base)]
+        guess = predicted_elsewhere(known, [target[:100]], 0.0, float(target[:100].sum()), 1)
+        held += guess.low_s <= float(target.sum()) <= guess.high_s
+    assert held >= 34
