@@ -57,11 +57,11 @@ def components_of(functions: int, caller: Sequence[int], callee: Sequence[int]) 
             if work:
                 low[work[-1][0]] = min(low[work[-1][0]], low[function])
             if low[function] == number[function]:
-                at = stack.index(function)
-                out.append(sorted(stack[at:]))
-                for member in stack[at:]:
-                    on_stack[member] = False
-                del stack[at:]
+                members = []
+                while not members or members[-1] != function:
+                    members.append(stack.pop())
+                    on_stack[members[-1]] = False
+                out.append(sorted(members))
     return out
 
 

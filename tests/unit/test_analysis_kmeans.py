@@ -51,6 +51,7 @@ print(json.dumps([[fit.inertia.hex(), fit.stability.hex(), fit.labels.tolist()] 
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_no_bit():
     answers = set()
     for jobs, threads in (("1", "1"), ("4", "1"), ("1", "4"), ("4", "4")):
