@@ -57,7 +57,7 @@ def components_of(functions: int, caller: Sequence[int], callee: Sequence[int]) 
             if work:
                 low[work[-1][0]] = min(low[work[-1][0]], low[function])
             if low[function] == number[function]:
-                members = []
+                members: list[int] = []
                 while not members or members[-1] != function:
                     members.append(stack.pop())
                     on_stack[members[-1]] = False
