@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     from incprof.study.signature import trace_of
     from incprof.study.signature.predict import predict
 
-    directory, path = trace_of(output, signature.rank, pid if rank is not None else None, since_ns)
+    directory, path = trace_of(output, signature, pid if rank is not None else None, since_ns)
     found = predict(signature, path, directory, whole=until is None, accepted=accepted)
     return _write(found, as_json=args.json)
 
@@ -126,11 +126,9 @@ def _accepted(words: list[str]) -> frozenset[str]:
 
 def _refusals(signature: SignatureFile, program: str, command: list[str], accepted: frozenset[str]) -> Iterator[str]:
     """Yield what is wrong with a run before it begins. What a launcher starts is compared when it has run."""
-    from incprof.study.signature import differences, program_here
+    from incprof.study.signature import differences, other_ranks, program_here
 
-    ranks = launch.launcher_size(os.environ)
-    if ranks is not None and ranks != signature.ranks:
-        yield f"it runs on {ranks} ranks, the signature is of {signature.ranks}: trace it on as many"
+    yield from other_ranks(signature.ranks, launch.launcher_size(os.environ))
     if os.path.basename(program) == signature.app:
         here = program_here(program, command[1:])
         for what, line in differences(signature.program, here):

@@ -118,7 +118,12 @@ def test_other_arguments_are_noticed(mpi: Mpi, halo: Path) -> None:
 def test_other_input_ranks_and_binaries_are_noticed(mpi: Mpi, halo: Path, tmp_path: Path) -> None:
     program = mpi.build("neighbours.c")
     words = ("halo", str(STEPS), "64", "input")
-    refused(predicted(mpi, halo, program, *words, ranks=RANKS - 1), "ranks")
+    # Whichever rank the signature is of, also one that such a run does not have.
+    signature = json.loads((halo / "a.signature").read_text())
+    for rank in range(RANKS):
+        (halo / "a.signature").write_text(json.dumps(signature | {"rank": rank}))
+        refused(predicted(mpi, halo, program, *words, ranks=RANKS - 1), "2 ranks, the signature is of 3")
+    (halo / "a.signature").write_text(json.dumps(signature))
     # Another build of the same source; and other messages, which no argument shows.
     other = tmp_path / program.name
     compiler = f"mpicc.{mpi.name}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from incprof.study.signature.predict import trace_of as trace_of
     from incprof.study.signature.program import DIFFERENCES as DIFFERENCES
     from incprof.study.signature.program import differences as differences
+    from incprof.study.signature.program import other_ranks as other_ranks
     from incprof.study.signature.program import program_here as program_here
 
 _MODULES = {
@@ -30,6 +31,7 @@ _MODULES = {
     "trace_of": "incprof.study.signature.predict",
     "DIFFERENCES": "incprof.study.signature.program",
     "differences": "incprof.study.signature.program",
+    "other_ranks": "incprof.study.signature.program",
     "program_here": "incprof.study.signature.program",
 }
 

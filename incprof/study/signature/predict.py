@@ -23,7 +23,7 @@ from incprof.model.signature import SignatureFile
 from incprof.readers.trace import open_trace
 from incprof.study.mpi import places_of
 from incprof.study.signature.events import process_events, sites_of
-from incprof.study.signature.program import differences
+from incprof.study.signature.program import differences, other_ranks
 
 # Beyond this part more or fewer events than the signature has until there, something else is run.
 ODD = 0.05
@@ -135,8 +135,7 @@ def _doubts(
 
     number: of each kind of event here, (k,), as of the signature.
     """
-    if events.ranks is not None and events.ranks != signature.ranks:
-        yield f"it runs on {events.ranks} ranks, the signature is of {signature.ranks}: trace it on as many"
+    yield from other_ranks(signature.ranks, events.ranks)
     if events.app != signature.app:
         yield f"the program is {events.app}, the signature is of {signature.app}"
     if strange:
@@ -159,13 +158,13 @@ def _doubts(
             break
 
 
-def trace_of(output: str, rank: int, pid: int | None, since_ns: int) -> tuple[str, str]:
-    """Return the directory and the trace of a rank that has just been run: the newest of those that a run may get.
+def trace_of(output: str, signature: SignatureFile, pid: int | None, since_ns: int) -> tuple[str, str]:
+    """Return the directory and the trace of the signature's rank, which has just been run: the newest of them.
 
     Args:
         output: the directory that was asked for; another launch's is left alone, and DIR.1, DIR.2, ... taken.
-        rank: of the process.
-        pid: of it, where that is known.
+        signature: of the program.
+        pid: of the rank's process, where that is known.
         since_ns: when the run began, since the epoch; older traces are of other runs.
 
     Raises:
@@ -174,17 +173,19 @@ def trace_of(output: str, rank: int, pid: int | None, since_ns: int) -> tuple[st
     """
     parent, name = Path(output).absolute().parent, Path(output).name
     numbered = re.compile(re.escape(name) + r"(\.[0-9]{1,9})?")
-    found, others = list[tuple[int, str]](), False
+    rank, found, others = signature.rank, list[tuple[int, str]](), list[Path]()
     for directory in parent.iterdir() if parent.is_dir() else ():
         if numbered.fullmatch(directory.name) and directory.is_dir():
             traces = [(entry.stat().st_mtime_ns, entry) for entry in directory.glob("rank-*.mpi")]
             fresh = [(changed, entry) for changed, entry in traces if changed > since_ns - CLOCK_STEP_NS]
             found += [(changed, str(entry)) for changed, entry in fresh if entry.match(f"rank-{rank:05}*.mpi")]
-            others = others or bool(fresh)
+            others += [entry for _, entry in fresh]
     for _, path in sorted(found, reverse=True):
         with open_trace(path) as trace:
             if pid is None or trace.metadata.pid == pid:
                 return str(Path(path).parent), path
     if others and not found:
-        raise GateError(f"the program does not follow the signature: it has no rank {rank}, of which the signature is")
+        with open_trace(str(others[0])) as trace:
+            lines = [*other_ranks(signature.ranks, trace.metadata.ranks), f"rank {rank} was not traced"]
+        raise GateError(f"the program does not follow the signature: {lines[0]}")
     raise NoDataError(f"{output}: no trace of rank {rank}: the program made no MPI call, or could not be traced")

@@ -91,6 +91,12 @@ def differences(known: Program, here: Program) -> Iterator[tuple[str, str]]:
             yield "binary", f"{name} is another build than the signature's ({other[:12]}, not {build_id[:12]})"
 
 
+def other_ranks(known: int, here: int | None) -> Iterator[str]:
+    """Compare the number of ranks of a run, where it is known, with a signature's: a line where they differ."""
+    if here is not None and here != known:
+        yield f"it runs on {here} ranks, the signature is of {known}: trace it on as many"
+
+
 def _shown(arguments: tuple[str, ...]) -> str:
     text = shlex.join(arguments)
     return f"'{text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + '...'}'"
