@@ -16,7 +16,7 @@ from incprof.analysis.signature.loops import LoopFinder
 from incprof.analysis.signature.phases import Choice
 from incprof.analysis.signature.predicted import RANGE, PhaseTime, Predicted
 from incprof.model import FloatArray, IntArray
-from incprof.model.signature import SignatureFile
+from incprof.model.signature import Grammar, SignatureFile
 
 # Groups of occurrences in a row that are left out in turn, to see by how much the ratio hangs on each.
 GROUPS = 20
@@ -24,31 +24,37 @@ GROUPS = 20
 
 @dataclass(frozen=True)
 class KnownPhase:
-    """A phase of a whole run. time_s: (m,) of its first occurrences at least; seconds: of all `weight`."""
+    """A phase of a whole run. time_s: (m,) of its first occurrences at least; seconds: of all `weight`.
 
-    key: str
+    loop: its number; None for the paper's phases.
+    """
+
+    loop: int | None
     whole: bool
     weight: int
     seconds: float
     time_s: FloatArray
 
 
-def phases_known(kinds: IntArray, tick_s: FloatArray, known: Sequence[KnownPhase]) -> list[FloatArray]:
+def phases_known(
+    kinds: IntArray, tick_s: FloatArray, grammar: Grammar, known: Sequence[KnownPhase]
+) -> list[FloatArray]:
     """Return the time of each occurrence of known phases, (seen,) each, in the events of another run.
 
     Args:
         kinds: (n,) of events, numbered as in the run that the phases are known from.
         tick_s: (n,) seconds from the end of the event before to the end of this one.
+        grammar: of the loops of that run.
         known: the phases.
     """
-    by_key = {phase.key: phase for phase in known}
-    choice = Choice(LoopFinder(kinds).find(), tick_s)
-    for loop in choice.loops.found[::-1]:
+    whole = {phase.loop: phase.whole for phase in known}
+    choice = Choice(LoopFinder(kinds).follow(grammar), tick_s)
+    for number, loop in reversed(list(enumerate(choice.loops.found))):
         mine = choice.open_iterations(loop)
-        if loop.key in by_key and mine.any():
-            choice.take(loop, mine, whole=by_key[loop.key].whole)
-    found = {phase.key: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
-    return [found.get(phase.key, np.zeros(0)) for phase in known]
+        if number in whole and mine.any():
+            choice.take(number, mine, whole=whole[number])
+    found = {phase.loop: phase.time_s for phase in choice.described(kinds, float(tick_s.sum())).phases}
+    return [found.get(phase.loop, np.zeros(0)) for phase in known]
 
 
 @dataclass(frozen=True)

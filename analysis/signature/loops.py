@@ -7,32 +7,27 @@ events, or loops.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
 from incprof.analysis.signature.repeats import Hashes, Repeats, repeats_of
 from incprof.model import BoolArray, IntArray
+from incprof.model.signature import Grammar
 
 # The longest iteration that is looked for, in items.
 LONGEST = 1024
-
-Item = TypeVar("Item", int, str)
 
 
 @dataclass
 class Loop:
     """A loop. content: the items of one iteration, as in its first visit; see `Loops`.
 
-    key: what tells it from others in any sequence of the same kinds of events: a digest of an iteration.
     starts, ends: of each iteration, (iterations,): its first event, and the one after its last.
     visit: (iterations,) the number of the visit, a stretch without anything between.
     """
 
     content: tuple[int, ...]
-    key: str
     starts: IntArray
     ends: IntArray
     visit: IntArray
@@ -45,10 +40,19 @@ class Loop:
 
 @dataclass(frozen=True)
 class Loops:
-    """The loops of a sequence. found: loop number i is the item `kinds` + i. kinds: of events, from 0."""
+    """The loops of a sequence. found: loop number i is the item `kinds` + i. kinds: of events, from 0.
+
+    steps: as of `Grammar`.
+    """
 
     found: tuple[Loop, ...]
     kinds: int
+    steps: tuple[tuple[int, ...], ...]
+
+    @property
+    def grammar(self) -> Grammar:
+        """How they were found."""
+        return Grammar(self.kinds, tuple(loop.content for loop in self.found), self.steps)
 
     def inside(self, loop: Loop) -> tuple[int, ...]:
         """Return the numbers of the loops that an iteration of a loop consists of, each once."""
@@ -93,6 +97,7 @@ class LoopFinder:
         self._longest = longest
         self._loops: dict[tuple[int, ...], int] = {}
         self._visits: list[_Visits] = []
+        self._steps: list[tuple[int, ...]] = []
 
     def find(self) -> Loops:
         """Find them all, the shortest first: an outer loop is none before those inside of it are one item each."""
@@ -100,27 +105,55 @@ class LoopFinder:
         while period <= min(self._longest, len(self._now.items) // 2):
             repeats = repeats_of(self._now.items, hashes, period)
             if repeats:
-                self._replace(repeats)
+                number = self._numbers_of(repeats)
+                self._steps.append(tuple(dict.fromkeys(number.tolist())))
+                self._replace(repeats, number, self._steps[-1])
                 period, hashes = 0, Hashes(self._now.items)
             period += 1
-        loops: list[Loop] = []
-        for visits in self._visits:
-            # Those inside of it were found before.
-            items = [loops[i - self._kinds].key if i >= self._kinds else str(i) for i in visits.content]
-            loops.append(_loop(visits, " ".join(least_rotation(tuple(items)))))
-        return Loops(tuple(loops), self._kinds)
+        return self._found()
 
-    def _replace(self, repeats: Repeats) -> None:
-        """Put a loop in the place of each repeat, and of what is the same but comes once."""
+    def follow(self, grammar: Grammar) -> Loops:
+        """Find the loops of another sequence in this one, step by step as they were found there.
+
+        By itself the beginning of a sequence has others: what repeats only later is no loop yet. Kinds of events that
+        the other sequence does not have are in none.
+        """
+        known = self._now.items < grammar.kinds
+        self._now.items = np.where(known, self._now.items, self._now.items + len(grammar.contents))
+        self._kinds = grammar.kinds
+        for content in grammar.contents:
+            self._number(content)
+        for step in grammar.steps:
+            period = len(grammar.contents[step[0]])
+            repeats = repeats_of(self._now.items, Hashes(self._now.items), period)
+            number = self._numbers_of(repeats)
+            mine = np.isin(number, step)
+            self._replace(Repeats(period, repeats.first[mine], repeats.count[mine]), number[mine], step)
+        self._steps = [*grammar.steps]
+        return self._found(len(grammar.contents))
+
+    def _found(self, count: int | None = None) -> Loops:
+        return Loops(tuple(_loop(visits) for visits in self._visits[:count]), self._kinds, tuple(self._steps))
+
+    def _numbers_of(self, repeats: Repeats) -> IntArray:
+        """Return the loop that each of some repeats is, (m,)."""
+        if not len(repeats):
+            return repeats.first
         contents = self._now.items[repeats.first[:, None] + np.arange(repeats.period)]
         distinct, which = np.unique(contents, axis=0, return_inverse=True)
         numbers = [self._number(tuple(content)) for content in distinct.tolist()]
-        number = np.array(numbers, dtype=np.int64)[which.ravel()]
-        for one in dict.fromkeys(numbers):
+        return np.array(numbers, dtype=np.int64)[which.ravel()]
+
+    def _replace(self, repeats: Repeats, number: IntArray, step: tuple[int, ...]) -> None:
+        """Put its loop, (m,), in the place of each repeat, and of what is the same but comes once.
+
+        step: the loops that come to be in this way.
+        """
+        for one in step:
             mine = number == one
             self._add(one, repeats.period, repeats.first[mine], repeats.count[mine])
         self._shorten(repeats.first, repeats.end, number)
-        for one in dict.fromkeys(numbers):
+        for one in step:
             self._replace_single(one)
 
     def _replace_single(self, number: int) -> None:
@@ -160,16 +193,16 @@ class LoopFinder:
         self._now = _Items(items[keep[:-1]], self._now.first[keep])
 
 
-def _loop(visits: _Visits, described: str) -> Loop:
-    """Return a loop whose iterations are in order. described: what one consists of, the same in any sequence."""
-    starts, ends = np.concatenate(visits.starts), np.concatenate(visits.ends)
-    begins = np.concatenate(visits.begins)
+def _loop(visits: _Visits) -> Loop:
+    """Return a loop whose iterations are in order."""
+    none = np.zeros(0, dtype=np.int64)
+    starts, ends = np.concatenate([none, *visits.starts]), np.concatenate([none, *visits.ends])
+    begins = np.concatenate([none, *visits.begins])
     order = np.argsort(starts, kind="stable")
-    key = hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
-    return Loop(visits.content, key, starts[order], ends[order], np.cumsum(begins[order]) - 1)
+    return Loop(visits.content, starts[order], ends[order], np.cumsum(begins[order]) - 1)
 
 
-def least_rotation(content: tuple[Item, ...]) -> tuple[Item, ...]:
+def least_rotation(content: tuple[int, ...]) -> tuple[int, ...]:
     """Return the rotation of a sequence that is least of all: Booth's algorithm (IPL 10, 1980)."""
     twice = content + content
     failure, least = [-1] * len(twice), 0

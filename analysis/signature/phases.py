@@ -7,7 +7,7 @@ and where a few iterations of the outer loop would be much of the run. n events,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,12 +27,12 @@ def robust_phases(kinds: IntArray, tick_s: FloatArray, aet_s: float, options: Si
     """
     choice = Choice(LoopFinder(kinds).find(), tick_s)
     # A loop is found after those inside of it.
-    for loop in choice.loops.found[::-1]:
+    for number, loop in reversed(list(enumerate(choice.loops.found))):
         mine = choice.open_iterations(loop)
         if choice.seconds(loop, mine) >= options.relevant * aet_s:
-            choice.take(loop, mine, whole=_is_whole(choice, loop, mine, options, aet_s))
+            choice.take(number, mine, whole=_is_whole(choice, loop, mine, options, aet_s))
     choice.drop(options.relevant * aet_s)
-    return choice.described(kinds, aet_s)
+    return replace(choice.described(kinds, aet_s), grammar=choice.loops.grammar)
 
 
 def _is_whole(choice: Choice, loop: Loop, mine: BoolArray, options: SignatureOptions, aet_s: float) -> bool:
@@ -69,11 +69,12 @@ class Choice:
         """Return the time of some of a loop's iterations."""
         return float((self._until[loop.ends[mine]] - self._until[loop.starts[mine]]).sum())
 
-    def take(self, loop: Loop, mine: BoolArray, *, whole: bool) -> None:
+    def take(self, number: int, mine: BoolArray, *, whole: bool) -> None:
         """Make some iterations of a loop, (N,), a phase. whole: with all that is in them."""
+        loop = self.loops.found[number]
         inside = _marked(loop.starts[mine], loop.ends[mine], self.n) & ~self._closed
         self._label[inside] = len(self._taken)
-        self._taken.append(Taken(loop.starts[mine], loop.ends[mine], loop.key, whole))
+        self._taken.append(Taken(loop.starts[mine], loop.ends[mine], number, whole))
         if whole:
             self._closed |= inside
 
@@ -95,7 +96,7 @@ class Taken:
 
     starts: IntArray
     ends: IntArray
-    key: str = ""
+    loop: int | None = None
     whole: bool = True
 
 
@@ -130,5 +131,5 @@ def described(
         first = slice(one.starts[0], one.ends[0])
         content = tuple(kinds[first][label[first] == phase].tolist())
         time_s = until[one.ends] - until[one.starts]
-        phases.append(EventPhase(phase, content, one.starts, one.ends, time_s, one.key, one.whole))
+        phases.append(EventPhase(phase, content, one.starts, one.ends, time_s, one.loop, one.whole))
     return ProcessPhases(tuple(phases), label, aet_s, aet_s - float(tick_s[label >= 0].sum()))

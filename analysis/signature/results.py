@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from incprof.model import FloatArray, IntArray
+from incprof.model.signature import Grammar
 
 Method = Literal["robust", "paper", "global"]
 
@@ -53,7 +54,7 @@ class EventPhase:
         kinds: Of the events of its first occurrence, in order, without those of other phases.
         starts, ends: Of each occurrence, (weight,): its first event, and the one after its last.
         time_s: Of each occurrence, (weight,), what lies in it of another phase left out.
-        key: Of the loop that it is; empty for the paper's phases.
+        loop: The number of the loop that it is; None for the paper's phases.
         whole: No loop inside of it is a phase.
     """
 
@@ -62,7 +63,7 @@ class EventPhase:
     starts: IntArray
     ends: IntArray
     time_s: FloatArray
-    key: str = ""
+    loop: int | None = None
     whole: bool = True
 
     @property
@@ -86,12 +87,14 @@ class ProcessPhases:
         events: How many there are.
         aet_s: Time of the whole run.
         outside_s: Time in no phase.
+        grammar: Of its loops; None for the paper's phases.
     """
 
     phases: tuple[EventPhase, ...]
     label: IntArray
     aet_s: float
     outside_s: float
+    grammar: Grammar | None = None
 
     @property
     def coverage(self) -> float:

@@ -7,17 +7,33 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Grammar:
+    """How the loops of a sequence were found, so that they are found alike in another one: in its beginning, above all.
+
+    Attributes:
+        kinds: Of events, from 0; loop number i is the item `kinds` + i.
+        contents: Of each loop, the items of one iteration: kinds of events, and loops before it.
+        steps: Loops, of one length each time, that were put in the place of items at a time, in the order of time.
+    """
+
+    kinds: int
+    contents: tuple[tuple[int, ...], ...]
+    steps: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
 class SignaturePhase:
     """A phase of the whole run. The rest as of `incprof signature --json`.
 
     Attributes:
+        loop: Its number in the grammar; None for the paper's phases.
         awaited: A signature run goes on until it has come as often as it is to be measured.
         time_s: Of its first occurrences.
         at: Of these, the first event and the one after the last, of the paper's phases; empty for loops of calls.
     """
 
     id: int
-    key: str
+    loop: int | None
     whole: bool
     weight: int
     awaited: bool
@@ -57,6 +73,7 @@ class SignatureFile:
         needed_events: Events of the rank after which all is seen that is measured.
         kinds: Function, and key of function and place, of its events.
         kind_bytes: Mean bytes of a message of each kind in the needed events; None where there was none.
+        grammar: Of its loops of calls; None for the paper's phases.
         program: What was run.
     """
 
@@ -75,5 +92,6 @@ class SignatureFile:
     needed_events: int
     kinds: tuple[tuple[str, str], ...]
     kind_bytes: tuple[float | None, ...]
+    grammar: Grammar | None
     program: Program
     phases: tuple[SignaturePhase, ...]

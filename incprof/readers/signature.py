@@ -8,7 +8,7 @@ from typing import Any
 from incprof.errors import NoDataError
 from incprof.inputs import read_input
 from incprof.jsontext import parse_json
-from incprof.model.signature import Program, SignatureFile, SignaturePhase
+from incprof.model.signature import Grammar, Program, SignatureFile, SignaturePhase
 
 SCHEMA = "incprof.signature/1"
 MOST_BYTES = 1 << 28
@@ -33,12 +33,13 @@ def read_signature(path: str) -> SignatureFile:
         raise NoDataError(f"{path}: no signature that can be run: write one with incprof signature DIR -o {path}")
     try:
         found = _signature(path, raw)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError):
         raise NoDataError(f"{path}: damaged or edited: write it again with incprof signature DIR -o {path}") from None
     return found
 
 
 def _signature(path: str, raw: dict[str, Any]) -> SignatureFile:
+    grammar = _grammar(raw["loops"], len(raw["kinds"])) if raw["method"] == "robust" else None
     return SignatureFile(
         path=path,
         app=str(raw["app"]),
@@ -55,8 +56,9 @@ def _signature(path: str, raw: dict[str, Any]) -> SignatureFile:
         needed_events=_whole(raw["needed_events"]),
         kinds=tuple((str(kind["function"]).removeprefix("MPI_"), str(kind["key"])) for kind in raw["kinds"]),
         kind_bytes=tuple(None if kind["bytes"] is None else _amount(kind["bytes"]) for kind in raw["kinds"]),
+        grammar=grammar,
         program=_program(raw["program"]),
-        phases=tuple(_phase(phase, by_place=raw["method"] != "robust") for phase in raw["phases"]),
+        phases=tuple(_phase(phase, grammar) for phase in raw["phases"]),
     )
 
 
@@ -85,7 +87,19 @@ def _function(name: Any) -> str:
     return name.removeprefix("MPI_")
 
 
-def _phase(raw: dict[str, Any], *, by_place: bool) -> SignaturePhase:
+def _grammar(raw: dict[str, Any], kinds: int) -> Grammar:
+    """Return how loops are found. Raises: ValueError: one consists of what is not before it, or a step of lengths."""
+    contents = [tuple(_whole(item) for item in content) for content in raw["contents"]]
+    steps = [tuple(_whole(number) for number in step) for step in raw["steps"]]
+    if any(not content or max(content) >= kinds + number for number, content in enumerate(contents)):
+        raise ValueError
+    if any(len({len(contents[number]) for number in step}) != 1 for step in steps):
+        raise ValueError
+    return Grammar(kinds, tuple(contents), tuple(steps))
+
+
+def _phase(raw: dict[str, Any], grammar: Grammar | None) -> SignaturePhase:
+    by_place = grammar is None
     times = tuple(_amount(one) for one in raw["time_s"])
     weight = _whole(raw["weight"], 1)
     if not times or len(times) > weight or any(one < 0 for one in times):
@@ -93,9 +107,12 @@ def _phase(raw: dict[str, Any], *, by_place: bool) -> SignaturePhase:
     at = tuple((_whole(first), _whole(end, first)) for first, end in raw["at"]) if by_place else ()
     if by_place and len(at) != len(times):
         raise ValueError
+    loop = None if grammar is None else _whole(raw["loop"])
+    if grammar is not None and raw["loop"] >= len(grammar.contents):
+        raise ValueError
     return SignaturePhase(
         id=_whole(raw["id"]),
-        key=str(raw["key"]),
+        loop=loop,
         whole=bool(raw["whole"]),
         weight=weight,
         awaited=bool(raw["awaited"]),

@@ -18,9 +18,10 @@ def _elsewhere(base: FloatArray, target: FloatArray) -> Predicted:
     """Predict a run of the drawn solver, (n,) seconds of its events, from its beginning and a whole run."""
     kinds = np.array(solver().kinds)
     whole = robust_phases(kinds, base, float(base.sum()), OPTIONS)
-    known = [KnownPhase(one.key, one.whole, one.weight, one.seconds, one.time_s) for one in whole.phases]
+    assert whole.grammar is not None
+    known = [KnownPhase(one.loop, one.whole, one.weight, one.seconds, one.time_s) for one in whole.phases]
     events = predicted(whole, base, OPTIONS).events
-    seen = phases_known(kinds[:events], target[:events], known)
+    seen = phases_known(kinds[:events], target[:events], whole.grammar, known)
     outside_s = float(base[events:][whole.label[events:] < 0].sum())
     return predicted_elsewhere(known, seen, outside_s, float(target[:events].sum()), OPTIONS.warm_up)
 
@@ -59,7 +60,7 @@ def test_a_ratio_needs_something_to_compare() -> None:
 
 
 def test_what_was_not_seen_is_as_much_slower_as_the_rest() -> None:
-    known = [KnownPhase("a", True, 100, 100.0, np.ones(100)), KnownPhase("b", True, 10, 20.0, np.full(10, 2.0))]
+    known = [KnownPhase(0, True, 100, 100.0, np.ones(100)), KnownPhase(1, True, 10, 20.0, np.full(10, 2.0))]
     guess = predicted_elsewhere(known, [np.full(10, 3.0), np.zeros(0)], 5.0, 30.0, 1)
     assert guess.pet_s == pytest.approx(30 + 90 * 3 + 20 * 3 + 5 * 3)
 
@@ -70,7 +71,7 @@ def test_the_range_holds_what_came_where_the_machine_changes_slowly() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         base, target = (np.repeat(rng.gamma(30, 1 / 30, 20), 100) for _ in range(2))
-        known = [KnownPhase("a", True, 2000, float(base.sum()), base)]
+        known = [KnownPhase(0, True, 2000, float(base.sum()), base)]
         guess = predicted_elsewhere(known, [target[:100]], 0.0, float(target[:100].sum()), 1)
         held += guess.low_s <= float(target.sum()) <= guess.high_s
     assert held >= 34

@@ -69,6 +69,28 @@ def test_iterations_of_a_loop_consist_of_the_same_and_follow_one_another(items: 
 
 
 @settings(deadline=None)
+@given(words)
+def test_loops_are_found_again_by_their_grammar(items: np.ndarray) -> None:
+    found = LoopFinder(items).find()
+    again = LoopFinder(items).follow(found.grammar)
+    assert again.grammar == found.grammar
+    for one, other in zip(found.found, again.found, strict=True):
+        assert (one.starts.tolist(), one.ends.tolist()) == (other.starts.tolist(), other.ends.tolist())
+
+
+def test_the_beginning_of_a_sequence_has_the_loops_of_all_of_it() -> None:
+    step = [0, 1, 2, 1, 3]
+    # Only the end shows that 1 2 1 is a loop of its own.
+    events = np.array(step * 20 + [4, *[1, 2, 1] * 9])
+    whole = LoopFinder(events).find()
+    for end in range(15, 100):
+        # What is of no kind that the whole has is in no loop.
+        beginning = LoopFinder(np.append(events[:end], [7, 9])).follow(whole.grammar)
+        for one, part in zip(whole.found, beginning.found, strict=True):
+            assert part.starts.tolist() == one.starts[one.ends <= end].tolist()
+
+
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_the_least_rotation_is_the_least_of_all(word: list[int]) -> None:
     assert least_rotation(tuple(word)) == min(tuple(word[i:] + word[:i]) for i in range(len(word)))

@@ -75,6 +75,8 @@ def write_json(
     }
     if whole:
         answer["kinds"] = [_kind(*kind) for kind in zip(process.kinds, process.kind_bytes, strict=True)]
+        if process.found.grammar is not None:
+            answer["loops"] = {"contents": process.found.grammar.contents, "steps": process.found.grammar.steps}
         program = process.program
         answer["program"] = {
             "arguments": list(program.arguments),
@@ -113,7 +115,7 @@ def _phase(signature: Signature, number: int, whole: bool, within: Within | None
         said["profile_phase"] = None if lies is None else lies[0]
     if whole:
         said |= {
-            "key": phase.key,
+            "loop": phase.loop,
             "whole": phase.whole,
             "events": list(phase.kinds),
             "time_s": [significant(float(one), 9) for one in phase.time_s[:most]],

@@ -52,10 +52,10 @@ def predict(
         events = by_function(events)
     kind, strange = renumbered(signature.kinds, events.kinds)
     kinds, tick_s = kind[events.kind[:end]], events.tick_s[:end]
-    known = [KnownPhase(p.key, p.whole, p.weight, p.seconds, np.array(p.time_s)) for p in signature.phases]
+    known = [KnownPhase(p.loop, p.whole, p.weight, p.seconds, np.array(p.time_s)) for p in signature.phases]
     elapsed_s = float(tick_s.sum())
-    if signature.method == "robust":
-        seen = phases_known(kinds, tick_s, known)
+    if signature.grammar is not None:
+        seen = phases_known(kinds, tick_s, signature.grammar, known)
         guess = predicted_elsewhere(known, seen, signature.outside_after_s, elapsed_s, signature.warm_up)
     else:
         seen = [_times_at(phase.at, tick_s) for phase in signature.phases]
