@@ -85,14 +85,14 @@ def cases(results: Path) -> list[Case]:
 def table(results: Path) -> str:
     """Return the table of all that was measured."""
     lines = [
-        "| program | runs | they took | executed | waited | off by | of the same run | in the range |",
-        "|---|---|---|---|---|---|---|---|",
+        "| program | ranks | runs | they took | executed | waited | off by | of the same run | in the range |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for case in cases(results):
         took = case.aet_s
         mpi = "" if case.settings["mpi"] == "openmpi" else f", {case.settings['mpi'].upper()}"
         lines.append(
-            f"| {case.settings['about']}{mpi} | {len(took)} "
+            f"| {case.settings['about']}{mpi} | {case.settings['ranks']} | {len(took)} "
             f"| {median(took):.1f} s ({min(took):.1f} to {max(took):.1f}) "
             f"| {100 * case.executed:.1f} % | {100 * case.waited:.1f} % "
             f"| {_percent(case.errors)} | {_percent(case.own_errors)} | {case.in_range} |"
@@ -108,7 +108,7 @@ def bars_missed(results: Path) -> list[str]:
     """Return a line for each bar that a program misses: the part that was executed, and the error."""
     lines = []
     for case in cases(results):
-        name = f"{case.settings['name']}, {median(case.aet_s):.0f} s"
+        name = f"{case.settings['name']}, {case.settings['ranks']} ranks, {median(case.aet_s):.0f} s"
         # Runs come out a little shorter or longer than they were asked for.
         bar = next((part for seconds, part in EXECUTED_BARS if case.settings["seconds"] >= seconds), 1.0)
         if case.executed > bar:
@@ -131,7 +131,7 @@ def write_page(results: Path, page: Path = PAGE) -> None:
         return ", ".join(str(value) for value in sorted({case.settings[key] for case in found}))
 
     about = (
-        f"{values('ranks')} ranks on {values('processors')} processors; incprof {values('revision')}; "
+        f"{values('processors')} processors; incprof {values('revision')}; "
         f"the load before a run was {max(case.load for case in found):.1f} at most."
     )
     missed = bars_missed(results)
