@@ -9,7 +9,6 @@ import numpy as np
 
 from incprof.errors import NoDataError, UsageError
 from incprof.model import FloatArray, IntervalProfile
-from incprof.readers import open_run, read_profile
 from incprof.readers.series.columns import MOST_SAMPLES as MOST_SAMPLES
 from incprof.readers.series.columns import Series as Series
 from incprof.readers.series.columns import Wanted as Wanted
@@ -59,6 +58,9 @@ def series_of(
 
 def _recorded(path: str, wanted: Wanted, listener: Listener, rank: int | None, exe: str | None, libs: Libs) -> Series:
     """Read a column of an interval profile."""
+    # A file of numbers is read without what profiles need.
+    from incprof.readers import open_run, read_profile
+
     profile = read_profile(open_run(path, exe=exe), rank=rank, libs=libs, exe=exe, arcs=False)
     listener.warn(profile.warnings)
     if not profile.n_intervals:
