@@ -18,7 +18,7 @@ from incprof.analysis.patterns.subprofiles import compare_sub_profiles as compar
 from incprof.errors import NoDataError
 from incprof.model import FloatArray
 from incprof.readers.series.columns import Wanted
-from incprof.readers.series.known_patterns import read_known_patterns
+from incprof.readers.series.pattern_file import read_known_patterns
 from incprof.readers.series.rows import Rows
 from incprof.study.following import followed, name_of
 
