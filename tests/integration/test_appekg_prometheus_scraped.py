@@ -32,6 +32,7 @@ def no_errors(stack: Stack) -> bool:
     return "node_textfile_scrape_error 0\n" in stack.metrics()
 
 
+@pytest.mark.slow
 def test_counts_are_exact_and_series_end_with_the_program(stack: Stack, tmp_path: Path) -> None:
     with running([host(), 3, "stay"], tmp_path, **variables(stack)) as process:
         wait_until_it_stays(process)

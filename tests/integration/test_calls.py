@@ -38,7 +38,9 @@ def test_thousand_short_threads(build: Build, record: Record) -> None:
     assert recording.arcs()["run", "leaf"] == 500_000
 
 
-@pytest.mark.parametrize("held", [(), ("held",)], ids=["running", "held"])
+@pytest.mark.parametrize(
+    "held", [pytest.param((), id="running"), pytest.param(("held",), id="held", marks=pytest.mark.slow)]
+)
 def test_threads_that_come_and_go_all_the_time(build: Build, record: Record, held: tuple[str, ...]) -> None:
     """No call is lost, and memory is used again, whether the interval thread gets to run or not."""
     program = build("churn.c", flags="-O2 -pthread")

@@ -140,6 +140,7 @@ def test_files_for_gprof_are_one_process_each(host: BuildHost, tmp_path: Path) -
     assert (trial.directory / "gmon-0.0").is_file()
 
 
+@pytest.mark.slow
 def test_verbs_take_it_like_any_other_run(host: BuildHost, tmp_path: Path) -> None:
     assert run([host("simple.c"), "400"], tmp_path, {**variables(tmp_path / "run", interval=0.05), **NODE}).status == 3
     for words in (["phases"], ["sites"], ["report", "-o", "-"], ["top", "--once"], ["export", "--format", "csv"]):

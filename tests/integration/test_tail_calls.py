@@ -68,6 +68,7 @@ def test_in_c(build: Build, record: Record, fast_clock: str, compiler: str, flag
     assert all(list(verdict.each.values())[:-2]), verdict
 
 
+@pytest.mark.slow
 def test_arcs_are_those_of_calls(build: Build, record: Record) -> None:
     by_jumps = record([build_with_library(build, f"-O2 {JUMPS}", "gcc")])
     by_calls = record([build_with_library(build, f"-O2 {CALLS}", "gcc")])

@@ -87,6 +87,7 @@ def test_same_bytes_again_whatever_the_user_has_set(form, tmp_path, monkeypatch)
     assert picture(form, found) == first
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process(tmp_path):
     run = simple_run(tmp_path / "run")
     for number in "12":

@@ -103,6 +103,7 @@ def loaded_by(words: list[str], *, absent: str = "") -> tuple[set[str], subproce
     return {"sklearn", "kneed"} & set(last.split()), done
 
 
+@pytest.mark.slow
 def test_the_papers_libraries_are_imported_where_they_run_and_once(tmp_path: Path) -> None:
     words = ["phases", str(two_phase_run(tmp_path / "run")), "--method", "paper"]
     used, first = loaded_by(words)
@@ -114,7 +115,7 @@ def test_the_papers_libraries_are_imported_where_they_run_and_once(tmp_path: Pat
     assert used <= {"sklearn"}
 
 
-@pytest.mark.parametrize("absent", ["sklearn", "kneed"])
+@pytest.mark.parametrize("absent", ["sklearn", pytest.param("kneed", marks=pytest.mark.slow)])
 def test_a_missing_library_of_the_paper_is_one_line_with_the_command(absent: str, tmp_path: Path) -> None:
     words = ["phases", str(two_phase_run(tmp_path / "run")), "--method", "paper"]
     _, done = loaded_by(words, absent=absent)

@@ -114,6 +114,7 @@ class Zsh:
         os.waitpid(self.pid, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("zsh"), reason="there is no zsh here")
 def test_zsh(script):
     path, here = script("zsh")
