@@ -1,12 +1,15 @@
 /* Ways out of a program that do not pass its destructors. Every function here is async-signal-safe, as long as its real
  * one is. */
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "libc.h"
 #include "next.h"
 #include "session.h"
-#include "sys.h"
+
+DECLARE_NEXT(_exit);
+DECLARE_NEXT(_Exit);
 
 static __attribute__((constructor)) void at_load(void)
 {
@@ -16,11 +19,13 @@ static __attribute__((constructor)) void at_load(void)
 EXPORT void _exit(int status)
 {
     session_stop();
-    for (;;)
-        SYS1(SYS_exit_group, status);
+    NEXT(_exit)(status);
+    __builtin_unreachable();
 }
 
 EXPORT void _Exit(int status)
 {
-    _exit(status);
+    session_stop();
+    NEXT(_Exit)(status);
+    __builtin_unreachable();
 }

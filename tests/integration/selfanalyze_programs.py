@@ -46,15 +46,20 @@ class Programs:
 
     root: Path
 
-    def compile(self, source: str, *flags: str, compiler: str = "gcc", name: str = "") -> Path:
-        """A program of the fixtures; the test is skipped where the compiler or its OpenMP is missing."""
+    def compile(
+        self, source: str, *flags: str, compiler: str = "gcc", name: str = "", link: Sequence[str] = ()
+    ) -> Path:
+        """A program of the fixtures; the test is skipped where the compiler or its OpenMP is missing.
+
+        flags come before the source, link behind it.
+        """
         if shutil.which(compiler) is None:
             pytest.skip(f"{compiler} is not installed")
         target = self.root / (name or f"{Path(source).stem}-{compiler}")
         if target.exists():
             return target
         words = [compiler, "-O2", "-g", "-fopenmp", f"-I{ROOT / 'selfanalyze' / 'include'}", *flags]
-        command = [*words, *([str(FIXTURES / source)] if source else []), "-o", str(target), "-ldl"]
+        command = [*words, *([str(FIXTURES / source)] if source else []), "-o", str(target), *link, "-ldl"]
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
         if done.returncode != 0 and re.search(r"-lomp|omp\.h", done.stderr):
             pytest.skip(f"{compiler} has no OpenMP here")
@@ -73,11 +78,14 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "3", "OMP_WAIT_POLICY": "passive", "OMP_DYNAMIC": "false", **more}
 
 
-def analyse(command: Sequence[str | Path], folder: Path, **settings: str) -> Analysed:
-    """Run a program alone and under the library. settings: SELFANALYZE_ variables, in small letters."""
+def analyse(command: Sequence[str | Path], folder: Path, preload: str = "%s", **settings: str) -> Analysed:
+    """Run a program alone and under the library.
+
+    preload: LD_PRELOAD, with `%s` for the library. settings: SELFANALYZE_ variables, in small letters.
+    """
     directory = folder / "run"
     variables: Mapping[str, str] = {
-        "LD_PRELOAD": str(find_loop_library(os.environ)),
+        "LD_PRELOAD": preload % find_loop_library(os.environ),
         "SELFANALYZE_DIR": str(directory),
         "SELFANALYZE_JOIN": "1",
         **{f"SELFANALYZE_{name.upper()}": value for name, value in settings.items()},
@@ -86,7 +94,13 @@ def analyse(command: Sequence[str | Path], folder: Path, **settings: str) -> Ana
     words = [str(word) for word in command]
     alone, under = (
         subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
-        for env in (environment(), environment(**variables))
+        for env in (environment(LD_PRELOAD=preload.replace("%s", "")), environment(**variables))
     )
     runs = read_loops(str(directory)) if any(directory.iterdir()) else []
     return Analysed(alone, under, runs)
+
+
+def unnoticed(done: Analysed) -> None:
+    """The program behaved as it does alone."""
+    assert (done.under.returncode, done.under.stdout) == (done.alone.returncode, done.alone.stdout)
+    assert done.under.stderr == done.alone.stderr == ""

@@ -8,16 +8,10 @@ import pytest
 
 from incprof.model.loops import Loop, LoopRun
 from incprof.study.loops import Analyst
-from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Analysed, Programs, analyse
+from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Programs, analyse, unnoticed
 from tests.integration.selfanalyze_programs import programs as programs
 
 both = pytest.mark.parametrize("compiler", COMPILERS)
-
-
-def unnoticed(done: Analysed) -> None:
-    """The program behaved as it does alone."""
-    assert (done.under.returncode, done.under.stdout) == (done.alone.returncode, done.alone.stdout)
-    assert done.under.stderr == done.alone.stderr == ""
 
 
 @both
@@ -110,7 +104,7 @@ def test_a_forked_child_has_a_file_of_its_own(programs: Programs, tmp_path: Path
 
 
 @both
-@pytest.mark.parametrize(("way", "status"), [("_exit", 5), ("exit", 3), ("plain", 0)])
+@pytest.mark.parametrize(("way", "status"), [("_exit", 5), ("_Exit", 6), ("exit", 3), ("plain", 0)])
 def test_every_way_out_is_the_end(programs: Programs, tmp_path: Path, compiler: str, way: str, status: int) -> None:
     done = analyse([programs.compile("ways.c", compiler=compiler), way, "25"], tmp_path)
     unnoticed(done)

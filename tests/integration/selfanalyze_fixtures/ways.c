@@ -124,5 +124,7 @@ int main(int count, char **words)
         pause();
     if (strcmp(way, "_exit") == 0)
         _exit(5);
+    if (strcmp(way, "_Exit") == 0)
+        _Exit(6);
     return 0;
 }
