@@ -32,7 +32,7 @@ EXPORT void sa_region_end(const char *name)
 {
     int kept = errno;
     if (name != NULL && calls_own())
-        explicit_end(functions_hash(name), 0, loops_caller());
+        explicit_end(functions_hash(name), 0);
     errno = kept;
 }
 

@@ -14,6 +14,7 @@ static int baseline_threads, wanted_iterations;
 static enum step step;
 static const struct region *target;
 static int threads_before;
+static struct openmp_threads threads; /* of the run-time whose number was changed */
 static uint32_t epoch;
 static enum epoch_kind kind;
 /* Iterations are accounted when their epoch may be over: the kinds of the latest ones. */
@@ -26,9 +27,9 @@ static void next(enum step to, enum epoch_kind now)
     kinds[++epoch % 16] = now;
 }
 
-void baseline_configure(int threads, int iterations)
+void baseline_configure(int fewer, int iterations)
 {
-    baseline_threads = threads;
+    baseline_threads = fewer;
     wanted_iterations = iterations;
 }
 
@@ -52,11 +53,11 @@ void baseline_account(struct region *region, uint32_t of, uint64_t ns)
         times_add(&region->fewer, ns);
 }
 
-static void restore(const void *caller)
+static void restore(void)
 {
     /* The program may have set a number of its own meanwhile. */
-    if (openmp_max_threads(caller) == baseline_threads)
-        openmp_set_num_threads(threads_before, caller);
+    if (threads.get() == baseline_threads)
+        threads.set(threads_before);
 }
 
 static void try_to_begin(struct region *region, const void *caller)
@@ -64,10 +65,11 @@ static void try_to_begin(struct region *region, const void *caller)
     if (baseline_threads == 0 || region->fewer.count > 0 || region->tries == MOST_TRIES ||
         region->times.count < (uint64_t)wanted_iterations)
         return;
-    threads_before = openmp_max_threads(caller);
+    threads = openmp_hold_threads(caller);
+    threads_before = threads.get != NULL ? threads.get() : 0;
     if (threads_before <= baseline_threads)
         return;
-    openmp_set_num_threads(baseline_threads, caller);
+    threads.set(baseline_threads);
     region->tries++;
     target = region;
     next(ENTERING, EPOCH_SETTLING);
@@ -85,19 +87,19 @@ void baseline_boundary(struct region *region, bool outermost, const void *caller
     if (step == ENTERING) {
         next(FEWER, EPOCH_FEWER);
     } else if (step == FEWER && region->fewer.count >= (uint64_t)wanted_iterations) {
-        restore(caller);
+        restore();
         next(LEAVING, EPOCH_SETTLING);
     } else if (step == LEAVING) {
         next(USUAL, EPOCH_USUAL);
     }
 }
 
-void baseline_end(const struct region *region, const void *caller)
+void baseline_end(const struct region *region)
 {
     if (step == USUAL || region != target)
         return;
     if (step != LEAVING)
-        restore(caller);
+        restore();
     next(USUAL, EPOCH_USUAL);
 }
 

@@ -82,7 +82,7 @@ void explicit_iteration(const char *name, uint64_t hash, uint32_t period, const 
     regions_end_change();
 }
 
-void explicit_end(uint64_t hash, uint32_t period, const void *caller)
+void explicit_end(uint64_t hash, uint32_t period)
 {
     uint64_t now = monotonic_ns();
     regions_begin_change();
@@ -91,7 +91,7 @@ void explicit_end(uint64_t hash, uint32_t period, const void *caller)
         end_iteration(visit, now);
         visit->region->span_ns += visit->region->visit_ns;
         visit->region->visit_ns = 0;
-        baseline_end(visit->region, caller);
+        baseline_end(visit->region);
         memmove(visit, visit + 1, (size_t)(visits + --count - visit) * sizeof *visit);
     }
     regions_end_change();
@@ -114,12 +114,12 @@ void explicit_call(uint64_t start_ns, uint64_t end_ns)
         regions_add_call(visits[i].region, start_ns, end_ns, visits[i].start_ns);
 }
 
-void explicit_break(const void *caller)
+void explicit_break(void)
 {
     for (int i = 0; i < count; i++) {
         visits[i].region->span_ns += visits[i].region->visit_ns;
         visits[i].region->visit_ns = 0;
-        baseline_end(visits[i].region, caller);
+        baseline_end(visits[i].region);
     }
     count = 0;
 }

@@ -16,8 +16,7 @@ typedef void (*body)(void *);
     EXPORT void name(body function, void *data, unsigned int threads, MORE declared unsigned int flags);               \
     EXPORT void name(body function, void *data, unsigned int threads, MORE declared unsigned int flags)                \
     {                                                                                                                  \
-        static void *slot;                                                                                             \
-        void (*real)(body, void *, unsigned int, MORE declared unsigned int) = openmp_real(&slot, #name, CALLER);      \
+        void (*real)(body, void *, unsigned int, MORE declared unsigned int) = openmp_real(OPENMP_##name, CALLER);     \
         calls_enter((const void *)function, threads, CALLER);                                                          \
         real(function, data, threads, MORE given flags);                                                               \
         calls_leave();                                                                                                 \
@@ -40,9 +39,8 @@ REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime, NO_CHUNK, (from, to, step,
 EXPORT unsigned int GOMP_parallel_reductions(body function, void *data, unsigned int threads, unsigned int flags);
 EXPORT unsigned int GOMP_parallel_reductions(body function, void *data, unsigned int threads, unsigned int flags)
 {
-    static void *slot;
     unsigned int (*real)(body, void *, unsigned int, unsigned int) =
-        openmp_real(&slot, "GOMP_parallel_reductions", CALLER);
+        openmp_real(OPENMP_GOMP_parallel_reductions, CALLER);
     calls_enter((const void *)function, threads, CALLER);
     unsigned int team = real(function, data, threads, flags);
     calls_leave();

@@ -16,10 +16,9 @@ static __thread unsigned int wanted; /* the num_threads clause of the region to 
 
 void *kmpc_before(const void *function, const void *caller)
 {
-    static void *slot;
     unsigned int threads = wanted;
     wanted = 0;
-    void *real = openmp_real(&slot, "__kmpc_fork_call", caller);
+    void *real = openmp_real(OPENMP___kmpc_fork_call, caller);
     calls_enter(function, threads, caller);
     return real;
 }
@@ -33,8 +32,7 @@ void kmpc_after(void)
 EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int32_t condition, void *arguments);
 EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int32_t condition, void *arguments)
 {
-    static void *slot;
-    void (*real)(void *, int32_t, void *, int32_t, void *) = openmp_real(&slot, "__kmpc_fork_call_if", CALLER);
+    void (*real)(void *, int32_t, void *, int32_t, void *) = openmp_real(OPENMP___kmpc_fork_call_if, CALLER);
     unsigned int threads = wanted;
     wanted = 0;
     calls_enter(function, condition != 0 ? threads : 1, CALLER);
@@ -45,8 +43,7 @@ EXPORT void __kmpc_fork_call_if(void *place, int32_t count, void *function, int3
 EXPORT void __kmpc_push_num_threads(void *place, int32_t thread, int32_t threads);
 EXPORT void __kmpc_push_num_threads(void *place, int32_t thread, int32_t threads)
 {
-    static void *slot;
-    void (*real)(void *, int32_t, int32_t) = openmp_real(&slot, "__kmpc_push_num_threads", CALLER);
+    void (*real)(void *, int32_t, int32_t) = openmp_real(OPENMP___kmpc_push_num_threads, CALLER);
     wanted = threads > 0 ? (unsigned int)threads : 0;
     real(place, thread, threads);
 }

@@ -61,8 +61,8 @@ void loops_leave(void)
 void loops_break(void)
 {
     regions_begin_change();
-    stages_break(run_time);
-    explicit_break(run_time);
+    stages_break();
+    explicit_break();
     regions_end_change();
     is_open = false;
 }

@@ -1,74 +1,164 @@
+/* Who may touch what: all threads read and write `objects` without waiting, each entry under a sequence lock of its
+ * own. Of several threads that want to write the same entry one does; the others keep nothing. In a forked child an
+ * entry that was being written stays unused. No other locks but the loader's, and these for the first call from a
+ * library: threads of a team come to nested regions while another thread is in the loader and waits for them. */
 #define _GNU_SOURCE
 #include "openmp.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
+#include <unistd.h>
 
-/* A library that was opened by dlopen has its run-time in a scope of its own, where RTLD_NEXT does not look. */
-static void *find_from(const char *name, const void *caller)
-{
-    Dl_info info;
-    if (caller == NULL || dladdr(caller, &info) == 0 || info.dli_fname == NULL)
-        return NULL;
-    void *object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (object == NULL)
-        return NULL;
-    void *found = dlsym(object, name);
-    dlclose(object);
-    return found;
-}
+#include "binding.h"
+#include "closes.h"
+#include "log.h"
 
-/* Code that no file holds calls a run-time all the same: whichever there is. */
-static void *find_anywhere(const char *name)
+#define MOST_OBJECTS 64
+#define PAGE_BYTES 4096
+
+/* What code in [start, end) calls. True as long as no library has been closed since. */
+struct bound {
+    uint32_t version; /* odd while it is written */
+    uint64_t epoch, start, end;
+    void *functions[OPENMP_COUNT];
+};
+
+#define NAME(name) #name,
+static const char *const names[OPENMP_COUNT] = {OPENMP_FUNCTIONS(NAME)};
+#undef NAME
+
+static struct bound objects[MOST_OBJECTS];
+static uint32_t next_victim;
+
+#define LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define STORE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+
+/* What is kept for code at this address, or NULL. */
+static void *kept_for(uint64_t address, uint64_t epoch, enum openmp_function function)
 {
-    static const char *const files[] = {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"};
-    void *found = NULL;
-    for (size_t i = 0; i < sizeof files / sizeof *files && found == NULL; i++) {
-        void *object = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (object == NULL)
+    for (struct bound *bound = objects; bound < objects + MOST_OBJECTS; bound++) {
+        uint32_t version = __atomic_load_n(&bound->version, __ATOMIC_ACQUIRE);
+        if (version == 0)
+            return NULL;
+        if (LOAD(bound->epoch) != epoch || address < LOAD(bound->start) || address >= LOAD(bound->end))
             continue;
-        found = dlsym(object, name);
-        dlclose(object);
+        void *found = LOAD(bound->functions[function]);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if ((version & 1) == 0 && LOAD(bound->version) == version)
+            return found;
     }
-    return found;
+    return NULL;
 }
 
-void *openmp_real(void **slot, const char *name, const void *caller)
+/* An entry that is out of date, or any one. */
+static struct bound *choose(uint64_t epoch)
 {
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    for (struct bound *bound = objects; bound < objects + MOST_OBJECTS; bound++)
+        if (LOAD(bound->epoch) != epoch && (LOAD(bound->version) & 1) == 0)
+            return bound;
+    return &objects[__atomic_fetch_add(&next_victim, 1, __ATOMIC_RELAXED) % MOST_OBJECTS];
+}
+
+static void keep(const struct bound *new)
+{
+    struct bound *bound = choose(new->epoch);
+    uint32_t version = LOAD(bound->version);
+    if ((version & 1) != 0 ||
+        !__atomic_compare_exchange_n(&bound->version, &version, version + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    STORE(bound->epoch, new->epoch);
+    STORE(bound->start, new->start);
+    STORE(bound->end, new->end);
+    for (int i = 0; i < OPENMP_COUNT; i++)
+        STORE(bound->functions[i], new->functions[i]);
+    __atomic_store_n(&bound->version, version + 2, __ATOMIC_RELEASE);
+}
+
+/* All functions at once: the next one may be called where the loader's locks must not be waited for. Code that no file
+ * holds is known by its page. */
+static void *find_all(uint64_t address, const struct object *object, uint64_t epoch, enum openmp_function function)
+{
+    struct bound bound = {.epoch = epoch, .start = address / PAGE_BYTES * PAGE_BYTES};
+    bound.end = bound.start + PAGE_BYTES;
+    if (object != NULL) {
+        bound.start = object->start;
+        bound.end = object->end;
+    }
+    for (int i = 0; i < OPENMP_COUNT; i++)
+        bound.functions[i] = binding_find(names[i], object);
+    bool is_elsewhere = bound.functions[function] == NULL;
+    for (int i = 0; is_elsewhere && i < OPENMP_COUNT; i++)
+        if (bound.functions[i] == NULL)
+            bound.functions[i] = binding_guess(names[i], object);
+    if (closes_epoch() == epoch)
+        keep(&bound);
+    return bound.functions[function];
+}
+
+static void *find(uint64_t address, uint64_t epoch, enum openmp_function function)
+{
+    struct object object;
+    const struct object *holder = object_at(address, &object) ? &object : NULL;
+    if (epoch != 0)
+        return find_all(address, holder, epoch, function);
+    void *found = binding_find(names[function], holder);
+    return found != NULL ? found : binding_guess(names[function], holder);
+}
+
+void *openmp_real(enum openmp_function function, const void *caller)
+{
+    uint64_t address = (uintptr_t)caller, epoch = closes_epoch();
+    void *found = epoch != 0 ? kept_for(address, epoch, function) : NULL;
     if (found != NULL)
         return found;
-    found = dlsym(RTLD_NEXT, name);
-    if (found == NULL)
-        found = find_from(name, caller);
-    if (found == NULL)
-        found = find_anywhere(name);
-    __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    int kept = errno;
+    found = find(address, epoch, function);
+    errno = kept;
+    if (found != NULL)
+        return found;
+    log_warn("no OpenMP run-time in this program has the function that it calls, it ends here", names[function]);
+    _exit(127);
+}
+
+/* Nothing is guessed: the caller may be code that is gone. */
+static void *known(enum openmp_function function, const void *caller)
+{
+    uint64_t address = (uintptr_t)caller, epoch = closes_epoch();
+    void *found = epoch != 0 ? kept_for(address, epoch, function) : NULL;
+    struct object object;
+    if (found != NULL || !object_at(address, &object))
+        return found;
+    int kept = errno;
+    found = binding_find(names[function], &object);
+    errno = kept;
     return found;
 }
 
-static int ask(void **slot, const char *name, const void *caller)
+static int ask(enum openmp_function function, const void *caller)
 {
-    int (*function)(void) = (int (*)(void))openmp_real(slot, name, caller);
-    return function != NULL ? function() : 0;
+    int (*found)(void) = (int (*)(void))known(function, caller);
+    return found != NULL ? found() : 0;
 }
 
 int openmp_max_threads(const void *caller)
 {
-    static void *slot;
-    return ask(&slot, "omp_get_max_threads", caller);
+    return ask(OPENMP_omp_get_max_threads, caller);
 }
 
 int openmp_level(const void *caller)
 {
-    static void *slot;
-    return ask(&slot, "omp_get_level", caller);
+    return ask(OPENMP_omp_get_level, caller);
 }
 
-void openmp_set_num_threads(int threads, const void *caller)
+struct openmp_threads openmp_hold_threads(const void *caller)
 {
-    static void *slot;
-    void (*function)(int) = (void (*)(int))openmp_real(&slot, "omp_set_num_threads", caller);
-    if (function != NULL)
-        function(threads);
+    struct openmp_threads threads = {
+        (int (*)(void))known(OPENMP_omp_get_max_threads, caller),
+        (void (*)(int))known(OPENMP_omp_set_num_threads, caller),
+    };
+    if (threads.get == NULL || threads.set == NULL || !binding_hold((void *)threads.set))
+        return (struct openmp_threads){NULL, NULL};
+    return threads;
 }

@@ -49,7 +49,7 @@ uint32_t visit_depth(const struct stage *stage)
     return depth;
 }
 
-void visit_close(struct stage *stage, const void *caller)
+void visit_close(struct stage *stage)
 {
     struct region *region = stage->visit.region;
     if (region == NULL)
@@ -61,7 +61,7 @@ void visit_close(struct stage *stage, const void *caller)
     /* What was counted when its last call ended lies before the latest token. */
     bool whole = stage->visit.counted == stage->visit.next;
     until[regions_index(region)] = whole ? token_at(stage, stage->count - 1)->at.call : stage->visit.under_way.at.call;
-    baseline_end(region, caller);
+    baseline_end(region);
     stage->visit = (struct visit){0};
 }
 

@@ -103,7 +103,7 @@ static void follow(struct stage *stage, const struct token *token, const void *c
             visit->next += visit->period;
         }
     } else {
-        visit_close(stage, caller);
+        visit_close(stage);
         take_one(stage, loops, levels);
         begins = now + visit->period == visit->next;
     }
@@ -171,11 +171,11 @@ void stages_end(uint64_t start_ns, uint64_t end_ns)
     }
 }
 
-void stages_break(const void *caller)
+void stages_break(void)
 {
     const struct dpd_options options = {.window = window};
     for (struct stage *stage = stages; stage < stages + MOST_STAGES && stage->detector != NULL; stage++) {
-        visit_close(stage, caller);
+        visit_close(stage);
         dpd_init(stage->detector, &options);
         stage->count = stage->folded = stage->inside = stage->refused = 0;
     }
@@ -184,5 +184,5 @@ void stages_break(const void *caller)
 void stages_forget(void)
 {
     visits_forget();
-    stages_break(NULL);
+    stages_break();
 }

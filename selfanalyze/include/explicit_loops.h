@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/* A loop begins, an iteration of it does, it ends. `hash` and `period` say which; `caller` is an address in the program
- * that has called the run-time, or NULL. Within no change of the regions. */
+/* A loop begins, an iteration of it does, it ends. `hash` and `period` say which; `caller` as for baseline_boundary.
+ * Within no change of the regions. */
 void explicit_begin(const char *name, uint64_t hash, uint32_t period, long expected);
 void explicit_iteration(const char *name, uint64_t hash, uint32_t period, const void *caller);
-void explicit_end(uint64_t hash, uint32_t period, const void *caller);
+void explicit_end(uint64_t hash, uint32_t period);
 
 /* Loops that the program is in. */
 int explicit_count(void);
@@ -18,7 +18,7 @@ void explicit_threads(int threads);
 void explicit_call(uint64_t start_ns, uint64_t end_ns);
 
 /* All of them have ended. */
-void explicit_break(const void *caller);
+void explicit_break(void);
 
 /* In a forked child: there are none. */
 void explicit_forget(void);

@@ -19,7 +19,7 @@ void loops_leave(void);
 /* What comes next has nothing to do with what was before. */
 void loops_break(void);
 
-/* An address in the program that called the run-time last, or NULL. */
+/* An address in the code that called the run-time last, which may be gone, or NULL. */
 const void *loops_caller(void);
 
 /* Parallel regions so far. Any thread. */

@@ -64,7 +64,7 @@ uint32_t visit_depth(const struct stage *stage);
 void visit_open(struct stage *stage, struct region *region, const struct dpd_loop *loop, uint64_t first);
 
 /* The stage leaves its loop, if it is in one, with its latest token. */
-void visit_close(struct stage *stage, const void *caller);
+void visit_close(struct stage *stage);
 
 /* The latest call has ended. */
 void visit_call_ended(uint64_t end_ns);

@@ -27,8 +27,8 @@ void stages_note(uint32_t epoch, int threads);
 /* The latest call has ended. Within a change. */
 void stages_end(uint64_t start_ns, uint64_t end_ns);
 
-/* What comes next has nothing to do with what was before. Within a change; `caller` as above. */
-void stages_break(const void *caller);
+/* What comes next has nothing to do with what was before. Within a change. */
+void stages_break(void);
 
 /* In a forked child: nothing has been seen. */
 void stages_forget(void);

@@ -1,0 +1,143 @@
+/* Who may touch what: `has_warned` is atomic; nothing else is kept here. */
+#define _GNU_SOURCE
+#include "binding.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "closes.h"
+#include "log.h"
+
+#define MOST_RUN_TIMES 16
+
+static int has_warned;
+
+/* An entry of the object's dynamic section, or 0. The loader has made addresses of those that are offsets. */
+static uint64_t dynamic_entry(const struct object *object, int64_t tag)
+{
+    for (int i = 0; i < object->count; i++) {
+        if (object->segments[i].p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *entry = (const void *)(uintptr_t)(object->base + object->segments[i].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++)
+            if (entry->d_tag == tag)
+                return entry->d_un.d_val;
+    }
+    return 0;
+}
+
+/* Whether one of the symbols that these relocations are for was found in the target. */
+static bool leads_to(const struct object *object, uint64_t table, uint64_t bytes, const struct object *target)
+{
+    const ElfW(Rela) *relocation = (const void *)(uintptr_t)(table < object->base ? object->base + table : table);
+    for (size_t i = 0; table != 0 && i < bytes / sizeof *relocation; i++) {
+        uint64_t found;
+        if (ELF64_R_SYM(relocation[i].r_info) == 0)
+            continue;
+        memcpy(&found, (const void *)(uintptr_t)(object->base + relocation[i].r_offset), sizeof found);
+        if (found >= target->start && found < target->end)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the loader has bound a name of the object's to the library that `function` lies in. Names that it has not
+ * looked up yet lead to the object itself. */
+static bool is_bound_to(const struct object *object, const void *function)
+{
+    struct object target;
+    if (object == NULL || !object_at((uintptr_t)function, &target))
+        return false;
+    return leads_to(object, dynamic_entry(object, DT_JMPREL), dynamic_entry(object, DT_PLTRELSZ), &target) ||
+           leads_to(object, dynamic_entry(object, DT_RELA), dynamic_entry(object, DT_RELASZ), &target);
+}
+
+/* What a library that is loaded, and those that it needs, have under that name; but for ourselves. */
+static void *find_in(const char *path, const char *name)
+{
+    struct object own, other;
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == NULL)
+        return NULL;
+    void *found = dlsym(handle, name);
+    closes_nothing(handle);
+    bool is_own = found != NULL && object_at((uintptr_t)binding_find, &own) && object_at((uintptr_t)found, &other) &&
+                  own.start == other.start;
+    return is_own ? NULL : found;
+}
+
+/* The program's own scope is the one that begins with us. */
+static void *find_in_scope(const char *name, const struct object *object)
+{
+    return object != NULL && object->path[0] != '\0' ? find_in(object->path, name) : NULL;
+}
+
+void *binding_find(const char *name, const struct object *object)
+{
+    void *next = dlsym(RTLD_NEXT, name);
+    void *local = find_in_scope(name, object);
+    dlerror();
+    if (next == NULL || local == NULL || next == local)
+        return next != NULL ? next : local;
+    return is_bound_to(object, local) && !is_bound_to(object, next) ? local : next;
+}
+
+struct run_times {
+    char paths[MOST_RUN_TIMES][512];
+    int count;
+};
+
+static int add_run_time(struct dl_phdr_info *info, size_t size, void *context)
+{
+    static const char *const names[] = {"libgomp", "libomp", "libiomp"};
+    struct run_times *all = context;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *file = slash != NULL ? slash + 1 : info->dlpi_name;
+    (void)size;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(file, names[i], strlen(names[i])) == 0 && strlen(info->dlpi_name) < sizeof *all->paths)
+            strcpy(all->paths[all->count++], info->dlpi_name);
+    return all->count == MOST_RUN_TIMES;
+}
+
+static void warn_of_several(const char *path)
+{
+    if (__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED) == 0)
+        log_warn("this program has several OpenMP run-times, and it is not known which one code without a file "
+                 "belongs to: run it without incprof selfanalyze if its results differ; taken is",
+                 path);
+}
+
+void *binding_guess(const char *name, const struct object *object)
+{
+    struct run_times all = {.count = 0};
+    void *first = NULL;
+    const char *path = NULL;
+    bool several = false;
+    dl_iterate_phdr(add_run_time, &all);
+    for (int i = 0; i < all.count; i++) {
+        void *found = find_in(all.paths[i], name);
+        if (found != NULL && is_bound_to(object, found))
+            return found;
+        several = several || (first != NULL && found != NULL && found != first);
+        path = first == NULL ? all.paths[i] : path;
+        first = first == NULL ? found : first;
+    }
+    dlerror();
+    if (several)
+        warn_of_several(path);
+    return first;
+}
+
+bool binding_hold(const void *function)
+{
+    struct object object;
+    bool is_held = false;
+    if (object_at((uintptr_t)function, &object)) {
+        void *handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        is_held = handle != NULL && closes_nothing(handle) == 0;
+    }
+    dlerror();
+    return is_held;
+}
