@@ -3,63 +3,51 @@
 #define _GNU_SOURCE
 #include "functions.h"
 
-#include <link.h>
 #include <string.h>
 
 #include "build_id.h"
+#include "closes.h"
+#include "object.h"
 
 #define SLOTS (2 * MOST_FUNCTIONS)
 #define FNV_OFFSET 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
 
+/* The function that was at this address when `epoch` was the number of closes.h. */
+struct slot {
+    uint64_t address, epoch;
+    uint32_t number; /* 1 + id */
+};
+
 static struct function functions[MOST_FUNCTIONS];
 static size_t function_count;
-static uint16_t slots[SLOTS]; /* 1 + id */
+static struct slot slots[SLOTS];
+static size_t slots_used;
 static struct module modules[MOST_MODULES];
 static size_t module_count;
 
-/* What dl_iterate_phdr is asked for. */
-struct search {
-    uint64_t address;
-    struct module found;
-    int is_found;
-};
-
-static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+static void note_build_id(const struct object *object, struct module *module)
 {
-    struct search *search = context;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uint64_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && search->address >= start && search->address - start < segment->p_memsz)
-            search->is_found = 1;
+    for (int i = 0; i < object->count && module->build_id[0] == '\0'; i++) {
+        const ElfW(Phdr) *segment = &object->segments[i];
+        if (segment->p_type == PT_NOTE)
+            build_id_text((const void *)(uintptr_t)(object->base + segment->p_vaddr), segment->p_memsz,
+                          module->build_id, sizeof module->build_id);
     }
-    if (!search->is_found)
-        return 0;
-    strncpy(search->found.path, info->dlpi_name, sizeof search->found.path - 1);
-    search->found.base = info->dlpi_addr;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_NOTE && search->found.build_id[0] == '\0')
-            build_id_text((const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz, search->found.build_id,
-                          sizeof search->found.build_id);
-    }
-    return 1;
 }
 
-static uint32_t find_module(uint64_t address)
+/* A library that was closed and is opened again may lie elsewhere, and is the same. */
+static uint32_t find_module(const struct object *object)
 {
-    struct search search = {.address = address};
-    dl_iterate_phdr(look_at, &search);
-    if (!search.is_found)
-        return MOST_MODULES;
+    struct module found = {.path = ""};
+    strncpy(found.path, object->path, sizeof found.path - 1);
+    note_build_id(object, &found);
     for (uint32_t i = 0; i < module_count; i++)
-        if (modules[i].base == search.found.base && strcmp(modules[i].path, search.found.path) == 0)
+        if (strcmp(modules[i].path, found.path) == 0 && strcmp(modules[i].build_id, found.build_id) == 0)
             return i;
     if (module_count == MOST_MODULES)
         return MOST_MODULES;
-    modules[module_count] = search.found;
+    modules[module_count] = found;
     return (uint32_t)module_count++;
 }
 
@@ -71,33 +59,66 @@ uint64_t functions_hash(const char *text)
     return hash;
 }
 
-static int64_t value_of(uint32_t id, uint64_t address)
+static int64_t value_of(const struct function *function)
 {
-    if (id == MOST_MODULES)
-        return (int64_t)address;
-    const struct module *module = &modules[id];
+    if (function->module == MOST_MODULES)
+        return (int64_t)function->address;
+    const struct module *module = &modules[function->module];
     const char *slash = strrchr(module->path, '/');
     const char *name = slash != NULL ? slash + 1 : module->path;
     uint64_t hash = functions_hash(module->build_id[0] != '\0' ? module->build_id : name);
-    return (int64_t)((hash ^ (address - module->base)) * FNV_PRIME);
+    return (int64_t)((hash ^ function->address) * FNV_PRIME);
+}
+
+static const struct function *add(uint32_t module, uint64_t address)
+{
+    if (function_count == MOST_FUNCTIONS)
+        return &functions[MOST_FUNCTIONS - 1];
+    struct function *function = &functions[function_count];
+    *function = (struct function){.address = address, .id = (uint32_t)function_count, .module = module};
+    function->value = value_of(function);
+    __atomic_store_n(&function_count, function_count + 1, __ATOMIC_RELEASE);
+    return function;
+}
+
+/* `guess`: most often the right one, or NULL. */
+static const struct function *look_up(uint64_t address, const struct function *guess)
+{
+    struct object object;
+    uint32_t module = object_at(address, &object) ? find_module(&object) : MOST_MODULES;
+    if (module < MOST_MODULES)
+        address -= object.base;
+    if (guess != NULL && guess->module == module && guess->address == address)
+        return guess;
+    for (size_t i = 0; i < function_count; i++)
+        if (functions[i].module == module && functions[i].address == address)
+            return &functions[i];
+    return add(module, address);
+}
+
+static struct slot *slot_of(uint64_t address)
+{
+    size_t at = (size_t)((address * 0x9e3779b97f4a7c15u) >> 40) % SLOTS;
+    while (slots[at].number != 0 && slots[at].address != address)
+        at = (at + 1) % SLOTS;
+    return &slots[at];
 }
 
 const struct function *functions_find(const void *pointer)
 {
-    uint64_t address = (uint64_t)(uintptr_t)pointer;
-    size_t slot = (size_t)((address * 0x9e3779b97f4a7c15u) >> 40) % SLOTS;
-    for (; slots[slot] != 0; slot = (slot + 1) % SLOTS)
-        if (functions[slots[slot] - 1].address == address)
-            return &functions[slots[slot] - 1];
-    if (function_count == MOST_FUNCTIONS)
-        return &functions[MOST_FUNCTIONS - 1];
-    struct function *function = &functions[function_count];
-    function->address = address;
-    function->id = (uint32_t)function_count;
-    function->module = find_module(address);
-    function->value = value_of(function->module, address);
-    slots[slot] = (uint16_t)(function_count + 1);
-    __atomic_store_n(&function_count, function_count + 1, __ATOMIC_RELEASE);
+    uint64_t address = (uintptr_t)pointer, epoch = closes_epoch();
+    struct slot *slot = slot_of(address);
+    const struct function *known = slot->number != 0 ? &functions[slot->number - 1] : NULL;
+    if (known != NULL && epoch != 0 && slot->epoch == epoch)
+        return known;
+    const struct function *function = look_up(address, known);
+    if (known == NULL && slots_used == MOST_FUNCTIONS) {
+        memset(slots, 0, sizeof slots);
+        slots_used = 0;
+        slot = slot_of(address);
+    }
+    slots_used += slot->number == 0;
+    *slot = (struct slot){address, epoch, function->id + 1};
     return function;
 }
 

@@ -49,7 +49,7 @@ static void put_function(const struct launch *launch, const struct function *fun
     const struct module *module = known ? functions_module(function->module) : NULL;
     begin_line("function");
     buffer_json_u64(&out, "id", function->id);
-    buffer_json_address(&out, "address", function->address - (known ? module->base : 0));
+    buffer_json_address(&out, "address", function->address);
     /* The loader does not name the program. */
     buffer_json_text(&out, "module", !known ? NULL : module->path[0] != '\0' ? module->path : launch->exe);
     buffer_json_text(&out, "build_id", known && module->build_id[0] != '\0' ? module->build_id : NULL);

@@ -1,4 +1,5 @@
-/* The functions that hold parallel regions, by address, and where they lie in their files. */
+/* The functions that hold parallel regions, by address, and where they lie in their files. Libraries come and go: what
+ * lay at an address may be another function by now. */
 #ifndef SELFANALYZE_FUNCTIONS_H
 #define SELFANALYZE_FUNCTIONS_H
 
@@ -11,13 +12,12 @@
 struct module {
     char path[512];
     char build_id[72]; /* hexadecimal; empty without one */
-    uint64_t base;     /* what was added to the link-time addresses */
 };
 
 /* `value` is the same in every run of the same program: it is made of the module's build-id and the link-time address.
  * All of it is written before the function is first seen by another thread. */
 struct function {
-    uint64_t address; /* in this process */
+    uint64_t address; /* at link time; in this process where the module is unknown */
     int64_t value;
     uint32_t id, module; /* module: index, or MOST_MODULES where it is unknown */
 };

@@ -81,7 +81,10 @@ def test_a_library_that_takes_the_place_of_another_one(programs: Programs, tmp_p
     words += [word for path in libraries for word in (f"open={path}", "run", "close")]
     done = analyse([alone(programs), *words], tmp_path)
     unnoticed(done)
+    (run,) = done.runs
     assert sums(done.under.stdout) == ["sum 20000"] * 3
+    assert [Path(function.module or "").name for function in run.functions] == ["team7.so", "team8.so"]
+    assert [(loop.functions, loop.iterations, loop.visits) for loop in run.loops] == [((0,), 40, 2), ((1,), 20, 1)]
 
 
 def test_the_loader_is_asked_once_for_each_library(programs: Programs, tmp_path: Path) -> None:
