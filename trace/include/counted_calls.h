@@ -94,28 +94,28 @@ IF_FOUR(CALL(C(Isendrecv_replace), C(isendrecv_replace), "isendrecv",
                  (ALL arguments, info, request), before, make_template(e, request, false)))
 
 COLLECTIVE(Bcast, bcast, (void *buffer, COUNT count, MPI_Datatype datatype, int root, MPI_Comm comm),
-           (buffer, count, datatype, root, comm), rooted(e, count, datatype, root, comm))
+           (buffer, count, datatype, root, comm), from_root(e, count, datatype, root, comm))
 COLLECTIVE(Gather, gather,
            (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
             MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
-           rooted(e, sendbuf == MPI_IN_PLACE ? 0 : sendcount, sendtype, root, comm))
+           to_root(e, sendbuf == MPI_IN_PLACE ? 0 : sendcount, sendtype, root, comm))
 COLLECTIVE(Gatherv, gatherv,
            (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, const COUNT recvcounts[],
             const DISPLACEMENT displs[], MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm),
-           rooted(e, sendbuf == MPI_IN_PLACE ? 0 : sendcount, sendtype, root, comm))
+           to_root(e, sendbuf == MPI_IN_PLACE ? 0 : sendcount, sendtype, root, comm))
 COLLECTIVE(Scatter, scatter,
            (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
             MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm), rooted(e, 0, MPI_BYTE, root, comm);
-           if (is_root(e)) times_size(e, sendcount, sendtype))
+           if (is_root(root, comm)) for_each(e, sendcount, sendtype, comm))
 COLLECTIVE(Scatterv, scatterv,
            (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT displs[], MPI_Datatype sendtype,
             void *recvbuf, COUNT recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),
            (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm),
            rooted(e, 0, MPI_BYTE, root, comm);
-           if (is_root(e)) SUM(sendcounts, sendtype))
+           if (is_root(root, comm)) SUM(sendcounts, sendtype, comm))
 COLLECTIVE(Allgather, allgather,
            (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
             MPI_Datatype recvtype, MPI_Comm comm),
@@ -127,20 +127,20 @@ COLLECTIVE(Allgatherv, allgatherv,
             const DISPLACEMENT displs[], MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
            collective(e, 0, MPI_BYTE, comm);
-           if (sendbuf == MPI_IN_PLACE) bytes(e, recvcounts[e->rank], recvtype); else bytes(e, sendcount, sendtype))
+           if (sendbuf == MPI_IN_PLACE) OWN(recvcounts, recvtype, comm); else bytes(e, sendcount, sendtype))
 COLLECTIVE(Alltoall, alltoall,
            (const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, void *recvbuf, COUNT recvcount,
             MPI_Datatype recvtype, MPI_Comm comm),
            (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm), collective(e, 0, MPI_BYTE, comm);
-           times_size(e, sendbuf == MPI_IN_PLACE ? recvcount : sendcount,
-                      sendbuf == MPI_IN_PLACE ? recvtype : sendtype))
+           for_each(e, sendbuf == MPI_IN_PLACE ? recvcount : sendcount, sendbuf == MPI_IN_PLACE ? recvtype : sendtype,
+                    comm))
 COLLECTIVE(Alltoallv, alltoallv,
            (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], MPI_Datatype sendtype,
             void *recvbuf, const COUNT recvcounts[], const DISPLACEMENT rdispls[], MPI_Datatype recvtype,
             MPI_Comm comm),
            (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
            collective(e, 0, MPI_BYTE, comm);
-           SUM(sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts, sendbuf == MPI_IN_PLACE ? recvtype : sendtype))
+           SUM(sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts, sendbuf == MPI_IN_PLACE ? recvtype : sendtype, comm))
 COLLECTIVE(Alltoallw, alltoallw,
            (const void *sendbuf, const COUNT sendcounts[], const DISPLACEMENT sdispls[], const MPI_Datatype sendtypes[],
             void *recvbuf, const COUNT recvcounts[], const DISPLACEMENT rdispls[], const MPI_Datatype recvtypes[],
@@ -148,10 +148,10 @@ COLLECTIVE(Alltoallw, alltoallw,
            (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),
            collective(e, 0, MPI_BYTE, comm);
            SUM_TYPES(sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts,
-                     sendbuf == MPI_IN_PLACE ? recvtypes : sendtypes))
+                     sendbuf == MPI_IN_PLACE ? recvtypes : sendtypes, comm))
 COLLECTIVE(Reduce, reduce,
            (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm),
-           (sendbuf, recvbuf, count, datatype, op, root, comm), rooted(e, count, datatype, root, comm))
+           (sendbuf, recvbuf, count, datatype, op, root, comm), to_root(e, count, datatype, root, comm))
 COLLECTIVE(Allreduce, allreduce,
            (const void *sendbuf, void *recvbuf, COUNT count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, count, datatype, op, comm), collective(e, count, datatype, comm))
@@ -159,7 +159,7 @@ COLLECTIVE(Reduce_scatter, reduce_scatter,
            (const void *sendbuf, void *recvbuf, const COUNT recvcounts[], MPI_Datatype datatype, MPI_Op op,
             MPI_Comm comm),
            (sendbuf, recvbuf, recvcounts, datatype, op, comm), collective(e, 0, MPI_BYTE, comm);
-           bytes(e, recvcounts[e->rank], datatype))
+           OWN(recvcounts, datatype, comm))
 COLLECTIVE(Reduce_scatter_block, reduce_scatter_block,
            (const void *sendbuf, void *recvbuf, COUNT recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
            (sendbuf, recvbuf, recvcount, datatype, op, comm), collective(e, recvcount, datatype, comm))
@@ -215,7 +215,7 @@ CALL(C(Get_accumulate), C(get_accumulate), "rma",
      (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, void *result_addr, COUNT result_count,
       MPI_Datatype result_datatype, TARGET, MPI_Op op, MPI_Win win),
      (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, TARGET_GIVEN, op, win),
-     at_target(e, origin_count, origin_datatype, target_rank, win), )
+     at_target(e, op != MPI_NO_OP ? origin_count : 0, origin_datatype, target_rank, win), )
 CALL(C(Rput), C(rput), "rma",
      (const void *origin_addr, COUNT origin_count, MPI_Datatype origin_datatype, TARGET, MPI_Win win,
       MPI_Request *request),
@@ -235,7 +235,7 @@ CALL(C(Rget_accumulate), C(rget_accumulate), "rma",
       MPI_Datatype result_datatype, TARGET, MPI_Op op, MPI_Win win, MPI_Request *request),
      (origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, TARGET_GIVEN, op, win,
       request),
-     at_target(e, origin_count, origin_datatype, target_rank, win), put_under_way(e, request, false))
+     at_target(e, op != MPI_NO_OP ? origin_count : 0, origin_datatype, target_rank, win), put_under_way(e, request, false))
 #undef TARGET
 #undef TARGET_GIVEN
 

@@ -36,9 +36,10 @@ static void value(struct event *e, int value)
     e->fields |= HAS_VALUE;
 }
 
+/* The datatype of a count of 0 may be anything. */
 static void bytes(struct event *e, int64_t count, MPI_Datatype datatype)
 {
-    e->message.bytes = (uint64_t)count * size_of(datatype);
+    e->message.bytes = count != 0 ? (uint64_t)count * size_of(datatype) : 0;
     e->fields |= HAS_BYTES;
 }
 
@@ -71,34 +72,77 @@ static void collective(struct event *e, int64_t count, MPI_Datatype datatype, MP
     bytes(e, count, datatype);
 }
 
+/* What is here for collectives reads no argument that the standard calls insignificant: it may be anything. */
 static void rooted(struct event *e, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     collective(e, count, datatype, comm);
     peer(e, root);
 }
 
-static bool is_root(const struct event *e)
+/* Between two groups, MPI_PROC_NULL is the root for whoever takes no part, and MPI_ROOT for the root itself. */
+static void from_root(struct event *e, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    return e->message.peer == e->rank || e->message.peer == ROOT_HERE;
+    rooted(e, root != MPI_PROC_NULL ? count : 0, datatype, root, comm);
 }
 
-/* So many for each member. */
-static void times_size(struct event *e, int64_t count, MPI_Datatype datatype)
+static void to_root(struct event *e, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    bytes(e, count * e->size, datatype);
+    rooted(e, root != MPI_PROC_NULL && root != MPI_ROOT ? count : 0, datatype, root, comm);
 }
 
-#define SUM(counts, datatype)                                                                                          \
+/* The following ask MPI: arrays of the program are never read by what is remembered of a handle. */
+static bool is_between_groups(MPI_Comm comm)
+{
+    int is_inter = 0;
+    return comm != MPI_COMM_NULL && use_Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter;
+}
+
+/* -1 where it has none. */
+static int own_rank(MPI_Comm comm)
+{
+    int rank = -1;
+    return comm != MPI_COMM_NULL && use_Comm_rank(comm, &rank) == MPI_SUCCESS ? rank : -1;
+}
+
+static int partners(MPI_Comm comm)
+{
+    int size = 0;
+    if (comm == MPI_COMM_NULL)
+        return 0;
+    int error = is_between_groups(comm) ? use_Comm_remote_size(comm, &size) : use_Comm_size(comm, &size);
+    return error == MPI_SUCCESS ? size : 0;
+}
+
+/* Between two groups, a process of the other one may have the root's number. */
+static bool is_root(int root, MPI_Comm comm)
+{
+    return root == MPI_ROOT || (root >= 0 && !is_between_groups(comm) && root == own_rank(comm));
+}
+
+/* So many for each of them. */
+static void for_each(struct event *e, int64_t count, MPI_Datatype datatype, MPI_Comm comm)
+{
+    bytes(e, count * partners(comm), datatype);
+}
+
+/* Macros, as counts are int or MPI_Count. */
+#define SUM(counts, datatype, comm)                                                                                    \
     do {                                                                                                               \
-        uint64_t sum_ = 0;                                                                                             \
-        for (int i_ = 0; i_ < e->size; i_++)                                                                           \
-            sum_ += (uint64_t)(counts)[i_];                                                                            \
-        bytes(e, (int64_t)sum_, datatype);                                                                             \
+        int64_t sum_ = 0;                                                                                              \
+        for (int i_ = (counts) != NULL ? partners(comm) : 0; i_ > 0; i_--)                                             \
+            sum_ += (counts)[i_ - 1];                                                                                  \
+        bytes(e, sum_, datatype);                                                                                      \
     } while (0)
-#define SUM_TYPES(counts, datatypes)                                                                                   \
+#define SUM_TYPES(counts, datatypes, comm)                                                                             \
     do {                                                                                                               \
-        for (int i_ = 0; i_ < e->size; i_++)                                                                           \
-            e->message.bytes += (uint64_t)(counts)[i_] * ((counts)[i_] > 0 ? size_of((datatypes)[i_]) : 0);            \
+        for (int i_ = (counts) != NULL && (datatypes) != NULL ? partners(comm) : 0; i_ > 0; i_--)                      \
+            if ((counts)[i_ - 1] > 0)                                                                                  \
+                e->message.bytes += (uint64_t)(counts)[i_ - 1] * size_of((datatypes)[i_ - 1]);                         \
+    } while (0)
+#define OWN(counts, datatype, comm)                                                                                    \
+    do {                                                                                                               \
+        int rank_ = (counts) != NULL ? own_rank(comm) : -1;                                                            \
+        bytes(e, rank_ >= 0 ? (counts)[rank_] : 0, datatype);                                                          \
     } while (0)
 
 static void at_target(struct event *e, int64_t count, MPI_Datatype datatype, int rank, MPI_Win win)

@@ -1,0 +1,45 @@
+"""What the wrappers of MPI calls must not do to a program: its arguments, its error handlers and other tools behind."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.mpi_traces import Mpi, events_of, mpis, run, said
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("wrapped")
+
+
+@pytest.fixture(params=[pytest.param(0, id="openmpi"), pytest.param(1, id="mpich", marks=pytest.mark.slow)])
+def mpi(request: pytest.FixtureRequest, built: Path) -> Mpi:
+    found: Mpi = mpis(built)[request.param]
+    return found
+
+
+def test_insignificant_arguments_of_collectives_may_be_anything(mpi: Mpi, tmp_path: Path) -> None:
+    program = mpi.build("collectives.c")
+    plain = run(mpi.launch(3, program), tmp_path)
+    outcome = mpi.trace(3, program, cwd=tmp_path)
+    assert (plain.returncode, outcome.returncode) == (0, 0), outcome
+    assert sorted(outcome.stdout.splitlines()) == sorted(plain.stdout.splitlines())
+    calls = {int(rank): int(number) for rank, number in re.findall(r"rank (\d): (\d+) calls", plain.stdout)}
+    from_one = {0: "{} +0 {}", 1: "{} root {}", 2: "{} +0 {}"}
+    from_two = {0: "{} root {}", 1: "{} +0 {}", 2: "{} {}"}
+    into_one, into_two = {0: (8, 0, 8), 1: (8, 16, 0), 2: (8, 0, 8)}, {0: (8, 8, 0), 1: (8, 0, 8), 2: (0, 0, 0)}
+    for rank, events in events_of(tmp_path / "run").items():
+        kinds = ("collective", "icollective", "persistent")
+        assert sum(event.call.kind in kinds for event in events) == calls[rank] > 100
+        between = [event for event in events if event.call.where and event.call.where.number == 4]
+        blocking = [said(event) for event in between if event.call.kind == "collective"]
+        functions = ("Bcast@4", "Scatterv@4", "Gatherv@4")
+        rooted = [call for call in blocking if call.split()[0] in functions]
+        assert sorted(rooted) == sorted(
+            form[rank].format(function, size)
+            for form, into in ((from_one, into_one), (from_two, into_two))
+            for function, size in zip(functions, into[rank], strict=True)
+        )
