@@ -43,3 +43,14 @@ def test_insignificant_arguments_of_collectives_may_be_anything(mpi: Mpi, tmp_pa
             for form, into in ((from_one, into_one), (from_two, into_two))
             for function, size in zip(functions, into[rank], strict=True)
         )
+
+
+def test_what_a_delete_callback_frees_is_forgotten(mpi: Mpi, tmp_path: Path) -> None:
+    outcome = mpi.trace(2, mpi.build("kept.c"), cwd=tmp_path)
+    assert outcome.returncode == 0, outcome
+    assert "\n0 handles" not in "\n" + outcome.stdout
+    for events in events_of(tmp_path / "run").values():
+        barriers = [event for event in events if event.call.function == "Barrier"]
+        sums = [event for event in events if event.call.function == "Alltoallv"]
+        assert [(e.call.where.size, e.call.where.rank) for e in sums if e.call.where] == [(1, 0)] * 80
+        assert [e.call.where.size for e in barriers if e.call.where] == [2] * 40

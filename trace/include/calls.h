@@ -5,7 +5,7 @@
 CALL(Init, init, "init", (int *argc, char ***argv), (argc, argv), , started())
 CALL(Init_thread, init_thread, "init", (int *argc, char ***argv, int required, int *provided),
      (argc, argv, required, provided), , started())
-CALL(Finalize, finalize, "finalize", (void), (), incprof_mpi_finalizing(e), incprof_mpi_finalized(e))
+CALL(Finalize, finalize, "finalize", (void), (), incprof_mpi_finalizing(e); describe_no_more(), incprof_mpi_finalized(e))
 CALL(Abort, abort, "abort", (MPI_Comm comm, int errorcode), (comm, errorcode), on(e, comm); value(e, errorcode);
      incprof_mpi_aborting(e), )
 
@@ -101,8 +101,8 @@ CALL(Comm_split, comm_split, "comm", (MPI_Comm comm, int color, int key, MPI_Com
 CALL(Comm_split_type, comm_split_type, "comm",
      (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm), (comm, split_type, key, info, newcomm),
      on(e, comm), new_comm(e, newcomm))
-CALL(Comm_free, comm_free, "comm", (MPI_Comm * comm), (comm), on(e, *comm); drop_comm(comm), )
-CALL(Comm_disconnect, comm_disconnect, "comm", (MPI_Comm * comm), (comm), on(e, *comm); drop_comm(comm), )
+CALL(Comm_free, comm_free, "comm", (MPI_Comm * comm), (comm), on(e, *comm), )
+CALL(Comm_disconnect, comm_disconnect, "comm", (MPI_Comm * comm), (comm), on(e, *comm), )
 CALL(Intercomm_create, intercomm_create, "comm",
      (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm),
      (local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm), on(e, local_comm),
@@ -155,7 +155,7 @@ CALL(Win_allocate_shared, win_allocate_shared, "window",
      (size, disp_unit, info, comm, baseptr, win), on(e, comm), new_win(e, win))
 CALL(Win_create_dynamic, win_create_dynamic, "window", (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win),
      on(e, comm), new_win(e, win))
-CALL(Win_free, win_free, "window", (MPI_Win * win), (win), in_window(e, *win); drop_win(win), )
+CALL(Win_free, win_free, "window", (MPI_Win * win), (win), in_window(e, *win), )
 CALL(Win_fence, win_fence, "window", (int assert, MPI_Win win), (assert, win), in_window(e, win), )
 CALL(Win_post, win_post, "window", (MPI_Group group, int assert, MPI_Win win), (group, assert, win),
      in_window(e, win), )

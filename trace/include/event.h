@@ -103,7 +103,7 @@ TRACE_API bool incprof_mpi_object(struct event *event, enum object_kind kind, ui
 TRACE_API void incprof_mpi_add_object(struct event *event, enum object_kind kind, uint64_t handle, int rank, int size,
                                       const struct members *local, int locals, const struct members *remote,
                                       int remotes, const char *name);
-/* It is going to be freed. */
+/* It is freed, or its handle is a new one's. Also within another call. */
 TRACE_API void incprof_mpi_drop_object(enum object_kind kind, uint64_t handle);
 
 /* Requests: one put under way by this call, with its object; a persistent one made, started; one that has ended, whose

@@ -9,6 +9,43 @@
 
 #define MOST_MEMBERS 1000000 /* in words of a communicator's members; of more, only rank and size are kept */
 
+/* Between MPI_Init and MPI_Finalize; a program with sessions alone has no world. Written by the thread that makes these
+ * calls. */
+static bool is_up;
+static int comm_key = MPI_KEYVAL_INVALID, win_key = MPI_KEYVAL_INVALID;
+
+/* Each communicator and window that is described has an attribute, and is forgotten when MPI deletes that: wherever it
+ * is freed, also by a function that is not traced or within another call. */
+static int comm_is_gone(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    incprof_mpi_drop_object(OBJECT_COMM, BITS(comm));
+    return MPI_SUCCESS;
+}
+
+static int win_is_gone(MPI_Win win, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    incprof_mpi_drop_object(OBJECT_WIN, BITS(win));
+    return MPI_SUCCESS;
+}
+
+static void describe_from_now(void)
+{
+    use_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_is_gone, &comm_key, NULL);
+    use_Win_create_keyval(MPI_WIN_NULL_COPY_FN, win_is_gone, &win_key, NULL);
+    is_up = true;
+}
+
+static void describe_no_more(void)
+{
+    if (!is_up)
+        return;
+    is_up = false;
+    use_Comm_free_keyval(&comm_key);
+    use_Win_free_keyval(&win_key);
+}
+
 /* Members of a group in the world, in stretches. What is none of this world has rank -1. */
 static int describe_group(MPI_Group group, int size, struct members **found)
 {
@@ -43,7 +80,8 @@ static void describe_comm(struct event *e, MPI_Comm comm)
     struct members *local = NULL, *remote = NULL;
     MPI_Group group;
     int rank = 0, size = 0, is_inter = 0, locals = 0, remotes = 0;
-    use_Comm_rank(comm, &rank);
+    if (use_Comm_rank(comm, &rank) != MPI_SUCCESS) /* not a communicator */
+        return;
     use_Comm_size(comm, &size);
     if (use_Comm_group(comm, &group) == MPI_SUCCESS) {
         locals = describe_group(group, size, &local);
@@ -57,13 +95,14 @@ static void describe_comm(struct event *e, MPI_Comm comm)
         }
     }
     incprof_mpi_add_object(e, OBJECT_COMM, BITS(comm), rank, size, local, locals, remote, remotes, NULL);
+    use_Comm_set_attr(comm, comm_key, NULL);
     free(local);
     free(remote);
 }
 
 static void on(struct event *e, MPI_Comm comm)
 {
-    if (comm != MPI_COMM_NULL && !incprof_mpi_object(e, OBJECT_COMM, BITS(comm)))
+    if (is_up && comm != MPI_COMM_NULL && !incprof_mpi_object(e, OBJECT_COMM, BITS(comm)))
         describe_comm(e, comm);
 }
 
@@ -71,7 +110,7 @@ static void on(struct event *e, MPI_Comm comm)
 static void new_comm(struct event *e, const MPI_Comm *comm)
 {
     struct event made = *e;
-    if (*comm == MPI_COMM_NULL)
+    if (!is_up || *comm == MPI_COMM_NULL)
         return;
     incprof_mpi_drop_object(OBJECT_COMM, BITS(*comm));
     describe_comm(&made, *comm);
@@ -79,44 +118,37 @@ static void new_comm(struct event *e, const MPI_Comm *comm)
     e->fields |= HAS_NEW;
 }
 
-static void drop_comm(const MPI_Comm *comm)
-{
-    incprof_mpi_drop_object(OBJECT_COMM, BITS(*comm));
-}
-
 static void describe_win(struct event *e, MPI_Win win)
 {
     struct members *local = NULL;
     MPI_Group group;
     int rank = 0, size = 0, locals = 0;
-    if (use_Win_get_group(win, &group) == MPI_SUCCESS) {
-        use_Group_rank(group, &rank);
-        use_Group_size(group, &size);
-        locals = describe_group(group, size, &local);
-        use_Group_free(&group);
-    }
+    if (use_Win_get_group(win, &group) != MPI_SUCCESS) /* not a window */
+        return;
+    use_Group_rank(group, &rank);
+    use_Group_size(group, &size);
+    locals = describe_group(group, size, &local);
+    use_Group_free(&group);
     incprof_mpi_add_object(e, OBJECT_WIN, BITS(win), rank, size, local, locals, NULL, 0, NULL);
+    use_Win_set_attr(win, win_key, NULL);
     free(local);
 }
 
 static void in_window(struct event *e, MPI_Win win)
 {
-    if (win != MPI_WIN_NULL && !incprof_mpi_object(e, OBJECT_WIN, BITS(win)))
+    if (is_up && win != MPI_WIN_NULL && !incprof_mpi_object(e, OBJECT_WIN, BITS(win)))
         describe_win(e, win);
 }
 
 static void new_win(struct event *e, const MPI_Win *win)
 {
     struct event made = *e;
+    if (!is_up)
+        return;
     incprof_mpi_drop_object(OBJECT_WIN, BITS(*win));
     describe_win(&made, *win);
     e->made_object = made.object;
     e->fields |= HAS_NEW;
-}
-
-static void drop_win(const MPI_Win *win)
-{
-    incprof_mpi_drop_object(OBJECT_WIN, BITS(*win));
 }
 
 static void with_file(struct event *e, MPI_File file)

@@ -21,6 +21,7 @@ static void started(void)
     use_Comm_rank(MPI_COMM_WORLD, &rank);
     use_Comm_size(MPI_COMM_WORLD, &size);
     use_Query_thread(&level);
+    describe_from_now();
     incprof_mpi_started(rank, size, level == MPI_THREAD_MULTIPLE);
 }
 
