@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.mpi_traces import Mpi, events_of, mpis, run, said
+from incprof.model.mpi import MpiEvent
+from tests.integration.mpi_traces import Mpi, events_of, mpis, run, said, sequence
 
 
 @pytest.fixture(scope="session")
@@ -54,3 +55,14 @@ def test_what_a_delete_callback_frees_is_forgotten(mpi: Mpi, tmp_path: Path) -> 
         sums = [event for event in events if event.call.function == "Alltoallv"]
         assert [(e.call.where.size, e.call.where.rank) for e in sums if e.call.where] == [(1, 0)] * 80
         assert [e.call.where.size for e in barriers if e.call.where] == [2] * 40
+
+
+def edge(mpi: Mpi, ranks: int, scenario: str, cwd: Path) -> dict[int, list[MpiEvent]]:
+    """The events of a scenario of edges.c."""
+    outcome = mpi.trace(ranks, mpi.build("edges.c"), scenario, cwd=cwd)
+    assert outcome.returncode == 0, outcome
+    return events_of(cwd / "run")
+
+
+def test_a_datatype_of_more_than_2_gib(mpi: Mpi, tmp_path: Path) -> None:
+    assert sequence(edge(mpi, 1, "large", tmp_path)[0]) == [f"Bcast@2 +0 {3000 << 20}"]

@@ -18,8 +18,8 @@ static int tag_of(int tag)
 
 static uint64_t size_of(MPI_Datatype datatype)
 {
-    int size = 0;
-    if (datatype == MPI_DATATYPE_NULL || use_Type_size(datatype, &size) != MPI_SUCCESS || size < 0)
+    MPI_Count size = 0;
+    if (datatype == MPI_DATATYPE_NULL || use_Type_size_x(datatype, &size) != MPI_SUCCESS || size < 0)
         return 0;
     return (uint64_t)size;
 }
