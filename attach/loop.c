@@ -44,7 +44,7 @@ static void wait_until(const struct watch *watch, const struct events *events, u
         is_over |= (files[i].revents & (POLLHUP | POLLERR)) != 0;
 }
 
-enum end loop_run(const struct watch *watch, struct events *events, uint64_t until_ns)
+enum end loop_run(struct watch *watch, struct events *events, uint64_t until_ns)
 {
     for (;;) {
         uint64_t next_ns = earlier(monotonic_ns() + events->drain_ns, follow_next_ns() + MARGIN_NS);

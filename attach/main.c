@@ -147,6 +147,8 @@ static uint64_t end_of(const struct request *request)
 static int attach(const struct request *request)
 {
     struct watch watch;
+    sigset_t mask;
+    watch_begin(&watch, false, &mask);
     if (!target_look(request->pid, program))
         return FAILURE;
     int error = watch_open(&watch, NULL, request->pid);
@@ -180,12 +182,14 @@ static void name_program(const struct request *request)
         snprintf(program, sizeof program, "%s", request->program);
 }
 
-static int start(const struct request *request, const sigset_t *mask)
+static int start(const struct request *request)
 {
     struct child child;
     struct watch watch;
+    sigset_t mask;
     name_program(request);
-    int error = child_prepare(&child, request->program, request->words, mask);
+    watch_begin(&watch, true, &mask);
+    int error = child_prepare(&child, request->program, request->words, &mask);
     if (error != 0) {
         log_error("cannot start a process", NULL, error);
         return FAILURE;
@@ -216,7 +220,6 @@ static int start(const struct request *request, const sigset_t *mask)
 int main(int argc, char **argv)
 {
     struct request request;
-    sigset_t mask;
     log_start("incprof");
     if (!request_parse(&request, argc, argv))
         return USAGE;
@@ -232,6 +235,5 @@ int main(int argc, char **argv)
     }
     if (!is_wanted)
         return 0;
-    watch_block_signals(&mask);
-    return request.pid > 0 ? attach(&request) : start(&request, &mask);
+    return request.pid > 0 ? attach(&request) : start(&request);
 }

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +21,8 @@ static _Noreturn void wait_and_execute(int go, int failed, const char *program, 
     while (got < 0 && errno == EINTR);
     if (got != 1)
         _exit(0);
+    /* Whoever kills the process that it knows means the program. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execve(program, words, environ);
     int error = errno;
@@ -71,6 +75,13 @@ int child_has_ended(const struct child *child)
 {
     siginfo_t info = {.si_pid = 0};
     return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+int child_stopped_by(const struct child *child)
+{
+    siginfo_t info = {.si_pid = 0};
+    bool is_stopped = waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+    return is_stopped ? info.si_status : 0;
 }
 
 _Noreturn void child_become(const struct child *child)

@@ -8,7 +8,6 @@
 
 int loop_open(struct loop *loop, const struct child *child, pid_t pid)
 {
-    *loop = (struct loop){.timer = -1};
     int error = watch_open(&loop->watch, child, pid);
     if (error != 0)
         return error;
@@ -24,7 +23,7 @@ static struct timespec as_time(uint64_t ns)
 
 enum end loop_run(struct loop *loop, struct rows *rows)
 {
-    const struct watch *watch = &loop->watch;
+    struct watch *watch = &loop->watch;
     const struct itimerspec schedule = {as_time(rows->interval_ns), as_time(rows->start_ns + rows->interval_ns)};
     timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &schedule, NULL);
     struct pollfd files[] = {

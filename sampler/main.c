@@ -212,13 +212,17 @@ static int open_and_start(const struct request *request, const struct event *con
     return start(request, child, rows, loop);
 }
 
-static int sample_all(struct request *request, const struct event *const *chosen, size_t count, const sigset_t *mask)
+static int sample_all(struct request *request, const struct event *const *chosen, size_t count)
 {
     struct child child = {.pid = 0};
     struct loop loop;
+    sigset_t mask;
     struct rows rows = {.columns = &columns, .output = &output, .interval_ns = request->interval_ns};
     bool has_child = has_program(request);
-    int error = has_child ? child_prepare(&child, request->program, request->words, mask) : 0;
+    watch_begin(&loop.watch, has_child, &mask);
+    if (!open_output(request))
+        return FAILURE;
+    int error = has_child ? child_prepare(&child, request->program, request->words, &mask) : 0;
     if (error != 0) {
         log_error("cannot start a process", NULL, error);
         return give_up(request, FAILURE);
@@ -252,12 +256,10 @@ int main(int argc, char **argv)
     struct request request;
     const struct event *chosen[MOST_COLUMNS];
     size_t count = 0;
-    sigset_t mask;
     log_start("incprof");
     if (!request_parse(&request, argc, argv) || !choose(&request, chosen, &count))
         return USAGE;
     if (request.list)
         return list(&request, chosen, count);
-    watch_block_signals(&mask);
-    return open_output(&request) ? sample_all(&request, chosen, count, &mask) : FAILURE;
+    return sample_all(&request, chosen, count);
 }

@@ -8,29 +8,45 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libc.h"
 
-static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+/* What ends a recording without a program of its own. */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static sigset_t blocked;
 
-void watch_block_signals(sigset_t *before)
+#define MOST_AT_ONCE 64
+/* Whoever signals each process of a job by itself takes some microseconds for each. */
+static const struct timespec grace = {0, 10000000};
+
+/* Under nohup, or in the background of a script, some are ignored, and have to stay so: a program does that itself. */
+static void choose_signals(bool has_program)
 {
+    struct sigaction action;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGCHLD);
-    /* Under nohup, or in the background of a script, they are ignored, and have to stay so. */
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-        struct sigaction action;
-        if (sigaction(taken[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&blocked, taken[i]);
-    }
+    if (has_program)
+        sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&blocked, ending[i]);
+}
+
+void watch_begin(struct watch *watch, bool has_program, sigset_t *before)
+{
+    *watch = (struct watch){.signals = -1, .process = -1};
+    choose_signals(has_program);
     sigprocmask(SIG_BLOCK, &blocked, before);
+    if (has_program)
+        witness_start(&watch->witness);
 }
 
 int watch_open(struct watch *watch, const struct child *child, pid_t pid)
 {
-    *watch = (struct watch){.process = -1, .child = child, .pid = child == NULL ? pid : 0};
+    watch->child = child;
+    watch->pid = child == NULL ? pid : 0;
     watch->signals = signalfd(-1, &blocked, SFD_CLOEXEC | SFD_NONBLOCK);
     if (watch->signals < 0)
         return -errno;
@@ -39,18 +55,115 @@ int watch_open(struct watch *watch, const struct child *child, pid_t pid)
     return watch->process < 0 && watch->pid > 0 && errno != ENOSYS ? -errno : 0;
 }
 
-bool watch_take_signals(const struct watch *watch)
+/* What is not meant for the program: that a child's state has changed, that a write of this process has failed, and
+ * this process's own limit. */
+static bool is_own(const struct signalfd_siginfo *info)
+{
+    bool is_of_kernel = info->ssi_code > 0;
+    return (info->ssi_signo == SIGCHLD && is_of_kernel) || (info->ssi_signo == SIGXCPU && is_of_kernel) ||
+           info->ssi_pid == (uint32_t)getpid();
+}
+
+struct taken {
+    struct signalfd_siginfo all[MOST_AT_ONCE];
+    size_t count;
+    bool may_have_stopped; /* the program */
+};
+
+static void take(const struct watch *watch, struct taken *taken)
 {
     struct signalfd_siginfo info;
-    bool stop = false;
-    while (read(watch->signals, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo == SIGCHLD)
-            continue;
-        stop |= watch->child == NULL;
-        if (watch->child != NULL && (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP))
-            kill(watch->child->pid, (int)info.ssi_signo);
+    while (taken->count < MOST_AT_ONCE && read(watch->signals, &info, sizeof info) == sizeof info) {
+        taken->may_have_stopped |= info.ssi_signo == SIGCHLD;
+        if (!is_own(&info))
+            taken->all[taken->count++] = info;
     }
-    return stop;
+}
+
+static bool has_all(const struct taken *taken, uint64_t seen)
+{
+    for (size_t i = 0; i < taken->count; i++)
+        if ((seen & WITNESSED(taken->all[i].ssi_signo)) == 0)
+            return false;
+    return true;
+}
+
+/* Which of these signals came to others too. One that the witness has had may be a moment away here. */
+static uint64_t ask(struct watch *watch, struct taken *taken)
+{
+    uint64_t seen = witness_ask(&watch->witness);
+    take(watch, taken);
+    if (has_all(taken, seen))
+        return seen;
+    nanosleep(&grace, NULL);
+    seen |= witness_ask(&watch->witness);
+    take(watch, taken);
+    return seen;
+}
+
+/* A program that signals its parent means the one that has started it. */
+static void pass_on(const struct child *child, const struct signalfd_siginfo *info)
+{
+    int number = (int)info->ssi_signo;
+    pid_t to = info->ssi_pid == (uint32_t)child->pid ? getppid() : child->pid;
+    siginfo_t queued = {.si_signo = number, .si_code = SI_QUEUE};
+    queued.si_pid = (pid_t)info->ssi_pid;
+    queued.si_uid = info->ssi_uid;
+    queued.si_value.sival_ptr = (void *)(uintptr_t)info->ssi_ptr;
+    if (info->ssi_code != SI_QUEUE || syscall(SYS_rt_sigqueueinfo, to, number, &queued) != 0)
+        kill(to, number);
+}
+
+static void stop(int number)
+{
+    struct sigaction before, plain = {.sa_handler = SIG_DFL};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigaction(number, &plain, &before);
+    kill(getpid(), number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here */
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    sigaction(number, &before, NULL);
+}
+
+/* Job control: a shell sees its job stop when this process does. What SIGSTOP has stopped may go on without a word to
+ * this process, which stops with it when the terminal asks it to. */
+static void stop_with_program(const struct child *child, bool is_asked)
+{
+    int number = child_stopped_by(child);
+    if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
+        stop(number);
+    else if (number != 0 && is_asked)
+        stop(SIGTSTP);
+}
+
+static void relay(struct watch *watch)
+{
+    struct taken taken = {.count = 0};
+    bool is_asked = false;
+    take(watch, &taken);
+    uint64_t seen = taken.count > 0 ? ask(watch, &taken) : 0;
+    for (size_t i = 0; i < taken.count; i++) {
+        is_asked |= taken.all[i].ssi_signo == SIGTSTP;
+        if ((seen & WITNESSED(taken.all[i].ssi_signo)) == 0)
+            pass_on(watch->child, &taken.all[i]);
+    }
+    if (taken.may_have_stopped || is_asked)
+        stop_with_program(watch->child, is_asked);
+}
+
+bool watch_take_signals(struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    bool ends = false;
+    if (watch->child != NULL) {
+        relay(watch);
+        return false;
+    }
+    while (read(watch->signals, &info, sizeof info) == sizeof info)
+        ends |= info.ssi_signo != SIGCHLD;
+    return ends;
 }
 
 /* Asked where there is no pidfd. Nobody may have waited yet for a process that has ended; a first thread that has, with
@@ -83,11 +196,12 @@ bool watch_has_ended(const struct watch *watch)
     return poll(&file, 1, 0) > 0;
 }
 
-void watch_wait(const struct watch *watch)
+void watch_wait(struct watch *watch)
 {
     struct pollfd file = {.fd = watch->signals, .events = POLLIN};
     while (!child_has_ended(watch->child)) {
         poll(&file, 1, -1);
         watch_take_signals(watch);
     }
+    witness_end(&watch->witness);
 }

@@ -11,6 +11,6 @@ enum end { ENDED, TIME_IS_UP, STOPPED, FAILED };
 
 /* Takes what the kernel says until the end, or until that time (CLOCK_MONOTONIC), and ends all recordings. One thread
  * at a time; not async-signal-safe. */
-enum end loop_run(const struct watch *watch, struct events *events, uint64_t until_ns);
+enum end loop_run(struct watch *watch, struct events *events, uint64_t until_ns);
 
 #endif

@@ -22,6 +22,9 @@ void child_abandon(struct child *child);
 /* Whether it has ended; it stays to be waited for. */
 int child_has_ended(const struct child *child);
 
+/* The signal that has stopped it, or 0 while it is not stopped. */
+int child_stopped_by(const struct child *child);
+
 /* Waits for the end, and ends this process in the same way: never returns. */
 _Noreturn void child_become(const struct child *child);
 

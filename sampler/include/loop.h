@@ -16,7 +16,7 @@ struct loop {
     uint64_t for_ns; /* 0: without an end */
 };
 
-/* Opens the descriptors, but the timer. 0 or negative errno. */
+/* Opens the descriptors; its watch has begun. 0 or negative errno. */
 int loop_open(struct loop *loop, const struct child *child, pid_t pid);
 
 /* A row for each tick until the end. No allocation. One thread at a time; not async-signal-safe. */
