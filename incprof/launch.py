@@ -5,6 +5,7 @@ Used on login and compute nodes before every run: nothing but the standard libra
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ LOOP_LIBRARY = "libincprof_omp.so"
 MPI_LIBRARY = "libincprof_mpi.so"
 SAMPLER = "incprof-sampler"
 ATTACHER = "incprof-attach"
+SHELL = "/bin/sh"
 BUILT_IN = {
     LIBRARY: "preload", LOOP_LIBRARY: "selfanalyze", MPI_LIBRARY: "trace", SAMPLER: "sampler", ATTACHER: "attach",
 }  # fmt: skip
@@ -116,6 +118,8 @@ def preload_value(library: Path, existing: str) -> str:
 def become(program: str, words: list[str], environment: Mapping[str, str]) -> NoReturn:
     """Replace this process by a program, and leave it nothing of Python: no unwritten output, no ignored signals.
 
+    A script without `#!` is run by the shell, as execvp does.
+
     Raises:
         OSError: the program cannot be run; this process is what it was.
     """
@@ -124,7 +128,12 @@ def become(program: str, words: list[str], environment: Mapping[str, str]) -> No
     # What Python ignores for itself, the program would ignore too.
     before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGPIPE, signal.SIGXFSZ)}
     try:
-        os.execve(program, words, environment)
+        try:
+            os.execve(program, words, environment)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            os.execve(SHELL, [SHELL, program, *words[1:]], environment)
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

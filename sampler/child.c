@@ -12,6 +12,25 @@
 
 extern char **environ;
 
+/* A script without "#!" is the shell's, as for execvp. Returns on failure. */
+static void execute(const char *program, char **words)
+{
+    size_t count = 0;
+    execve(program, words, environ);
+    if (errno != ENOEXEC)
+        return;
+    while (words[count] != NULL)
+        count++;
+    char **of_shell = calloc(count + 2, sizeof *of_shell); /* the shell and the program for the first word, and NULL */
+    if (of_shell == NULL)
+        return;
+    of_shell[0] = "/bin/sh";
+    of_shell[1] = (char *)program;
+    for (size_t i = 1; i < count; i++)
+        of_shell[i + 1] = words[i];
+    execve(of_shell[0], of_shell, environ);
+}
+
 static _Noreturn void wait_and_execute(int go, int failed, const char *program, char **words, const sigset_t *mask)
 {
     char byte;
@@ -24,7 +43,7 @@ static _Noreturn void wait_and_execute(int go, int failed, const char *program, 
     /* Whoever kills the process that it knows means the program. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    execve(program, words, environ);
+    execute(program, words);
     int error = errno;
     if (write(failed, &error, sizeof error) < 0)
         _exit(126);

@@ -138,6 +138,18 @@ def test_a_program_that_cannot_be_started_leaves_no_file(tmp_path: Path, program
     assert not (tmp_path / "run.csv").exists()
 
 
+@pytest.mark.parametrize("verb", [["sample"], ["record"], ["record", "--external"]])
+def test_a_script_that_names_no_interpreter_is_the_shells(verb: list[str], tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text('echo "$# $1 $2"; exit 9\n')
+    script.chmod(0o755)
+    words = command(*verb, "-o", "run", "--", script, "one word", "two")
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    if "--external" in verb and done.returncode == 1:
+        pytest.skip(done.stderr.strip())
+    assert (done.returncode, done.stdout) == (9, "2 one word two\n")
+
+
 def test_sampling_may_end_before_the_program(tmp_path: Path) -> None:
     """Which ends when the series has."""
     script = "until grep -q '# end' run.csv; do sleep 0.05; done; exit 9"
