@@ -16,12 +16,9 @@
 
 /* The handler may take one part in fifty of the thread's CPU time, of which it saves up a millisecond, and 50 us at a
  * stretch: a walk that needs more is cut (path.h), and ticks that find the credit used up are counted with the next
- * sample. */
+ * sample. It pays for what it has used of the thread's CPU clock, whatever that went into. */
 #define SHARE 50
 #define LONGEST_NS 50000
-/* What a frame can cost: where the walk seems to have taken longer, the thread was not running. */
-#define MOST_FRAME_NS 1000
-#define MOST_BASE_NS 5000
 
 static enum sample_kind kind_of_leaf(const struct cursor *cursor)
 {
@@ -72,10 +69,17 @@ static bool earn(struct thread *thread, uint64_t ticks)
     return credit > 0;
 }
 
-static void pay(struct thread *thread, uint64_t spent_ns)
+static uint64_t thread_cpu_ns(void)
 {
-    uint64_t most = MOST_BASE_NS + thread->path.walked * (uint64_t)MOST_FRAME_NS;
-    thread->credit_ns -= (int64_t)(spent_ns < most ? spent_ns : most);
+    return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static void take_paid_sample(struct thread *thread, const ucontext_t *context, uint64_t weight)
+{
+    uint64_t start_ns = thread_cpu_ns();
+    take_sample(thread, context, weight, monotonic_ns());
+    uint64_t spent_ns = thread_cpu_ns() - start_ns;
+    thread->credit_ns -= (int64_t)spent_ns;
     thread_add(&thread->counters.handler_ns, spent_ns);
 }
 
@@ -86,19 +90,14 @@ static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *con
         thread_add(&thread->counters.skipped, 1);
         return;
     }
-    uint64_t start_ns = monotonic_ns();
-    take_sample(thread, context, thread->held, start_ns);
+    take_paid_sample(thread, context, thread->held);
     thread->held = 0;
-    pay(thread, monotonic_ns() - start_ns);
 }
 
 static void look(struct thread *thread, const ucontext_t *context)
 {
-    if (thread->credit_ns <= 0)
-        return;
-    uint64_t start_ns = monotonic_ns();
-    take_sample(thread, context, 0, start_ns);
-    pay(thread, monotonic_ns() - start_ns);
+    if (thread->credit_ns > 0)
+        take_paid_sample(thread, context, 0);
 }
 
 /* Async-signal-safe: raw system calls and memory of the thread's own record. errno is not touched. */

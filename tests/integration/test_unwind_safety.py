@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import random
 import re
 import shutil
@@ -53,6 +54,16 @@ def test_guard_pages_around_small_stacks(build: Build, survive: Survive) -> None
     recording = survive(build("guarded.c", flags="-O2 -pthread"), SECONDS)
     verdict = judge(recording, ("run(>climb)*",))
     assert verdict.right(0.98), verdict
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="such leaves are searched on x86-64")
+def test_a_long_search_for_a_caller_is_paid_for(build: Build, record: Record, fast_clock: str) -> None:
+    """On the thread's CPU clock, 2 % of its time and what the handler has saved up."""
+    program = build("old_returns.c", flags="-O1")
+    recording = record([program, SECONDS], clock=fast_clock, rate=RATE, env=AT_ANY_COST)
+    counters = recording.profile.counters
+    assert recording.outcome.stdout == "done\n"
+    assert 0 < counters.handler_s.sum() < 0.02 * counters.cpu_s.sum() + 0.002
 
 
 def test_coroutines_on_small_stacks(build: Build, survive: Survive) -> None:
