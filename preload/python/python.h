@@ -108,8 +108,9 @@ struct python_walk {
     uint64_t call;     /* the running C call's struct (has_calls) */
     uint64_t frame;    /* the next one */
     uint64_t boundary; /* where on the C stack the call of the interpreter is that runs it. 0: there are no more */
+    bool is_next;      /* (boundary) not known where: it is the one whose part of the stack is left next */
     uint32_t left;     /* frames to be followed */
-    uint64_t last_end; /* (has_objects) of the call whose frame was given last */
+    uint64_t last_end; /* of the call that was left last */
     uint64_t window_low, window_high;
     size_t window_bytes; /* of the next one */
 };
@@ -129,6 +130,9 @@ bool python_has_ended(const struct python_walk *walk);
 /* The slot of a code object in the thread's table, verified once in a sample; what is new is told. -1: it
  * is none, or cannot be told. Async-signal-safe. */
 int python_code_slot(const struct python *python, struct python_thread *mine, uint64_t code);
+
+/* Whether that has been done in this sample. Async-signal-safe. */
+bool python_code_is_checked(struct python_thread *mine, uint64_t code);
 
 /* Verifies several code objects (PYTHON_CHECKED at most) by one call of the kernel's, as far as they are known: each
  * alone costs as much. Async-signal-safe. */

@@ -154,6 +154,12 @@ static struct python_code *find_known(struct python_thread *mine, uint64_t code)
     return NULL;
 }
 
+bool python_code_is_checked(struct python_thread *mine, uint64_t code)
+{
+    const struct python_code *known = code != 0 ? find_known(mine, code) : NULL;
+    return known != NULL && known->seen == mine->sample;
+}
+
 void python_codes_check(const struct python *python, struct python_thread *mine, const uint64_t *codes, size_t count)
 {
     struct python_code *known[PYTHON_CHECKED];

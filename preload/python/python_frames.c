@@ -7,6 +7,8 @@
 #include "peek.h"
 
 #define MOST_FRAMES 100000
+/* Of one call, in search of its end: what two windows hold. A sample's time is over soon behind as many. */
+#define MOST_SEARCHED 256
 #define MOST_INTERPRETERS 64
 #define MOST_STATES 256
 #define LONGEST_PAUSE 64 /* samples */
@@ -73,10 +75,11 @@ static bool is_among(uint64_t code, const uint64_t *codes, size_t count)
     return false;
 }
 
-/* The code objects of the frames that are held now. */
-static void look_ahead(const struct python_walk *walk, uint64_t address)
+/* Verifies the code objects of the frames that are held now, from the present one on. */
+static void look_ahead(const struct python_walk *walk)
 {
     uint64_t codes[PYTHON_CHECKED];
+    uint64_t address = walk->frame;
     struct frame_words frame;
     size_t count = 0;
     for (size_t i = 0; i < MOST_AHEAD && count < PYTHON_CHECKED && is_held(walk, address); i++) {
@@ -92,11 +95,8 @@ static bool read_frame(struct python_walk *walk, uint64_t address, struct frame_
 {
     if ((address & 7) != 0 || address < 4096 || address > HIGHEST)
         return false;
-    if (!is_held(walk, address)) {
-        if (!fill_window(walk, address))
-            return false;
-        look_ahead(walk, address);
-    }
+    if (!is_held(walk, address) && !fill_window(walk, address))
+        return false;
     take_frame(walk, address, frame);
     return true;
 }
@@ -125,27 +125,35 @@ static void enter_call(struct python_walk *walk, uint64_t call)
         walk->call = walk->boundary = call;
 }
 
-/* The call that runs this frame is where the frame at its end lies. */
-static void enter_frame(struct python_walk *walk, uint64_t address)
-{
-    struct frame_words frame;
-    walk->frame = address;
-    walk->boundary = 0;
-    while (address != 0 && walk->left > 0 && read_frame(walk, address, &frame)) {
-        walk->left--;
-        if (frame.owner >= LEAST_CALL_OWNER) {
-            walk->boundary = address;
-            return;
-        }
-        address = frame.previous;
-    }
-}
-
-/* Which call of the interpreter runs it is not known by where it is: each is the next one's. */
-static void enter_object(struct python_walk *walk, uint64_t address)
+/* Where the call that runs the frame is, is not known: it is the next one whose part of the stack is left. */
+static void enter_unknown_call(struct python_walk *walk, uint64_t address)
 {
     walk->frame = address;
     walk->boundary = address != 0 ? walk->stack.low : 0;
+    walk->is_next = true;
+}
+
+/* The call that runs this frame is where the frame at its end lies. From outside, a thread is known by that. */
+static void enter_frame(struct python_walk *walk, uint64_t address)
+{
+    struct frame_words frame;
+    uint64_t at = address;
+    uint32_t most = walk->stack.self == 0 ? MOST_FRAMES : MOST_SEARCHED;
+    walk->frame = address;
+    walk->boundary = 0;
+    walk->is_next = false;
+    for (uint32_t i = 0; at != 0 && walk->left > 0 && read_frame(walk, at, &frame); i++) {
+        if (frame.owner >= LEAST_CALL_OWNER) {
+            walk->boundary = at;
+            return;
+        }
+        if (i == most) {
+            enter_unknown_call(walk, address);
+            return;
+        }
+        walk->left--;
+        at = frame.previous;
+    }
 }
 
 /* Of a thread's state: what it is running, and the thread's number. */
@@ -191,7 +199,7 @@ static bool enter_state(struct python_walk *walk, uint64_t state)
     if (!read_state(walk->python, state, &running, &id) || (walk->stack.self != 0 && id != walk->stack.self))
         return false;
     if (walk->python->layout.has_objects)
-        enter_object(walk, running);
+        enter_unknown_call(walk, running);
     else if (walk->python->layout.has_calls)
         enter_call(walk, running);
     else
@@ -276,6 +284,7 @@ static void find_beginning(struct python_walk *walk)
     walk->begun = true;
     if (walk->stack.self == 0) {
         find_from_outside(walk);
+        walk->left = MOST_FRAMES;
         return;
     }
     if (mine->state != 0 && !mine->has_many && enter_state(walk, mine->state) && walk->boundary != 0)
@@ -284,42 +293,55 @@ static void find_beginning(struct python_walk *walk)
     look_for_state(walk, walk->stack.low);
 }
 
-/* The frame of this call that comes after the last one is the first of another call. */
-static void leave_call(struct python_walk *walk, uint64_t previous)
+/* The frame that comes after the last one of this call is the first of another call. */
+static void leave_call(struct python_walk *walk, uint64_t end, uint64_t previous)
 {
+    const struct python_layout *layout = &walk->python->layout;
     uint64_t floor = walk->boundary + 1;
     uint64_t call;
-    if (!walk->python->layout.has_calls)
+    bool was_next = walk->is_next;
+    walk->last_end = end;
+    if (layout->has_objects)
+        enter_unknown_call(walk, previous);
+    else if (!layout->has_calls)
         enter_frame(walk, previous);
-    else if (read_stack(walk, walk->call + walk->python->layout.call_previous, &call))
+    else if (read_stack(walk, walk->call + layout->call_previous, &call))
         enter_call(walk, call);
     else
         walk->boundary = 0;
-    if (walk->boundary == 0 && walk->mine->has_many)
+    if (walk->boundary == 0 && walk->mine->has_many && !was_next)
         look_for_state(walk, floor);
+}
+
+/* Whether the present call is run by the frame of C at `pc` that ends below `end`, or by one further in. */
+static bool is_run_by(const struct python_walk *walk, uint64_t pc, uint64_t end)
+{
+    bool is_loop = pc >= walk->python->loop_low && pc < walk->python->loop_high;
+    if (walk->boundary == 0 || !walk->is_next)
+        return walk->boundary != 0 && walk->boundary < end;
+    return end == UINT64_MAX || (is_loop && end != walk->last_end);
+}
+
+/* Of the frames that a call runs, the last one; it is the program's. */
+static bool is_last(const struct python_layout *layout, const struct frame_words *frame)
+{
+    return layout->has_objects || (layout->has_entry_mark && frame->owner != 0);
+}
+
+/* What comes after them all, where the call has a frame of its own. */
+static bool is_end(const struct python_layout *layout, const struct frame_words *frame)
+{
+    return !layout->has_objects && !layout->has_entry_mark && frame->owner >= LEAST_CALL_OWNER;
 }
 
 static uint64_t frame_of(struct python_walk *walk, const struct frame_words *frame)
 {
+    if (!python_code_is_checked(walk->mine, frame->code))
+        look_ahead(walk);
     int slot = python_code_slot(walk->python, walk->mine, frame->code);
     if (slot < 0)
         return 0;
     return PYTHON_FRAME | (uint64_t)slot << 32 | (frame->at < INT32_MAX ? frame->at : 0);
-}
-
-static bool next_object(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *out)
-{
-    struct frame_words frame;
-    bool is_all = end == UINT64_MAX;
-    bool is_loop = pc >= walk->python->loop_low && pc < walk->python->loop_high && end != walk->last_end;
-    if (walk->boundary == 0 || walk->left == 0 || !(is_all || is_loop))
-        return false;
-    walk->left--;
-    walk->last_end = end;
-    bool is_there = read_frame(walk, walk->frame, &frame);
-    *out = is_there ? frame_of(walk, &frame) : 0;
-    enter_object(walk, is_there ? frame.previous : 0);
-    return true;
 }
 
 bool python_next(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *out)
@@ -328,21 +350,16 @@ bool python_next(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *
     struct frame_words frame;
     if (!walk->begun)
         find_beginning(walk);
-    if (layout->has_objects)
-        return next_object(walk, pc, end, out);
-    while (walk->boundary != 0 && walk->boundary < end && walk->left > 0) {
+    while (walk->left > 0 && is_run_by(walk, pc, end)) {
         walk->left--;
-        if (!read_frame(walk, walk->frame, &frame)) {
-            leave_call(walk, 0);
-            continue;
-        }
-        if (!layout->has_entry_mark && frame.owner >= LEAST_CALL_OWNER) {
-            leave_call(walk, frame.previous);
+        bool is_there = read_frame(walk, walk->frame, &frame);
+        if (!is_there || is_end(layout, &frame)) {
+            leave_call(walk, end, is_there ? frame.previous : 0);
             continue;
         }
         *out = frame_of(walk, &frame);
-        if (layout->has_entry_mark && frame.owner != 0)
-            leave_call(walk, frame.previous);
+        if (is_last(layout, &frame))
+            leave_call(walk, end, frame.previous);
         else
             walk->frame = frame.previous;
         return true;

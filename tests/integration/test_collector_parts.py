@@ -110,6 +110,15 @@ def test_a_path_from_memory_is_the_one_that_is_there(parts: Parts, seed: int, de
     assert said == f"wrong 0 whole 1 from memory {int(depth > 200)}\n"
 
 
+@pytest.mark.parametrize(("inner", "outer"), [(5, 7), (200, 200), (5, 40_000), (40_000, 5), (40_000, 40_000)])
+def test_frames_of_python_are_given_after_a_bounded_search(parts: Parts, inner: int, outer: int) -> None:
+    """The frame at the end of a call says which frame of C runs it: of a deep one it lies too far out."""
+    said = parts("python_calls.c", str(inner), str(outer)).split()
+    found = {name: int(number) for name, number in zip(said[::2], said[1::2], strict=True)}
+    assert found.pop("searched") <= 2 * 256  # once to find the thread, and once in it
+    assert found == {"before": 0, "inner": inner, "between": 0, "outer": outer, "ended": 1}
+
+
 def test_paths_are_bounded_however_many_there_are(parts: Parts) -> None:
     """As many samples as a thread has in an hour; each of the first has 128 frames that no other has."""
     half, end, samples, shortened = map(int, parts("trie.c", "360000").split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,16 +15,23 @@ import pytest
 from incprof.model import OUTSIDE_LOOPS
 from incprof.readers import open_run, read_profile
 from incprof.readers.stream.code_loops import with_code_loops
+from soak.pythons import interpreters
 from tests.integration.collector import FIXTURES, Outcome, Recording, judge, run, variables
 from tests.integration.hosts import incprof
 
 DRIVER = FIXTURES / "python_driver.py"
+DEPTHS = FIXTURES / "python_depths.py"
 PYTHON = os.path.realpath(sys.executable)
 CHURN = Path(__file__).parent.parent.parent / "soak" / "hosts" / "churn.py"
 
 
+# Each version that is here, beside the running one. Frames of objects, before 3.11, are those of a C stack.
+OTHERS = [found for found in interpreters() if re.search(r"python3\.1[1-9]$", os.path.realpath(found))]
+
+
 def recorded(command: list[str | Path], folder: Path, *, rate: int = 250, clock: str = "cpu") -> Recording:
-    environment = variables(folder / "run", rate=rate, clock=clock) | {"INCPROF_EXE": PYTHON, "INCPROF_OVERHEAD": "100"}
+    exe = {"INCPROF_EXE": os.path.realpath(command[0]), "INCPROF_OVERHEAD": "100"}
+    environment = variables(folder / "run", rate=rate, clock=clock) | exe
     return Recording(run(command, folder, environment), folder / "run")
 
 
@@ -34,6 +42,11 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     source = FIXTURES / "python_kernel.c"
     subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", source, "-o", library], check=True)
     return recorded([PYTHON, DRIVER, library, "0.6", "0.6"], folder)
+
+
+@pytest.fixture
+def library(driver: Recording) -> Path:
+    return driver.directory.parent / "libkernel.so"
 
 
 def test_functions_of_c_are_below_those_of_python_that_call_them(driver: Recording) -> None:
@@ -82,12 +95,11 @@ def test_loops_are_those_of_the_source(driver: Recording) -> None:
 
 
 @pytest.mark.slow
-def test_sites_in_python_are_instrumented(driver: Recording, tmp_path: Path) -> None:
+def test_sites_in_python_are_instrumented(driver: Recording, library: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     program = tree / DRIVER.name
     shutil.copy(DRIVER, program)
-    library = driver.directory.parent / "libkernel.so"
 
     def asked(verb: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
         return incprof(verb, *words, cwd=driver.directory.parent)
@@ -109,6 +121,32 @@ def test_sites_in_python_are_instrumented(driver: Recording, tmp_path: Path) -> 
     assert (again.returncode, again.stdout) == (0, "")
     assert asked("instrument", "--source", tree, "--remove").returncode == 0
     assert program.read_bytes() == DRIVER.read_bytes()
+
+
+@pytest.mark.parametrize("python", OTHERS)
+@pytest.mark.parametrize("depth", [20, 1500])
+def test_calls_of_any_depth_are_where_they_belong(python: str, depth: int, library: Path, tmp_path: Path) -> None:
+    """A sample's time may be over before the outermost frame is there: then the path is cut off, behind right ones.
+
+    The C library is not known yet in samples that come right after it was loaded.
+    """
+    deep = recorded([python, DEPTHS, library, str(depth), "0.3"], tmp_path)
+    down = r"(<module>>)?((descend>)*(\.\.\.>)?(descend>)+)?"
+    patterns = rf"{down}(<lambda>>(back>)?)?work", rf"(<module>>(back>)?<lambda>>)?{down}work"
+    ends = [">".join(path) for path in deep.paths() if path[-1:] == ("python_depths.py:work",)]
+    plain = [re.sub(r"^\?>|python_depths\.py:|@\d+", "", path) for path in ends]
+    assert deep.outcome.stdout == "done\n"
+    assert any("back>work" in path for path in plain)
+    assert not [path for path in plain if not any(re.fullmatch(each, path) for each in patterns)]
+
+
+@pytest.mark.parametrize("python", OTHERS)
+def test_the_handler_takes_no_more_than_its_share_of_any_stack(python: str, library: Path, tmp_path: Path) -> None:
+    """2 % of the CPU time, on the CPU clock, and what it has saved up."""
+    deep = recorded([python, DEPTHS, library, "30000", "0.2"], tmp_path, rate=1000)
+    counters = deep.profile.counters
+    assert deep.outcome.stdout == "done\n"
+    assert counters.handler_s.sum() < 0.02 * counters.cpu_s.sum() + 0.004
 
 
 @pytest.mark.slow
