@@ -1,4 +1,4 @@
-/* Who may touch what: the name, the function and the owner are written before the thread is made. `state` and `asked`
+/* Who may touch what: the name and the function are written before the thread is made. `state` and `asked`
  * are futexes: `asked` is set from 0 to a request by whoever asks (compare and swap), and back to 0 by the interval
  * thread alone; `state` is that thread's once it runs. No locks: whoever asks waits for `asked` to change, with a
  * deadline. */
@@ -14,6 +14,7 @@
 #include "lookout.h"
 #include "spawn.h"
 #include "sys.h"
+#include "vfork.h"
 #include "writer.h"
 
 #define SLOW_FACTOR 30u /* of what is waited for, where everything is slow */
@@ -26,7 +27,6 @@ static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
-static pid_t owner; /* a vfork child runs in its parent's memory */
 
 static uint64_t deadline_after(uint64_t longest_ns)
 {
@@ -102,7 +102,7 @@ bool worker_start(const char *name, void (*run)(void))
 {
     worker_name = name;
     run_worker = run;
-    owner = (pid_t)SYS0(SYS_getpid);
+    vfork_begin();
     lookout_start();
     state = STARTING;
     uint64_t mask = sys_block_signals();
@@ -182,7 +182,7 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
 
 void worker_follow(uint64_t longest_ns)
 {
-    if (!worker_has_ended() && SYS0(SYS_getpid) == owner)
+    if (!worker_has_ended() && !vfork_is_child())
         worker_ask(REQUEST_FOLLOW, longest_ns);
 }
 

@@ -11,7 +11,7 @@ void incprof_count_slow(uint64_t from, uint64_t self)
 {
     if (switch_is_off())
         incprof_tls.arcs = ARCS_NONE; /* the stubs leave at once from here on */
-    if (!switch_is_on())
+    if (!switch_is_on_here())
         return;
     uint64_t mask = sys_block_signals();
     struct thread *thread = incprof_tls.self;

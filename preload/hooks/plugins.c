@@ -83,7 +83,7 @@ static void forget_unloaded(bool is_all)
 /* Thread-safe, as dlclose is. A library that was loaded, used and is closed before any look is looked at now. */
 EXPORT int dlclose(void *handle)
 {
-    if (!switch_is_on())
+    if (!switch_is_on_here())
         return NEXT(dlclose)(handle);
     struct loader before = ask_loader();
     if (__atomic_exchange_n(&known_loads, before.loads, __ATOMIC_RELAXED) != before.loads)

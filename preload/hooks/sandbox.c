@@ -11,6 +11,7 @@
 #include "next.h"
 #include "switch.h"
 #include "sys.h"
+#include "vfork.h"
 #include "worker.h"
 
 DECLARE_NEXT(prctl);
@@ -19,9 +20,10 @@ DECLARE_NEXT(syscall);
 /* The interval thread has no more calls to make when this returns. */
 static void end_recording(void)
 {
-    if (!switch_is_on())
+    if (!switch_is_on_here())
         return;
     pid_t worker = worker_tid();
+    vfork_end();
     collector_end("the program restricts its system calls (seccomp): the recording ends here");
     for (int milliseconds = 0; milliseconds < 100; milliseconds++) {
         struct timespec pause = {0, 1000000};

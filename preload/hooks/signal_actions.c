@@ -9,10 +9,12 @@
 #include "own_signal.h"
 #include "signal_masks.h"
 #include "signal_stacks.h"
+#include "vfork.h"
 
 /* Old programs use old calls. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+DECLARE_NEXT(sigaction);
 DECLARE_NEXT(signal);
 DECLARE_NEXT(__sysv_signal);
 DECLARE_NEXT(sigset);
@@ -24,6 +26,10 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 {
     if (!own_signal_keeps(number))
         return signal_stacks_action(number, action, old);
+    if (vfork_is_child()) {
+        own_signal_hand_over(incprof_tls.self != NULL ? incprof_tls.self->hidden_signal : 0);
+        return NEXT(sigaction)(number, action, old);
+    }
     int error = own_signal_action(number, action, old);
     signal_masks_follow();
     if (error == 0)

@@ -12,6 +12,7 @@
 #include "sys.h"
 #include "thread.h"
 #include "ticker.h"
+#include "vfork.h"
 
 DECLARE_NEXT(pthread_sigmask);
 DECLARE_NEXT(sigprocmask);
@@ -43,12 +44,26 @@ static void leave(struct thread *thread, const sigset_t *set)
         ticker_move(thread, true);
 }
 
+/* In a vfork child, which has a mask of its own, the record is the parent's. Asked for only where it matters. */
+static bool is_of_parent(const struct thread *thread, const sigset_t *set)
+{
+    int ours = own_signal();
+    bool is_named = set != NULL && ((ours != 0 && sigismember(set, ours) == 1) ||
+                                    (thread->tick_signal != 0 && sigismember(set, thread->tick_signal) == 1));
+    if ((thread->hidden_signal == 0 && !is_named) || !vfork_is_child())
+        return false;
+    own_signal_hand_over(thread->hidden_signal);
+    return true;
+}
+
 typedef int (*set_mask)(int how, const sigset_t *set, sigset_t *old);
 
 static int change_mask(set_mask next, int how, const sigset_t *set, sigset_t *old)
 {
     struct thread *thread = recorded_thread();
     if (thread == NULL)
+        return next(how, set, old);
+    if (is_of_parent(thread, set))
         return next(how, set, old);
     int was_hidden = thread->hidden_signal;
     sigset_t copy;
@@ -91,18 +106,18 @@ EXPORT int sigrelse(int number)
     return block_one(SIG_UNBLOCK, number);
 }
 
-/* BSD's: a mask of signals 1 to 32 in an int. */
+/* BSD's: a mask of signals 1 to 31 in an int, and of one that is libc's own. */
 static int change_bsd_mask(int how, int mask)
 {
     sigset_t set;
     sigset_t old;
     unsigned int before = 0;
     sigemptyset(&set);
-    for (int number = 1; number <= 32; number++)
+    for (int number = 1; number <= 31; number++)
         if (((unsigned int)mask >> (number - 1) & 1) != 0)
             sigaddset(&set, number);
     sigprocmask(how, &set, &old);
-    for (int number = 1; number <= 32; number++)
+    for (int number = 1; number <= 31; number++)
         if (sigismember(&old, number) == 1)
             before |= 1u << (number - 1);
     return (int)before;
@@ -136,7 +151,7 @@ static void throw_ticks_away(struct thread *thread, int number)
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 {
     struct thread *thread = recorded_thread();
-    if (set == NULL || thread == NULL)
+    if (set == NULL || thread == NULL || is_of_parent(thread, set))
         return set;
     *copy = *set;
     own_signal_before_wait(&thread->hidden_signal, copy);

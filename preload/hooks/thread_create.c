@@ -30,7 +30,7 @@ static int run_c11_thread(void *record)
 static struct thread *new_record(void)
 {
     chosen_start();
-    return switch_is_on() ? thread_new() : NULL;
+    return switch_is_on_here() ? thread_new() : NULL;
 }
 
 EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)

@@ -1,4 +1,4 @@
-/* Who may touch what: `config`, `launch`, `started` and `owner` are written before main, or in a forked child that has
+/* Who may touch what: `config`, `launch` and `started` are written before main, or in a forked child that has
  * one thread, and only read from then on. `fork_holds_lock` is the lock holder's.
  *
  * Locks, in the order in which they are taken: the collector's (collector_lock.h); under it spare_lock of thread.c,
@@ -18,6 +18,7 @@
 #include "libc.h"
 #include "log.h"
 #include "module_scan.h"
+#include "own_signal.h"
 #include "rate.h"
 #include "requests.h"
 #include "sampler.h"
@@ -27,19 +28,19 @@
 #include "thread_hooks.h"
 #include "thread_life.h"
 #include "ticker.h"
+#include "vfork.h"
 #include "worker.h"
 
 static struct config config;
 static struct launch launch;
-static bool started;         /* once per process image */
-static pid_t owner;          /* the process that all this belongs to: a vfork child runs in its parent's memory */
-static bool fork_holds_lock; /* set and cleared by the lock's holder */
+static bool started;                    /* once per process image */
+static __thread bool is_of_vfork_child; /* what the calling thread forks */
+static bool fork_holds_lock;            /* set and cleared by the lock's holder */
 
-/* Whether the interval thread is there, and this process's. A system call only if it is: the program may have forbidden
- * itself all of them when the recording ended (sandbox.c). */
+/* Whether the interval thread is there, and this process's. */
 static bool is_under_way(void)
 {
-    return !worker_has_ended() && SYS0(SYS_getpid) == owner;
+    return !worker_has_ended() && !vfork_is_child();
 }
 
 /* Has the interval thread do something, and waits for it; or for its end, where another thread has asked for that: of
@@ -52,7 +53,7 @@ static void ask(enum request request)
 
 static void begin(bool forked, const char *trouble)
 {
-    owner = (pid_t)SYS0(SYS_getpid);
+    vfork_begin();
     ticker_begin(&config);
     burst_begin(&config);
     collection_begin(&config, &launch, forked);
@@ -70,7 +71,8 @@ static void begin(bool forked, const char *trouble)
 /* No write and no drain is under way while the process is copied. */
 static void fork_prepare(void)
 {
-    bool held = switch_is_on() && collector_lock_take(collector_lock_patience_ns());
+    is_of_vfork_child = vfork_is_child();
+    bool held = switch_is_on() && !is_of_vfork_child && collector_lock_take(collector_lock_patience_ns());
     if (held)
         fork_holds_lock = true;
 }
@@ -83,21 +85,31 @@ static void fork_parent(void)
     }
 }
 
-/* The child is a process of its own: its file holds what it does from here on. */
+/* Nothing is recorded of it: signals are as the application believes them. */
+static void leave_child_alone(void)
+{
+    int none = 0;
+    own_signal_end(incprof_tls.self != NULL ? &incprof_tls.self->hidden_signal : &none);
+    incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
+}
+
+/* The child is a process of its own: its file holds what it does from here on. One of a vfork child has that one's
+ * signals, of which nothing is known. */
 static void fork_child(void)
 {
     signal_stacks_after_fork();
     if (!switch_is_on())
         return;
+    vfork_begin();
     fork_holds_lock = false;
     collector_lock_forget();
     switch_set(SWITCH_OFF);
     worker_forget();
     collection_forget();
-    if (config.follow)
+    if (config.follow && !is_of_vfork_child)
         begin(true, "cannot start the interval thread of a forked child, not recording it");
     else
-        incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
+        leave_child_alone();
 }
 
 static bool is_wanted(void)

@@ -6,11 +6,14 @@
 
 #include "next.h"
 #include "sys.h"
+#include "vfork.h"
 
 /* A signal frame takes 3.6 KiB where there is AVX-512, our handler another 3. */
 #define SMALLEST_STACK 8192
 /* Room for a handler of the application's, both frames, and ours. */
 #define ROOMY_STACK 65536
+
+#define SA_RESTORER 0x04000000 /* the kernel's */
 
 enum { SIGNALS = 64 };
 
@@ -67,6 +70,22 @@ static struct sigaction by_the_rules(const struct sigaction *action)
     return result;
 }
 
+/* What the application has asked for, where the kernel has `now`: whatever is changed past sigaction (libc's own
+ * signal) is as the kernel says. */
+static struct sigaction as_asked(int number, const struct sigaction *now)
+{
+    bool is_kept = number >= 1 && number <= SIGNALS && (changed & bit_of(number)) != 0 &&
+                   asked[number].sa_handler == now->sa_handler;
+    if (!is_kept)
+        return *now;
+    struct sigaction result = asked[number];
+    result.sa_flags |= now->sa_flags & SA_RESTORER; /* libc's, and the kernel's idea of what can be blocked */
+    result.sa_restorer = now->sa_restorer;
+    sigdelset(&result.sa_mask, SIGKILL);
+    sigdelset(&result.sa_mask, SIGSTOP);
+    return result;
+}
+
 /* Under the lock. `set`: who is asked, as other libraries watch what the application does by sigaction of their own. */
 static int set_action(set_function set, int number, const struct sigaction *action, struct sigaction *old)
 {
@@ -79,9 +98,7 @@ static int set_action(set_function set, int number, const struct sigaction *acti
     int result = set(number, ours ? &wanted : action, &before);
     if (result != 0)
         return result;
-    /* Whatever is changed past sigaction (libc's own signal) is as the kernel says. */
-    bool kept = valid && (changed & bit_of(number)) != 0 && asked[number].sa_handler == before.sa_handler;
-    struct sigaction told = kept ? asked[number] : before;
+    struct sigaction told = as_asked(number, &before);
     if (ours) {
         asked[number] = *action;
         changed |= bit_of(number);
@@ -93,10 +110,22 @@ static int set_action(set_function set, int number, const struct sigaction *acti
     return 0;
 }
 
+/* A vfork child has no ticks, and its parent's memory. */
+static int set_action_of_child(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction before;
+    int result = NEXT(sigaction)(number, action, &before);
+    if (result == 0 && old != NULL)
+        *old = as_asked(number, &before);
+    return result;
+}
+
 int signal_stacks_action(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (__atomic_load_n(&rules, __ATOMIC_RELAXED) == 0)
         return NEXT(sigaction)(number, action, old);
+    if (vfork_is_child())
+        return set_action_of_child(number, action, old);
     uint64_t mask = acquire();
     int result = set_action(NEXT(sigaction), number, action, old);
     release(mask);
@@ -155,6 +184,18 @@ void signal_stacks_start_thread(struct thread *thread)
         use_ours(thread);
 }
 
+/* What the kernel is asked for, and the application's stack where it has had ours. Negative errno on failure. */
+static long ask_kernel(const struct thread *thread, const stack_t *stack, stack_t *before)
+{
+    long error = SYS2(SYS_sigaltstack, stack, before); /* the kernel judges what it is asked for */
+    if (error == 0 && thread != NULL && before->ss_sp == thread->signal_stack) {
+        int on_it = before->ss_flags & SS_ONSTACK;
+        *before = thread->application_stack;
+        before->ss_flags |= (before->ss_flags & SS_DISABLE) == 0 ? on_it : 0;
+    }
+    return error;
+}
+
 /* Under the lock: no signal may come between the kernel's change and ours. Negative errno on failure. */
 static long change_stack(const stack_t *stack, stack_t *old)
 {
@@ -163,14 +204,9 @@ static long change_stack(const stack_t *stack, stack_t *old)
     bool usable = stack != NULL && (stack->ss_flags & SS_DISABLE) == 0;
     if (usable)
         add_rule(stack->ss_size < ROOMY_STACK ? HAS_STACKS | HAS_SMALL_STACKS : HAS_STACKS);
-    long error = SYS2(SYS_sigaltstack, stack, &before); /* the kernel judges what it is asked for */
+    long error = ask_kernel(thread, stack, &before);
     if (error != 0)
         return error;
-    if (thread != NULL && before.ss_sp == thread->signal_stack) {
-        int on_it = before.ss_flags & SS_ONSTACK;
-        before = thread->application_stack;
-        before.ss_flags |= (before.ss_flags & SS_DISABLE) == 0 ? on_it : 0;
-    }
     if (thread != NULL && stack != NULL) {
         thread->application_stack = usable ? *stack : (stack_t){.ss_flags = SS_DISABLE};
         if (!usable || stack->ss_size < SMALLEST_STACK)
@@ -183,6 +219,13 @@ static long change_stack(const stack_t *stack, stack_t *old)
 
 static long set_stack(const stack_t *stack, stack_t *old)
 {
+    if (vfork_is_child()) {
+        stack_t before;
+        long failed = ask_kernel(incprof_tls.self, stack, &before);
+        if (failed == 0 && old != NULL)
+            *old = before;
+        return failed;
+    }
     uint64_t mask = acquire();
     long error = change_stack(stack, old);
     release(mask);

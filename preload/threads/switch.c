@@ -1,6 +1,8 @@
 /* Who may touch what: both words are atomic. The start, a forked child and the interval thread write them; all read. */
 #include "switch.h"
 
+#include "vfork.h"
+
 static int state = SWITCH_EARLY;
 static int is_paused;
 
@@ -27,4 +29,9 @@ bool switch_is_sampling(void)
 bool switch_is_off(void)
 {
     return __atomic_load_n(&state, __ATOMIC_RELAXED) == SWITCH_OFF;
+}
+
+bool switch_is_on_here(void)
+{
+    return switch_is_on() && !vfork_is_child();
 }

@@ -22,4 +22,7 @@ bool switch_is_on(void);
 bool switch_is_sampling(void);
 bool switch_is_off(void);
 
+/* Whether threads of the calling process are to be recorded: a vfork child sees its parent's state (vfork.h). */
+bool switch_is_on_here(void);
+
 #endif

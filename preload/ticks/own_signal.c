@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "sys.h"
+#include "vfork.h"
 
 extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
 
@@ -90,10 +91,8 @@ static bool take(int i)
         return false;
     if (before.sa_sigaction == tick_handler) /* another thread is at it */
         return true;
-    if (!does_nothing(&before))
-        return false;
     keep(i, &before);
-    return install(i, NULL, NULL) == 0;
+    return does_nothing(&before) && install(i, NULL, NULL) == 0;
 }
 
 bool own_signal_begin(signal_handler on_tick)
@@ -152,10 +151,10 @@ int own_signal_action(int number, const struct sigaction *action, struct sigacti
     return 0;
 }
 
-static void block(int number)
+static void change_mask(int how, int number)
 {
     uint64_t set = (uint64_t)1 << (number - 1);
-    SYS4(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, sizeof set);
+    SYS4(SYS_rt_sigprocmask, how, &set, NULL, sizeof set);
 }
 
 void own_signal_send_again(int number, siginfo_t *info)
@@ -172,6 +171,13 @@ void own_signal_pass_on(int *hidden, int number, siginfo_t *info, ucontext_t *co
     int i = index_of(number);
     if (i < 0)
         return;
+    if (vfork_is_child()) {
+        own_signal_hand_over(*hidden);
+        if (*hidden == number)
+            sigaddset(&context->uc_sigmask, number);
+        own_signal_send_again(number, info);
+        return;
+    }
     if (*hidden == number) {
         *hidden = 0;
         if (i == current_index())
@@ -198,8 +204,37 @@ void own_signal_follow(int *hidden)
 {
     if (*hidden == 0 || *hidden == own_signal())
         return;
-    block(*hidden);
+    change_mask(SIG_BLOCK, *hidden);
     *hidden = 0;
+}
+
+/* Whether the kernel has our handler for candidate `i`: in a vfork child, until that has been given the
+ * application's. */
+static bool is_installed(int i)
+{
+    struct sigaction now;
+    return i <= current_index() && __sigaction(candidates[i], NULL, &now) == 0 && now.sa_sigaction == tick_handler;
+}
+
+void own_signal_hand_over(int hidden)
+{
+    int errno_kept = errno;
+    for (int i = 0; i < CANDIDATES; i++) {
+        if (!is_installed(i))
+            continue;
+        if (candidates[i] == hidden)
+            change_mask(SIG_BLOCK, hidden);
+        struct sigaction action = kept_action(i);
+        __sigaction(candidates[i], &action, NULL);
+    }
+    errno = errno_kept;
+}
+
+void own_signal_end(int *hidden)
+{
+    own_signal_hand_over(*hidden);
+    *hidden = 0;
+    __atomic_store_n(&current, -1, __ATOMIC_RELEASE);
 }
 
 void own_signal_before_mask(int *hidden, int how, sigset_t *set)

@@ -14,6 +14,9 @@
  * Where a thread blocks it, it stays open for the ticks, and is hidden: the thread's record holds its number. When one
  * comes that is no tick, it is sent again and blocked for real: the application has claimed it.
  *
+ * A vfork child has no ticks, and its parent's memory: there, own_signal_hand_over comes before anything else, and then
+ * the kernel's own calls.
+ *
  * Everything here is async-signal-safe and thread-safe, but for own_signal_begin. `hidden` is of the calling thread.
  */
 #ifndef INCPROF_OWN_SIGNAL_H
@@ -45,6 +48,14 @@ void own_signal_send_again(int number, siginfo_t *info);
 
 /* What the calling thread has hidden is blocked for real where it has been claimed since. */
 void own_signal_follow(int *hidden);
+
+/* In a process that has no ticks, a vfork child or a forked one that is not recorded: the kernel gets what the
+ * application has asked for, the actions and, of the calling thread, that the signal is blocked. Writes no memory. Only
+ * the first call does anything. */
+void own_signal_hand_over(int hidden);
+
+/* The same in a process of its own, in which nothing is kept any more. With one thread. */
+void own_signal_end(int *hidden);
 
 /* The calling thread is about to change its mask, by `how` and `set` as in sigprocmask: takes out of the set what must
  * be left to the ticks, and hides it. */

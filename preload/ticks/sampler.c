@@ -13,6 +13,7 @@
 #include "switch.h"
 #include "sys.h"
 #include "ticker.h"
+#include "vfork.h"
 
 /* The handler may take one part in fifty of the thread's CPU time, of which it saves up a millisecond, and 50 us at a
  * stretch: a walk that needs more is cut (path.h), and ticks that find the credit used up are counted with the next
@@ -108,7 +109,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (!is_look && !ticker_is_ours(thread, info)) {
         int none = 0;
         own_signal_pass_on(thread != NULL ? &thread->hidden_signal : &none, number, info, context);
-        if (thread != NULL && number != own_signal() && number == thread->tick_signal)
+        if (thread != NULL && number != own_signal() && number == thread->tick_signal && !vfork_is_child())
             ticker_move(thread, false);
         return;
     }

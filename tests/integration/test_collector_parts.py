@@ -27,7 +27,7 @@ SOURCES = [
     *of_preload("module_json module_look modules object_file own_maps path python_codes python_frames"),
     *of_preload("peek python_functions python_layout ring shared_code start_code table unwind"),
     *of_preload("return_search" if platform.machine() == "x86_64" else ""),
-    *(ROOT / "runtime" / f"{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso")),
+    *(ROOT / "runtime" / f"{name}.c" for name in ("buffer", "build_id", "fixed_text", "vdso", "vfork")),
 ]
 SOURCES_OF_THREADS = of_preload("mcount switch thread thread_life")
 # What the parts ask of those that are not here.
