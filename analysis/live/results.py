@@ -35,7 +35,7 @@ class LiveProcess:
 
     labels: (m,) of the run so far, thinned out where it is long. elapsed_s: to the end of the last interval.
     cpus: CPU seconds per second in the last interval. behind_s: how much earlier than another rank's its data ends.
-    lost: samples. overhead_pct: the profiler's own part of the CPU time, None where it is not measured.
+    lost: samples. overhead_pct: by how much recording has raised the CPU time, None where it is not measured.
     step: what the phase repeats, the one with most of the last interval, and how much.
     now_s: length of what `functions` calls lately.
     """

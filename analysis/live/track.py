@@ -11,7 +11,7 @@ import numpy as np
 from incprof.analysis.live.mixes import FunctionNumbers, Mix, mixes
 from incprof.analysis.live.model import NEW, PhaseModel
 from incprof.analysis.live.results import LiveFunction, LiveProcess
-from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Metadata, Process
+from incprof.model import FloatArray, Function, IntArray, IntervalProfile, Metadata, Process, overhead_pct
 
 # What "now" is, in seconds (one interval if that is longer).
 NOW_S = 10.0
@@ -142,7 +142,7 @@ class Track:
             behind_s=max(front_s - self.start_unix_s - self.end_s, 0.0),
             samples=self._samples,
             lost=self._lost,
-            overhead_pct=100.0 * self._own_s / self._cpu_s if self._cpu_s > 0 and self._own_s > 0 else None,
+            overhead_pct=overhead_pct(self._own_s, self._cpu_s),
             ended=self.ended,
             killed=self.killed,
             step=self._step(steps),

@@ -26,6 +26,7 @@ from incprof.model.profile import (
     Run,
     Samples,
     module_label,
+    overhead_pct,
 )
 
 __all__ = [
@@ -60,5 +61,6 @@ __all__ = [
     "distinct",
     "module_label",
     "numbered",
+    "overhead_pct",
     "pooled",
 ]

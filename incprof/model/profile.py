@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -265,6 +266,16 @@ class Counters:
         return bool(self.own_s.any())
 
 
+def overhead_pct(own_s: float, cpu_s: float) -> float | None:
+    """Return what the profiler's CPU seconds are in percent of the program's, which took the rest of `cpu_s`.
+
+    None where the profiler did not measure its own; infinite where it leaves nothing to the program.
+    """
+    if own_s <= 0:
+        return None
+    return 100.0 * own_s / (cpu_s - own_s) if own_s < cpu_s else inf
+
+
 @dataclass(frozen=True)
 class IntervalProfile:
     """One process, interval by interval. n intervals, f functions, p path nodes.
@@ -318,11 +329,10 @@ class IntervalProfile:
     def overhead_pct(self) -> float | None:
         """By how much the profiler has raised the process's CPU time, percent of the program's own.
 
-        None where the recording did not measure it, as in gmon files and imported profiles.
+        None where the recording did not measure it, as in gmon files and imported profiles; infinite where the profiler
+        took all of it.
         """
-        own = float(self.counters.own_s.sum())
-        program = float(self.counters.cpu_s.sum()) - own
-        return 100.0 * own / program if program > 0 and self.counters.own_known else None
+        return overhead_pct(float(self.counters.own_s.sum()), float(self.counters.cpu_s.sum()))
 
     def interval_of_samples(self) -> IntArray:
         """Interval index of each sample, shape (s,)."""

@@ -75,6 +75,28 @@ def test_top_says_so_too(tmp_path, capsys):
     assert "overhead not known" in output_of(capsys, "top", directory, "--once")
 
 
+@pytest.mark.parametrize(
+    ("handler_s", "pct", "text"),
+    [(0.9, 900.0, "900 %"), (1.0, None, "more than the program"), (1.2, None, "more than the program")],
+)
+def test_what_leaves_nothing_to_the_program_is_said(tmp_path, capsys, handler_s, pct, text):
+    """The handler's time and the process's, which are read at different moments, may leave less than nothing."""
+    writer = StreamWriter(("main", "work"))
+    for _ in range(12):
+        writer.interval([Sample("main;work", weight=90)], counters={2: 10**9, 5: int(handler_s * 1e9)})
+    writer.end()
+    run = tmp_path / "run"
+    writer.save(run)
+    for verb in (("phases", run), ("diff", run, run), ("report", run, "-o", tmp_path / "page.html")):
+        output_of(capsys, *verb)
+    assert json.loads(output_of(capsys, "phases", run, "--json"))["run"]["overhead_pct"] == pct
+    assert f"overhead {text}\n" in output_of(capsys, "phases", run)
+    assert [p["overhead_pct"] for p in json.loads(output_of(capsys, "top", run, "--json"))["processes"]] == [pct]
+    assert f"overhead {text}" in output_of(capsys, "top", run, "--once")
+    page = (tmp_path / "page.html").read_text().partition("Recording itself")[2][:200]
+    assert text in page.replace("\u00a0", " ")
+
+
 def test_what_was_measured_is_a_number(tmp_path, capsys):
     writer = StreamWriter(("main", "work"))
     for _ in range(12):

@@ -7,6 +7,7 @@ from typing import Any
 
 from incprof.analysis.live.model import NEW
 from incprof.analysis.live.results import LivePhase, LiveProcess, LiveView
+from incprof.report.words.run import rounded
 from incprof.report.words.top import BeatLine, main_site
 
 TOP = 20
@@ -66,7 +67,7 @@ def _process(process: LiveProcess) -> dict[str, Any]:
         "behind_s": process.behind_s,
         "samples": process.samples,
         "lost": process.lost,
-        "overhead_pct": process.overhead_pct,
+        "overhead_pct": rounded(process.overhead_pct),
         "ended": process.ended,
         "killed": process.killed,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import isinf
 
 from incprof.analysis.explain import Explanation
 from incprof.analysis.phases.results import PhaseResult, RunSummary
@@ -118,7 +119,8 @@ def data_quality(found: Quality, run: RunSummary, damaged: bool) -> list[tuple[s
     if run.overhead_pct is None:
         add("Recording itself", overhead(None))
     else:
-        own = f"{overhead(run.overhead_pct)} of the program's CPU time ({duration(found.own_s)})"
+        of = "" if isinf(run.overhead_pct) else " of the program's CPU time"
+        own = f"{overhead(run.overhead_pct)}{of} ({duration(found.own_s)})"
         add("Recording itself", own, graded(run.overhead_pct, 2, 10))
     if found.cpu_s > 0:
         if not run.counted:

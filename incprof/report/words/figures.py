@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isinf
 
 
 def duration(seconds: float) -> str:
@@ -33,5 +34,12 @@ def percent(part: float) -> str:
 
 
 def overhead(pct: float | None) -> str:
-    """Return what recording cost: "0.24 %" of the CPU time, "not known" for None, where it was not measured."""
-    return "not known" if pct is None else f"{pct:.2g} %"
+    """Return what recording cost: "0.24 %" of the program's CPU time, or why there is no such number.
+
+    None: it was not measured. Infinite: nothing of the CPU time was left to the program.
+    """
+    if pct is None:
+        return "not known"
+    if isinf(pct):
+        return "more than the program"
+    return f"{pct:.2g} %" if pct < 99 else f"{pct:.0f} %"

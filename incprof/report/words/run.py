@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from incprof.analysis.phases.results import Counting, RunSummary
 
 DIGITS = 6
 
 
 def rounded(value: float | None) -> float | None:
-    """Round for people and for equal bytes: six digits behind the point."""
-    return None if value is None else round(float(value), DIGITS)
+    """Round for people and for equal bytes: six digits behind the point. None for what JSON has no number for."""
+    return None if value is None or not isfinite(value) else round(float(value), DIGITS)
 
 
 def run_json(run: RunSummary) -> dict[str, object]:
-    """Return the recorded run. Seconds; overhead_pct is None where the recording cannot tell."""
+    """Return the recorded run. Seconds; overhead_pct is None where there is no such number."""
     return {
         "app": run.app,
         "rank": run.rank,
