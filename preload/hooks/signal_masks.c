@@ -133,20 +133,6 @@ EXPORT int sigsetmask(int mask)
     return change_bsd_mask(SIG_SETMASK, mask);
 }
 
-/* Ticks that came by a signal while it was blocked already, and are no signal of the application's. */
-static void throw_ticks_away(struct thread *thread, int number)
-{
-    const struct timespec none = {0, 0};
-    uint64_t set = (uint64_t)1 << (number - 1);
-    siginfo_t info;
-    while (SYS4(SYS_rt_sigtimedwait, &set, &info, &none, sizeof set) == number) {
-        if (ticker_is_ours(thread, &info))
-            continue;
-        own_signal_send_again(number, &info);
-        return;
-    }
-}
-
 /* The set that the kernel is given for the application's. */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 {
@@ -158,7 +144,7 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
     leave(thread, copy);
     for (int i = 0; i < 2; i++)
         if (claimable[i] != own_signal() && own_signal_keeps(claimable[i]) && sigismember(copy, claimable[i]) == 1)
-            throw_ticks_away(thread, claimable[i]);
+            ticker_discard_pending(thread, claimable[i]);
     return copy;
 }
 

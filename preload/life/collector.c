@@ -14,6 +14,7 @@
 #include "closing_line.h"
 #include "collection.h"
 #include "collector_lock.h"
+#include "inherited.h"
 #include "interval_thread.h"
 #include "libc.h"
 #include "log.h"
@@ -168,10 +169,12 @@ void collector_end(const char *why)
 void collector_before_exec(void)
 {
     ask(REQUEST_EXEC);
+    inherited_begin(true);
 }
 
 void collector_after_exec(void)
 {
+    inherited_end(true);
     if (is_under_way())
         interval_thread_go_on();
 }

@@ -21,8 +21,9 @@ void collector_stop(void);
 /* The same while the program goes on, with one line on stderr that says why. */
 void collector_end(const char *why);
 
-/* The same before an exec, except that the recording goes on after it if it fails. What is written between the two
- * calls would cost the clean end, and be torn by the exec. Async-signal-safe and thread-safe. */
+/* The same before an exec, with the signals as the new program is to inherit them; the recording goes on if it fails.
+ * What is written between the two calls would cost the clean end, and be torn by the exec. Async-signal-safe and
+ * thread-safe. */
 void collector_before_exec(void);
 void collector_after_exec(void);
 

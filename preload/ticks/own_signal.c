@@ -237,6 +237,47 @@ void own_signal_end(int *hidden)
     __atomic_store_n(&current, -1, __ATOMIC_RELEASE);
 }
 
+/* The kernel throws away what waits to be delivered when a signal is ignored, blocked or not. */
+static void ignore(int number, const struct sigaction *action)
+{
+    const struct timespec none = {0, 0};
+    uint64_t set = (uint64_t)1 << (number - 1);
+    siginfo_t info;
+    bool is_pending = SYS4(SYS_rt_sigtimedwait, &set, &info, &none, sizeof set) == number;
+    __sigaction(number, action, NULL);
+    if (is_pending)
+        own_signal_send_again(number, &info);
+}
+
+/* Of the actions, a program inherits only that a signal is ignored. */
+void own_signal_before_exec(int hidden)
+{
+    int errno_kept = errno;
+    if (hidden != 0)
+        change_mask(SIG_BLOCK, hidden);
+    for (int i = 0; i < CANDIDATES && i <= current_index(); i++) {
+        struct sigaction action = kept_action(i);
+        if (action.sa_handler == SIG_IGN)
+            ignore(candidates[i], &action);
+    }
+    errno = errno_kept;
+}
+
+/* Another thread may have changed the action meanwhile. */
+void own_signal_after_exec(int hidden)
+{
+    int errno_kept = errno;
+    for (int i = 0; i < CANDIDATES && i <= current_index(); i++) {
+        struct sigaction action = kept_action(i);
+        bool is_ticks = i == current_index();
+        if ((is_ticks || does_nothing(&action)) && !is_installed(i))
+            install(i, is_ticks ? NULL : &action, NULL);
+    }
+    if (hidden != 0)
+        change_mask(SIG_UNBLOCK, hidden);
+    errno = errno_kept;
+}
+
 void own_signal_before_mask(int *hidden, int how, sigset_t *set)
 {
     own_signal_follow(hidden);

@@ -57,6 +57,11 @@ void own_signal_hand_over(int hidden);
 /* The same in a process of its own, in which nothing is kept any more. With one thread. */
 void own_signal_end(int *hidden);
 
+/* The same for a program that the calling thread becomes or starts, which is to inherit it; and undoes it after that.
+ */
+void own_signal_before_exec(int hidden);
+void own_signal_after_exec(int hidden);
+
 /* The calling thread is about to change its mask, by `how` and `set` as in sigprocmask: takes out of the set what must
  * be left to the ticks, and hides it. */
 void own_signal_before_mask(int *hidden, int how, sigset_t *set);

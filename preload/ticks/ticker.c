@@ -165,6 +165,19 @@ void ticker_move(struct thread *thread, bool wait)
     }
 }
 
+void ticker_pause(struct thread *thread)
+{
+    if (thread->timer >= 0)
+        SYS1(SYS_timer_delete, thread->timer);
+    thread->timer = -1;
+}
+
+void ticker_resume(struct thread *thread)
+{
+    if (thread->tick_signal != 0 && thread->perf_fd < 0 && !thread->wants_ticker)
+        set_timer(thread, own_signal());
+}
+
 /* Fewer descriptors than threads: the others are sampled by timers. */
 static void give_perf(struct thread *thread, int number)
 {
@@ -244,6 +257,19 @@ bool ticker_is_ours(const struct thread *thread, const siginfo_t *info)
         return info->si_ptr == &cookie;
     bool of_descriptor = info->si_code >= POLL_IN && info->si_code <= POLL_HUP;
     return of_descriptor && thread != NULL && thread->perf_fd >= 0 && info->si_fd == thread->perf_fd;
+}
+
+void ticker_discard_pending(struct thread *thread, int number)
+{
+    const struct timespec none = {0, 0};
+    uint64_t set = (uint64_t)1 << (number - 1);
+    siginfo_t info;
+    while (SYS4(SYS_rt_sigtimedwait, &set, &info, &none, sizeof set) == number) {
+        if (ticker_is_ours(thread, &info))
+            continue;
+        own_signal_send_again(number, &info);
+        return;
+    }
 }
 
 void ticker_forget_thread(struct thread *thread)

@@ -24,6 +24,15 @@ void ticker_start_thread(struct thread *thread);
  * itself, in a handler without waiting. */
 void ticker_move(struct thread *thread, bool wait);
 
+/* The calling thread's timer is gone for a while, and back on its old grid. What is in its place (perf's events) goes
+ * on. Async-signal-safe. */
+void ticker_pause(struct thread *thread);
+void ticker_resume(struct thread *thread);
+
+/* Ticks of the calling thread that came by a signal while it was blocked already, and are no signal of the
+ * application's. Async-signal-safe. */
+void ticker_discard_pending(struct thread *thread, int number);
+
 /* Sees to the threads that wait for a perf event. Collector. */
 void ticker_give(void);
 

@@ -1,0 +1,45 @@
+/* The calls that start a program by themselves, in a child that passes none of our hooks. As thread-safe as libc's.
+ * <spawn.h> is not included: runtime/ has another one. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
+#include "inherited.h"
+#include "next.h"
+
+DECLARE_NEXT(posix_spawn);
+DECLARE_NEXT(posix_spawnp);
+DECLARE_NEXT(system);
+DECLARE_NEXT(popen);
+
+/* Errno is that of the call. */
+#define START(type, call)                                                                                              \
+    do {                                                                                                               \
+        inherited_begin(false);                                                                                        \
+        type result = (call);                                                                                          \
+        inherited_end(false);                                                                                          \
+        return result;                                                                                                 \
+    } while (0)
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const void *actions, const void *attributes, char *const argv[],
+                       char *const envp[])
+{
+    START(int, NEXT(posix_spawn)(pid, path, actions, attributes, argv, envp));
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const void *actions, const void *attributes, char *const argv[],
+                        char *const envp[])
+{
+    START(int, NEXT(posix_spawnp)(pid, file, actions, attributes, argv, envp));
+}
+
+EXPORT int system(const char *command)
+{
+    START(int, NEXT(system)(command));
+}
+
+EXPORT FILE *popen(const char *command, const char *mode)
+{
+    START(FILE *, NEXT(popen)(command, mode));
+}
