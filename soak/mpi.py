@@ -1,0 +1,123 @@
+"""MPI programs that are drawn, with their calls traced: results as without, and each call in the trace.
+
+A second tool lies behind the tracer and counts calls; 2 to 8 ranks, under each MPI that there is.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from incprof.errors import IncprofError
+from incprof.readers.trace import find_traces, open_trace
+from soak.budget import Budget
+from soak.finding import Keeper
+from soak.places import empty
+
+ROOT = Path(__file__).parents[1]
+HOSTS = Path(__file__).parent / "hosts" / "mpi"
+# What a container's root with few processors needs.
+FLAGS = {"openmpi": ("--oversubscribe", "--allow-run-as-root"), "mpich": ()}
+SETTINGS = {"OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1"}
+PATIENCE_S = 300
+FEWEST_RANKS, MOST_RANKS = 2, 8
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An MPI's programs. mpi: its name, as in mpirun.NAME. program, tool: what is run, and the second tool."""
+
+    mpi: str
+    program: Path
+    tool: Path
+
+    def run(self, folder: Path, ranks: int, words: list[str], *, traced: bool) -> subprocess.CompletedProcess[bytes]:
+        """Run the program in a folder; the tool's counts are COUNTS.RANK there."""
+        launch = [f"mpirun.{self.mpi}", *FLAGS[self.mpi], "-n", str(ranks), "env", f"LD_PRELOAD={self.tool}"]
+        command = [str(self.program), *words]
+        if traced:
+            command = [sys.executable, "-m", "incprof", "trace", "-o", str(folder / "run"), "--", *command]
+        env = {**os.environ, **SETTINGS, "COUNTS": str(folder / "counts")}
+        return subprocess.run([*launch, *command], cwd=folder, env=env, capture_output=True, timeout=PATIENCE_S)
+
+
+def make_benches(place: Path) -> list[Bench]:
+    """Build the program and the tool for each MPI that there is."""
+    found = []
+    for mpi in FLAGS:
+        if shutil.which(f"mpicc.{mpi}") is None:
+            continue
+        program, tool = place / f"draws-{mpi}", place / f"counter-{mpi}.so"
+        words = [f"mpicc.{mpi}", "-g", "-O1", "-w", f"-I{ROOT / 'trace' / 'include'}"]
+        subprocess.run([*words, HOSTS / "draws.c", "-o", program], check=True)
+        subprocess.run([*words, "-shared", "-fPIC", HOSTS / "counter.c", "-o", tool], check=True)
+        found.append(Bench(mpi, program, tool))
+    return found
+
+
+def _counts(folder: Path, ranks: int) -> list[dict[str, int]]:
+    """What the tool has counted, of each rank."""
+    lines = [(folder / f"counts.{rank}").read_text().splitlines() for rank in range(ranks)]
+    return [{name: int(count) for name, count in map(str.split, own)} for own in lines]
+
+
+def _traced(folder: Path) -> Iterator[tuple[int, dict[str, int], int]]:
+    """The calls of each function in each trace, by rank, and how many were lost."""
+    for path in find_traces(str(folder / "run")):
+        with open_trace(path) as trace:
+            calls = collections.Counter(event.call.function for event in trace.events())
+            yield trace.metadata.rank, dict(calls), trace.end.lost
+
+
+def _wrong(bench: Bench, folder: Path, ranks: int, words: list[str]) -> Iterator[str]:
+    """What is not as it is without the tracer."""
+    alone, traced = (empty(folder / name) for name in ("alone", "traced"))
+    plain = bench.run(alone, ranks, words, traced=False)
+    recorded = bench.run(traced, ranks, words, traced=True)
+    if (plain.returncode, plain.stdout) != (recorded.returncode, recorded.stdout):
+        yield f"status {plain.returncode} and {plain.stdout!r}, traced {recorded.returncode} and {recorded.stdout!r}"
+        return
+    counts = _counts(alone, ranks)
+    if counts != _counts(traced, ranks):
+        yield "the tool behind has counted other calls"
+    seen = set()
+    try:
+        for rank, calls, lost in _traced(traced):
+            seen.add(rank)
+            differ = {name: (calls.get(name, 0), n) for name, n in counts[rank].items() if calls.get(name, 0) != n}
+            if differ or lost or sum(calls.values()) != sum(counts[rank].values()):
+                yield f"rank {rank}: traced and counted {differ}, {lost} lost"
+    except IncprofError as error:
+        yield f"the trace cannot be read: {error}"
+    if seen != set(range(ranks)):
+        yield f"traces of ranks {sorted(seen)} of {ranks}"
+
+
+def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
+    """Run drawn programs until the budget is spent. only: the number of one."""
+    done = collections.Counter[str]()
+    place = empty(scratch / "mpi")
+    benches = make_benches(place)
+    if not benches:
+        print("mpi: no mpicc.openmpi and no mpicc.mpich: nothing is drawn", flush=True)
+        return done
+    number = int(only) if only else 0
+    budget.begin()
+    while budget.more():
+        dice = Random(f"{seed}/mpi/{number}")
+        bench = dice.choice(benches)
+        ranks, words = dice.randint(FEWEST_RANKS, MOST_RANKS), [str(dice.randrange(1 << 32)), str(dice.randint(1, 60))]
+        for wrong in _wrong(bench, place / "case", ranks, words):
+            keeper.keep(f"mpi/{number}", f"{bench.mpi}, {ranks} ranks, draws {' '.join(words)}: {wrong}", {})
+        done[bench.mpi] += 1
+        done["ranks"] += ranks
+        number += 1
+    shutil.rmtree(place, ignore_errors=True)
+    return done
