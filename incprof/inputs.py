@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import stat
+from collections.abc import Container
 from typing import Any
 
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -20,33 +21,41 @@ PIECE = 1 << 16
 AnyPath = str | os.PathLike[str]
 
 
-def open_input(path: AnyPath, *, within: AnyPath | None = None) -> io.BufferedReader:
+def open_input(
+    path: AnyPath, *, within: AnyPath | None = None, owners: Container[int] | None = None
+) -> io.BufferedReader:
     """Open a regular file for reading.
 
     within: the directory of a run; symbolic links must not lead out of it.
+    owners: for a directory that anybody may write to: the users whose file it may be. It is no symbolic link then.
 
     Raises: OSError, also when it is anything else, or no file can have this name.
     """
     try:
         real = os.fspath(path) if within is None else _inside(path, within)
-        _check_kind(os.stat(real), path)
-        descriptor = os.open(real, FLAGS)
+        _check_kind(os.stat(real, follow_symlinks=owners is None), path)
+        descriptor = os.open(real, FLAGS | (os.O_NOFOLLOW if owners is not None else 0))
     except ValueError as error:  # NUL, or half a character
         raise OSError(errno.EINVAL, "no file can have this name", os.fspath(path)) from error
     try:
-        _check_kind(os.fstat(descriptor), path)  # it may be another one by now
+        status = os.fstat(descriptor)
+        _check_kind(status, path)  # it may be another one by now
+        if owners is not None and status.st_uid not in owners:
+            raise OSError(errno.EACCES, "another user's file", os.fspath(path))
     except OSError:
         os.close(descriptor)
         raise
     return io.BufferedReader(_File(descriptor, path))
 
 
-def read_input(path: AnyPath, most: int, *, within: AnyPath | None = None) -> bytes:
-    """Read a regular file of at most so many bytes.
+def read_input(
+    path: AnyPath, most: int, *, within: AnyPath | None = None, owners: Container[int] | None = None
+) -> bytes:
+    """Read a regular file of at most so many bytes. within, owners: as of `open_input`.
 
     Raises: OSError, also when there are more.
     """
-    with open_input(path, within=within) as file:
+    with open_input(path, within=within, owners=owners) as file:
         size = os.fstat(file.fileno()).st_size
         data = b""
         # It may grow meanwhile, and files of the kernel have no size.

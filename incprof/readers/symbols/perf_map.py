@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +15,29 @@ from incprof.readers.symbols.compiled import however_compiled
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable, build_table
 
 MOST_BYTES = 256 << 20
+# Where run-times put them: anybody may put anything there.
+PLACE = Path("/tmp")
+NAME = re.compile(r"perf-[0-9]+\.map")
+ROOT = 0
 LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16}) (?:0x)?([0-9a-fA-F]{1,16}) ([^\n]+)$", re.M)
 
 
 def map_table(directory: str, name: str) -> SymbolTable:
-    """The table that a run has kept; while it runs, and after one that was killed, that of the program itself."""
-    for path in (Path(directory) / "symbols" / name, Path("/tmp") / name):
-        try:
-            return parse_map(read_input(path, MOST_BYTES))
-        except (OSError, NoDataError):
-            continue
-    return EMPTY_TABLE
+    """The table that a run has kept; while it runs, and after one that was killed, that of the program itself.
+
+    The name is what the recording says. The program's own is the recording's owner's, the reader's or root's.
+    """
+    if NAME.fullmatch(name) is None:
+        return EMPTY_TABLE
+    try:
+        return parse_map(read_input(Path(directory) / "symbols" / name, MOST_BYTES, within=directory))
+    except (OSError, NoDataError):
+        pass
+    try:
+        owners = {os.stat(directory).st_uid, os.geteuid(), ROOT}
+        return parse_map(read_input(PLACE / name, MOST_BYTES, owners=owners))
+    except (OSError, NoDataError):
+        return EMPTY_TABLE
 
 
 def parse_map(text: bytes) -> SymbolTable:
