@@ -74,6 +74,14 @@ def test_a_copy_that_is_for_all_from_some_time_on(programs: Programs, tmp_path: 
     assert sums(done.under.stdout) == ["sum 20000"] * 2
 
 
+def test_a_namespace_of_its_own_is_left_alone(programs: Programs, tmp_path: Path) -> None:
+    one, other = bring(programs, 7), bring(programs, 8)
+    done = analyse([alone(programs), f"new={one}", "run", f"open={other}", "run"], tmp_path)
+    unnoticed(done)
+    assert sums(done.under.stdout) == ["sum 20000"] * 2
+    assert done.runs[0].parallel_regions == 20
+
+
 def test_a_library_that_takes_the_place_of_another_one(programs: Programs, tmp_path: Path) -> None:
     """The run-times stay: their threads do not survive that they go."""
     libraries = (bring(programs, 7), bring(programs, 8), bring(programs, 7))

@@ -1,6 +1,6 @@
-/* Does what its words say, in their order: `open=LIBRARY`, `global=LIBRARY` (its names are for all), `close`, `run`,
- * for the team_sum of the library that was opened last; `code`: the same by code that no file holds; `own`: a region of
- * this program, if it has any; `ask`: calls GOMP_parallel if there is such a function. */
+/* Does what its words say, in their order: `open=LIBRARY`, `global=LIBRARY` (its names are for all), `new=LIBRARY` (in
+ * a namespace of its own), `close`, `run`, for the team_sum of the library that was opened last; `code`: a region by
+ * code that no file holds; `own`: one of this program, if it has any; `ask`: calls GOMP_parallel if it can be found. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 
 static void *library;
 
-static void do_open(const char *path, int mode)
+static void note(void *opened)
 {
-    library = dlopen(path, RTLD_NOW | mode);
+    library = opened;
     printf("open %s\n", library != NULL ? "done" : dlerror());
 }
 
@@ -67,9 +67,11 @@ int main(int words, char **word)
 {
     for (int i = 1; i < words; i++) {
         if (strncmp(word[i], "open=", 5) == 0)
-            do_open(word[i] + 5, RTLD_LOCAL);
+            note(dlopen(word[i] + 5, RTLD_NOW | RTLD_LOCAL));
         else if (strncmp(word[i], "global=", 7) == 0)
-            do_open(word[i] + 7, RTLD_GLOBAL);
+            note(dlopen(word[i] + 7, RTLD_NOW | RTLD_GLOBAL));
+        else if (strncmp(word[i], "new=", 4) == 0)
+            note(dlmopen(LM_ID_NEWLM, word[i] + 4, RTLD_NOW));
         else if (strcmp(word[i], "close") == 0)
             printf("close %d\n", dlclose(library));
         else if (strcmp(word[i], "run") == 0)
