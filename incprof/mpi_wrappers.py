@@ -24,7 +24,7 @@ from incprof.errors import IncprofError, NoDataError
 VARIABLE = "INCPROF_TRACE_MPI"
 NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc", "cc")
 SOURCE = "wrappers.c"
-FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--no-as-needed")
+FLAGS = ("-std=gnu11", "-O2", "-fexceptions", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--no-as-needed")
 # Of the libraries that the wrappers are linked with, the one that is MPI itself.
 LIBRARY = re.compile(r"lib(?:mpi|mpich|mpi_\w+|mpich_\w+)\.so[.\d]*")
 NOT_ITSELF = re.compile(r"cxx|usempi|mpifh|fort")

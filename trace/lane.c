@@ -63,7 +63,7 @@ static void introduce(struct lane *lane)
 {
     buffer_u8(&lane->words, RECORD_THREAD); /* goes out with the first event */
     buffer_varint(&lane->words, (uint64_t)SYS0(SYS_gettid));
-    lane->is_busy = false;
+    lane->is_busy = lane->is_left = false;
     lane->last_end_ns = 0;
     lane->cpu = (struct cpu_clock){0};
     lane->work = lane->work_begin = (struct reading){.is_valid = false};

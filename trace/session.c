@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,13 +162,79 @@ static __attribute__((destructor(101))) void at_exit(void)
         say_where();
 }
 
-struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
+/* A ring that is full is waited for once. */
+static void write_event(struct lane *lane)
+{
+    if (!coding_put(lane, about.start_ns)) {
+        ask(REQUEST_WRITE);
+        if (!coding_put(lane, about.start_ns))
+            coding_lose(lane);
+    }
+    if (ring_is_half_full(&lane->ring) || ring_is_half_full(&lane->counts))
+        worker_nudge(REQUEST_WRITE);
+}
+
+static void finish(struct lane *lane)
+{
+    struct event *event = &lane->event;
+    if (!event->is_silent && get_state() != OVER)
+        write_event(lane);
+    if (until_reached(event, launch.ranks) && until_all_have())
+        stop("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)");
+    if (lane->begins_pause)
+        __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
+    lane->begins_pause = false;
+    counts_begin_work(lane);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane->is_busy = lane->is_left = false;
+}
+
+/* A longjmp runs the old-style handlers of the frames that it leaves. */
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*handler)(void *), void *argument);
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
+static struct _pthread_cleanup_buffer *for_longjmp(struct stay *stay)
+{
+    _Static_assert(sizeof(struct _pthread_cleanup_buffer) == sizeof stay->for_longjmp, "");
+    return (struct _pthread_cleanup_buffer *)(void *)stay->for_longjmp;
+}
+
+static void watch_no_more(struct stay *stay)
+{
+    _pthread_cleanup_pop(for_longjmp(stay), 0);
+    stay->event = NULL;
+}
+
+/* May be in a signal handler: the next call of the thread writes it. */
+void incprof_mpi_left(void *left)
+{
+    struct stay *stay = left;
+    struct event *event = stay->event;
+    watch_no_more(stay);
+    if (event->start_ns == 0)
+        incprof_mpi_begin(event);
+    incprof_mpi_end(event, 1);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    lane_of_event(event)->is_left = true;
+}
+
+/* The thread is in no call, or was in one that it has left. */
+static bool is_free(struct lane *lane)
+{
+    if (lane->is_left) {
+        finish(lane);
+        lane->work_begin.is_valid = false; /* it began where nobody looked */
+    }
+    return !lane->is_busy;
+}
+
+struct event *incprof_mpi_enter(struct stay *stay, uint32_t function, const void *return_address)
 {
     int now = get_state();
     if (now != RUNNING && now != OPEN)
         return NULL;
     struct lane *lane = lane_of_thread();
-    if (lane == NULL || lane->is_busy)
+    if (lane == NULL || !is_free(lane))
         return NULL;
     lane->is_busy = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -179,6 +246,8 @@ struct event *incprof_mpi_enter(uint32_t function, const void *return_address)
         .is_silent = __atomic_load_n(&paused, __ATOMIC_RELAXED),
     };
     lane->completed.length = lane->started.length = 0;
+    stay->event = event;
+    _pthread_cleanup_push(for_longjmp(stay), incprof_mpi_left, stay);
     return event;
 }
 
@@ -197,31 +266,13 @@ void incprof_mpi_end(struct event *event, int result)
     cpu_clock_settle(&lane_of_event(event)->cpu, event->end_ns);
 }
 
-/* A ring that is full is waited for once. */
-static void write_event(struct lane *lane)
+void incprof_mpi_leave(struct stay *stay)
 {
-    if (!coding_put(lane, about.start_ns)) {
-        ask(REQUEST_WRITE);
-        if (!coding_put(lane, about.start_ns))
-            coding_lose(lane);
-    }
-    if (ring_is_half_full(&lane->ring) || ring_is_half_full(&lane->counts))
-        worker_nudge(REQUEST_WRITE);
-}
-
-void incprof_mpi_leave(struct event *event)
-{
-    struct lane *lane = lane_of_event(event);
-    if (!event->is_silent && get_state() != OVER)
-        write_event(lane);
-    if (until_reached(event, launch.ranks) && until_all_have())
-        stop("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)");
-    if (lane->begins_pause)
-        __atomic_store_n(&paused, true, __ATOMIC_RELAXED);
-    lane->begins_pause = false;
-    counts_begin_work(lane);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    lane->is_busy = false;
+    struct event *event = stay->event;
+    if (event == NULL)
+        return;
+    watch_no_more(stay);
+    finish(lane_of_event(event));
 }
 
 void incprof_mpi_control(struct event *event, int level)

@@ -31,15 +31,15 @@ class Mpi:
     built: Path
     flags: tuple[str, ...]
 
-    def build(self, source: str) -> Path:
+    def build(self, source: str, *flags: str) -> Path:
         """The program made of a file of trace_fixtures; once."""
         path = FIXTURES / source
         program = self.built / f"{path.stem}-{self.name}"
         if not program.exists():
-            compiler = f"mpicc.{self.name}" if path.suffix == ".c" else f"mpif90.{self.name}"
+            compiler = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpif90"}[path.suffix] + f".{self.name}"
             if shutil.which(compiler) is None:
                 pytest.skip(f"{compiler} is not installed")
-            subprocess.run([compiler, "-g", "-O1", path, "-o", program, "-lpthread"], check=True)
+            subprocess.run([compiler, "-g", "-O1", *flags, path, "-o", program, "-lpthread"], check=True)
         return program
 
     def launch(self, ranks: int, *command: str | Path) -> list[str | Path]:

@@ -66,3 +66,33 @@ def edge(mpi: Mpi, ranks: int, scenario: str, cwd: Path) -> dict[int, list[MpiEv
 
 def test_a_datatype_of_more_than_2_gib(mpi: Mpi, tmp_path: Path) -> None:
     assert sequence(edge(mpi, 1, "large", tmp_path)[0]) == [f"Bcast +0 {3000 << 20}"]
+
+
+def test_what_an_error_handler_leaves_by_a_jump_has_failed(mpi: Mpi, tmp_path: Path) -> None:
+    events = edge(mpi, 1, "jumps", tmp_path)[0]
+    assert sequence(events) == [call for tag in range(3) for call in (f"Send +0 t{tag} 4", "Barrier")]
+    assert [event.call.function for event in events if event.call.failed] == ["Send"] * 3
+
+
+def test_what_an_exception_leaves_has_failed(mpi: Mpi, tmp_path: Path) -> None:
+    outcome = mpi.trace(1, mpi.build("throws.cpp"), cwd=tmp_path)
+    assert outcome.returncode == 0, outcome
+    events = events_of(tmp_path / "run")[0]
+    assert sequence(events) == [call for tag in range(3) for call in (f"Send +0 t{tag} 4", "Barrier")]
+    assert [event.call.function for event in events if event.call.failed] == ["Send"] * 3
+
+
+def test_requests_that_end_in_a_call_that_fails(mpi: Mpi, tmp_path: Path) -> None:
+    calls = sequence(edge(mpi, 1, "errors", tmp_path)[0])
+    posts = ["Irecv +0 t1 4", "Irecv +0 t2 8", "Isend +0 t1 8", "Isend +0 t2 8"]
+    for each in (calls[:14], calls[14:]):
+        assert (each[:4], each[6:10]) == (posts, posts)
+        assert sorted(re.findall(r"\[(\d)", "".join(each[4:6]))) == ["1", "2", "3", "4"]
+        assert [re.sub(r"(\[4).*\]", r"\1]", call) for call in each[10:]] == [
+            "Wait [4]", "Wait [3 +0 t2 8]", "Wait [2]", "Wait [1]",
+        ]  # fmt: skip
+
+
+def test_without_memory_for_a_status_nothing_is_known_of_what_came(mpi: Mpi, tmp_path: Path) -> None:
+    both = "Sendrecv +0 t1 4 | +0 t1 4"
+    assert sequence(edge(mpi, 1, "poor", tmp_path)[0]) == [f"{both} < +0 t1 4", both]

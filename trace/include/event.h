@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRACE_ABI 2
+#define TRACE_ABI 3
 #define TRACE_API __attribute__((visibility("default")))
 
 /* What is known of an event besides its function, its call site and its times: bits of event.fields, in the order in
@@ -79,13 +79,23 @@ struct event {
     uint32_t completed_count, started_count;
     struct completion *completed;
     uint32_t *started;
+    int held_count; /* requests that the call may end, and the program's array of them */
+    const void *held;
+};
+
+/* In the stack frame of a call's wrapper: by where it lies, libc sees that a longjmp leaves the call. */
+struct stay {
+    struct event *event;  /* NULL when the call is over, and of nested ones */
+    void *for_longjmp[4]; /* libc's struct _pthread_cleanup_buffer */
 };
 
 /* An event for this call, or NULL: it is one that MPI itself makes, or nothing is traced. */
-TRACE_API struct event *incprof_mpi_enter(uint32_t function, const void *return_address);
+TRACE_API struct event *incprof_mpi_enter(struct stay *stay, uint32_t function, const void *return_address);
 TRACE_API void incprof_mpi_begin(struct event *event);
 TRACE_API void incprof_mpi_end(struct event *event, int result);
-TRACE_API void incprof_mpi_leave(struct event *event);
+TRACE_API void incprof_mpi_leave(struct stay *stay);
+/* Instead of leave: the call was left by a longjmp or an exception. Async-signal-safe. */
+TRACE_API void incprof_mpi_left(void *stay);
 
 /* MPI is ready: from here on the trace is written. */
 TRACE_API void incprof_mpi_started(int rank, int size, bool threads);

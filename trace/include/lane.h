@@ -28,6 +28,7 @@ struct lane {
     uint32_t number;
     bool is_taken;     /* by a living thread; atomic */
     bool is_busy;      /* in an MPI call */
+    bool is_left;      /* that call is: by a longjmp or an exception */
     bool begins_pause; /* when this call is over */
     uint64_t made;     /* requests put under way */
     uint64_t events;   /* coded; read by the writing thread, atomic */

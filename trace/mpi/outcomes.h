@@ -8,8 +8,11 @@
 
 /* The calls want to know what came: where the program does not, the status is ours. */
 #define OWN_STATUS(status)                                                                                             \
-    if ((status) == MPI_STATUS_IGNORE)                                                                                 \
-    (status) = incprof_mpi_room(e, 1, sizeof(MPI_Status))
+    if ((status) == MPI_STATUS_IGNORE) {                                                                               \
+        (status) = incprof_mpi_room(e, 1, sizeof(MPI_Status));                                                         \
+        if ((status) == NULL)                                                                                          \
+            (status) = MPI_STATUS_IGNORE;                                                                              \
+    }
 #define OWN_STATUSES(count, statuses)                                                                                  \
     if ((statuses) == MPI_STATUSES_IGNORE && (count) > 0) {                                                            \
         (statuses) = incprof_mpi_room(e, 1, (uint64_t)(count) * sizeof(MPI_Status));                                   \
@@ -55,6 +58,8 @@ static void hold(struct event *e, int count, const MPI_Request *requests)
     uint64_t *held = count > 0 ? incprof_mpi_room(e, 0, (uint64_t)count * sizeof *held) : NULL;
     for (int i = 0; held != NULL && i < count; i++)
         held[i] = requests[i] == MPI_REQUEST_NULL ? UINT64_MAX : BITS(requests[i]);
+    e->held_count = held != NULL ? count : 0;
+    e->held = requests;
 }
 
 static void end_one(struct event *e, const uint64_t *held, int index, const MPI_Status *status)
@@ -75,7 +80,10 @@ static void all_ended(struct event *e, int count, const MPI_Status *statuses)
 {
     const uint64_t *held = incprof_mpi_room(e, 0, 0);
     for (int i = 0; held != NULL && i < count; i++)
-        end_one(e, held, i, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+        if (statuses == MPI_STATUSES_IGNORE)
+            end_one(e, held, i, MPI_STATUS_IGNORE);
+        else if (!(e->fields & HAS_FAILED) || statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+            end_one(e, held, i, &statuses[i]);
 }
 
 static void some_ended(struct event *e, int count, const int *indices, const MPI_Status *statuses)
@@ -83,6 +91,23 @@ static void some_ended(struct event *e, int count, const int *indices, const MPI
     const uint64_t *held = incprof_mpi_room(e, 0, 0);
     for (int i = 0; held != NULL && count != MPI_UNDEFINED && i < count; i++)
         end_one(e, held, indices[i], statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+}
+
+/* The call has failed, but there are statuses: each has the error of its request. */
+static bool has_statuses(const struct event *e, int error)
+{
+    int class = MPI_SUCCESS;
+    return e->held_count > 0 && use_Error_class(error, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
+}
+
+/* Of a call that has failed otherwise: requests that are gone have ended. */
+static void some_are_gone(struct event *e)
+{
+    const uint64_t *held = incprof_mpi_room(e, 0, 0);
+    const MPI_Request *requests = e->held;
+    for (int i = 0; i < e->held_count; i++)
+        if (requests[i] == MPI_REQUEST_NULL)
+            end_one(e, held, i, MPI_STATUS_IGNORE);
 }
 
 static void forget(const MPI_Request *request)

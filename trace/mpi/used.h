@@ -14,7 +14,7 @@
 #define FOR_EACH_USED(DO)                                                                                              \
     DO(Comm_rank)                                                                                                      \
     DO(Comm_size) DO(Comm_group) DO(Comm_remote_size) DO(Comm_remote_group) DO(Comm_test_inter) DO(Group_size)         \
-        DO(Group_rank) DO(Group_translate_ranks) DO(Group_free) DO(Type_size_x) DO(Get_elements_x) DO(Query_thread)      \
+        DO(Group_rank) DO(Group_translate_ranks) DO(Group_free) DO(Type_size_x) DO(Error_class) DO(Get_elements_x) DO(Query_thread)      \
             DO(Win_get_group) DO(Comm_idup) DO(Iallreduce) DO(Test) DO(Abort) DO(Comm_create_keyval) DO(Comm_set_attr)                    \
                 DO(Comm_free_keyval) DO(Win_create_keyval) DO(Win_set_attr) DO(Win_free_keyval)
 /* clang-format on */

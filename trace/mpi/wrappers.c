@@ -25,22 +25,33 @@ static void started(void)
     incprof_mpi_started(rank, size, level == MPI_THREAD_MULTIPLE);
 }
 
+/* An exception goes through the wrapper: compiled with -fexceptions. */
+static inline void unwound(struct stay *stay)
+{
+    if (stay->event != NULL)
+        incprof_mpi_left(stay);
+}
+
 /* The wrappers. */
 #define WRAPPER(prefix, name, slot, parameters, arguments, before, after)                                              \
     static int prefix##name##_wrapper parameters                                                                       \
     {                                                                                                                  \
         __typeof__(&prefix##name) real = (__typeof__(&prefix##name))next[slot];                                        \
-        struct event *e = incprof_mpi_enter(FUNCTION_##name, __builtin_return_address(0));                             \
+        struct stay stay __attribute__((cleanup(unwound)));                                                            \
+        stay.event = NULL;                                                                                             \
+        struct event *e = incprof_mpi_enter(&stay, FUNCTION_##name, __builtin_return_address(0));                      \
         if (e == NULL)                                                                                                 \
             return real arguments;                                                                                     \
         before;                                                                                                        \
         incprof_mpi_begin(e);                                                                                          \
         int result = real arguments;                                                                                   \
         incprof_mpi_end(e, result);                                                                                    \
-        if (result == MPI_SUCCESS) {                                                                                   \
+        if (result == MPI_SUCCESS || has_statuses(e, result)) {                                                        \
             after;                                                                                                     \
+        } else {                                                                                                       \
+            some_are_gone(e);                                                                                          \
         }                                                                                                              \
-        incprof_mpi_leave(e);                                                                                          \
+        incprof_mpi_leave(&stay);                                                                                      \
         return result;                                                                                                 \
     }
 #if MPI_VERSION < 4
