@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,14 @@ def test_requests_that_end_in_a_call_that_fails(mpi: Mpi, tmp_path: Path) -> Non
 def test_without_memory_for_a_status_nothing_is_known_of_what_came(mpi: Mpi, tmp_path: Path) -> None:
     both = "Sendrecv +0 t1 4 | +0 t1 4"
     assert sequence(edge(mpi, 1, "poor", tmp_path)[0]) == [f"{both} < +0 t1 4", both]
+
+
+def test_another_tool_behind_counts_the_same_calls(mpi: Mpi, tmp_path: Path) -> None:
+    program, tool = mpi.build("tooled.c"), mpi.build("tool.c", "-shared", "-fPIC")
+    outcome = mpi.trace(1, program, cwd=tmp_path, LD_PRELOAD=str(tool))
+    assert outcome.returncode == 0, outcome
+    found = Counter(event.call.function for event in events_of(tmp_path / "run")[0])
+    expected = {name: int(number) for name, number in re.findall(r"calls: (\w+) (\d+)", outcome.stdout)}
+    assert expected["Pcontrol"] == 6
+    assert found == Counter(expected) + Counter(Init=1, Finalize=1)
+    assert re.findall(r"tool: (.*)", outcome.stdout) == ["solver 0.5", "1234567"] * 3

@@ -9,7 +9,17 @@ CALL(Finalize, finalize, "finalize", (void), (), incprof_mpi_finalizing(e); desc
 CALL(Abort, abort, "abort", (MPI_Comm comm, int errorcode), (comm, errorcode), on(e, comm); value(e, errorcode);
      incprof_mpi_aborting(e), )
 
-CALL(Pcontrol, pcontrol, "control", (const int level, ...), (level), value(e, level); incprof_mpi_control(e, level), )
+/* What follows the level is passed on as it came, for a tool behind: all that can be in registers, which named
+ * parameters share with unnamed ones, and two words of the stack, which the caller's frame has in any case. */
+#define WORDS(type, name) type name##0, type name##1, type name##2, type name##3, type name##4
+#define WORDS_GIVEN(name) name##0, name##1, name##2, name##3, name##4
+CALL(Pcontrol, pcontrol, "control",
+     (const int level, WORDS(long, w), IF_SEVEN(long w5, long w6, ) WORDS(double, d), double d5, double d6, double d7,
+      long s0, long s1),
+     (level, WORDS_GIVEN(w), IF_SEVEN(w5, w6, ) WORDS_GIVEN(d), d5, d6, d7, s0, s1), value(e, level);
+     incprof_mpi_control(e, level), )
+#undef WORDS
+#undef WORDS_GIVEN
 
 /* Messages that have been seen but not received. */
 CALL(Probe, probe, "probe", (int source, int tag, MPI_Comm comm, MPI_Status *status), (source, tag, comm, status),

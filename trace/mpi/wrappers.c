@@ -60,6 +60,13 @@ static inline void unwound(struct stay *stay)
 #define IF_FOUR(...)
 #endif
 
+/* Whole numbers of an MPI_Pcontrol that come in registers, behind the first: 5, or 7. */
+#ifdef __x86_64__
+#define IF_SEVEN(...)
+#else
+#define IF_SEVEN(...) __VA_ARGS__
+#endif
+
 #define CALL_(name, lower, kind, parameters, arguments, before, after)                                                 \
     WRAPPER(MPI_, name, 2 * FUNCTION_##name, parameters, arguments, before, after)                                     \
     WRAPPER(PMPI_, name, 2 * FUNCTION_##name + 1, parameters, arguments, before, after)
