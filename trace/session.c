@@ -158,6 +158,8 @@ static void say_where(void)
 
 static __attribute__((destructor(101))) void at_exit(void)
 {
+    if (get_state() == OPEN && launch.rank == 0)
+        log_warn("MPI was used, but not MPI_Init: nothing is traced (sessions of MPI-4 cannot be)", NULL);
     if (ask(REQUEST_STOP) && launch.rank == 0)
         say_where();
 }

@@ -108,3 +108,12 @@ def test_another_tool_behind_counts_the_same_calls(mpi: Mpi, tmp_path: Path) -> 
     assert expected["Pcontrol"] == 6
     assert found == Counter(expected) + Counter(Init=1, Finalize=1)
     assert re.findall(r"tool: (.*)", outcome.stdout) == ["solver 0.5", "1234567"] * 3
+
+
+def test_sessions_are_said_not_to_be_traced(mpi: Mpi, tmp_path: Path) -> None:
+    outcome = mpi.trace(2, mpi.build("session.c"), cwd=tmp_path)
+    if outcome.returncode == 77:
+        pytest.skip("this MPI has no sessions")
+    assert (outcome.returncode, outcome.stdout) == (0, "2\n2\n"), outcome
+    assert outcome.stderr.count("MPI was used, but not MPI_Init: nothing is traced") == 1
+    assert not (tmp_path / "run").exists()
