@@ -19,6 +19,7 @@
 
 static double values[FIELDS], of_machine[FIELDS];
 static uint32_t tree_fields;
+static bool has_looked; /* at threads, since the last reading */
 
 /* Which counts the kernel's part in any case. */
 static bool is_task_clock(const struct event *event)
@@ -184,6 +185,24 @@ void columns_scan(struct columns *columns)
         tree_scan();
 }
 
+bool column_is_of_threads(const struct column *column)
+{
+    return column->why[0] == '\0' && !column->is_of_machine && column->event->source == FROM_PROC &&
+           (column->field == ACTIVE_CPUS || column->field == RUNNING_THREADS);
+}
+
+bool columns_need_looks(const struct columns *columns)
+{
+    return columns_need_scans(columns) && (tree_fields & (TREE_WANTS(ACTIVE_CPUS) | TREE_WANTS(RUNNING_THREADS))) != 0;
+}
+
+void columns_look(struct columns *columns)
+{
+    has_looked = columns_need_looks(columns);
+    if (has_looked)
+        tree_look(values);
+}
+
 static bool read_column(struct column *column, bool levels)
 {
     const struct event *event = column->event;
@@ -194,9 +213,10 @@ static bool read_column(struct column *column, bool levels)
         return true;
     }
     if (!column->has_counter) {
-        if (event->kind != LEVEL || levels)
-            column->now = (column->is_of_machine ? of_machine : values)[column->field];
-        column->is_counted = true;
+        if (event->kind == LEVEL && !levels)
+            return true;
+        column->now = (column->is_of_machine ? of_machine : values)[column->field];
+        column->is_counted = has_looked || !column_is_of_threads(column);
         return true;
     }
     column->is_counted = counter_read(&column->counter);
@@ -213,5 +233,6 @@ bool columns_read(struct columns *columns, bool levels)
     machine_read(of_machine);
     for (size_t i = 0; i < columns->count; i++)
         counted &= read_column(&columns->all[i], levels);
+    has_looked = false;
     return counted;
 }

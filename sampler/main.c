@@ -1,7 +1,6 @@
 /* incprof-sampler: counters of a program, a process or the machine, a row for each interval. incprof sample runs it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,13 +12,11 @@
 #include "list.h"
 #include "log.h"
 #include "loop.h"
+#include "punctual.h"
 #include "request.h"
 #include "rows.h"
 #include "sensors.h"
 #include "sys.h"
-
-/* Commands that tell of power are processes like others. */
-#define SCHED_RESET_ON_FORKS 1
 
 /* As in incprof/errors.py. */
 enum { FAILURE = 1, USAGE = 2, NO_DATA = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -114,6 +111,25 @@ static void summarise(const struct request *request, const struct rows *rows, do
     log_warn(line, NULL);
 }
 
+static void say_thinned(const struct rows *rows)
+{
+    char line[200];
+    if (rows->thin > 0) {
+        snprintf(line, sizeof line,
+                 "active-cpus and running-threads: in %llu of %llu rows only, as reading so many threads takes long",
+                 (unsigned long long)(rows->written - rows->thin), (unsigned long long)rows->written);
+        log_warn(line, NULL);
+    }
+    if (rows->left_out > 0) {
+        snprintf(
+            line, sizeof line,
+            "%llu rows left out, and the others are for longer, as reading one takes long: give fewer events (-e) or "
+            "a longer interval (-i)",
+            (unsigned long long)rows->left_out);
+        log_warn(line, NULL);
+    }
+}
+
 /* Returns how it ended. The program, if there is one, runs on only when its sampling ended before it did. */
 static enum end sample(const struct request *request, struct loop *loop, struct rows *rows)
 {
@@ -123,6 +139,7 @@ static enum end sample(const struct request *request, struct loop *loop, struct 
     sensors_close();
     if (rows->error != 0)
         log_error("the series ends here", request->output, rows->error);
+    say_thinned(rows);
     summarise(request, rows, own_cpu_s() - before);
     return rows->error != 0 ? FAILED : end;
 }
@@ -159,32 +176,11 @@ static int start(const struct request *request, struct child *child, struct rows
     return error == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
 }
 
-/* It works for some microseconds and should do so on time, which kernels that preempt lazily grant real-time processes
- * only; where that is not permitted, a short slice is what helps most (Linux 6.12). The program is forked already. */
-static void ask_to_be_on_time(uint64_t interval_ns)
-{
-    struct {
-        uint32_t size, policy;
-        uint64_t flags;
-        int32_t nice;
-        uint32_t priority;
-        uint64_t runtime, deadline, period;
-    } wish = {.size = sizeof wish, .policy = SCHED_RR, .priority = 1, .flags = SCHED_RESET_ON_FORKS};
-    /* Not where it might have no time to sleep. */
-    if (interval_ns >= 1000000 && SYS3(SYS_sched_setattr, 0, &wish, 0) == 0)
-        return;
-    wish.policy = SCHED_OTHER;
-    wish.priority = 0;
-    wish.nice = getpriority(PRIO_PROCESS, 0);
-    wish.runtime = 100000;
-    SYS3(SYS_sched_setattr, 0, &wish, 0);
-}
-
 /* Neither a reader that goes away nor a limit on files is the end; the program has its own settings already. */
 static void prepare_self(uint64_t interval_ns)
 {
     struct rlimit files;
-    ask_to_be_on_time(interval_ns);
+    punctual_ask(interval_ns);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {

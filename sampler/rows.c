@@ -6,7 +6,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "budget.h"
 #include "buffer.h"
+#include "punctual.h"
 #include "sys.h"
 
 #define SECOND_NS 1000000000u
@@ -22,6 +24,15 @@ static struct moment before_last, last, now;
 static struct buffer text;
 static size_t last_row; /* where in the text it begins */
 static uint64_t written_ns, scanned_ns;
+/* The default events of a program with a few threads take 30 to 100 us. All of these grow with the threads. */
+static struct budget for_rows = {.free_ns = 100000, .share = 0.0025};
+static struct budget for_threads = {.free_ns = 50000, .share = 0.005};
+static struct budget for_scans = {.free_ns = 100000, .share = 0.0025};
+
+static uint64_t own_cpu_ns(void)
+{
+    return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 
 static bool take(struct rows *rows, bool levels)
 {
@@ -69,6 +80,14 @@ static void put_value(const struct rows *rows, size_t at, const struct moment *s
     }
 }
 
+static bool lacks_threads(const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->columns->count; i++)
+        if (column_is_of_threads(&rows->columns->all[i]) && !now.counted[i])
+            return true;
+    return false;
+}
+
 static void put_row(struct rows *rows, const struct moment *since)
 {
     char time[40];
@@ -82,6 +101,7 @@ static void put_row(struct rows *rows, const struct moment *since)
     before_last = *since;
     last = now;
     rows->written++;
+    rows->thin += lacks_threads(rows);
 }
 
 /* Whole rows only, so that a reader and whoever finds the file after a crash never see a part of one. */
@@ -152,6 +172,7 @@ bool rows_begin(struct rows *rows, const char *of)
 {
     put_head(rows, of);
     columns_scan(rows->columns);
+    columns_look(rows->columns);
     take(rows, true);
     write_until(rows, text.length);
     rows->start_ns = scanned_ns = now.at_ns;
@@ -159,20 +180,47 @@ bool rows_begin(struct rows *rows, const char *of)
     return rows->error == 0;
 }
 
-void rows_tick(struct rows *rows, uint64_t missed)
+static void charge(struct budget *budget, uint64_t begun_ns)
 {
-    /* Before reading, so that what is new counts from here on. */
-    uint64_t clock = monotonic_ns();
-    if (clock - scanned_ns >= SCAN_EVERY_NS) {
-        columns_scan(rows->columns);
-        scanned_ns = clock;
-    }
-    rows->late += missed;
+    budget_charge(budget, own_cpu_ns() - begun_ns);
+    punctual_end_if_long(budget->usual_ns);
+}
+
+/* Does a part of the work where its budget allows. */
+static bool spend(struct budget *budget, uint64_t clock, void (*work)(struct columns *), struct columns *columns)
+{
+    if (budget_is_spent(budget, clock))
+        return false;
+    uint64_t begun_ns = own_cpu_ns();
+    work(columns);
+    charge(budget, begun_ns);
+    return true;
+}
+
+static void make_row(struct rows *rows)
+{
     if (take(rows, true))
         put_row(rows, &last);
     /* The last row may grow yet, unless it was long in coming. */
     if (now.at_ns - written_ns >= SECOND_NS - rows->interval_ns / 2 || rows->interval_ns >= SECOND_NS)
         write_until(rows, rows->interval_ns < SECOND_NS / 2 ? last_row : text.length);
+}
+
+void rows_tick(struct rows *rows, uint64_t missed)
+{
+    uint64_t clock = monotonic_ns();
+    rows->late += missed;
+    if (budget_is_spent(&for_rows, clock)) {
+        rows->left_out++;
+        return;
+    }
+    /* Before reading, so that what is new counts from here on. */
+    if (clock - scanned_ns >= SCAN_EVERY_NS && spend(&for_scans, clock, columns_scan, rows->columns))
+        scanned_ns = clock;
+    spend(&for_threads, clock, columns_look, rows->columns);
+    uint64_t begun_ns = own_cpu_ns();
+    make_row(rows);
+    charge(&for_rows, begun_ns);
 }
 
 static void put_multiplexed(const struct rows *rows)
@@ -188,6 +236,23 @@ static void put_multiplexed(const struct rows *rows)
     }
 }
 
+static void put_thinned(const struct rows *rows)
+{
+    char line[160];
+    for (size_t i = 0; i < rows->columns->count && rows->thin > 0; i++) {
+        const struct column *column = &rows->columns->all[i];
+        if (!column_is_of_threads(column))
+            continue;
+        snprintf(line, sizeof line, "%s: in %llu of %llu rows, as reading so many threads takes long",
+                 column->event->name, (unsigned long long)(rows->written - rows->thin),
+                 (unsigned long long)rows->written);
+        put_comment("note", line);
+    }
+    snprintf(line, sizeof line, "%llu rows, as reading one takes long", (unsigned long long)rows->left_out);
+    if (rows->left_out > 0)
+        put_comment("left out", line);
+}
+
 void rows_end(struct rows *rows, bool whole)
 {
     char line[80];
@@ -199,6 +264,7 @@ void rows_end(struct rows *rows, bool whole)
             struct moment since = before_last;
             text.length = last_row;
             rows->written--;
+            rows->thin -= lacks_threads(rows); /* as it will again */
             put_row(rows, &since);
         } else if (left > 0) {
             struct moment since = last;
@@ -206,6 +272,7 @@ void rows_end(struct rows *rows, bool whole)
         }
     }
     put_multiplexed(rows);
+    put_thinned(rows);
     snprintf(line, sizeof line, "%llu rows, %llu late ticks", (unsigned long long)rows->written,
              (unsigned long long)rows->late);
     put_comment("end", line);

@@ -220,10 +220,13 @@ bool tree_read(double *values)
             return false;
     }
     sums[CPU_NS] = cpu_ns;
-    if (wanted & THREAD_FIELDS)
-        threads_read(&sums[RUNNING_THREADS], &sums[ACTIVE_CPUS]);
-    memcpy(values, sums, sizeof(double) * (RUNNING_THREADS + 1));
+    memcpy(values, sums, sizeof(double) * ACTIVE_CPUS);
     return true;
+}
+
+void tree_look(double *values)
+{
+    threads_read(&values[RUNNING_THREADS], &values[ACTIVE_CPUS]);
 }
 
 bool tree_is_full(void)

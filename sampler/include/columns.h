@@ -41,6 +41,12 @@ bool columns_read(struct columns *columns, bool levels);
 /* Looks for new processes and threads. No allocation. */
 void columns_scan(struct columns *columns);
 
+/* Looks at what the threads do, for the next reading: without, columns of that have no value. No allocation. */
+void columns_look(struct columns *columns);
+
+bool columns_need_looks(const struct columns *columns);
+bool column_is_of_threads(const struct column *column);
+
 bool columns_need_scans(const struct columns *columns);
 
 #endif

@@ -21,7 +21,10 @@ void tree_want(uint32_t fields);
 /* Looks for processes and threads that are new or have ended. Descriptors are opened here; no allocation. */
 void tree_scan(void);
 
-/* Sums over the processes that live, in values[FIELDS]; RUN_QUEUE and network are left alone. False once the first
+/* What the threads do, in values[ACTIVE_CPUS] and values[RUNNING_THREADS]. No allocation. */
+void tree_look(double *values);
+
+/* Sums over the processes that live, in values[FIELDS] up to ACTIVE_CPUS, and no further. False once the first
  * process cannot be read any more, and then values are as they were. No allocation. */
 bool tree_read(double *values);
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import statistics
@@ -186,6 +188,34 @@ def test_more_threads_than_files_may_be_open(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "not available: task-clock: too many open files (EMFILE): raise ulimit -n" in done.stderr
     assert min(read(tmp_path / "run.csv")["rss-bytes"]) > 1_000_000
+
+
+# Ends when there are enough rows, and tells how the sampler, its parent, is scheduled.
+MANY_THREADS = """
+import os, pathlib, threading, time
+threading.stack_size(65536)
+for _ in range(1500):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+while sum(line[:1].isdigit() for line in pathlib.Path("run.csv").read_text().splitlines()) < 30:
+    time.sleep(0.05)
+print(os.sched_getscheduler(os.getppid()) & ~os.SCHED_RESET_ON_FORK, flush=True)
+os._exit(3)
+"""
+
+
+def test_very_many_threads_thin_the_rows_and_not_the_program(tmp_path: Path) -> None:
+    done = sample("-o", "run.csv", "--", sys.executable, "-c", MANY_THREADS, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, f"{os.SCHED_OTHER}\n"), done.stderr
+    found = read(tmp_path / "run.csv")
+    looked = sum(math.isfinite(value) for value in found["active-cpus"])
+    rows = len(found["active-cpus"])
+    assert f"active-cpus and running-threads: in {looked} of {rows} rows only" in done.stderr
+    assert found.has_comment(f"note: active-cpus: in {looked} of {rows} rows, as reading so many threads takes long")
+    assert all(map(math.isfinite, found["cpu"]))
+    share = re.search(r"the sampler took ([0-9.]+) % of a processor", done.stderr)
+    assert share is not None
+    # Of CPU time, which a busy machine makes no more of; it was over 90 %.
+    assert float(share[1]) < 20
 
 
 def test_a_process_that_is_not_there(tmp_path: Path) -> None:
