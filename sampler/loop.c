@@ -2,9 +2,12 @@
 #include "loop.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "sensors.h"
 
 int loop_open(struct loop *loop, const struct child *child, pid_t pid)
 {
@@ -21,6 +24,15 @@ static struct timespec as_time(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
+/* How long to wait at most, or -1 where each row comes soon enough for counters of energy. */
+static int pause_of(uint64_t interval_ns)
+{
+    uint64_t round_ns = sensors_round_ns();
+    if (round_ns == 0 || interval_ns <= round_ns)
+        return -1;
+    return round_ns / 1000000 < INT_MAX ? (int)(round_ns / 1000000) : INT_MAX;
+}
+
 enum end loop_run(struct loop *loop, struct rows *rows)
 {
     struct watch *watch = &loop->watch;
@@ -32,9 +44,12 @@ enum end loop_run(struct loop *loop, struct rows *rows)
         {.fd = watch->process, .events = POLLIN},
     };
     uint64_t ticks, passed_ns = 0;
+    const int pause_ms = pause_of(rows->interval_ns);
     while (rows->error == 0) {
-        if (poll(files, 3, -1) < 0 && errno != EINTR)
+        if (poll(files, 3, pause_ms) < 0 && errno != EINTR)
             return FAILED;
+        if (pause_ms >= 0)
+            sensors_keep_up();
         if (files[1].revents != 0 && watch_take_signals(watch))
             return STOPPED;
         /* Its end is a signal too. */

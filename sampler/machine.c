@@ -212,7 +212,7 @@ int machine_probe(enum field field)
         file->fd = text_open(AT_FDCWD, file->path);
     if (file->fd < 0)
         return file->fd;
-    long got = text_read(file->fd, text, sizeof text);
+    long got = text_read_all(file->fd, text, sizeof text);
     if (got < 0)
         return (int)got;
     return file->read(ignored) || field == LOOPBACK_BYTES ? 0 : -ENODEV;
@@ -221,6 +221,6 @@ int machine_probe(enum field field)
 void machine_read(double *values)
 {
     for (struct file *file = files; file < files + sizeof files / sizeof *files; file++)
-        if (file->fd >= 0 && text_read(file->fd, text, sizeof text) > 0)
+        if (file->fd >= 0 && text_read_all(file->fd, text, sizeof text) > 0)
             file->read(values);
 }

@@ -15,6 +15,8 @@
 #define FIRST_NS (5ull * SECOND_NS)
 /* No part of a node takes more: an energy counter that seems to have gone round so fast was reset. */
 #define MOST_WATTS 1e4
+/* Counters grow in steps, of a millisecond mostly. */
+#define STEP_NS 5000000u
 
 static int open_files(struct sensor *sensor, const char **path)
 {
@@ -77,11 +79,37 @@ static bool read_energy(struct sensor *sensor)
     if (!is_read)
         return false;
     double grown = now < sensor->before ? now - sensor->before + sensor->range : now - sensor->before;
+    double most = MOST_WATTS * (double)(now_ns - before_ns + STEP_NS) / 1e9;
     sensor->before = now;
-    if (before_ns == 0 || grown < 0 || grown * sensor->scale > MOST_WATTS * (double)(now_ns - before_ns) / 1e9)
+    if (before_ns == 0 || grown < 0 || grown * sensor->scale > most)
         return false;
     sensor->total_nj += grown * sensor->scale * 1e9;
     return true;
+}
+
+/* Between two readings it grows by half its range at most. */
+static uint64_t round_ns(const struct sensor *sensor)
+{
+    double seconds = sensor->range * sensor->scale / (2 * MOST_WATTS);
+    bool is_energy = sensor->form == FORM_ENERGY && sensor->fds[0] >= 0;
+    return is_energy && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : UINT64_MAX;
+}
+
+uint64_t sensors_round_ns(void)
+{
+    struct sensor *sensor;
+    uint64_t least_ns = UINT64_MAX;
+    for (size_t i = 0; (sensor = sensor_at(i)) != NULL; i++)
+        least_ns = round_ns(sensor) < least_ns ? round_ns(sensor) : least_ns;
+    return least_ns == UINT64_MAX ? 0 : least_ns;
+}
+
+void sensors_keep_up(void)
+{
+    struct sensor *sensor;
+    for (size_t i = 0; (sensor = sensor_at(i)) != NULL; i++)
+        if (round_ns(sensor) != UINT64_MAX && monotonic_ns() - sensor->read_ns >= round_ns(sensor) / 2)
+            sensor->is_broken |= !read_energy(sensor);
 }
 
 /* Power, or voltage and current in the units that make it up. */
@@ -109,7 +137,8 @@ bool sensor_read(size_t number, double *value)
     bool is_read;
     switch (sensor->form) {
     case FORM_ENERGY:
-        is_read = read_energy(sensor);
+        is_read = read_energy(sensor) && !sensor->is_broken;
+        sensor->is_broken = false;
         *value = sensor->total_nj;
         return is_read;
     case FORM_COMMAND:

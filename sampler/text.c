@@ -16,6 +16,20 @@ long text_read(int fd, char *into, size_t size)
     return got < 0 ? -errno : got;
 }
 
+long text_read_all(int fd, char *into, size_t size)
+{
+    size_t at = 0;
+    ssize_t got = 1;
+    while (got != 0 && at < size - 1) {
+        got = pread(fd, into + at, size - 1 - at, (off_t)at);
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        at += got > 0 ? (size_t)got : 0;
+    }
+    into[at] = '\0';
+    return (long)at;
+}
+
 int text_open(int directory, const char *path)
 {
     int fd = openat(directory, path, O_RDONLY | O_CLOEXEC);

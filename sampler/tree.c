@@ -118,7 +118,8 @@ void tree_want(uint32_t fields)
 /* The children that each thread of a process has started, as the kernel lists them. */
 static void enter_children(struct process *process)
 {
-    char path[48], text[4096];
+    static char text[16 * MOST_PROCESSES];
+    char path[48];
     struct tids tids = {.fd = process->task};
     for (pid_t tid = tids_first(&tids); tid > 0; tid = tids_next(&tids)) {
         if (wanted & THREAD_FIELDS)
@@ -127,9 +128,9 @@ static void enter_children(struct process *process)
         int fd = text_open(process->task, path);
         if (fd < 0)
             continue;
-        text_read(fd, text, sizeof text);
+        long got = text_read_all(fd, text, sizeof text);
         close(fd);
-        for (const char *word = text_word(text, 0); *word != '\0'; word = text_word(word, 1))
+        for (const char *word = text_word(text, 0); got > 0 && *word != '\0'; word = text_word(word, 1))
             enter((pid_t)text_number(word));
     }
 }

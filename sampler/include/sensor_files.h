@@ -22,7 +22,8 @@ struct sensor {
     double scale; /* of what a file says to watts or joules */
     double range; /* at which energy goes round, as the file counts */
     double before, total_nj;
-    uint64_t read_ns;        /* 0: never */
+    uint64_t read_ns;        /* 0: never, or the last time failed */
+    bool is_broken;          /* a reading failed since the last row */
     struct command *command; /* of FORM_COMMAND */
 };
 

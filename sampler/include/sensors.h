@@ -32,6 +32,12 @@ void sensor_open(size_t number, char *why, size_t why_size, char *note, size_t n
  * a command takes. */
 bool sensor_read(size_t number, double *value);
 
+/* How often energy is to be read, so that no counter goes round twice unseen; 0 where there is none. */
+uint64_t sensors_round_ns(void);
+
+/* Reads those that have not been read for so long. No allocation. */
+void sensors_keep_up(void);
+
 /* Ends commands. */
 void sensors_close(void);
 

@@ -8,6 +8,9 @@
 /* The whole file from its start, as a text. Its length or negative errno. */
 long text_read(int fd, char *into, size_t size);
 
+/* The same of a file that is a list, of which the kernel gives no more than a page at a time. */
+long text_read_all(int fd, char *into, size_t size);
+
 /* Opens below `directory` (or AT_FDCWD) to be read. Descriptor or negative errno. */
 int text_open(int directory, const char *path);
 

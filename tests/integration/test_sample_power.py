@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from incprof.readers.nodes import read_nodes
+from tests.integration.hosts import need, need_root
 from tests.integration.sampling import FIXTURES, Machine, command, read, sample
 from tests.integration.sampling import machine as machine
 from tests.integration.sampling import sampled as sampled
@@ -101,6 +103,55 @@ def test_an_energy_counter_that_goes_round_or_is_reset(
     assert joules(tmp_path / "run.csv", "rapl-package-0-watts") == pytest.approx(
         1.0 if expected is None else expected, rel=1e-3
     )
+
+
+# 100 W, by the clock.
+COUNTING = """
+import os, sys, time
+file = os.open(sys.argv[1], os.O_WRONLY)
+start = time.monotonic()
+while (since := time.monotonic() - start) < 2.2:
+    os.pwrite(file, b"%-12d" % (since * 100e6 % 100e6), 0)
+    time.sleep(0.01)
+"""
+
+
+def test_an_energy_counter_that_goes_round_twice_in_a_row(packages: Path, tmp_path: Path) -> None:
+    energy = zone(packages, "intel-rapl:0")
+    (energy.parent / "max_energy_range_uj").write_text("100000000")
+    energy.write_text("0           \n")
+    words = ("-i", "60s", "-e", "run-queue", "--power", "rapl", "--sysfs", packages, "-o", "run.csv")
+    done = sample("--system", *words, "--", sys.executable, "-c", COUNTING, energy, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert joules(tmp_path / "run.csv", "rapl-package-0-watts") == pytest.approx(220, abs=10)
+
+
+# Sends from the interface that is listed last, and tells how much.
+SENDING = """
+import pathlib, socket
+last = pathlib.Path("/proc/net/dev").read_text().splitlines()[-1].split(":")[0].strip()
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
+    out.bind((last, 0))
+    print(sum(out.send(b"\\xff" * 1000) for _ in range(500)))
+"""
+
+
+def test_interfaces_beyond_the_first_page_count(tmp_path: Path) -> None:
+    need_root()
+    need("unshare", "ip")
+    (tmp_path / "links").write_text("".join(f"link add a{i} type veth peer name b{i}\n" for i in range(30)))
+    up = "".join(f"link set {end}{i} up\n" for i in range(30) for end in "ab")
+    (tmp_path / "up").write_text(up)
+    script = 'ip -batch links && ip -batch up && exec "$@"'
+    words = command("sample", "--system", "-e", "net-tx-bytes", "-o", "run.csv", "--", sys.executable, "-c", SENDING)
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", script, "sh", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    if "unshare" in done.stderr or "RTNETLINK" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == 500_000
+    assert sum(read(tmp_path / "run.csv")["net-tx-bytes"]) >= 500_000
 
 
 def test_chips_batteries_and_the_counters_of_cray(tmp_path: Path) -> None:
