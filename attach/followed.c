@@ -258,7 +258,7 @@ void followed_forget_code(struct followed *process)
     modules_free(&process->code);
     forget_python(process);
     process->code.pid = process->pid;
-    process->cache.map = NULL;
+    process->cache.number = 0;
     process->maps.length = 0;
     modules_use(&process->code);
     modules_begin(true, true);

@@ -145,8 +145,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct drawn drawn = {data, size};
     static struct module modules[MOST_RANGES];
-    struct code_map *map = calloc(1, sizeof *map + MOST_RANGES * sizeof map->ranges[0]);
+    static struct code_range ranges[MOST_RANGES];
+    struct code_map *map = calloc(1, sizeof *map);
     watched_allow(ALLOWED_BYTES(size));
+    map->ranges = ranges;
     map->count = MOST_RANGES;
     for (size_t i = 0; i < MOST_RANGES; i++) {
         uint64_t start = CODE + i * CODE_STEP;

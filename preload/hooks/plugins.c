@@ -70,12 +70,9 @@ static bool counts_calls(const struct code_map *map)
 /* Most libraries that are closed have never been looked at: nothing is to be done then. */
 static void forget_unloaded(bool is_all)
 {
-    const struct code_map *map = modules_current();
-    if (!is_all || map == NULL || counts_calls(map)) {
-        collector_remap(0);
-        return;
-    }
-    ptrdiff_t gone = count_gone(map);
+    const struct code_map *map = modules_enter();
+    ptrdiff_t gone = is_all && map != NULL && !counts_calls(map) ? count_gone(map) : -1;
+    modules_leave(map);
     if (gone != 0)
         collector_remap(gone > 0 ? (size_t)gone : 0);
 }

@@ -1,7 +1,13 @@
 /* Who may touch what: the start, and then the interval thread alone, scan: they write the modules, their number and the
- * list of maps. All other threads read the current map only, which is published by a release store. Maps and modules
- * never change once they are published, and are never freed while the process is recorded: a handler may be reading
- * one. `code` is written by programs of one thread alone, which look at other processes. No locks. */
+ * list of maps. All other threads read the current map only. Modules never change once they are published, and are
+ * never freed while the process is recorded.
+ *
+ * A map is filled anew when it is not the current one and has no readers. Whoever comes to read counts itself first,
+ * and looks then whether the map is still the current one: if not, it has touched nothing but the count. So what holds
+ * the count is never freed, and a handler may stand anywhere for as long as it likes. A reader that a fork has left in
+ * the parent keeps one map in the child for good.
+ *
+ * `code` is written by programs of one thread alone, which look at other processes. No locks. */
 #define _GNU_SOURCE
 #include "modules.h"
 
@@ -88,12 +94,33 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
     return NULL;
 }
 
-static struct code_map *find_same(const struct code_map *map)
+static struct code_map *find_unread(void)
 {
-    for (struct code_map *old = code->all; old != NULL; old = old->older)
-        if (old->count == map->count && memcmp(old->ranges, map->ranges, map->count * sizeof map->ranges[0]) == 0)
-            return old;
-    return NULL;
+    struct code_map *map = code->maps;
+    while (map != NULL && (map == code->current || __atomic_load_n(&map->readers, __ATOMIC_SEQ_CST) > 0))
+        map = map->next;
+    if (map == NULL && (map = sys_alloc(sizeof *map)) != NULL) {
+        map->next = code->maps;
+        code->maps = map;
+    }
+    return map;
+}
+
+/* An empty map with room for so many ranges, or NULL. */
+static struct code_map *new_map(size_t most)
+{
+    struct code_map *map = find_unread();
+    size_t bytes = most * sizeof map->ranges[0];
+    if (map != NULL && map->bytes < bytes) {
+        if (map->bytes > 0)
+            sys_free(map->ranges, map->bytes);
+        map->ranges = sys_alloc(bytes);
+        map->bytes = map->ranges != NULL ? bytes : 0;
+    }
+    if (map == NULL || map->bytes < bytes)
+        return NULL;
+    map->count = 0;
+    return map;
 }
 
 static void add_range(struct code_map *map, const struct mapping *mapping)
@@ -144,9 +171,11 @@ void modules_free(struct code *of)
         cfi_free(&of->modules[i]->cfi);
         sys_free(of->modules[i], sizeof *of->modules[i]);
     }
-    for (struct code_map *map = of->all, *older; map != NULL; map = older) {
-        older = map->older;
-        sys_free(map, map->bytes);
+    for (struct code_map *map = of->maps, *next; map != NULL; map = next) {
+        next = map->next;
+        if (map->bytes > 0)
+            sys_free(map->ranges, map->bytes);
+        sys_free(map, sizeof *map);
     }
     *of = (struct code){.count = 0};
 }
@@ -168,19 +197,16 @@ bool modules_scan(void)
     return changed;
 }
 
+/* Whether it is another one than the current. */
 static bool publish(struct code_map *map)
 {
-    struct code_map *same = find_same(map);
-    if (same != NULL) {
-        sys_free(map, map->bytes);
-        map = same;
-    } else {
-        map->older = code->all;
-        code->all = map;
-    }
-    bool changed = map != code->current;
-    __atomic_store_n(&code->current, map, __ATOMIC_RELEASE);
-    return changed;
+    const struct code_map *old = code->current;
+    if (old != NULL && old->count == map->count &&
+        memcmp(old->ranges, map->ranges, map->count * sizeof map->ranges[0]) == 0)
+        return false;
+    map->number = ++code->published;
+    __atomic_store_n(&code->current, map, __ATOMIC_SEQ_CST);
+    return true;
 }
 
 static bool is_mapped(const struct code_range *range)
@@ -192,19 +218,13 @@ static bool is_mapped(const struct code_range *range)
 bool modules_drop(size_t gone)
 {
     const struct code_map *old = code->current;
-    struct code_map *map = old != NULL && gone > 0 ? sys_alloc(old->bytes) : NULL;
+    struct code_map *map = old != NULL && gone > 0 ? new_map(old->count) : NULL;
     if (map == NULL)
         return false;
-    map->bytes = old->bytes;
     for (size_t i = 0; i < old->count; i++)
         if (old->ranges[i].module->jit || is_mapped(&old->ranges[i]))
             map->ranges[map->count++] = old->ranges[i];
-    if (old->count - map->count == gone) {
-        publish(map);
-        return true;
-    }
-    sys_free(map, map->bytes);
-    return false;
+    return old->count - map->count == gone && publish(map);
 }
 
 bool modules_scan_text(const char *text)
@@ -213,13 +233,10 @@ bool modules_scan_text(const char *text)
     size_t lines = 0;
     for (const char *at = text; *at != '\0'; at++)
         lines += *at == '\n';
-    /* The last line may have no end. */
-    size_t bytes = sizeof *map + (lines + 1) * sizeof map->ranges[0];
     if (lines > 0)
-        map = sys_alloc(bytes);
+        map = new_map(lines + 1); /* the last line may have no end */
     if (map == NULL)
         return false;
-    map->bytes = bytes;
     if (code->count == 0)
         fill_map(map, text, true);
     fill_map(map, text, false);
@@ -230,6 +247,24 @@ bool modules_scan_text(const char *text)
 const struct code_map *modules_current(void)
 {
     return __atomic_load_n(&code->current, __ATOMIC_ACQUIRE);
+}
+
+const struct code_map *modules_enter(void)
+{
+    struct code_map *map;
+    while ((map = __atomic_load_n(&code->current, __ATOMIC_SEQ_CST)) != NULL) {
+        __atomic_fetch_add(&map->readers, 1, __ATOMIC_SEQ_CST);
+        if (map == __atomic_load_n(&code->current, __ATOMIC_SEQ_CST))
+            break;
+        modules_leave(map);
+    }
+    return map;
+}
+
+void modules_leave(const struct code_map *map)
+{
+    if (map != NULL)
+        __atomic_fetch_sub(&((struct code_map *)map)->readers, 1, __ATOMIC_RELEASE);
 }
 
 const struct code_range *modules_find(const struct code_map *map, uint64_t pc)

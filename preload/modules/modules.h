@@ -57,14 +57,14 @@ struct code_range {
 /* What is mapped executable without a file. */
 #define JIT_PATH "[jit]"
 
-/* What is mapped, sorted by address. Immutable once published. An old one stays readable for ever, and is published
- * again when the same objects are back at the same addresses, as in a program that opens and closes libraries all the
- * time. */
+/* What is mapped, sorted by address. It does not change while it is the current one or anybody reads it; then it is
+ * used for another. So there are few, however often the program maps something. */
 struct code_map {
-    struct code_map *older;
-    size_t bytes; /* of this mapping */
-    size_t count;
-    struct code_range ranges[];
+    struct code_map *next; /* of all */
+    uint64_t number;       /* no other has had it */
+    uint32_t readers;      /* atomic */
+    size_t bytes, count;   /* of the ranges */
+    struct code_range *ranges;
 };
 
 /* All that is known of a process's code. */
@@ -78,7 +78,8 @@ struct code {
     size_t objects;    /* of those */
     struct module jit; /* what is in no file: one of them once there is any */
     struct code_map *current;
-    struct code_map *all; /* newest first */
+    struct code_map *maps;
+    uint64_t published;
 };
 
 /* For programs of one thread that look at other processes: all that follows is about this one's code from here on;
@@ -111,8 +112,15 @@ bool modules_scan_text(const char *text);
  * done. As modules_scan. */
 bool modules_drop(size_t gone);
 
-/* Async-signal-safe and thread-safe. */
+/* For who publishes maps, and for programs of one thread. */
 const struct code_map *modules_current(void);
+
+/* For all others: the current map, which stays what it is until it is left. NULL: there is none yet. Async-signal-safe
+ * and thread-safe. */
+const struct code_map *modules_enter(void);
+void modules_leave(const struct code_map *map);
+
+/* Async-signal-safe and thread-safe. */
 const struct code_range *modules_find(const struct code_map *map, uint64_t pc);
 
 /* Gives the module the next number. False: there are too many. Interval thread. */

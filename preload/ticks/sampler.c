@@ -30,13 +30,13 @@ static enum sample_kind kind_of_leaf(const struct cursor *cursor)
     return path_is_application(cursor) ? KIND_OWN : KIND_LIBRARY;
 }
 
-static void take_sample(struct thread *thread, const ucontext_t *context, uint64_t weight, uint64_t now_ns)
+static void take_sample(struct thread *thread, const struct code_map *map, const ucontext_t *context, uint64_t weight,
+                        uint64_t now_ns)
 {
     struct cursor cursor;
     struct path *path = &thread->path;
     struct sample sample = {.time_ns = now_ns, .weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX};
-    unwind_start(&cursor, modules_current(), context, thread->stack_low, thread->stack_high, thread->window,
-                 &thread->cache);
+    unwind_start(&cursor, map, context, thread->stack_low, thread->stack_high, thread->window, &thread->cache);
     sample.leaf_pc = cursor.pc;
     sample.kind = (uint8_t)kind_of_leaf(&cursor);
     bool is_unknown = cursor.range == NULL; /* though a search may find who called it */
@@ -78,7 +78,9 @@ static uint64_t thread_cpu_ns(void)
 static void take_paid_sample(struct thread *thread, const ucontext_t *context, uint64_t weight)
 {
     uint64_t start_ns = thread_cpu_ns();
-    take_sample(thread, context, weight, monotonic_ns());
+    const struct code_map *map = modules_enter();
+    take_sample(thread, map, context, weight, monotonic_ns());
+    modules_leave(map);
     uint64_t spent_ns = thread_cpu_ns() - start_ns;
     thread->credit_ns -= (int64_t)spent_ns;
     thread_add(&thread->counters.handler_ns, spent_ns);
@@ -158,8 +160,10 @@ static void account_for_rest(struct thread *thread)
     if (due == 0 || !switch_is_sampling())
         return;
     uint64_t start = thread->start_pc;
-    const struct code_range *range = modules_find(modules_current(), start);
+    const struct code_map *map = modules_enter();
+    const struct code_range *range = modules_find(map, start);
     bool app = range != NULL && range->module->app;
+    modules_leave(map);
     struct sample sample = {
         .time_ns = monotonic_ns(), .leaf_pc = start, .weight = (uint32_t)due, .kind = app ? KIND_OWN : KIND_UNKNOWN};
     thread->path.frames = app ? 1 : 0;

@@ -77,9 +77,10 @@ static void look_up(struct cursor *cursor)
 void unwind_start(struct cursor *cursor, const struct code_map *map, const ucontext_t *context, uint64_t stack_low,
                   uint64_t stack_high, uint8_t *copy, struct unwind_cache *cache)
 {
-    if (cache->map != map)
+    uint64_t number = map != NULL ? map->number : 0;
+    if (cache->number != number)
         memset(cache, 0, sizeof *cache);
-    cache->map = map;
+    cache->number = number;
     cursor->map = map;
     cursor->cache = cache;
     cursor->context = context;

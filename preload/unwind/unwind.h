@@ -24,10 +24,10 @@ struct stack {
 };
 
 /* What was looked up for a return address or an instruction: the same ones come again and again, or some near them. It
- * holds for `map`. */
+ * holds for the map with this number. */
 #define UNWIND_CACHE 128 /* a power of two */
 struct unwind_cache {
-    const struct code_map *map;
+    uint64_t number;
     struct unwind_place {
         uint64_t low, high; /* of look-up addresses that it holds for */
         const struct code_range *range;

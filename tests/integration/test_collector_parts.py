@@ -128,6 +128,19 @@ def test_paths_are_bounded_however_many_there_are(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize(
+    "flags",
+    ["", pytest.param(CHECKED, marks=pytest.mark.slow), pytest.param(RACES, marks=pytest.mark.slow)],
+    ids=["plain", "memory", "thread"],
+)
+def test_maps_of_code_are_few_however_often_it_changes(parts: Parts, flags: str) -> None:
+    """The current one, the next one, and those that somebody reads: three threads, and one that does not end."""
+    _, wrong, _, published, _, kept = parts("maps.c", "1500", "3", flags=flags).split()
+    assert wrong == "0"
+    assert int(published) >= 1500
+    assert int(kept) <= 2 + 3 + 1
+
+
+@pytest.mark.parametrize(
     "flags", [pytest.param("", id="plain"), pytest.param(CHECKED, id="checked", marks=pytest.mark.slow)]
 )
 def test_a_spoilt_ring_costs_samples_and_no_more(parts: Parts, flags: str) -> None:
