@@ -4,6 +4,7 @@
 
 enum request {
     REQUEST_STOP = 1,
+    REQUEST_KILLED,  /* the same, by a signal: nothing is said of it */
     REQUEST_EXEC,    /* all that is known is written: the program may become another one */
     REQUEST_PAUSE,   /* samples and calls do not count (moncontrol) */
     REQUEST_RESUME,  /* they do */

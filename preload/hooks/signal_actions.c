@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "end_signals.h"
 #include "next.h"
 #include "own_signal.h"
 #include "signal_masks.h"
@@ -21,11 +22,28 @@ DECLARE_NEXT(sigset);
 DECLARE_NEXT(sigignore);
 DECLARE_NEXT(siginterrupt);
 
+static int set_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    int result = signal_stacks_action(number, action, old);
+    if (result == 0 && old != NULL)
+        end_signals_conceal(old);
+    if (result == 0 && action != NULL)
+        end_signals_follow(number);
+    return result;
+}
+
+/* The action of a signal has been changed by another call: what was there before, for the application. */
+static sighandler_t changed(int number, sighandler_t before)
+{
+    end_signals_follow(number);
+    return end_signals_handler(before);
+}
+
 /* Async-signal-safe and thread-safe, as all below are. */
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (!own_signal_keeps(number))
-        return signal_stacks_action(number, action, old);
+        return set_action(number, action, old);
     if (vfork_is_child()) {
         own_signal_hand_over(incprof_tls.self != NULL ? incprof_tls.self->hidden_signal : 0);
         return NEXT(sigaction)(number, action, old);
@@ -51,7 +69,8 @@ static sighandler_t keep(int number, sighandler_t handler, int flags)
 
 EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-    return own_signal_keeps(number) ? keep(number, handler, SA_RESTART) : NEXT(signal)(number, handler);
+    return own_signal_keeps(number) ? keep(number, handler, SA_RESTART)
+                                    : changed(number, NEXT(signal)(number, handler));
 }
 
 EXPORT sighandler_t bsd_signal(int number, sighandler_t handler)
@@ -68,7 +87,7 @@ EXPORT sighandler_t ssignal(int number, sighandler_t handler)
 EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
 {
     return own_signal_keeps(number) ? keep(number, handler, (int)SA_RESETHAND | SA_NODEFER)
-                                    : NEXT(__sysv_signal)(number, handler);
+                                    : changed(number, NEXT(__sysv_signal)(number, handler));
 }
 
 EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
@@ -87,7 +106,7 @@ EXPORT int sigignore(int number)
 EXPORT sighandler_t sigset(int number, sighandler_t handler)
 {
     if (!own_signal_keeps(number))
-        return NEXT(sigset)(number, handler);
+        return changed(number, NEXT(sigset)(number, handler));
     sigset_t set;
     sigset_t blocked;
     struct sigaction old;

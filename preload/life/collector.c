@@ -15,6 +15,7 @@
 #include "collection.h"
 #include "collector_lock.h"
 #include "inherited.h"
+#include "end_signals.h"
 #include "interval_thread.h"
 #include "libc.h"
 #include "log.h"
@@ -52,6 +53,12 @@ static void ask(enum request request)
         collector_lock_note_stall();
 }
 
+/* Async-signal-safe and thread-safe. */
+static void write_before_end(void)
+{
+    ask(REQUEST_KILLED);
+}
+
 static void begin(bool forked, const char *trouble)
 {
     vfork_begin();
@@ -63,7 +70,9 @@ static void begin(bool forked, const char *trouble)
         thread_after_fork();
     else
         thread_hooks_start_main();
-    if (!interval_thread_start(&config)) {
+    if (interval_thread_start(&config)) {
+        end_signals_begin(write_before_end);
+    } else {
         thread_stop_all();
         log_warn(trouble, NULL);
     }
@@ -90,6 +99,7 @@ static void fork_parent(void)
 static void leave_child_alone(void)
 {
     int none = 0;
+    end_signals_end();
     own_signal_end(incprof_tls.self != NULL ? &incprof_tls.self->hidden_signal : &none);
     incprof_tls = (struct tls_block){.arcs = ARCS_NONE};
 }
@@ -162,6 +172,7 @@ void collector_stop(void)
 
 void collector_end(const char *why)
 {
+    end_signals_end();
     ask(REQUEST_STOP);
     log_warn(why, NULL);
 }

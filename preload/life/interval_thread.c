@@ -30,6 +30,10 @@ static void serve(uint32_t request)
         collection_close();
         collection_tell();
         break;
+    case REQUEST_KILLED:
+        thread_stop_all();
+        collection_close();
+        break;
     case REQUEST_EXEC: /* which may fail: nothing is stopped. A child that only calls it leaves no file. */
         __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);
         collection_drain();

@@ -37,7 +37,18 @@ def test_orderly_end_loses_nothing(host: BuildHost, tmp_path: Path, mode: str, s
     assert ended_cleanly(trial.directory / "rank-00000.gmon")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGSEGV])
+@pytest.mark.parametrize("name", ["HUP", "INT", "PIPE", "ALRM", "TERM", "USR1", "USR2"])
+def test_a_signal_that_ends_the_program_loses_nothing(host: BuildHost, tmp_path: Path, name: str) -> None:
+    """The open interval is written first, and the program ends by the signal all the same."""
+    number = signal.Signals[f"SIG{name}"]
+    trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=60)
+    assert trial.recorded.status == -number
+    assert calls(trial.profile())["tick"] == 1000
+    assert ticks(trial.profile()) >= 15
+    assert ended_cleanly(trial.directory / "rank-00000.gmon")
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGQUIT, signal.SIGRTMIN])
 def test_deadly_signal_keeps_complete_intervals(host: BuildHost, tmp_path: Path, number: int) -> None:
     trial = try_both([host("ends.c"), "raise", str(int(number))], tmp_path, interval=0.05)
     assert trial.recorded.status == -number

@@ -1,0 +1,106 @@
+/* Who may touch what: `before_end` is written before the first thread; `is_in_force` is atomic. */
+#define _GNU_SOURCE
+#include "end_signals.h"
+
+#include <stddef.h>
+
+#include "sys.h"
+#include "vfork.h"
+
+extern int __sigaction(int number, const struct sigaction *action, struct sigaction *old) __attribute__((weak));
+
+static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGALRM, SIGTERM, SIGUSR1, SIGUSR2};
+#define SA_RESTORER 0x04000000 /* the kernel's */
+
+enum { COUNT = sizeof numbers / sizeof *numbers };
+
+static void (*before_end)(void);
+static bool is_in_force;
+
+/* The kernel keeps such signals from the first process of a container, where they have the default action. */
+static bool is_first_process(void)
+{
+    return SYS0(SYS_getpid) == 1;
+}
+
+static void on_end_signal(int number)
+{
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    int errno_kept = errno;
+    if (!is_first_process()) {
+        before_end();
+        __sigaction(number, &by_default, NULL);
+        SYS3(SYS_tgkill, SYS0(SYS_getpid), SYS0(SYS_gettid), number); /* it comes when this returns */
+    }
+    errno = errno_kept;
+}
+
+/* The same for an action that nobody has set: libc's restorer is not in it. */
+static void on_untouched_signal(int number)
+{
+    on_end_signal(number);
+}
+
+static bool is_ours(sighandler_t handler)
+{
+    return handler == on_end_signal || handler == on_untouched_signal;
+}
+
+/* On a signal stack: the one that is interrupted may be a coroutine's. */
+static void take(int number)
+{
+    struct sigaction action;
+    if (__sigaction(number, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+        return;
+    action.sa_handler = (action.sa_flags & SA_RESTORER) != 0 ? on_end_signal : on_untouched_signal;
+    action.sa_flags = (action.sa_flags & ~(SA_SIGINFO | (int)SA_RESETHAND)) | SA_ONSTACK;
+    __sigaction(number, &action, NULL);
+}
+
+static void give_back(int number)
+{
+    struct sigaction action;
+    if (__sigaction(number, NULL, &action) != 0 || !is_ours(action.sa_handler))
+        return;
+    end_signals_conceal(&action);
+    __sigaction(number, &action, NULL);
+}
+
+void end_signals_begin(void (*write_first)(void))
+{
+    before_end = write_first;
+    if (is_first_process()) {
+        end_signals_end();
+        return;
+    }
+    __atomic_store_n(&is_in_force, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < COUNT; i++)
+        take(numbers[i]);
+}
+
+void end_signals_end(void)
+{
+    __atomic_store_n(&is_in_force, false, __ATOMIC_RELEASE);
+    for (int i = 0; i < COUNT; i++)
+        give_back(numbers[i]);
+}
+
+sighandler_t end_signals_handler(sighandler_t handler)
+{
+    return is_ours(handler) ? SIG_DFL : handler;
+}
+
+void end_signals_conceal(struct sigaction *action)
+{
+    if (!is_ours(action->sa_handler))
+        return;
+    action->sa_flags &= ~(SA_ONSTACK | (action->sa_handler == on_untouched_signal ? SA_RESTORER : 0));
+    action->sa_handler = SIG_DFL;
+}
+
+void end_signals_follow(int number)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (numbers[i] == number && __atomic_load_n(&is_in_force, __ATOMIC_ACQUIRE) && !vfork_is_child())
+            take(number);
+}
