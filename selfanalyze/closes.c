@@ -1,8 +1,9 @@
-/* Who may touch what: both counters are atomic, `own` is each thread's. */
+/* Who may touch what: all is atomic, but for `own`, which is each thread's. */
 #define _GNU_SOURCE
 #include "closes.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "libc.h"
 #include "next.h"
@@ -10,6 +11,7 @@
 DECLARE_NEXT(dlclose);
 
 static uint64_t begun, ended;
+static uint64_t known;        /* the lower half of `ended`, and above it what the loader said at that time */
 static __thread uint64_t own; /* closes that this thread is in */
 
 /* What other threads were closing at the fork stays half closed here. */
@@ -24,10 +26,25 @@ static __attribute__((constructor)) void at_load(void)
     libc_at_fork(NULL, NULL, fork_child);
 }
 
+static int take_unloads(struct dl_phdr_info *info, size_t size, void *into)
+{
+    (void)size;
+    *(uint64_t *)into = info->dlpi_subs;
+    return 1; /* the first object says it */
+}
+
 uint64_t closes_epoch(void)
 {
-    uint64_t now = __atomic_load_n(&ended, __ATOMIC_ACQUIRE);
-    return __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now ? now + 1 : 0;
+    uint64_t now = __atomic_load_n(&ended, __ATOMIC_ACQUIRE), kept = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    bool is_quiet = __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now;
+    if (is_quiet && kept != 0 && (uint32_t)kept == (uint32_t)now)
+        return kept >> 32;
+    uint64_t unloads = 0;
+    dl_iterate_phdr(take_unloads, &unloads);
+    uint64_t epoch = (uint32_t)(unloads + 1);
+    if (is_quiet && __atomic_load_n(&begun, __ATOMIC_ACQUIRE) == now)
+        __atomic_store_n(&known, epoch << 32 | (uint32_t)now, __ATOMIC_RELEASE);
+    return epoch;
 }
 
 int closes_nothing(void *handle)

@@ -109,7 +109,7 @@ const struct function *functions_find(const void *pointer)
     uint64_t address = (uintptr_t)pointer, epoch = closes_epoch();
     struct slot *slot = slot_of(address);
     const struct function *known = slot->number != 0 ? &functions[slot->number - 1] : NULL;
-    if (known != NULL && epoch != 0 && slot->epoch == epoch)
+    if (known != NULL && slot->epoch == epoch)
         return known;
     const struct function *function = look_up(address, known);
     if (known == NULL && slots_used == MOST_FUNCTIONS) {

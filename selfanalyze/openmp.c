@@ -17,7 +17,7 @@
 #define MOST_OBJECTS 64
 #define PAGE_BYTES 4096
 
-/* What code in [start, end) calls. True as long as no library has been closed since. */
+/* What code in [start, end) calls. True as long as no library has been unloaded since. */
 struct bound {
     uint32_t version; /* odd while it is written */
     uint64_t epoch, start, end;
@@ -78,8 +78,10 @@ static void keep(const struct bound *new)
 
 /* All functions at once: the next one may be called where the loader's locks must not be waited for. Code that no file
  * holds is known by its page. */
-static void *find_all(uint64_t address, const struct object *object, uint64_t epoch, enum openmp_function function)
+static void *find_all(uint64_t address, uint64_t epoch, enum openmp_function function)
 {
+    struct object found;
+    const struct object *object = object_at(address, &found) ? &found : NULL;
     struct bound bound = {.epoch = epoch, .start = address / PAGE_BYTES * PAGE_BYTES};
     bound.end = bound.start + PAGE_BYTES;
     if (object != NULL) {
@@ -97,24 +99,14 @@ static void *find_all(uint64_t address, const struct object *object, uint64_t ep
     return bound.functions[function];
 }
 
-static void *find(uint64_t address, uint64_t epoch, enum openmp_function function)
-{
-    struct object object;
-    const struct object *holder = object_at(address, &object) ? &object : NULL;
-    if (epoch != 0)
-        return find_all(address, holder, epoch, function);
-    void *found = binding_find(names[function], holder);
-    return found != NULL ? found : binding_guess(names[function], holder);
-}
-
 void *openmp_real(enum openmp_function function, const void *caller)
 {
     uint64_t address = (uintptr_t)caller, epoch = closes_epoch();
-    void *found = epoch != 0 ? kept_for(address, epoch, function) : NULL;
+    void *found = kept_for(address, epoch, function);
     if (found != NULL)
         return found;
     int kept = errno;
-    found = find(address, epoch, function);
+    found = find_all(address, epoch, function);
     errno = kept;
     if (found != NULL)
         return found;
@@ -126,7 +118,7 @@ void *openmp_real(enum openmp_function function, const void *caller)
 static void *known(enum openmp_function function, const void *caller)
 {
     uint64_t address = (uintptr_t)caller, epoch = closes_epoch();
-    void *found = epoch != 0 ? kept_for(address, epoch, function) : NULL;
+    void *found = kept_for(address, epoch, function);
     struct object object;
     if (found != NULL || !object_at(address, &object))
         return found;

@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* A number that differs after each dlclose; 0 while one is under way: what is found out then must not be kept. What
- * was found out about code that is running is true for as long as the number stays. Without a system call or a lock. */
+/* A number, not 0, that differs after each unloading: what was found out about code that is running is true for as long
+ * as it stays. Without a system call or a lock, but while a dlclose is under way: then the loader's lock for the list
+ * of objects is taken, which is not held while destructors run. Those may be waiting for the caller. Thread-safe. */
 uint64_t closes_epoch(void);
 
 /* dlclose for a handle of something that stays loaded: the number remains. */

@@ -13,14 +13,14 @@ from tests.integration.selfanalyze_programs import programs as programs
 STANDARD = b"libgomp.so.1"
 
 
-def bring(programs: Programs, number: int) -> Path:
+def bring(programs: Programs, number: int, source: str = "team.c") -> Path:
     """A library with regions that brings a copy of GCC's run-time under another name."""
     found = subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], capture_output=True, text=True, check=True)
     text = Path(found.stdout.strip()).read_bytes()
     name = f"libgomp.so.{number}"
     (programs.root / name).write_bytes(text.replace(STANDARD, name.encode()))
     link = ("-nodefaultlibs", "-L.", f"-l:{name}", "-lc", f"-Wl,-rpath,{programs.root}")
-    return programs.compile("team.c", "-shared", "-fPIC", name=f"team{number}.so", link=link)
+    return programs.compile(source, "-shared", "-fPIC", name=f"{Path(source).stem}{number}.so", link=link)
 
 
 def standard(programs: Programs, compiler: str) -> Path:
@@ -93,6 +93,16 @@ def test_a_library_that_takes_the_place_of_another_one(programs: Programs, tmp_p
     assert sums(done.under.stdout) == ["sum 20000"] * 3
     assert [Path(function.module or "").name for function in run.functions] == ["team7.so", "team8.so"]
     assert [(loop.functions, loop.iterations, loop.visits) for loop in run.loops] == [((0,), 40, 2), ((1,), 20, 1)]
+
+
+def test_a_destructor_that_waits_for_regions(programs: Programs, tmp_path: Path) -> None:
+    """The loader's lock is held meanwhile."""
+    library = bring(programs, 7, "joined.c")
+    words = [f"open={programs.root / 'libgomp.so.7'}", f"open={library}", "run", "close"]
+    done = analyse([alone(programs), *words], tmp_path)
+    unnoticed(done)
+    assert "joined 2000" in done.under.stdout
+    assert done.runs[0].parallel_regions == 2
 
 
 def test_the_loader_is_asked_once_for_each_library(programs: Programs, tmp_path: Path) -> None:
