@@ -27,6 +27,8 @@ static uint32_t state = ENDED; /* a futex */
 static uint32_t asked;         /* a futex: the request under way, or 0 */
 static const char *worker_name;
 static void (*run_worker)(void);
+static int kept_file = -1;   /* of the application's descriptors */
+static bool has_left_writer; /* which was held up: atomic */
 
 static uint64_t deadline_after(uint64_t longest_ns)
 {
@@ -43,7 +45,7 @@ static int number_of(const char *name)
 }
 
 /* For kernels without close_range. Entries may be missed while others are closed: again, until there are none. */
-static void close_listed(int kept)
+static void close_listed(int kept, int other)
 {
     _Alignas(8) char entries[2048];
     bool again = true;
@@ -55,7 +57,7 @@ static void close_listed(int kept)
             for (long at = 0; at < got;) {
                 const struct sys_directory_entry *entry = (const void *)(entries + at);
                 int fd = number_of(entry->name);
-                if (fd >= 0 && fd != directory && fd != kept) {
+                if (fd >= 0 && fd != directory && fd != kept && fd != other) {
                     sys_close(fd);
                     again = true;
                 }
@@ -67,13 +69,20 @@ static void close_listed(int kept)
     }
 }
 
+/* All that lie between two. False where the kernel cannot. */
+static bool close_between(int low, int high)
+{
+    return high - low < 2 || SYS3(SYS_CLOSE_RANGE, low + 1, high - 1, 0) == 0;
+}
+
 /* Descriptors 0 to 2 are kept busy: nothing that libc might say goes into a file of ours. */
 static void leave_the_applications_files(void)
 {
     int kept = log_copy_stderr();
-    if ((kept >= 0 && SYS3(SYS_CLOSE_RANGE, 0, kept - 1, 0) != 0) ||
-        SYS3(SYS_CLOSE_RANGE, kept >= 0 ? kept + 1 : 0, UINT32_MAX, 0) != 0)
-        close_listed(kept);
+    int low = kept < kept_file ? kept : kept_file;
+    int high = kept < kept_file ? kept_file : kept;
+    if (!close_between(-1, low) || !close_between(low, high) || SYS3(SYS_CLOSE_RANGE, high + 1, UINT32_MAX, 0) != 0)
+        close_listed(kept, kept_file);
     SYS1(SYS_chdir, "/");
     for (int i = 0; i < 3; i++)
         sys_open("/dev/null", O_RDWR, 0);
@@ -89,6 +98,7 @@ static int enter(void *unused)
     futex_wake(&state);
     run_worker();
     bool is_last = writer_end();
+    __atomic_store_n(&has_left_writer, !is_last, __ATOMIC_RELEASE);
     __atomic_store_n(&state, ENDED, __ATOMIC_RELEASE);
     worker_done();
     int code = lookout_exit_code();
@@ -116,6 +126,23 @@ bool worker_start(const char *name, void (*run)(void))
     }
     futex_wait(&state, STARTING, deadline_after(LONGEST_WAIT_NS));
     return true;
+}
+
+void worker_keep_file(int fd)
+{
+    kept_file = fd;
+}
+
+bool worker_is_gone(uint64_t longest_ns)
+{
+    const struct timespec pause = {0, 100000};
+    uint64_t deadline_ns = deadline_after(longest_ns);
+    while (SYS3(SYS_tgkill, SYS0(SYS_getpid), spawn_tid(&thread), 0) != -ESRCH) {
+        if (monotonic_ns() >= deadline_ns)
+            return false;
+        SYS2(SYS_nanosleep, &pause, NULL);
+    }
+    return !__atomic_load_n(&has_left_writer, __ATOMIC_ACQUIRE);
 }
 
 void worker_forget(void)

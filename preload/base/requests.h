@@ -6,6 +6,8 @@ enum request {
     REQUEST_STOP = 1,
     REQUEST_KILLED,  /* the same, by a signal: nothing is said of it */
     REQUEST_EXEC,    /* all that is known is written: the program may become another one */
+    REQUEST_FLUSH,   /* the open interval is written */
+    REQUEST_PARK,    /* the thread ends, and the recording does not */
     REQUEST_PAUSE,   /* samples and calls do not count (moncontrol) */
     REQUEST_RESUME,  /* they do */
     REQUEST_SCAN,    /* a path ended in unknown code: look for new modules */

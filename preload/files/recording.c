@@ -208,6 +208,17 @@ bool recording_open(struct recording *recording, const struct interval *interval
     return error == 0;
 }
 
+void recording_park(struct recording *recording)
+{
+    if (recording->has_writer)
+        writer_flush(monotonic_ns() + RECORDING_LONGEST_FLUSH_NS);
+}
+
+void recording_go_on(struct recording *recording)
+{
+    recording->has_writer = recording->has_writer && writer_start(&recording->file);
+}
+
 bool recording_interval(struct recording *recording, struct interval *interval, const struct interval_record *record)
 {
     if (recording->broken)

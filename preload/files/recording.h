@@ -40,6 +40,10 @@ void recording_begin(struct recording *recording, const struct config *config, c
  * stderr: nothing can be written. */
 bool recording_open(struct recording *recording, const struct interval *interval);
 
+/* The thread that writes is about to end; another one goes on. */
+void recording_park(struct recording *recording);
+void recording_go_on(struct recording *recording);
+
 /* Copies the symbols of modules that have come up since, if there is a file yet: their own may be replaced. */
 void recording_keep_symbols(struct recording *recording, const struct interval *interval);
 

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "collection.h"
 
+#include "burst.h"
 #include "closing_line.h"
 #include "interval.h"
 #include "interval_take.h"
@@ -39,7 +40,9 @@ uint64_t collection_start_ns(void)
 
 void collection_open_early(void)
 {
-    if (!recording.forked && !recording_open(&recording, &interval))
+    if (recording.open)
+        recording_go_on(&recording);
+    else if (!recording.forked && !recording_open(&recording, &interval))
         thread_stop_all();
 }
 
@@ -182,6 +185,25 @@ void collection_pause(bool paused)
     take_calls();
     is_paused = paused;
     switch_pause(paused);
+}
+
+void collection_park(void)
+{
+    collection_drain();
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        ticker_park(thread);
+    burst_park();
+    recording_park(&recording);
+}
+
+int collection_file(void)
+{
+    return recording.open && !recording.broken ? recording.file.fd : -1;
+}
+
+void collection_set_file(int fd)
+{
+    recording.file.fd = fd;
 }
 
 void collection_forget(void)

@@ -19,7 +19,7 @@ void collection_begin(const struct config *config, const struct launch *launch, 
 uint64_t collection_start_ns(void);
 
 /* Opens the file before there is an interval to write: the copies of the symbols take a while. A forked child waits for
- * something to say. */
+ * something to say. Where it is open, from a thread before this one, it is written to again. */
 void collection_open_early(void);
 
 /* Looks for code that the program has loaded, if somebody has asked, and copies its symbols. */
@@ -49,6 +49,13 @@ void collection_remap(void);
 
 /* Samples and calls count from here on, or do not (moncontrol). */
 void collection_pause(bool paused);
+
+/* Gives back what is the interval thread's alone: it is about to end, and another one to go on. */
+void collection_park(void);
+
+/* The file's descriptor among the interval thread's, or -1; and what it is among those of the next one. */
+int collection_file(void);
+void collection_set_file(int fd);
 
 /* In a forked child: nothing has been taken. */
 void collection_forget(void);

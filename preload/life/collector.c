@@ -16,6 +16,7 @@
 #include "collector_lock.h"
 #include "inherited.h"
 #include "end_signals.h"
+#include "fixed_text.h"
 #include "interval_thread.h"
 #include "libc.h"
 #include "log.h"
@@ -204,4 +205,65 @@ void collector_remap(size_t gone)
 void collector_pause(bool pause)
 {
     ask(pause ? REQUEST_PAUSE : REQUEST_RESUME);
+}
+
+static bool is_only_thread(void)
+{
+    int count = 0;
+    for (const struct thread *thread = thread_first(); thread != NULL; thread = thread->next)
+        count += thread->state != THREAD_ENDED && !thread_is_gone(thread->tid);
+    return count <= 1;
+}
+
+/* The file again, among the application's descriptors for a moment: at least 3, or negative. */
+static int open_file_again(void)
+{
+    char path[80] = "/proc/self/task/";
+    if (collection_file() < 0)
+        return -1;
+    text_append_number(path, sizeof path, (uint64_t)worker_tid(), 1);
+    text_append(path, sizeof path, "/fd/");
+    text_append_number(path, sizeof path, (uint64_t)collection_file(), 1);
+    int low = sys_open(path, O_WRONLY | O_APPEND, 0);
+    int fd = low >= 0 ? (int)SYS3(SYS_fcntl, low, F_DUPFD_CLOEXEC, 3) : low;
+    if (low >= 0)
+        sys_close(low);
+    return fd;
+}
+
+static struct absence {
+    uint64_t mask;
+    int fd;
+    bool is_final;
+} absence; /* of the only thread */
+
+bool collector_leave(void)
+{
+    if (!is_under_way() || !is_only_thread())
+        return false;
+    absence.mask = sys_block_signals();
+    ask(REQUEST_FLUSH);
+    absence.fd = open_file_again();
+    ask(collection_file() < 0 || absence.fd >= 0 ? REQUEST_PARK : REQUEST_KILLED);
+    absence.is_final = !worker_is_gone(LONGEST_WAIT_NS) || !switch_is_on();
+    return true;
+}
+
+void collector_come_back(void)
+{
+    bool is_there = !absence.is_final && (collection_file() < 0 || absence.fd >= 0);
+    if (is_there) {
+        worker_forget();
+        worker_keep_file(absence.fd);
+        collection_set_file(absence.fd);
+        is_there = interval_thread_start(&config);
+        worker_keep_file(-1);
+    }
+    if (!is_there) {
+        thread_stop_all();
+        log_warn("cannot go on in another namespace, recording stops here", NULL);
+    }
+    if (absence.fd >= 0)
+        sys_close(absence.fd);
+    sys_set_signal_mask(absence.mask);
 }

@@ -27,6 +27,12 @@ void collector_end(const char *why);
 void collector_before_exec(void);
 void collector_after_exec(void);
 
+/* Around a call that the kernel refuses to processes with several threads: the interval thread ends, and another one
+ * goes on. False, and nothing has happened, where nothing is recorded or the application has several threads itself.
+ * Waits for two seconds at most; signals are blocked in between. */
+bool collector_leave(void);
+void collector_come_back(void);
+
 /* moncontrol(3): sampling and counting off or on again. Thread-safe. */
 void collector_pause(bool paused);
 

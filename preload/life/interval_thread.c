@@ -1,6 +1,6 @@
-/* Who may touch what: the two periods are written before the thread starts. `is_leaving` is atomic: the thread sets it,
- * and the application's thread whose exec has failed clears it. The collector's lock is held for each drain, write or
- * request, and not while waiting for the next. */
+/* Who may touch what: the two periods are written before the thread starts; `is_parked` is its own. `is_leaving` is
+ * atomic: the thread sets it, and the application's thread whose exec has failed clears it. The collector's lock is
+ * held for each drain, write or request, and not while waiting for the next. */
 #define _GNU_SOURCE
 #include "interval_thread.h"
 
@@ -19,6 +19,7 @@
 #define FOR_EVER_NS (UINT64_MAX / 4)
 
 static uint64_t interval_ns, drain_ns;
+static bool is_parked;
 static bool is_leaving; /* exec is under way: what is written until then stands, and its end */
 
 static void serve(uint32_t request)
@@ -39,6 +40,13 @@ static void serve(uint32_t request)
         collection_drain();
         if (!collection_is_blank_child())
             collection_close();
+        break;
+    case REQUEST_FLUSH:
+        collection_close_interval();
+        break;
+    case REQUEST_PARK:
+        collection_park();
+        is_parked = true;
         break;
     case REQUEST_PAUSE:
     case REQUEST_RESUME:
@@ -78,7 +86,7 @@ static void run(void)
     uint64_t grid = collection_start_ns() + interval_ns;
     uint64_t next_drain = collection_start_ns() + drain_ns;
     open_early();
-    while (switch_is_on()) {
+    while (switch_is_on() && !is_parked) {
         ticker_give(); /* whoever asked while another request was under way was not heard */
         uint64_t next = next_drain < grid ? next_drain : grid;
         uint32_t request = worker_wait(next < burst_due_ns() ? next : burst_due_ns());
@@ -101,7 +109,7 @@ static void run(void)
         if (switch_is_on())
             burst_go_on(now);
         collector_lock_give();
-        if (request != 0 && switch_is_on())
+        if (request != 0 && switch_is_on() && !is_parked)
             worker_done();
     }
 }
@@ -119,7 +127,7 @@ bool interval_thread_start(const struct config *config)
 {
     interval_ns = config->interval_ns;
     drain_ns = drain_period_ns(config);
-    is_leaving = false;
+    is_leaving = is_parked = false;
     return worker_start("incprof", run);
 }
 

@@ -90,3 +90,8 @@ bool burst_is_look(const struct thread *thread, const siginfo_t *info)
     bool of_descriptor = info->si_code >= POLL_IN && info->si_code <= POLL_HUP;
     return of_descriptor && thread != NULL && info->si_fd == __atomic_load_n(&thread->burst_fd, __ATOMIC_ACQUIRE);
 }
+
+void burst_park(void)
+{
+    event_fd = -1;
+}

@@ -24,4 +24,7 @@ void burst_go_on(uint64_t now_ns);
 /* Whether a signal is a look at the thread; thread may be NULL. Async-signal-safe and thread-safe. */
 bool burst_is_look(const struct thread *thread, const siginfo_t *info);
 
+/* The interval thread ends, and its event with it. Collector. */
+void burst_park(void);
+
 #endif

@@ -200,6 +200,14 @@ void ticker_close_event(struct thread *thread)
     thread->perf_fd = -1;
 }
 
+void ticker_park(struct thread *thread)
+{
+    if (thread->perf_fd < 0)
+        return;
+    ticker_close_event(thread);
+    want(thread, false);
+}
+
 static void give(struct thread *thread)
 {
     int number = own_signal();

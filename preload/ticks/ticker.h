@@ -40,6 +40,9 @@ void ticker_give(void);
  * Async-signal-safe. */
 void ticker_forget_thread(struct thread *thread);
 
+/* The interval thread ends, and its events with it: the next one gives the thread another. Collector. */
+void ticker_park(struct thread *thread);
+
 /* Gives back the perf event of the record's last thread. Collector. */
 void ticker_close_event(struct thread *thread);
 

@@ -24,7 +24,14 @@
  * none. Not thread-safe. */
 bool worker_start(const char *name, void (*run)(void));
 
-/* In a forked child: there is no such thread here. */
+/* This descriptor of the application's, at least 3, is not closed in the thread that is started next; -1: none is. */
+void worker_keep_file(int fd);
+
+/* Once `run` returns: waits until the kernel knows the thread no more, for so long at most. Whether it has gone, and
+ * the writer with it. */
+bool worker_is_gone(uint64_t longest_ns);
+
+/* In a forked child, or after worker_is_gone: there is no such thread here. */
 void worker_forget(void);
 
 /* Asks for something (not 0) and waits until it is done, for so long at most (under Valgrind thirty times as long).

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <grp.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -185,6 +186,8 @@ static void call_posix_spawn(int (*start)(pid_t *, const char *, const posix_spa
     CALL(posix_spawnp, call_posix_spawn(posix_spawnp))                                                                 \
     CALL(system, if (system("true") != 0) _exit(1))                                                                    \
     CALL(popen, pclose(popen("true", "r")))                                                                            \
+    CALL(unshare, unshare(CLONE_NEWUSER))                                                                              \
+    CALL(setns, setns(-1, 0))                                                                                          \
     CALL(moncontrol, if (moncontrol != NULL) moncontrol(0))                                                            \
     CALL(raise, raise(SIGURG); raise(SIGWINCH); raise(SIGUSR1))                                                        \
     CALL(fork, int status; if (fork() == 0) _exit(0); wait(&status))
