@@ -83,6 +83,9 @@ def _wrong(bench: Bench, folder: Path, ranks: int, words: list[str]) -> Iterator
     recorded = bench.run(traced, ranks, words, traced=True)
     if (plain.returncode, plain.stdout) != (recorded.returncode, recorded.stdout):
         yield f"status {plain.returncode} and {plain.stdout!r}, traced {recorded.returncode} and {recorded.stdout!r}"
+    if plain.returncode or recorded.returncode:
+        # Nothing that is drawn fails by itself.
+        yield f"status {plain.returncode}, traced {recorded.returncode}: {(plain.stderr + recorded.stderr)[-400:]!r}"
         return
     counts = _counts(alone, ranks)
     if counts != _counts(traced, ranks):
