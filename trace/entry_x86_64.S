@@ -1,44 +1,80 @@
 /* The ways in. They are jumps: arguments, return address and stack are the program's, so that neither the MPI in use
- * nor its Fortran compiler matters. Fortran's say where they were called from, as the bindings behind them are not the
- * program. */
+ * nor its Fortran compiler matters. Where a call goes on to depends on the object that makes it (resolve.h). Fortran's
+ * say where they were called from, as the bindings behind them are not the program. */
 #ifndef __x86_64__
 #error "this architecture has no entry stubs yet"
 #endif
 
-#define SLOT(row, kind) trace_slots + 8 * (5 * row + kind)(%rip)
-
-#define WAY_IN(symbol, row, kind)                                                                                      \
-    .globl symbol;                                                                                                     \
-    .type symbol, @function;                                                                                           \
-    .cfi_startproc;                                                                                                    \
-    symbol: endbr64;                                                                                                   \
-    jmp *SLOT(row, kind);                                                                                              \
-    .size symbol, . - symbol;                                                                                          \
-    first_##symbol: lea SLOT(row, kind), %r11;                                                                         \
-    jmp resolve_first;                                                                                                 \
-    .cfi_endproc;
-
-#define FORTRAN_WAY_IN(symbol, row, kind)                                                                              \
-    .globl symbol;                                                                                                     \
-    .type symbol, @function;                                                                                           \
-    .cfi_startproc;                                                                                                    \
-    symbol: endbr64;                                                                                                   \
-    mov trace_fortran_site@gottpoff(%rip), %r10;                                                                       \
-    mov (%rsp), %r11;                                                                                                  \
-    mov %r11, %fs:(%r10);                                                                                              \
-    jmp *SLOT(row, kind);                                                                                              \
-    .size symbol, . - symbol;                                                                                          \
-    first_##symbol: lea SLOT(row, kind), %r11;                                                                         \
-    jmp resolve_first;                                                                                                 \
-    .cfi_endproc;
-
-    .hidden trace_slots
+    .hidden trace_ways
     .hidden trace_resolve
     .hidden trace_fortran_site
+    .hidden trace_choose
+    .hidden trace_before_dlopen
+    .hidden trace_before_dlsym
+
+/* For each name: the way in, and behind it what the loader asks whether there is that name (visible.c). */
+    .set number, 0
+#define WAY_IN(symbol, kind)                                                                                           \
+    .globl symbol;                                                                                                     \
+    .type symbol, @function;                                                                                           \
+    .balign 32;                                                                                                        \
+    .cfi_startproc;                                                                                                    \
+    symbol: endbr64;                                                                                                   \
+    mov $number, %r11d;                                                                                                \
+    jmp go_on_from_##kind;                                                                                             \
+    .size symbol, . - symbol;                                                                                          \
+    .balign 16;                                                                                                        \
+    endbr64;                                                                                                           \
+    mov $number, %edi;                                                                                                 \
+    jmp trace_choose;                                                                                                  \
+    .cfi_endproc;                                                                                                      \
+    .set number, number + 1;
 
     .text
-/* %r11: the slot. Arguments are kept, those on the stack lie where they were; no MPI function takes a floating-point
- * number, but MPI_Pcontrol's further arguments may be some. */
+/* %r11: the number of the name. All other registers are kept but %r10: %rax belongs to variable arguments. */
+    .type go_on_from_fortran, @function
+go_on_from_fortran:
+    .cfi_startproc
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    mov trace_fortran_site@gottpoff(%rip), %r10
+    mov 8(%rsp), %rax
+    mov %rax, %fs:(%r10)
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    jmp go_on_from_c
+    .cfi_endproc
+    .size go_on_from_fortran, . - go_on_from_fortran
+
+/* The first of the name's ways (struct way) whose range the return address lies in. */
+    .type go_on_from_c, @function
+go_on_from_c:
+    .cfi_startproc
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    lea trace_ways(%rip), %r10
+    mov (%r10, %r11, 8), %r10
+1:  test %r10, %r10
+    jz 3f
+    mov 8(%rsp), %rax
+    sub (%r10), %rax
+    cmp 8(%r10), %rax
+    jb 2f
+    mov 24(%r10), %r10
+    jmp 1b
+2:  pop %rax
+    .cfi_remember_state
+    .cfi_adjust_cfa_offset -8
+    jmp *16(%r10)
+3:  .cfi_restore_state
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    jmp resolve_first
+    .cfi_endproc
+    .size go_on_from_c, . - go_on_from_c
+
+/* %r11: the number of the name. Arguments are kept, those on the stack lie where they were; no MPI function takes a
+ * floating-point number, but MPI_Pcontrol's further arguments may be some. */
     .type resolve_first, @function
 resolve_first:
     .cfi_startproc
@@ -53,8 +89,7 @@ resolve_first:
     push %rcx
     push %r8
     push %r9
-    push %r11
-    sub $128, %rsp
+    sub $136, %rsp
     movaps %xmm0, (%rsp)
     movaps %xmm1, 16(%rsp)
     movaps %xmm2, 32(%rsp)
@@ -63,7 +98,8 @@ resolve_first:
     movaps %xmm5, 80(%rsp)
     movaps %xmm6, 96(%rsp)
     movaps %xmm7, 112(%rsp)
-    mov %r11, %rdi
+    mov %r11d, %edi
+    mov 8(%rbp), %rsi
     call trace_resolve
     mov %rax, %r10
     movaps (%rsp), %xmm0
@@ -74,8 +110,7 @@ resolve_first:
     movaps 80(%rsp), %xmm5
     movaps 96(%rsp), %xmm6
     movaps 112(%rsp), %xmm7
-    add $128, %rsp
-    pop %r11
+    add $136, %rsp
     pop %r9
     pop %r8
     pop %rcx
@@ -89,25 +124,63 @@ resolve_first:
     .cfi_endproc
     .size resolve_first, . - resolve_first
 
-    .set number, 0
+/* The order is that of names.h. */
+    .balign 32
+    .globl trace_ways_in
+    .hidden trace_ways_in
+trace_ways_in:
 #define CALL_(name, lower, ...)                                                                                        \
-    WAY_IN(MPI_##name, number, 0)                                                                                      \
-    WAY_IN(PMPI_##name, number, 1)                                                                                     \
-    FORTRAN_WAY_IN(mpi_##lower##_, number, 2)                                                                          \
-    FORTRAN_WAY_IN(mpi_##lower##_f08_, number, 3)                                                                      \
-    FORTRAN_WAY_IN(mpi_##lower##_f08ts_, number, 4)                                                                    \
-    .set number, number + 1;
+    WAY_IN(MPI_##name, c)                                                                                              \
+    WAY_IN(PMPI_##name, c)                                                                                             \
+    WAY_IN(mpi_##lower##_, fortran)                                                                                    \
+    WAY_IN(mpi_##lower##_f08_, fortran)                                                                                \
+    WAY_IN(mpi_##lower##_f08ts_, fortran)
 #include "every_call.h"
+#define OTHER(name) WAY_IN(MPI_##name, c) WAY_IN(PMPI_##name, c)
+#include "other_calls.h"
 
-    .section .data.rel, "aw"
-    .balign 8
-    .globl trace_slots
-    .type trace_slots, @object
-trace_slots:
-#define CALL_(name, lower, ...)                                                                                        \
-    .quad first_MPI_##name, first_PMPI_##name;                                                                         \
-    .quad first_mpi_##lower##_, first_mpi_##lower##_f08_, first_mpi_##lower##_f08ts_;
-#include "every_call.h"
-    .size trace_slots, . - trace_slots
+    .balign 32
+    .globl trace_ways_end
+    .hidden trace_ways_end
+trace_ways_end:
+
+/* Those behind them ask who has called: that is the program. */
+#define BEFORE(symbol)                                                                                                 \
+    .globl symbol;                                                                                                     \
+    .type symbol, @function;                                                                                           \
+    .cfi_startproc;                                                                                                    \
+    symbol: endbr64;                                                                                                   \
+    push %rdi;                                                                                                         \
+    .cfi_adjust_cfa_offset 8;                                                                                          \
+    push %rsi;                                                                                                         \
+    .cfi_adjust_cfa_offset 8;                                                                                          \
+    sub $8, %rsp;                                                                                                      \
+    .cfi_adjust_cfa_offset 8;                                                                                          \
+    call trace_before_##symbol;                                                                                        \
+    add $8, %rsp;                                                                                                      \
+    .cfi_adjust_cfa_offset -8;                                                                                         \
+    pop %rsi;                                                                                                          \
+    .cfi_adjust_cfa_offset -8;                                                                                         \
+    pop %rdi;                                                                                                          \
+    .cfi_adjust_cfa_offset -8;                                                                                         \
+    jmp *%rax;                                                                                                         \
+    .cfi_endproc;                                                                                                      \
+    .size symbol, . - symbol;
+
+    BEFORE(dlopen)
+    BEFORE(dlsym)
+
+/* What a call that no MPI is there for comes to: MPI_ERR_OTHER, or thereabouts; as a floating-point number, 0. */
+    .globl trace_no_mpi
+    .hidden trace_no_mpi
+    .type trace_no_mpi, @function
+trace_no_mpi:
+    .cfi_startproc
+    endbr64
+    mov $15, %eax
+    pxor %xmm0, %xmm0
+    ret
+    .cfi_endproc
+    .size trace_no_mpi, . - trace_no_mpi
 
     .section .note.GNU-stack, "", @progbits

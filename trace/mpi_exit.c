@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "elf_symbol.h"
 #include "event.h"
 
 typedef int registration(void (*handler)(void *), void *argument, void *library);
@@ -26,7 +27,7 @@ void mpi_exit_watch(void)
 static bool is_mpi(void *library)
 {
     Dl_info of_mpi, of_library;
-    void *finalize = dlsym(RTLD_NEXT, "PMPI_Finalize"); /* not this library's */
+    void *finalize = elf_symbol_anywhere("PMPI_Finalize");
     return finalize != NULL && dladdr(finalize, &of_mpi) != 0 && dladdr(library, &of_library) != 0 &&
            of_mpi.dli_fbase == of_library.dli_fbase;
 }

@@ -1,5 +1,5 @@
-/* Who may touch what: `state` and `paused` are atomic. The launch and the directory are written before main; `about` by
- * the first MPI call and by MPI_Init, before the writing thread exists. No locks. */
+/* Who may touch what: `state`, `paused` and `finalized_by` are atomic. The launch and the directory are written before
+ * main; `about` by the first MPI call and by MPI_Init, before the writing thread exists. No locks. */
 #define _GNU_SOURCE
 #include "session.h"
 
@@ -34,7 +34,8 @@ static bool paused;
 static struct launch launch;
 static char directory[PATH_MAX - 64]; /* as asked for, absolute */
 static struct about about = {.interval_ns = FLUSH_NS};
-static const char *how; /* it ended */
+static const char *how;    /* it ended */
+static pid_t finalized_by; /* a thread, or 0 */
 
 static int get_state(void)
 {
@@ -81,9 +82,11 @@ static __attribute__((constructor)) void configure(void)
 
 void session_open(const char *mpi, const struct meeting *meeting)
 {
+    static char kept[64]; /* the wrappers may go */
     int idle = IDLE;
     until_meet_at(meeting);
-    about.mpi = mpi;
+    text_append(kept, sizeof kept, mpi);
+    about.mpi = kept;
     if (get_state() == IDLE)
         counters_choose();
     __atomic_compare_exchange_n(&state, &idle, OPEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -303,6 +306,13 @@ void incprof_mpi_finalized(struct event *event)
     event->is_silent = true;
     how = "finalize";
     ask(REQUEST_WRITE);
+    __atomic_store_n(&finalized_by, (pid_t)SYS0(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+bool session_is_over_here(void)
+{
+    pid_t thread = __atomic_load_n(&finalized_by, __ATOMIC_ACQUIRE);
+    return thread != 0 && thread == (pid_t)SYS0(SYS_gettid);
 }
 
 void incprof_mpi_aborting(struct event *event)

@@ -1,0 +1,104 @@
+/* Who may touch what: `first_objects` is written before main, all else is of the caller. The loader is never asked for
+ * anything while it walks over its objects: another thread may hold its other lock. */
+#define _GNU_SOURCE
+#include "scope.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "elf_symbol.h"
+#include "loader.h"
+
+#define PAGE_BYTES 4096u
+
+static size_t first_objects; /* how many there were before main */
+
+/* What the loader's list is looked through for. */
+struct search {
+    uint64_t address, low, size;
+    size_t number; /* of the object, from 1 on */
+    char path[PATH_MAX];
+};
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    (void)size;
+    search->number++;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD || search->address < start || search->address - start >= segment->p_memsz)
+            continue;
+        search->low = start;
+        search->size = segment->p_memsz;
+        if (strlen(info->dlpi_name) < sizeof search->path)
+            strcpy(search->path, info->dlpi_name);
+        return 1;
+    }
+    return 0;
+}
+
+static void *open_loaded(const char *path)
+{
+    return path[0] != '\0' ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+}
+
+void scope_enter(struct scope *scope, const void *return_address)
+{
+    struct search search = {.address = (uint64_t)(uintptr_t)return_address};
+    if (dl_iterate_phdr(look_at, &search) == 0) {
+        search.low = search.address & ~(uint64_t)(PAGE_BYTES - 1);
+        search.size = PAGE_BYTES;
+    }
+    *scope = (struct scope){search.low, search.size, open_loaded(search.path)};
+}
+
+void scope_leave(struct scope *scope)
+{
+    if (scope->object != NULL)
+        loader_close(scope->object);
+}
+
+/* What a handle sees, but this library's own. */
+static void *find_in(void *object, const char *name)
+{
+    Dl_info of_found, of_this;
+    void *found = dlsym(object, name);
+    bool is_own = found != NULL && dladdr(found, &of_found) != 0 &&
+                  dladdr(__extension__(void *) scope_find, &of_this) != 0 && of_found.dli_fbase == of_this.dli_fbase;
+    return is_own ? NULL : found;
+}
+
+static int count_one(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)info, (void)size;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static __attribute__((constructor)) void count_first_objects(void)
+{
+    dl_iterate_phdr(count_one, &first_objects);
+}
+
+/* Whether the program was linked with it, or it was preloaded: the loader lists these first. */
+static bool is_there_from_the_start(const void *address)
+{
+    struct search search = {.address = (uint64_t)(uintptr_t)address};
+    return dl_iterate_phdr(look_at, &search) != 0 && search.number <= first_objects;
+}
+
+/* A library may have been made visible to all (RTLD_GLOBAL) after this object was bound: Open MPI does it to itself. */
+void *scope_find(const struct scope *scope, const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    void *own = scope->object != NULL ? find_in(scope->object, name) : NULL;
+    if (own != NULL && (found == NULL || !is_there_from_the_start(found)))
+        found = own;
+    return found != NULL ? found : elf_symbol_anywhere(name);
+}

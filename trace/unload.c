@@ -1,0 +1,23 @@
+/* Who may touch what: nothing is kept here. */
+#define _GNU_SOURCE
+#include <stdint.h>
+
+#include "loader.h"
+#include "mpi_library.h"
+#include "next.h"
+#include "resolve.h"
+#include "session.h"
+
+/* Thread-safe, as dlclose is. An MPI that this thread has finalized goes with the library that has brought it. */
+EXPORT int dlclose(void *handle)
+{
+    uint32_t before = loader_unloads();
+    if (session_is_over_here()) {
+        resolve_forget();
+        mpi_library_let_go();
+    }
+    int result = loader_close(handle);
+    if (loader_unloads() != before)
+        resolve_forget();
+    return result;
+}

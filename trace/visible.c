@@ -1,0 +1,148 @@
+/* Who may touch what: the loader's table of this library's symbols is made writable and changed before main; after that
+ * only the values of symbols change, whole, and the loader reads them from any thread. `is_waiting` and `opened_by` are
+ * atomic. No locks but the loader's.
+ *
+ * A preloaded library defines a name or it does not; when the program is started, the loader cannot ask. So all names
+ * are there when it binds what the program is linked with. Before main those are hidden that nobody else defines and
+ * nobody was linked with. Where somebody was, he is bound already: all stay, and no_mpi.h has what comes of a call.
+ * From then on the loader can ask (indirect functions), but what it answers to dlsym when there is nothing is not an
+ * error as others are (ctypes crashes): names are hidden again before the thread that has called dlopen calls dlsym. */
+#define _GNU_SOURCE
+#include "visible.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "elf_symbol.h"
+#include "names.h"
+#include "sys.h"
+
+#define PAGE_BYTES 4096u
+#define WAY_IN_BYTES 32u /* with what is asked about it, in its second half */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern char trace_ways_in[NAME_COUNT][WAY_IN_BYTES] __attribute__((visibility("hidden")));
+
+static ElfW(Sym) * symbols;
+static uint32_t count;
+static bool is_waiting;       /* for an MPI that somebody loads */
+static const void *opened_by; /* the thread that has called dlopen since names were hidden last, or NULL */
+static _Thread_local char this_thread __attribute__((tls_model("initial-exec")));
+
+void *trace_choose(uint32_t name)
+{
+    return elf_symbol_anywhere(name_of(name)) != NULL ? trace_ways_in[name] : NULL;
+}
+
+static const void *table_of(ElfW(Sxword) tag)
+{
+    const ElfW(Dyn) *entry = _DYNAMIC;
+    while (entry->d_tag != DT_NULL && entry->d_tag != tag)
+        entry++;
+    uint64_t base = (uint64_t)(uintptr_t)__ehdr_start, value = entry->d_un.d_ptr;
+    return entry->d_tag == tag ? (const void *)(uintptr_t)(value < base ? base + value : value) : NULL;
+}
+
+static bool make_writable(void)
+{
+    uint64_t low = (uint64_t)(uintptr_t)symbols & ~(uint64_t)(PAGE_BYTES - 1);
+    uint64_t high = (uint64_t)(uintptr_t)(symbols + count);
+    return SYS3(SYS_mprotect, low, high - low, PROT_READ | PROT_WRITE) == 0;
+}
+
+/* The number of the name that a symbol of this value is, or NAME_COUNT for what is no way in. */
+static uint32_t number_of(uint64_t value)
+{
+    uint64_t first = (uint64_t)((const char *)trace_ways_in - __ehdr_start);
+    return value - first < sizeof trace_ways_in ? (uint32_t)((value - first) / WAY_IN_BYTES) : NAME_COUNT;
+}
+
+static bool is_ours(const char *name)
+{
+    return strncmp(name, "MPI_", 4) == 0 || strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "mpi_", 4) == 0;
+}
+
+/* Where there is an MPI, bindings for Fortran may still come. */
+static bool is_to_be_found(uint32_t number, bool is_mpi)
+{
+    bool is_fortran = number % KINDS_OF_NAMES >= 2;
+    return number < TRACED_NAMES && is_mpi && (is_fortran || elf_symbol_anywhere(name_of(number)) != NULL);
+}
+
+/* A symbol without a value is none. Its size, which the loader does not need, keeps what it is shown with. */
+static void hide_for_the_first_time(ElfW(Sym) * symbol)
+{
+    symbol->st_size = symbol->st_value + WAY_IN_BYTES / 2;
+    __atomic_store_n(&symbol->st_value, 0, __ATOMIC_SEQ_CST);
+    symbol->st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol->st_info), STT_GNU_IFUNC);
+}
+
+static __attribute__((constructor)) void hide_what_nobody_has(void)
+{
+    const uint32_t *hash = table_of(DT_HASH); /* says how many there are */
+    bool is_mpi = elf_symbol_anywhere("PMPI_Init") != NULL;
+    symbols = (ElfW(Sym) *)(uintptr_t)table_of(DT_SYMTAB);
+    count = hash != NULL ? hash[1] : 0;
+    if (symbols == NULL || elf_symbol_is_missed(is_ours) || !make_writable())
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number = number_of(symbols[i].st_value);
+        if (number < NAME_COUNT && !is_to_be_found(number, is_mpi))
+            hide_for_the_first_time(&symbols[i]);
+    }
+    __atomic_store_n(&is_waiting, !is_mpi, __ATOMIC_RELEASE);
+}
+
+static void show_all_or_what_there_is(bool is_all, bool is_mpi)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number =
+            ELF64_ST_TYPE(symbols[i].st_info) == STT_GNU_IFUNC ? number_of(symbols[i].st_size) : NAME_COUNT;
+        if (number < TRACED_NAMES)
+            __atomic_store_n(&symbols[i].st_value, is_all || is_to_be_found(number, is_mpi) ? symbols[i].st_size : 0,
+                             __ATOMIC_RELEASE);
+    }
+}
+
+/* Only a thread that is not in dlopen: the loader lets in one at a time, and the last to come is the last to leave. */
+static void hide_again(void)
+{
+    const void *self = &this_thread;
+    if (__atomic_load_n(&opened_by, __ATOMIC_ACQUIRE) != self)
+        return;
+    bool is_mpi = elf_symbol_anywhere("PMPI_Init") != NULL;
+    show_all_or_what_there_is(false, is_mpi);
+    __atomic_store_n(&is_waiting, !is_mpi, __ATOMIC_RELEASE);
+    __atomic_compare_exchange_n(&opened_by, &self, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void *next(void **slot, const char *name)
+{
+    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = elf_symbol_anywhere(name);
+        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
+    }
+    return found;
+}
+
+void *trace_before_dlopen(void)
+{
+    static void *real;
+    hide_again();
+    if (__atomic_load_n(&is_waiting, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&opened_by, &this_thread, __ATOMIC_RELEASE);
+        show_all_or_what_there_is(true, false);
+    }
+    return next(&real, "dlopen");
+}
+
+void *trace_before_dlsym(void)
+{
+    static void *real;
+    hide_again();
+    return next(&real, "dlsym");
+}
