@@ -218,7 +218,7 @@ static void on_map(const struct map_record *record, uint64_t now_ns)
         return;
     if (process->awaits_program && is_file)
         take_program(process, record->path, now_ns);
-    mappings_add(&process->maps, &mapped);
+    mappings_add(&process->maps, &mapped, process->pid);
     process->maps_changed = true;
 }
 

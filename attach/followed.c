@@ -60,9 +60,11 @@ static void look_at_process(struct followed *process)
 static void use(struct followed *process)
 {
     look_at(process);
-    if (process->maps_changed && process->maps.length > 0) {
+    if (process->maps_changed && process->maps.text.length > 0) {
         look_at_process(process);
-        modules_scan_text((const char *)process->maps.data);
+        modules_scan_text((const char *)process->maps.text.data);
+        if (modules_forget_older())
+            process->cache.map = NULL; /* another map may come to lie where that one was */
     }
     process->maps_changed = false;
     path_begin(process->code.entry);
@@ -259,7 +261,7 @@ void followed_forget_code(struct followed *process)
     forget_python(process);
     process->code.pid = process->pid;
     process->cache.number = 0;
-    process->maps.length = 0;
+    mappings_forget(&process->maps);
     modules_use(&process->code);
     modules_begin(true, true);
 }
@@ -269,6 +271,6 @@ void followed_free(struct followed *process)
     forget_python(process);
     look_at(NULL);
     modules_free(&process->code);
-    buffer_free(&process->maps);
+    buffer_free(&process->maps.text);
     sys_free(process, sizeof *process);
 }

@@ -7,6 +7,9 @@
 
 #include "tasks.h"
 
+/* A program that starts maps that many libraries. */
+#define LEAST_ADDED 128
+
 /* With a NUL behind it, which is not counted: what has no text yet has none. */
 static void end(struct buffer *text)
 {
@@ -14,15 +17,43 @@ static void end(struct buffer *text)
     text->length -= text->length > 0;
 }
 
-void mappings_read(struct buffer *text, pid_t pid)
+static bool read_text(struct buffer *text, pid_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "%d/maps", pid);
-    if (!task_read(path, text))
-        text->length = 0;
-    else
-        text->length--;
+    bool is_read = task_read(path, text);
+    text->length -= is_read ? 1 : text->length;
     end(text);
+    return is_read && text->length > 0;
+}
+
+static size_t lines_of(const struct buffer *text)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < text->length; i++)
+        lines += text->data[i] == '\n';
+    return lines;
+}
+
+void mappings_read(struct mappings *mappings, pid_t pid)
+{
+    read_text(&mappings->text, pid);
+    mappings->read = lines_of(&mappings->text);
+    mappings->added = 0;
+}
+
+/* Of a process that has ended, those stay that are known. */
+static void read_again(struct mappings *mappings, pid_t pid)
+{
+    struct buffer text = {0};
+    mappings->added = 0;
+    if (!read_text(&text, pid)) {
+        buffer_free(&text);
+        return;
+    }
+    buffer_free(&mappings->text);
+    mappings->text = text;
+    mappings->read = lines_of(&text);
 }
 
 static void add_line(struct buffer *text, const struct mapped *mapped)
@@ -40,12 +71,10 @@ static void add_line(struct buffer *text, const struct mapped *mapped)
     buffer_u8(text, '\n');
 }
 
-void mappings_add(struct buffer *text, const struct mapped *mapped)
+static void insert(struct buffer *text, const struct mapped *mapped)
 {
     struct buffer all = {0};
     bool is_added = false;
-    if (strchr(mapped->path, '\n') != NULL)
-        return;
     for (const char *line = text->length > 0 ? (const char *)text->data : ""; *line != '\0';) {
         const char *next = strchr(line, '\n');
         size_t length = next != NULL ? (size_t)(next - line) + 1 : strlen(line);
@@ -67,8 +96,24 @@ void mappings_add(struct buffer *text, const struct mapped *mapped)
     *text = all;
 }
 
-void mappings_copy(struct buffer *to, const struct buffer *from)
+void mappings_add(struct mappings *mappings, const struct mapped *mapped, pid_t pid)
 {
-    buffer_bytes(to, from->data, from->length);
-    end(to);
+    if (strchr(mapped->path, '\n') != NULL)
+        return;
+    if (++mappings->added > LEAST_ADDED && mappings->added > mappings->read)
+        read_again(mappings, pid);
+    insert(&mappings->text, mapped);
+}
+
+void mappings_copy(struct mappings *to, const struct mappings *from)
+{
+    buffer_bytes(&to->text, from->text.data, from->text.length);
+    end(&to->text);
+    to->read = from->read;
+    to->added = from->added;
+}
+
+void mappings_forget(struct mappings *mappings)
+{
+    mappings->text.length = mappings->read = mappings->added = 0;
 }

@@ -28,7 +28,7 @@ struct followed {
     struct launch launch;
 
     struct code code;
-    struct buffer maps;
+    struct mappings maps;
     bool maps_changed;
     struct unwind_cache cache;
     struct python_found python;

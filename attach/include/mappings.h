@@ -8,18 +8,27 @@
 
 #include "buffer.h"
 
+struct mappings {
+    struct buffer text;
+    size_t read, added; /* lines of it when it was read from the kernel, and since */
+};
+
 struct mapped {
     uint64_t start, bytes, offset, inode;
     const char *path;
 };
 
 /* As it is now. What cannot be read is empty. */
-void mappings_read(struct buffer *text, pid_t pid);
+void mappings_read(struct mappings *mappings, pid_t pid);
 
-/* One more, in the place of what it overlaps. */
-void mappings_add(struct buffer *text, const struct mapped *mapped);
+/* One more of a process, in the place of what it overlaps. As nobody says which are gone, they are all read again once
+ * as many have been added as there were. */
+void mappings_add(struct mappings *mappings, const struct mapped *mapped, pid_t pid);
 
 /* A copy; `to` is empty before. */
-void mappings_copy(struct buffer *to, const struct buffer *from);
+void mappings_copy(struct mappings *to, const struct mappings *from);
+
+/* It has none any more. */
+void mappings_forget(struct mappings *mappings);
 
 #endif

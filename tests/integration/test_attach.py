@@ -354,3 +354,11 @@ def test_go_programs_name_the_functions_that_its_own_tools_do(tmp_path: Path) ->
     }
     ours = [address for name, address in known.items() if name.startswith("main.")]
     assert [table.place(address) for address in ours] == look_up(str(tmp_path / "whole"), ours)
+
+
+def test_code_that_comes_and_goes_takes_no_more_memory(build: Build, tmp_path: Path) -> None:
+    program = build("moving_code.c", pg=False, flags="-O2 -g", output="moving-code")
+    done = record(tmp_path, "-r", "1000", "--external", "-o", "run", "--", program)
+    assert done.returncode == 0, done.stderr
+    # It was some 40 bytes for each function there had been, with each that came: 12 MB.
+    assert int(done.stdout) < 3000
