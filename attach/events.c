@@ -183,34 +183,55 @@ static uint64_t time_of(const struct perf_event_header *header)
     return ((const struct record_end *)(end - sizeof(struct record_end)))->time_ns;
 }
 
-/* Looks at the record that the ring has next, if it has one. */
-static bool look(struct ring *ring)
+/* The kernel's ends of the rings are read once for all that is taken until nothing is left: they lie in memory that all
+ * processors write to. What comes meanwhile is newer than what is asked for, or is taken the next time. */
+static void look_at_rings(struct events *events)
 {
-    if (ring->at == ring->head)
+    for (size_t i = 0; i < events->ring_count; i++) {
+        struct ring *ring = &events->rings[i];
         ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-    if (ring->at == ring->head)
-        return false;
-    if (ring->time_ns == 0)
-        ring->time_ns = time_of(record_of(ring)) | 1;
-    return true;
+    }
+    events->has_looked = true;
 }
 
-const struct perf_event_header *events_next(struct events *events, uint64_t until_ns, uint64_t *time_ns)
+/* What was handed out last is done with. */
+static void give_back(struct events *events)
+{
+    struct ring *ring = events->taken;
+    if (ring != NULL)
+        __atomic_store_n(&ring->page->data_tail, ring->at, __ATOMIC_RELEASE);
+    events->taken = NULL;
+}
+
+static struct ring *find_oldest(struct events *events, uint64_t until_ns)
 {
     struct ring *oldest = NULL;
     for (size_t i = 0; i < events->ring_count; i++) {
         struct ring *ring = &events->rings[i];
-        /* What was handed out last is done with. */
-        __atomic_store_n(&ring->page->data_tail, ring->at, __ATOMIC_RELEASE);
-        if (look(ring) && ring->time_ns <= until_ns && (oldest == NULL || ring->time_ns < oldest->time_ns))
+        if (ring->at == ring->head)
+            continue;
+        if (ring->time_ns == 0)
+            ring->time_ns = time_of(record_of(ring)) | 1;
+        if (ring->time_ns <= until_ns && (oldest == NULL || ring->time_ns < oldest->time_ns))
             oldest = ring;
     }
+    return oldest;
+}
+
+const struct perf_event_header *events_next(struct events *events, uint64_t until_ns, uint64_t *time_ns)
+{
+    give_back(events);
+    if (!events->has_looked)
+        look_at_rings(events);
+    struct ring *oldest = find_oldest(events, until_ns);
+    events->has_looked = oldest != NULL;
     if (oldest == NULL)
         return NULL;
     const struct perf_event_header *record = record_of(oldest);
     *time_ns = oldest->time_ns;
     oldest->at += record->size;
     oldest->time_ns = 0;
+    events->taken = oldest;
     return record;
 }
 

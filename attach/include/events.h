@@ -32,6 +32,8 @@ struct events {
     struct perf_event_attr attr;
     struct ring *rings;
     size_t ring_count;
+    struct ring *taken; /* where the last record came from, which is still read */
+    bool has_looked;    /* at what the rings hold, since nothing was left */
     int *fds;
     size_t fd_count, fd_capacity;
     bool sees_kernel;  /* ticks inside the kernel come as well; else they are missing */
