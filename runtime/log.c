@@ -132,10 +132,10 @@ static void add(struct line *line, const char *text)
     }
 }
 
-static void say(enum log_level level, const char *what, const char *detail, const char *reason)
+static bool say(enum log_level level, const char *what, const char *detail, const char *reason)
 {
     if (level > current_level)
-        return;
+        return true;
     struct line line = {.length = 0};
     add(&line, speaker);
     add(&line, ": ");
@@ -158,11 +158,12 @@ static void say(enum log_level level, const char *what, const char *detail, cons
     if (is_borrowed && fd >= 0)
         sys_close(fd);
     quiet_end(quiet);
+    return fd >= 0;
 }
 
-void log_warn(const char *what, const char *detail)
+bool log_warn(const char *what, const char *detail)
 {
-    say(LOG_WARN, what, detail, NULL);
+    return say(LOG_WARN, what, detail, NULL);
 }
 
 void log_debug(const char *what, const char *detail)

@@ -204,15 +204,6 @@ bool modules_have_counts(void)
     return false;
 }
 
-bool modules_scan(void)
-{
-    struct buffer text = {0};
-    code->entry = getauxval(AT_ENTRY);
-    bool changed = own_maps_read(&text) && modules_scan_text((const char *)text.data);
-    buffer_free(&text);
-    return changed;
-}
-
 /* Whether it is another one than the current. */
 static bool publish(struct code_map *map)
 {
@@ -231,16 +222,41 @@ static bool is_mapped(const struct code_range *range)
     return SYS3(SYS_mincore, range->start, 1, &is_resident) != -ENOMEM;
 }
 
-bool modules_drop(size_t gone)
+/* The current map without what is not in memory any more, or NULL. */
+static struct code_map *without_gone(void)
 {
     const struct code_map *old = code->current;
-    struct code_map *map = old != NULL && gone > 0 ? new_map(old->count) : NULL;
-    if (map == NULL)
-        return false;
-    for (size_t i = 0; i < old->count; i++)
+    struct code_map *map = old != NULL ? new_map(old->count) : NULL;
+    for (size_t i = 0; map != NULL && i < old->count; i++)
         if (old->ranges[i].module->jit || is_mapped(&old->ranges[i]))
             map->ranges[map->count++] = old->ranges[i];
-    return old->count - map->count == gone && publish(map);
+    return map;
+}
+
+bool modules_drop(size_t gone)
+{
+    struct code_map *map = gone > 0 ? without_gone() : NULL;
+    return map != NULL && code->current->count - map->count == gone && publish(map);
+}
+
+bool modules_scan(void)
+{
+    struct buffer text = {0};
+    struct code_map *rest;
+    bool changed = false;
+    code->entry = getauxval(AT_ENTRY);
+    code->is_unreadable = !own_maps_read(&text);
+    if (!code->is_unreadable)
+        changed = modules_scan_text((const char *)text.data);
+    else if ((rest = without_gone()) != NULL)
+        changed = publish(rest);
+    buffer_free(&text);
+    return changed;
+}
+
+bool modules_are_unreadable(void)
+{
+    return code->is_unreadable;
 }
 
 bool modules_scan_text(const char *text)

@@ -73,6 +73,7 @@ struct code {
     uint64_t entry;         /* where the program starts; 0: not known yet */
     bool libraries_are_own; /* written once, before the first scan */
     bool python_is_wanted;  /* the same */
+    bool is_unreadable;     /* at the last scan */
     struct module *modules[MOST_MODULES];
     size_t count;
     size_t objects;    /* of those */
@@ -100,9 +101,13 @@ bool modules_have_counts(void);
 /* Whether code that the program makes is among its functions. */
 bool modules_have_jit(void);
 
-/* Looks at the process again; publishes a new map if anything has changed and returns whether it has. One caller at a
- * time (the collector's lock). Async-signal-safe. */
+/* Looks at the process again; publishes a new map if anything has changed and returns whether it has. Where it is not
+ * to be read, as at the limit of descriptors, what is gone is left out. One caller at a time (the collector's lock).
+ * Async-signal-safe. */
 bool modules_scan(void);
+
+/* Whether that was so when it last looked. */
+bool modules_are_unreadable(void);
 
 /* The same by a text such as /proc/PID/maps holds. */
 bool modules_scan_text(const char *text);

@@ -14,6 +14,7 @@
 
 #define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
+#define MOST_NAMES 16 /* descriptors of the interval thread's that stay open */
 
 static bool is_among(const char *name, const char *const *names, size_t count)
 {
@@ -131,8 +132,8 @@ static void name_of(const struct module *module, char *name)
 
 /* Of the processes of a node, the first one to come sees to a file: it has taken a name of sockets, which the kernel
  * knows once and gives back when the process ends. To the others the file system is not asked. Where paths may mean
- * other files (in containers), names are others as well. */
-static bool is_seen_to(const char *path)
+ * other files (in containers), names are others as well. A descriptor, or negative errno. */
+static int take_name(const char *path)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0incprof-"};
     char space[64] = "";
@@ -140,35 +141,44 @@ static bool is_seen_to(const char *path)
     append_hash(name.sun_path, 9, hash_of(hash_of(0xcbf29ce484222325u, path), space));
     int fd = (int)SYS3(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return false;
+        return fd;
     long error = SYS3(SYS_bind, fd, &name, offsetof(struct sockaddr_un, sun_path) + 9 + 16);
-    if (error != 0)
-        sys_close(fd);
-    return error == -EADDRINUSE;
+    if (error == 0)
+        return fd;
+    sys_close(fd);
+    return (int)error;
 }
 
-void snapshot_write(const char *directory, const struct module *module)
+/* The first ones are of what all ranks start with. Of what comes later, such as libraries that a program makes and
+ * loads, there may be any number: whoever comes next finds the file. */
+static void leave_name(int name)
 {
-    char name[80];
-    char folder[PATH_MAX];
-    char path[PATH_MAX];
-    struct elf_file elf;
-    output_name(folder, directory, "symbols", "");
-    name_of(module, name);
-    output_name(path, folder, name, ".elf");
-    if (is_seen_to(path) || SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) == 0)
-        return;
+    static int kept;
+    if (name >= 0 && kept++ >= MOST_NAMES)
+        sys_close(name);
+}
+
+/* The file may be another build's by now, which has come in the place of the module's. */
+static bool open_module(struct elf_file *elf, const struct module *module)
+{
+    char build_id[sizeof module->build_id];
     const struct object_file object = {
         .path = module->path, .pid = module->pid, .inode = module->inode, .is_program = module->id == 0};
-    if (!object_file_open(&elf, &object))
-        return;
-    char build_id[sizeof module->build_id];
-    elf_build_id(&elf, build_id, sizeof build_id);
-    if (strcmp(build_id, module->build_id) != 0) { /* replaced by another build since */
-        elf_close(&elf);
-        return;
-    }
+    if (!object_file_open(elf, &object))
+        return false;
+    elf_build_id(elf, build_id, sizeof build_id);
+    if (strcmp(build_id, module->build_id) == 0)
+        return true;
+    elf_close(elf);
+    return false;
+}
+
+static void write_symbols(const char *folder, const char *path, const struct module *module)
+{
     struct buffer file = {0};
+    struct elf_file elf;
+    if (!open_module(&elf, module))
+        return;
     put_file(&file, &elf);
     elf_close(&elf);
     sys_mkdir(folder, 0777);
@@ -176,4 +186,18 @@ void snapshot_write(const char *directory, const struct module *module)
     if (error != 0 && error != -EEXIST)
         log_debug("no copy of the symbols", path);
     buffer_free(&file);
+}
+
+void snapshot_write(const char *directory, const struct module *module)
+{
+    char name[80];
+    char folder[PATH_MAX];
+    char path[PATH_MAX];
+    output_name(folder, directory, "symbols", "");
+    name_of(module, name);
+    output_name(path, folder, name, ".elf");
+    int taken = take_name(path);
+    if (taken != -EADDRINUSE && SYS4(SYS_faccessat, AT_FDCWD, path, 0 /* F_OK */, 0) != 0)
+        write_symbols(folder, path, module);
+    leave_name(taken);
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "module_scan.h"
 
+#include "log.h"
 #include "modules.h"
 #include "requests.h"
 #include "sys.h"
@@ -13,9 +14,10 @@
 #define LONGEST_PAUSE_NS (50 * SHORTEST_PAUSE_NS)
 
 static bool wanted;
-static uint64_t next_ns;  /* not before, on CLOCK_MONOTONIC */
-static uint64_t pause_ns; /* interval thread */
-static size_t expected;   /* ranges that are gone */
+static uint64_t next_ns;             /* not before, on CLOCK_MONOTONIC */
+static uint64_t pause_ns;            /* interval thread */
+static size_t expected;              /* ranges that are gone */
+static bool was_unreadable, is_said; /* interval thread */
 
 static bool is_time(void)
 {
@@ -46,9 +48,22 @@ void module_scan_begin(void)
     set_next(0);
 }
 
+static bool look(void)
+{
+    bool changed = modules_scan();
+    was_unreadable = was_unreadable || modules_are_unreadable();
+    /* Where there are no descriptors left, none may be left to say so. */
+    if (was_unreadable && !is_said)
+        is_said =
+            log_warn("cannot read /proc/thread-self/maps (see ulimit -n): calls and samples in code that was loaded "
+                     "since are of unknown functions",
+                     NULL);
+    return changed;
+}
+
 void module_scan_now(void)
 {
-    modules_scan();
+    look();
     pause_ns = SHORTEST_PAUSE_NS;
     set_next(monotonic_ns() + pause_ns);
 }
@@ -68,7 +83,7 @@ void module_scan_if_wanted(void)
 {
     if (!module_scan_is_wanted() || !is_time())
         return;
-    pause_ns = modules_scan() ? SHORTEST_PAUSE_NS : 2 * pause_ns;
+    pause_ns = look() ? SHORTEST_PAUSE_NS : 2 * pause_ns;
     if (pause_ns > LONGEST_PAUSE_NS)
         pause_ns = LONGEST_PAUSE_NS;
     set_next(monotonic_ns() + pause_ns);

@@ -4,6 +4,8 @@
 #ifndef RUNTIME_LOG_H
 #define RUNTIME_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_QUIET, LOG_WARN, LOG_DEBUG };
 
 /* Remembers who speaks. Once, before the first message. What stderr is, is known since before main. */
@@ -26,8 +28,8 @@ void log_follow_stderr(void);
 /* The calling thread has descriptors of its own: its messages go to the other threads' stderr. */
 void log_detach(void);
 
-/* Both are async-signal-safe and thread-safe. `detail` may be NULL. */
-void log_warn(const char *what, const char *detail);
+/* Both are async-signal-safe and thread-safe. `detail` may be NULL. False: there was no descriptor to say it by. */
+bool log_warn(const char *what, const char *detail);
 void log_debug(const char *what, const char *detail);
 
 /* As log_warn, with the kernel's error (negative errno) in words. */

@@ -140,6 +140,10 @@ def test_maps_of_code_are_few_however_often_it_changes(parts: Parts, flags: str)
     assert int(kept) <= 2 + 3 + 1
 
 
+def test_what_is_gone_is_dropped_where_maps_cannot_be_read(parts: Parts) -> None:
+    assert parts("unread.c", "libm.so.6") == "known 1 unreadable 1 left 0 others 1\n"
+
+
 @pytest.mark.parametrize(
     "flags", [pytest.param("", id="plain"), pytest.param(CHECKED, id="checked", marks=pytest.mark.slow)]
 )

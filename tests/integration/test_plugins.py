@@ -111,6 +111,30 @@ def test_libraries_that_come_and_go_lose_no_call(use: Use) -> None:
     assert calls_of(use(*turn * 20)) == expected
 
 
+def test_libraries_by_the_dozen_take_no_descriptor_each(build: Build, record: Record, tmp_path: Path) -> None:
+    """Each with a build-id of its own, so that its symbols are kept."""
+    library = build("plugin.c", flags="-O2 -shared -fPIC -Wl,--build-id=0x" + "5a" * 20, output="plugin.so")
+    content = library.read_bytes()
+    paths = [tmp_path / f"plugin-{number}.so" for number in range(60)]
+    for number, path in enumerate(paths):
+        path.write_bytes(content.replace(b"Z" * 20, b"%020d" % number))
+    recording = record([build("dozens.c"), *paths], interval=LONG)
+    most = recording.outcome.values()
+    assert recording.outcome.stderr == ""
+    assert most["after"] <= most["half"]
+    assert len(list((recording.directory / "symbols").glob("*.elf"))) == 1 + len(paths)
+
+
+def test_where_maps_cannot_be_read_that_is_said_once_at_most(build: Build, record: Record) -> None:
+    """On a busy machine, the thread that looks may come when there are descriptors again."""
+    library = build("plugin.c", flags="-O2 -shared -fPIC", output="plugin.so")
+    recording = record([build("dozens.c"), "limit", library, library], interval=LONG)
+    lines = recording.outcome.stderr.splitlines()
+    assert len(lines) <= 1
+    assert all("ulimit -n" in line for line in lines)
+    assert recording.calls()["main"] == 1
+
+
 def test_namespaces_of_their_own(use: Use) -> None:
     """Their time is at the right function; a namespace has a libc of its own, whose hook counts nothing."""
     recording = use("new", "work.so", "call", "400", "new", "work.so", "call", "300")
