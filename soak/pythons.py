@@ -1,4 +1,4 @@
-"""Programs in Python that make and drop what a sample looks at, at every rate: they end as they do without us."""
+"""Programs in Python, deep ones and such as make and drop what a sample looks at, at every rate: they end as without us."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from incprof.launch import find_library
 from soak.budget import Budget
 from soak.finding import Keeper
 
-PROGRAM = Path(__file__).parent / "hosts" / "churn.py"
+HOSTS = Path(__file__).parent / "hosts"
+DEPTHS = (20, 300, 3000, 90_000)
 RATES = (100, 1000, 5000, 10000)
 
 
@@ -32,6 +33,9 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     while budget.more():
         random = Random(f"{seed}/pythons/{number}")
         python, rate, rounds = random.choice(known), random.choice(RATES), random.randint(20, 600)
+        churn = [str(HOSTS / "churn.py"), str(rounds)]
+        deep = [str(HOSTS / "deep.py"), str(random.choice(DEPTHS)), str(50 * rounds)]
+        words = [python, *random.choice((churn, deep))]
         directory = scratch / "pythons"
         shutil.rmtree(directory, ignore_errors=True)
         settings = {
@@ -40,8 +44,7 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
             "INCPROF_INTERVAL": "0.1", "INCPROF_OVERHEAD": "100",
         }  # fmt: skip
         plain, recorded = (
-            subprocess.run([python, str(PROGRAM), str(rounds)], env={**os.environ, **more}, capture_output=True)
-            for more in ({}, settings)
+            subprocess.run(words, env={**os.environ, **more}, capture_output=True) for more in ({}, settings)
         )
         number += 1
         if plain.returncode != 0:
@@ -53,8 +56,8 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
         ):
             if before != after:
                 wrong = f"{what} was {before!r:.80} and is {after!r:.80}"
-                keeper.keep(f"pythons/{number - 1}", wrong, {}, python=python, rate=rate, rounds=rounds)
+                keeper.keep(f"pythons/{number - 1}", wrong, {}, words=words, rate=rate)
         if not list(directory.glob("rank-*.gmon")):
-            keeper.keep(f"pythons/{number - 1}", "nothing was recorded", {}, python=python, rate=rate, rounds=rounds)
+            keeper.keep(f"pythons/{number - 1}", "nothing was recorded", {}, words=words, rate=rate)
         done[f"at {rate} Hz"] += 1
     return done
