@@ -63,8 +63,6 @@ static void use(struct followed *process)
     if (process->maps_changed && process->maps.text.length > 0) {
         look_at_process(process);
         modules_scan_text((const char *)process->maps.text.data);
-        if (modules_forget_older())
-            process->cache.map = NULL; /* another map may come to lie where that one was */
     }
     process->maps_changed = false;
     path_begin(process->code.entry);

@@ -180,22 +180,6 @@ void modules_free(struct code *of)
     *of = (struct code){.count = 0};
 }
 
-bool modules_forget_older(void)
-{
-    bool has_older = false;
-    for (struct code_map *map = code->all, *older; map != NULL; map = older) {
-        older = map->older;
-        if (map == code->current)
-            continue;
-        has_older = true;
-        sys_free(map, map->bytes);
-    }
-    code->all = (struct code_map *)code->current;
-    if (code->all != NULL)
-        code->all->older = NULL;
-    return has_older;
-}
-
 bool modules_have_counts(void)
 {
     for (size_t i = 0; i < code->count; i++)

@@ -112,10 +112,6 @@ bool modules_are_unreadable(void);
 /* The same by a text such as /proc/PID/maps holds. */
 bool modules_scan_text(const char *text);
 
-/* Gives all maps back but the current one, of another process or a program of one thread: nobody reads them any more.
- * True if there were some. */
-bool modules_forget_older(void);
-
 /* Publishes a map without the objects that are not in memory any more, if so many of its ranges are gone: a look at all
  * that is mapped takes ten times as long. False: others are, or something else is there already; nothing has been
  * done. As modules_scan. */
