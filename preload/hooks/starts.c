@@ -1,10 +1,12 @@
 /* The calls that start a program by themselves, in a child that passes none of our hooks. As thread-safe as libc's.
  * <spawn.h> is not included: runtime/ has another one. */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
 
+#include "end_signals.h"
 #include "inherited.h"
 #include "next.h"
 
@@ -36,7 +38,11 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const void *actions, const
 
 EXPORT int system(const char *command)
 {
-    START(int, NEXT(system)(command));
+    inherited_begin(false);
+    int result = NEXT(system)(command);
+    inherited_end(false);
+    end_signals_touched(SIGINT);
+    return result;
 }
 
 EXPORT FILE *popen(const char *command, const char *mode)

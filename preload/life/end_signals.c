@@ -85,6 +85,15 @@ void end_signals_end(void)
         give_back(numbers[i]);
 }
 
+void end_signals_touched(int number)
+{
+    struct sigaction action;
+    if (vfork_is_child() || __sigaction(number, NULL, &action) != 0 || action.sa_handler != on_untouched_signal)
+        return;
+    action.sa_handler = on_end_signal;
+    __sigaction(number, &action, NULL);
+}
+
 sighandler_t end_signals_handler(sighandler_t handler)
 {
     return is_ours(handler) ? SIG_DFL : handler;

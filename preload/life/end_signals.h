@@ -26,4 +26,7 @@ void end_signals_conceal(struct sigaction *action);
 /* The application has changed the action of this signal, to the default one perhaps. Nothing in a vfork child. */
 void end_signals_follow(int number);
 
+/* libc has set and put back the action of this signal, past sigaction. Nothing in a vfork child. */
+void end_signals_touched(int number);
+
 #endif
