@@ -63,7 +63,10 @@ PROCESSES = (
     Action("forkt", (1, 8), 2),
     Action("forkexec", (0, 4), 2),
     Action("vfork", (0, 4), 2),
+    Action("vforkreset", (0, 4), 2),
     Action("spawn", (0, 4), 2),
+    Action("pool", (1, 4)),
+    Action("inherit", (0, 3)),
     Action("system", (0, 255)),
     Action("popen", (0, 99)),
     Action("daemon", (0, 3000)),
@@ -132,6 +135,7 @@ LIMITS = (
     Action("dumpable", (0, 1)),
     Action("user", (0, 1), 2, harms=True, late=True),
     Action("chroot", harms=True, late=True),
+    Action("userns", harms=True, late=True),
 )
 # Something that happens at any moment, in microseconds from there on.
 MOMENTS = (

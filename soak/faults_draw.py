@@ -11,7 +11,7 @@ from soak.faults_hosts import Build
 
 LONGEST = 9
 # Actions that start another program in the place of a process.
-PROGRAMS = ("exec", "execbare", "forkexec", "vfork", "spawn")
+PROGRAMS = ("exec", "execbare", "forkexec", "vfork", "vforkreset", "spawn")
 # Ends after which all heartbeats are on record (docs/appekg.md).
 ENDS_OF_BEATS = ("exit", "texit")
 PLACES = ("none", "missing", "file", "fifo", "other", "locked", "link", "full")

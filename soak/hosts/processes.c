@@ -1,6 +1,7 @@
 /* Processes: children by fork, vfork, spawn and shells, and other programs in the place of this one. */
 #include "host.h"
 
+#include <sched.h>
 #include <spawn.h>
 
 extern char **environ;
@@ -131,6 +132,91 @@ static void act_vfork(long number)
     say_ended("vfork", child);
 }
 
+/* A vfork child that resets signals before it starts a program, as Python's subprocess does. */
+static void act_vforkreset(long number)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    sigemptyset(&none);
+    pid_t child = vfork();
+    if (child == 0) {
+        for (int signal = 1; signal < 32; signal++)
+            sigaction(signal, &action, NULL);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execv(own_path(), programs[(size_t)number % PROGRAMS]);
+        _exit(92);
+    }
+    say_ended("vforkreset", child);
+    sigaction(SIGURG, NULL, &action);
+    say("handler", action.sa_handler != SIG_DFL);
+}
+
+static void work_until_killed(int to)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    signal(SIGTERM, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    burn(5);
+    work(100);
+    if (write(to, "x", 1) != 1)
+        _exit(93);
+    for (;;)
+        pause();
+}
+
+/* Workers that are killed when their work is done, as those of Python's Pool. */
+static void act_pool(long number)
+{
+    int ends[2];
+    char byte;
+    for (long i = 0; i < number; i++) {
+        if (pipe(ends) != 0) {
+            say("pool", -errno);
+            return;
+        }
+        pid_t child = fork_counted();
+        if (child == 0)
+            work_until_killed(ends[1]);
+        close(ends[1]);
+        while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+            continue;
+        close(ends[0]);
+        if (child > 0)
+            kill(child, SIGTERM);
+        say_ended("pool", child);
+    }
+}
+
+/* What a program inherits: SIGURG blocked (1) and ignored (2). */
+static void act_inherit(long number)
+{
+    char line[200];
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    sigprocmask((number & 1) != 0 ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
+    void (*handler)(int) = signal(SIGURG, (number & 2) != 0 ? SIG_IGN : SIG_DFL);
+    FILE *pipe = popen("grep -E 'SigBlk|SigIgn' /proc/self/status", "r");
+    while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL)
+        say("inherit", strtol(line + 8, NULL, 16));
+    say("inherit", pipe != NULL ? pclose(pipe) : -1);
+    signal(SIGURG, handler);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Refused to a process with threads; those that have just ended may count. */
+static void act_userns(long number)
+{
+    (void)number;
+    int result = unshare(CLONE_NEWUSER);
+    for (int i = 0; i < 100 && result != 0 && errno == EINVAL; i++) {
+        usleep(1000);
+        result = unshare(CLONE_NEWUSER);
+    }
+    say("userns", result == 0 ? 0 : errno);
+}
+
 static void act_spawn(long number)
 {
     pid_t child = -1;
@@ -220,6 +306,10 @@ const struct action process_actions[] = {{"fork", act_fork},
                                          {"forkt", act_forkt},
                                          {"forkexec", act_forkexec},
                                          {"vfork", act_vfork},
+                                         {"vforkreset", act_vforkreset},
+                                         {"pool", act_pool},
+                                         {"inherit", act_inherit},
+                                         {"userns", act_userns},
                                          {"spawn", act_spawn},
                                          {"system", act_system},
                                          {"popen", act_popen},
