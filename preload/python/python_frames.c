@@ -11,7 +11,8 @@
 #define MOST_SEARCHED 256
 #define MOST_INTERPRETERS 64
 #define MOST_STATES 256
-#define LONGEST_PAUSE 64 /* samples */
+#define MOST_STATES_OUTSIDE 8192 /* the oldest thread comes last, and nobody waits */
+#define LONGEST_PAUSE 64         /* samples */
 /* From 3.12 on a call of the interpreter has a frame of its own at its end, with an owner that no other has. */
 #define LEAST_CALL_OWNER 3
 #define FIRST_WINDOW 8192
@@ -218,11 +219,12 @@ static uint64_t find_state(struct python_walk *walk, uint64_t floor)
     uint64_t best_boundary = UINT64_MAX;
     size_t states = 0;
     size_t own = 0;
+    const size_t most = walk->stack.self == 0 ? MOST_STATES_OUTSIDE : MOST_STATES;
     bool more = peek_word(python->runtime + python->layout.interpreters, &interpreter);
     for (size_t i = 0; more && interpreter != 0 && i < MOST_INTERPRETERS; i++) {
         if (!peek_word(interpreter + python->layout.interpreter_threads, &state))
             break;
-        while (state != 0 && states++ < MOST_STATES) {
+        while (state != 0 && states++ < most) {
             bool is_own = enter_state(walk, state);
             own += is_own;
             if (is_own && walk->boundary != 0 && walk->boundary >= floor && walk->boundary < best_boundary) {

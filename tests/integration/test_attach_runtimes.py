@@ -131,3 +131,25 @@ def test_where_memory_must_not_be_read_frames_of_c_are_left(driver: Recording, t
     found = paths_of(tmp_path / "run")
     assert not most(found, DRIVER.name)
     assert most(found, "kernel") > 50
+
+
+MANY_THREADS = """
+import threading, time
+threading.stack_size(65536)
+for _ in range(300):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+def busy():
+    until = time.process_time() + 0.5
+    while time.process_time() < until:
+        sum(range(100))
+busy()
+"""
+
+
+def test_the_main_thread_is_seen_among_very_many(tmp_path: Path) -> None:
+    """Their states are listed with the newest first."""
+    (tmp_path / "many.py").write_text(MANY_THREADS)
+    done = record(tmp_path, "-r", "200", "--external", "--exe", PYTHON, "-o", "run", "--", PYTHON, "many.py")
+    assert done.returncode == 0, done.stderr
+    found = paths_of(tmp_path / "run")
+    assert most(found, "many.py:busy") > 20, found.most_common(8)
