@@ -96,11 +96,23 @@ def test_two_mpis_in_one_process(built: Path, tmp_path: Path) -> None:
     if any(shutil.which(f"mpicc.{mpi.name}") is None for mpi in both):
         pytest.skip("needs both MPIs")
     one, two = (plugin(mpi, "plugin.c", "framed", "-fno-optimize-sibling-calls") for mpi in both)
-    steps = [f"{one}:idle", f"{two}:idle", f"{one}:init,work", f"{two}:init,work", f"{one}:work", f"{two}:work,finalize", f"{one}:finalize"]
+    steps = [
+        f"{one}:idle",
+        f"{two}:idle",
+        f"{one}:init,work",
+        f"{two}:init,work",
+        f"{one}:work",
+        f"{two}:work,finalize",
+        f"{one}:finalize",
+    ]
     words = [plain(built, "plugins.c"), *steps]
     alone = run(words, tmp_path)
     outcome = run([*INCPROF, "trace", "-o", tmp_path / "run", "--", *words], tmp_path)
-    assert (outcome.returncode, outcome.stdout) == (alone.returncode, alone.stdout) == (0, "0\n0\n0\n1\n0\n1\n1\n1\n0\n0\n")
+    assert (
+        (outcome.returncode, outcome.stdout)
+        == (alone.returncode, alone.stdout)
+        == (0, "0\n0\n0\n1\n0\n1\n1\n1\n0\n0\n")
+    )
     (line,) = lines_of_ours(outcome.stderr)
     assert "a second MPI in this process: its calls are not traced: " in line
     assert sequence(events_of(tmp_path / "run")[0]) == ["Allreduce 4"] * 2
