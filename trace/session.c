@@ -1,5 +1,5 @@
-/* Who may touch what: `state`, `paused` and `finalized_by` are atomic. The launch and the directory are written before
- * main; `about` by the first MPI call and by MPI_Init, before the writing thread exists. No locks. */
+/* Who may touch what: `state`, `paused`, `is_stalled` and `finalized_by` are atomic. The launch and the directory are
+ * written before main; `about` by the first MPI call and by MPI_Init, before the writing thread exists. No locks. */
 #define _GNU_SOURCE
 #include "session.h"
 
@@ -34,6 +34,7 @@ static bool paused;
 static struct launch launch;
 static char directory[PATH_MAX - 64]; /* as asked for, absolute */
 static struct about about = {.interval_ns = FLUSH_NS};
+static bool is_stalled;    /* somebody has waited for the writing thread in vain */
 static const char *how;    /* it ended */
 static pid_t finalized_by; /* a thread, or 0 */
 
@@ -101,6 +102,7 @@ static void run(void)
         uint32_t request = worker_wait(deadline);
         bool last = request == REQUEST_STOP || request == REQUEST_ABORT || request == WORKER_END;
         on = blocks_write(&launch, &about, last ? (request == REQUEST_ABORT ? "abort" : how) : NULL) && !last;
+        __atomic_store_n(&is_stalled, false, __ATOMIC_RELEASE);
         clock_adjust();
         while (deadline <= monotonic_ns())
             deadline += about.interval_ns;
@@ -114,6 +116,14 @@ static void run(void)
 static bool ask(uint32_t request)
 {
     return get_state() == RUNNING && worker_ask(request, LONGEST_WAIT_NS);
+}
+
+/* For what the program may do again and again. A file system that stands still is waited for once. */
+static void ask_briefly(uint64_t longest_ns)
+{
+    if (get_state() == RUNNING && !__atomic_load_n(&is_stalled, __ATOMIC_ACQUIRE) &&
+        !worker_ask(REQUEST_WRITE, longest_ns))
+        __atomic_store_n(&is_stalled, true, __ATOMIC_RELEASE);
 }
 
 /* The lane stays busy: what MPI calls meanwhile is not the program's. */
@@ -159,19 +169,35 @@ static void say_where(void)
     log_warn(line, NULL);
 }
 
+static void say_lost(void)
+{
+    char line[160] = "";
+    uint64_t lost = 0;
+    for (const struct lane *lane = lane_last(); lane != NULL; lane = lane->below)
+        lost += __atomic_load_n(&lane->lost, __ATOMIC_RELAXED);
+    if (lost == 0)
+        return;
+    text_append_number(line, sizeof line, lost, 1);
+    text_append(line, sizeof line, " calls are not in the trace: the file system stood still or was too slow");
+    log_warn(line, launch.directory);
+}
+
 static __attribute__((destructor(101))) void at_exit(void)
 {
+    bool has_traced = get_state() == RUNNING;
     if (get_state() == OPEN && launch.rank == 0)
         log_warn("MPI was used, but not MPI_Init: nothing is traced (sessions of MPI-4 cannot be)", NULL);
     if (ask(REQUEST_STOP) && launch.rank == 0)
         say_where();
+    if (has_traced)
+        say_lost();
 }
 
-/* A ring that is full is waited for once. */
+/* A ring that is full is waited for briefly, and only where the writing thread has written since the last time. */
 static void write_event(struct lane *lane)
 {
     if (!coding_put(lane, about.start_ns)) {
-        ask(REQUEST_WRITE);
+        ask_briefly(FLUSH_NS);
         if (!coding_put(lane, about.start_ns))
             coding_lose(lane);
     }
@@ -288,7 +314,7 @@ void incprof_mpi_control(struct event *event, int level)
     __atomic_store_n(&paused, false, __ATOMIC_RELAXED);
     event->is_silent = false;
     if (level > 1)
-        ask(REQUEST_WRITE);
+        ask_briefly(LONGEST_WAIT_NS);
 }
 
 void incprof_mpi_finalizing(struct event *event)

@@ -1,5 +1,5 @@
 /* Runs a program and stops the thread that writes, as a file system that does not answer would: the interval thread of
- * heartbeats, or with HOLD=incprof-write that of a recording.
+ * heartbeats, or with HOLD=incprof-write that of a recording, with HOLD=incprof-trace that of a trace.
  *
  *     robust_hold MILLISECONDS PROGRAM ARGUMENTS...
  *
@@ -52,7 +52,7 @@ static long written(const char *run, bool is_beats)
     char pattern[600];
     struct stat file;
     glob_t found;
-    snprintf(pattern, sizeof pattern, "%s/*.%s", run, is_beats ? "ekg" : "gmon");
+    snprintf(pattern, sizeof pattern, "%s/*.%s", run, is_beats ? "ekg" : strcmp(getenv("HOLD"), "incprof-trace") == 0 ? "mpi" : "gmon");
     bool is_there = glob(pattern, 0, NULL, &found) == 0 && stat(found.gl_pathv[0], &file) == 0;
     globfree(&found);
     return is_there ? (long)file.st_size : 0;
