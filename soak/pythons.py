@@ -1,4 +1,4 @@
-"""Programs in Python, deep ones and such as make and drop what a sample looks at, at every rate: they end as without us."""
+"""Programs in Python, deep ones and such as make and drop what a sample looks at: they end as without us."""
 
 from __future__ import annotations
 
