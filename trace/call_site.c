@@ -5,6 +5,8 @@
 #include <link.h>
 #include <stdbool.h>
 
+#include "loader.h"
+
 _Thread_local uint64_t trace_fortran_site;
 
 /* The bindings' code, as far as it was met. */
@@ -12,6 +14,7 @@ struct range {
     uint64_t inside, low, high;
 };
 static _Thread_local struct range bindings;
+static _Thread_local uint32_t bindings_unloads; /* they lay there at that time */
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -37,13 +40,14 @@ static bool lies_in(const struct range *range, uint64_t address)
 /* What Fortran left is old where the program calls by itself: a binding may have had nothing to do. */
 static bool is_binding(uint64_t caller, uint64_t site)
 {
-    if (lies_in(&bindings, caller))
+    if (lies_in(&bindings, caller) && bindings_unloads == loader_unloads())
         return true;
     struct range found = {.inside = caller};
     dl_iterate_phdr(look_at, &found);
     if (lies_in(&found, site))
         return false;
     bindings = found;
+    bindings_unloads = loader_unloads();
     return true;
 }
 

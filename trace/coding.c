@@ -220,7 +220,7 @@ bool coding_put(struct lane *lane, uint64_t start_ns)
     uint8_t record[LONGEST_TIMES];
     explain(lane);
     if (!build_key(lane) || lane->words.failed ||
-        !ring_has_room(&lane->ring, lane->words.length + lane->key.length + 128) || !counts_have_room(lane))
+        !ring_make_room(&lane->ring, lane->words.length + lane->key.length + 128) || !counts_have_room(lane))
         return false;
     struct shapes *shapes = &lane->shapes;
     bool expected = shapes_expected(shapes, lane->key.data, lane->key.length);

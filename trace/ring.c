@@ -1,5 +1,6 @@
 /* Who may touch what: `head` is released by the thread that puts when the bytes below are there, `tail` by the one that
- * takes when it has them. No locks. */
+ * takes when it has them. `bytes` and `size` change only while nothing is between the two: who takes looks at them
+ * after `head`. No locks. */
 #define _GNU_SOURCE
 #include "ring.h"
 
@@ -7,24 +8,41 @@
 
 #include "sys.h"
 
-#define RING_BYTES ((uint64_t)1 << 20)
+#define FIRST_BYTES ((uint64_t)1 << 20)
 
 bool ring_start(struct ring *ring)
 {
-    ring->bytes = sys_alloc_untouched(RING_BYTES);
+    ring->size = FIRST_BYTES;
+    ring->bytes = sys_alloc_untouched(ring->size);
     return ring->bytes != NULL;
 }
 
 bool ring_has_room(const struct ring *ring, size_t count)
 {
-    return count <= RING_BYTES - (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
+    return count <= ring->size - (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE));
+}
+
+bool ring_make_room(struct ring *ring, size_t count)
+{
+    uint64_t size = ring->size;
+    if (count <= size || ring->head != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE))
+        return ring_has_room(ring, count);
+    while (size < count)
+        size *= 2;
+    uint8_t *bytes = sys_alloc_untouched(size);
+    if (bytes == NULL)
+        return false;
+    sys_free(ring->bytes, ring->size);
+    ring->bytes = bytes;
+    ring->size = size;
+    return true;
 }
 
 void ring_put(struct ring *ring, const void *bytes, size_t count)
 {
     uint64_t head = ring->head;
-    size_t at = head % RING_BYTES;
-    size_t first = count < RING_BYTES - at ? count : RING_BYTES - at;
+    size_t at = head % ring->size;
+    size_t first = count < ring->size - at ? count : ring->size - at;
     memcpy(ring->bytes + at, bytes, first);
     memcpy(ring->bytes, (const uint8_t *)bytes + first, count - first);
     __atomic_store_n(&ring->head, head + count, __ATOMIC_RELEASE);
@@ -32,15 +50,17 @@ void ring_put(struct ring *ring, const void *bytes, size_t count)
 
 bool ring_is_half_full(const struct ring *ring)
 {
-    return ring->head - __atomic_load_n(&ring->tail, __ATOMIC_RELAXED) > RING_BYTES / 2;
+    return ring->head - __atomic_load_n(&ring->tail, __ATOMIC_RELAXED) > ring->size / 2;
 }
 
 size_t ring_take(const struct ring *ring, struct buffer *out)
 {
     uint64_t tail = ring->tail;
     size_t count = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) - tail;
-    size_t at = tail % RING_BYTES;
-    size_t first = count < RING_BYTES - at ? count : RING_BYTES - at;
+    if (count == 0)
+        return 0;
+    size_t at = tail % ring->size;
+    size_t first = count < ring->size - at ? count : ring->size - at;
     buffer_bytes(out, ring->bytes + at, first);
     buffer_bytes(out, ring->bytes, count - first);
     return count;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "build_id.h"
+#include "loader.h"
 #include "records.h"
 #include "sys.h"
 
@@ -18,12 +19,26 @@ struct search {
     char build_id[129];
 };
 
+static bool start_table(struct site_table *table)
+{
+    table->keys = sys_alloc_untouched(SITE_SLOTS * sizeof *table->keys);
+    table->numbers = sys_alloc_untouched(SITE_SLOTS * sizeof *table->numbers);
+    return table->keys != NULL && table->numbers != NULL;
+}
+
 bool sites_start(struct sites *sites)
 {
-    sites->addresses = sys_alloc_untouched(SITE_SLOTS * sizeof *sites->addresses);
-    sites->numbers = sys_alloc_untouched(SITE_SLOTS * sizeof *sites->numbers);
-    sites->bases = sys_alloc_untouched(MOST_MODULES * sizeof *sites->bases);
-    return sites->addresses != NULL && sites->numbers != NULL && sites->bases != NULL;
+    sites->modules = sys_alloc_untouched(MOST_MODULES * sizeof *sites->modules);
+    return start_table(&sites->addresses) && start_table(&sites->places) && sites->modules != NULL;
+}
+
+/* Where a key is, or is to be: there are more slots than sites. */
+static size_t slot_of(const struct site_table *table, uint64_t key)
+{
+    size_t slot = (size_t)((key * 0x9e3779b97f4a7c15u) >> 40) % SITE_SLOTS;
+    while (table->keys[slot] != 0 && table->keys[slot] != key)
+        slot = (slot + 1) % SITE_SLOTS;
+    return slot;
 }
 
 static bool lies_in(const struct dl_phdr_info *info, uint64_t address)
@@ -62,17 +77,26 @@ static void put_text(struct buffer *words, const char *text)
     buffer_bytes(words, text, length);
 }
 
+/* FNV-1a. */
+static uint64_t hash(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
+    return hash;
+}
+
 /* 1 + its number among the modules that are written; 0 where it has none. */
 static uint32_t module_number(struct sites *sites, struct search *search, struct buffer *words)
 {
     if (!search->is_found)
         return 0;
-    for (uint32_t i = 0; i < sites->modules; i++)
-        if (sites->bases[i] == search->base)
+    uint64_t identity = hash(hash(0xcbf29ce484222325u, search->path) * 31, search->build_id);
+    for (uint32_t i = 0; i < sites->module_count; i++)
+        if (sites->modules[i] == identity)
             return i + 1;
-    if (sites->modules == MOST_MODULES)
+    if (sites->module_count == MOST_MODULES)
         return 0;
-    sites->bases[sites->modules++] = search->base;
+    sites->modules[sites->module_count++] = identity;
     if (search->path[0] == '\0') { /* the loader does not name the program */
         long length = sys_readlink("/proc/self/exe", search->path, sizeof search->path - 1);
         search->path[length > 0 ? length : 0] = '\0';
@@ -80,31 +104,49 @@ static uint32_t module_number(struct sites *sites, struct search *search, struct
     buffer_u8(words, RECORD_MODULE);
     put_text(words, search->path);
     put_text(words, search->build_id);
-    return sites->modules;
+    return sites->module_count;
 }
 
-static uint32_t add(struct sites *sites, uint64_t address, size_t slot, struct buffer *words)
+static uint32_t add(struct sites *sites, uint32_t module, uint64_t offset, size_t slot, struct buffer *words)
 {
-    struct search search = {.address = address};
     if (sites->count == MOST_SITES - 1)
         return 0;
-    dl_iterate_phdr(look_at, &search);
-    uint32_t module = module_number(sites, &search, words);
     buffer_u8(words, RECORD_SITE);
     buffer_varint(words, module);
-    buffer_varint(words, address - (module > 0 ? search.base : 0));
-    sites->addresses[slot] = address;
-    sites->numbers[slot] = ++sites->count;
+    buffer_varint(words, offset);
+    sites->places.numbers[slot] = ++sites->count;
     return sites->count;
+}
+
+/* What lies there now. */
+static uint32_t look_up(struct sites *sites, uint64_t address, struct buffer *words)
+{
+    struct search search = {.address = address};
+    dl_iterate_phdr(look_at, &search);
+    uint32_t module = module_number(sites, &search, words);
+    uint64_t offset = address - (module > 0 ? search.base : 0);
+    uint64_t key = ((uint64_t)module << 52 ^ offset) + 1;
+    size_t slot = slot_of(&sites->places, key);
+    if (sites->places.keys[slot] == 0 && add(sites, module, offset, slot, words) != 0)
+        sites->places.keys[slot] = key;
+    return sites->places.keys[slot] != 0 ? sites->places.numbers[slot] : 0;
 }
 
 uint32_t sites_number(struct sites *sites, uint64_t address, struct buffer *words)
 {
-    size_t slot = (size_t)((address * 0x9e3779b97f4a7c15u) >> 40) % SITE_SLOTS;
+    uint32_t unloads = loader_unloads();
     if (address == 0)
         return 0;
-    for (; sites->addresses[slot] != 0; slot = (slot + 1) % SITE_SLOTS)
-        if (sites->addresses[slot] == address)
-            return sites->numbers[slot];
-    return add(sites, address, slot, words);
+    if (unloads != sites->unloads)
+        memset(sites->addresses.keys, 0, SITE_SLOTS * sizeof *sites->addresses.keys);
+    sites->unloads = unloads;
+    size_t slot = slot_of(&sites->addresses, address);
+    if (sites->addresses.keys[slot] != 0)
+        return sites->addresses.numbers[slot];
+    uint32_t number = look_up(sites, address, words);
+    if (number != 0) {
+        sites->addresses.keys[slot] = address;
+        sites->addresses.numbers[slot] = number;
+    }
+    return number;
 }

@@ -79,6 +79,17 @@ def test_a_plugin_that_is_loaded_again_elsewhere(mpi: Mpi, tmp_path: Path) -> No
         assert sequence(events) == ["Allreduce 4", *["Allreduce 4", "Barrier"] * 3]
 
 
+def test_libraries_that_lie_at_one_address_one_after_the_other(mpi: Mpi, tmp_path: Path) -> None:
+    """Each call is its own library's, and a library that comes again is the same."""
+    kept, one, two = (plugin(mpi, name=name) for name in ("plugin", "first", "second"))
+    steps = [f"{kept}:init", *[f"{library}:work,-" for library in (one, two, one)], f"{kept}:finalize"]
+    outcome = run([*INCPROF, "trace", "-o", tmp_path / "run", "--", plain(mpi.built, "plugins.c"), *steps], tmp_path)
+    assert (outcome.returncode, outcome.stdout.split()) == (0, ["0", "1", "1", "1", "0"]), outcome
+    sites = [event.call.site for event in events_of(tmp_path / "run")[0][1:-1]]
+    assert [site and Path(site.module).name for site in sites] == [library.name for library in (one, two, one)]
+    assert len({id(site) for site in sites}) == 2
+
+
 def test_an_mpi_that_goes_and_comes_again(mpi: Mpi, tmp_path: Path) -> None:
     """It is started anew, as without us; the first one is traced."""
     steps = [f"{plugin(mpi)}:init,work,finalize,-", f"{plugin(mpi)}:init,work,finalize"]
