@@ -12,7 +12,9 @@ STATUS = ["/bin/grep", "-E", "SigPnd|ShdPnd|SigBlk|SigIgn", "/proc/self/status"]
 WAYS = ["exec", "vfork", "fork", "spawn", "spawnp", "system", "popen"]
 
 
-@pytest.mark.parametrize("state", ["blocked", "ignored", "both", "handled"])
+@pytest.mark.parametrize(
+    "state", ["both", *(pytest.param(one, marks=pytest.mark.slow) for one in ("blocked", "ignored", "handled"))]
+)
 def test_a_program_inherits_the_signal_that_ticks_come_by(host: BuildHost, tmp_path: Path, state: str) -> None:
     """Whichever way it is started; and what has started it is sampled on, also after an exec that failed."""
     # glibc's own timer survives an exec.

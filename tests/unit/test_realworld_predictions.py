@@ -57,9 +57,9 @@ def test_a_row_has_medians_and_worst_errors(tmp_path: Path) -> None:
     )
     (tmp_path / "lu-30" / "short-4.json").write_text("{}")  # its whole run is not there yet
     assert table(tmp_path).splitlines()[2:] == [
-        "| lu of 30 s | 3 | 30.0 s (30.0 to 31.0) | 6.7 % | 12.9 % | 0.0 % (10.0 %) | 0.0 % (1.0 %) | 2 |"
+        "| lu of 30 s | 4 | 3 | 30.0 s (30.0 to 31.0) | 6.7 % | 12.9 % | 0.0 % (10.0 %) | 0.0 % (1.0 %) | 2 |"
     ]
-    assert bars_missed(tmp_path) == ["lu, 30 s: off by 0.0 % (10.0 %), over 3 % (6 %)"]
+    assert bars_missed(tmp_path) == ["lu, 4 ranks, 30 s: off by 0.0 % (10.0 %), over 3 % (6 %)"]
 
 
 @pytest.mark.parametrize(("seconds", "part", "missed"), [(10, 0.5, 0), (30, 0.11, 1), (30, 0.09, 0), (300, 0.03, 1)])
@@ -79,7 +79,7 @@ def test_the_page_is_written_after_its_last_heading(tmp_path: Path) -> None:
     write_page(results, page)
     text = page.read_text()
     assert text[: before.index(HEADING)] == before[: before.index(HEADING)]
-    assert "4 ranks on 2 processors; incprof abc; the load before a run was 0.2 at most" in text
+    assert "2 processors; incprof abc; the load before a run was 0.2 at most" in text
     assert table(results) in text
     write_page(results, page)
     assert page.read_text() == text
