@@ -75,14 +75,18 @@ static uint64_t thread_cpu_ns(void)
     return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* The first sample of a process brings code and tables into memory: ticks that were left out for it would be those of
+ * the program's first function. It is counted as overhead, and not paid for. */
 static void take_paid_sample(struct thread *thread, const ucontext_t *context, uint64_t weight)
 {
+    static bool has_sampled;
+    bool is_first = !__atomic_exchange_n(&has_sampled, true, __ATOMIC_RELAXED);
     uint64_t start_ns = thread_cpu_ns();
     const struct code_map *map = modules_enter();
     take_sample(thread, map, context, weight, monotonic_ns());
     modules_leave(map);
     uint64_t spent_ns = thread_cpu_ns() - start_ns;
-    thread->credit_ns -= (int64_t)spent_ns;
+    thread->credit_ns -= is_first ? 0 : (int64_t)spent_ns;
     thread_add(&thread->counters.handler_ns, spent_ns);
 }
 
