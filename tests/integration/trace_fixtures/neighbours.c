@@ -81,7 +81,7 @@ static void workers(int steps)
     for (in[0] = 1; rank > 0 && in[0];) {
         MPI_Send(out, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
         MPI_Recv(in, bytes, MPI_CHAR, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        usleep(rank == size - 1 ? 200 : 2000);
+        usleep(rank == size - 1 ? 200 : 20000);
     }
 }
 
