@@ -53,6 +53,7 @@ def test_counts_are_exact_and_series_end_with_the_program(stack: Stack, tmp_path
     stack.wait_for_none(f"appekg_intervals_total{{{mine}}}")
 
 
+@pytest.mark.slow
 def test_rates_and_means_of_a_running_program(stack: Stack, tmp_path: Path) -> None:
     with running([host(), 1000], tmp_path, **variables(stack)) as process:
         mine = f'pid="{process.pid}"'

@@ -255,6 +255,7 @@ def test_a_sampler_that_is_killed_leaves_whole_rows(tmp_path: Path) -> None:
     assert len({len(values) for values in found.columns.values()}) == 1
 
 
+@pytest.mark.slow
 def test_a_series_can_be_followed_while_it_is_written(tmp_path: Path) -> None:
     words = command("sample", "-e", "rss-bytes,run-queue", "-o", "run.csv", "--", "sleep", "2.5")
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:

@@ -58,6 +58,7 @@ def test_no_rows(tmp_path, capsys):
     assert out == "app, 1 rank, 0 threads, 1 interval of 1 s, 1 s\n\nno heartbeats\n"
 
 
+@pytest.mark.slow
 def test_thousands_of_ids(tmp_path, capsys):
     file = EkgFile()
     for number in range(2000):

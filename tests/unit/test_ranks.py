@@ -141,6 +141,7 @@ def test_text_is_a_screen_however_many_ranks(run, capsys):
     assert len(phases(capsys, run, "--per-rank")[1].splitlines()) >= len(out.splitlines()) + 6
 
 
+@pytest.mark.slow
 def test_jobs_and_what_was_kept_change_no_byte(run, capsys):
     answers = []
     for jobs in (1, 2):

@@ -162,6 +162,7 @@ def test_beside_a_job_code_is_looked_up_once_it_is_seen(job, tmp_path, monkeypat
         assert run.labels(rank) == [0] * 12 + [1] * 12
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_asked_for_again(job, tmp_path, monkeypatch):
     run = Growing(job, tmp_path, monkeypatch)
     run.goes_on(STORY)
