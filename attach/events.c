@@ -184,7 +184,7 @@ static uint64_t time_of(const struct perf_event_header *header)
 }
 
 /* The kernel's ends of the rings are read once for all that is taken until nothing is left: they lie in memory that all
- * processors write to. What comes meanwhile is newer than what is asked for, or is taken the next time. */
+ * processors write to. Records that arrive meanwhile are newer, or are taken the next time. */
 static void look_at_rings(struct events *events)
 {
     for (size_t i = 0; i < events->ring_count; i++) {

@@ -21,8 +21,8 @@ struct mapped {
 /* As it is now. What cannot be read is empty. */
 void mappings_read(struct mappings *mappings, pid_t pid);
 
-/* One more of a process, in the place of what it overlaps. As nobody says which are gone, they are all read again once
- * as many have been added as there were. */
+/* Adds a mapping of a process in the place of what it overlaps. The kernel does not report which are gone, so all are
+ * read again once as many have been added as there were. */
 void mappings_add(struct mappings *mappings, const struct mapped *mapped, pid_t pid);
 
 /* A copy; `to` is empty before. */

@@ -35,7 +35,7 @@ static void on_end_signal(int number)
     errno = errno_kept;
 }
 
-/* The same for an action that nobody has set: libc's restorer is not in it. */
+/* The same for an action that was never set: it lacks libc's restorer. */
 static void on_untouched_signal(int number)
 {
     on_end_signal(number);

@@ -11,7 +11,7 @@
 #define MOST_SEARCHED 256
 #define MOST_INTERPRETERS 64
 #define MOST_STATES 256
-#define MOST_STATES_OUTSIDE 8192 /* the oldest thread comes last, and nobody waits */
+#define MOST_STATES_OUTSIDE 8192 /* the oldest thread comes last; this is no handler */
 #define LONGEST_PAUSE 64         /* samples */
 /* From 3.12 on a call of the interpreter has a frame of its own at its end, with an owner that no other has. */
 #define LEAST_CALL_OWNER 3

@@ -75,8 +75,8 @@ static uint64_t thread_cpu_ns(void)
     return sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The first sample of a process brings code and tables into memory: ticks that were left out for it would be those of
- * the program's first function. It is counted as overhead, and not paid for. */
+/* The first sample of a process brings code and tables into memory. It counts as overhead but is not charged: otherwise
+ * the ticks skipped for it would all be those of the program's first function. */
 static void take_paid_sample(struct thread *thread, const ucontext_t *context, uint64_t weight)
 {
     static bool has_sampled;
