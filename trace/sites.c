@@ -8,6 +8,7 @@
 #include "build_id.h"
 #include "loader.h"
 #include "records.h"
+#include "shapes.h"
 #include "sys.h"
 
 /* What dl_iterate_phdr is asked for. */
@@ -77,12 +78,9 @@ static void put_text(struct buffer *words, const char *text)
     buffer_bytes(words, text, length);
 }
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t hash, const char *text)
+static uint64_t hash_of(const char *text)
 {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
-    return hash;
+    return shapes_hash((const uint8_t *)text, strlen(text));
 }
 
 /* 1 + its number among the modules that are written; 0 where it has none. */
@@ -90,7 +88,7 @@ static uint32_t module_number(struct sites *sites, struct search *search, struct
 {
     if (!search->is_found)
         return 0;
-    uint64_t identity = hash(hash(0xcbf29ce484222325u, search->path) * 31, search->build_id);
+    uint64_t identity = 31 * hash_of(search->path) ^ hash_of(search->build_id);
     for (uint32_t i = 0; i < sites->module_count; i++)
         if (sites->modules[i] == identity)
             return i + 1;
