@@ -159,7 +159,8 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
 void followed_look(struct followed *process)
 {
     use(process);
-    if (!process->recording.open && !process->is_forked && !recording_open(&process->recording, &process->interval))
+    if (!process->recording.open && !process->is_forked &&
+        !recording_open_early(&process->recording, &process->interval))
         process->is_recorded = false;
     recording_keep_symbols(&process->recording, &process->interval);
 }

@@ -192,20 +192,27 @@ void recording_begin(struct recording *recording, const struct config *config, c
         .rank = (uint32_t)launch->rank, .pid = (uint32_t)launch_pid(launch), .start_ns = start_ns, .forked = forked};
 }
 
-bool recording_open(struct recording *recording, const struct interval *interval)
+static long open_now(struct recording *recording, const struct interval *interval)
 {
     recording->data.failed = false;
     long error = recording->config->format == FORMAT_GMON ? open_gmon(recording) : open_stream(recording);
-    recording->open = true;
     if (error != 0)
-        fail(recording, error);
-    else
-        recording_keep_symbols(recording, interval);
+        return error;
+    recording->open = true;
+    recording_keep_symbols(recording, interval);
     /* Whoever records from outside holds nobody up. */
     bool is_inside = recording->launch->pid == 0;
-    recording->has_writer =
-        error == 0 && is_inside && recording->config->format == FORMAT_STREAM && writer_start(&recording->file);
-    return error == 0;
+    recording->has_writer = is_inside && recording->config->format == FORMAT_STREAM && writer_start(&recording->file);
+    return 0;
+}
+
+bool recording_open_early(struct recording *recording, const struct interval *interval)
+{
+    long error = open_now(recording, interval);
+    bool may_pass = error == -EMFILE || error == -ENFILE;
+    if (error != 0 && !may_pass)
+        fail(recording, error);
+    return error == 0 || may_pass;
 }
 
 void recording_park(struct recording *recording)
@@ -226,8 +233,11 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
     if (!recording->open) {
         if (recording->forked && interval_is_empty(interval))
             return true;
-        if (!recording_open(recording, interval))
+        long error = open_now(recording, interval);
+        if (error != 0) {
+            fail(recording, error);
             return false;
+        }
     }
     recording->data.failed = false;
     bool gmon = recording->config->format == FORMAT_GMON;

@@ -36,9 +36,9 @@ struct recording {
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
                      uint64_t start_ns, bool forked);
 
-/* Creates the process's file; recording_interval does it where this has not been called. False after one line on
- * stderr: nothing can be written. */
-bool recording_open(struct recording *recording, const struct interval *interval);
+/* Creates the process's file; recording_interval does it where this has not. At the limit of descriptors it leaves it to
+ * that: there may be some by then. False after one line on stderr: nothing can be written. */
+bool recording_open_early(struct recording *recording, const struct interval *interval);
 
 /* The thread that writes is about to end; another one goes on. */
 void recording_park(struct recording *recording);

@@ -42,7 +42,7 @@ void collection_open_early(void)
 {
     if (recording.open)
         recording_go_on(&recording);
-    else if (!recording.forked && !recording_open(&recording, &interval))
+    else if (!recording.forked && !recording_open_early(&recording, &interval))
         thread_stop_all();
 }
 

@@ -135,6 +135,13 @@ def test_where_maps_cannot_be_read_that_is_said_once_at_most(build: Build, recor
     assert recording.calls()["main"] == 1
 
 
+def test_no_descriptor_at_the_start(build: Build, record: Record) -> None:
+    """On one processor, the thread that opens the recording first runs when there are none."""
+    recording = record(["taskset", "-c", "0", build("late_descriptors.c")], interval=LONG)
+    assert recording.outcome.status == 0
+    assert recording.calls()["main"] == 1
+
+
 def test_namespaces_of_their_own(use: Use) -> None:
     """Their time is at the right function; a namespace has a libc of its own, whose hook counts nothing."""
     recording = use("new", "work.so", "call", "400", "new", "work.so", "call", "300")
