@@ -113,6 +113,7 @@ static bool claim_directory(void)
     strcpy(launch.exe, program);
     if (!launch_claim_directory(&launch, config.directory, "gmon"))
         return false;
+    closing_line_take();
     closing_line_prepare(&config, &launch);
     return true;
 }

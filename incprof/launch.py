@@ -9,6 +9,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -151,6 +152,27 @@ def recording_variables(flags: Mapping[str, str | None], environ: Mapping[str, s
     library = find_library(environ)
     preload = preload_value(library, environ.get("LD_PRELOAD", ""))
     return {"LD_PRELOAD": preload, **resolve(flags, environ)}
+
+
+JOB_NAMES = ("SLURM_JOB_ID", "FLUX_JOB_ID", "LSB_JOBID", "PBS_JOBID")  # as in runtime/launch.c
+
+
+def job_variables(program: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that make all processes of a job record themselves into one run directory.
+
+    Ranks, each of which is started by an incprof of its own, share what their launcher calls this launch.
+
+    Args:
+        program: path of the program that the default name of the directory is made of.
+        environ: with the settings of the recording.
+    """
+    job = next((environ[name] for name in JOB_NAMES if environ.get(name)), None)
+    name = f"gmon-{os.path.basename(program)}" + (f"-{job}" if job else "")
+    own = "" if launcher_rank(environ) is not None else f"{os.getpid()}@{time.time_ns()}"
+    return {
+        "INCPROF_DIR": os.path.abspath(environ.get("INCPROF_DIR") or name),
+        "INCPROF_LAUNCH": f"{own}+{time.process_time_ns()}",
+    }
 
 
 # As runtime/launch.c has them.

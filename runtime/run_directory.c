@@ -202,7 +202,7 @@ static enum owner claim_numbered(struct launch *launch, const char *stem, struct
 bool launch_claim_directory(struct launch *launch, const char *given, const char *prefix)
 {
     static char stem[PATH_MAX - 16];
-    struct search search = {launch->identity, MOST_PATIENCE, 1};
+    struct search search = {launch->job != NULL ? launch->job : launch->identity, MOST_PATIENCE, 1};
     if (!launch_name_directory(launch, given, prefix, stem, sizeof stem))
         return false;
     for (size_t length = strlen(stem); length > 1 && stem[length - 1] == '/'; length--)

@@ -22,7 +22,8 @@ def add_run_arguments(parser: argparse.ArgumentParser, *, optional: bool = False
     """Declare the arguments that say which profile is meant. optional: there may be none, and DIR is None then."""
     parser.add_argument("directory", nargs="?" if optional else None, metavar=metavar, help="run directory")
     parser.add_argument("--rank", type=int, metavar="R", help="rank to look at (default: the lowest)")
-    pid = parser.add_argument("--pid", type=int, metavar="P", help="a process that the rank forked, not its own")
+    parser.add_argument("--program", metavar="NAME", help="of a job, the program to look at (default: the busiest)")
+    pid = parser.add_argument("--pid", type=int, metavar="P", help="of a job, the process to look at")
     parser.add_argument("--exe", metavar="FILE", help="the program, if it is not where it was recorded")
     libs = parser.add_argument(
         "--libs",
@@ -133,7 +134,8 @@ def study_of(args: argparse.Namespace, *, nameless: bool = False, alone: bool = 
     from incprof.study import Study
 
     study = Study(
-        args.directory, rank=args.rank, pid=args.pid, exe=args.exe, libs=chosen_libs(args.libs), nameless=nameless,
+        args.directory, rank=args.rank, program=args.program, pid=args.pid, exe=args.exe,
+        libs=chosen_libs(args.libs), nameless=nameless,
         options=phase_options(args), ranks=() if alone else ranks_of(args.ranks), listener=STDERR,
     )  # fmt: skip
     STDERR.warn(study.profile.warnings)

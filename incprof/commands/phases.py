@@ -99,6 +99,7 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
     roles = threads_of(study) if args.threads else None
     if args.json:
         from incprof.report.json.phases import write_json
+        from incprof.report.json.programs import programs_dict
         from incprof.report.json.threads import threads_dict
 
         explanation = None
@@ -112,13 +113,17 @@ def write(study: Study, args: argparse.Namespace, counters: StudyCounters | None
 
             counted = counters_dict(counters.under)
         told = None if roles is None else threads_dict(roles)
-        write_json(summary, result, sys.stdout, ranks=study.ranks, explain=explanation, counters=counted, threads=told)
+        programs = programs_dict(study.run)
+        write_json(
+            summary, result, sys.stdout, ranks=study.ranks, programs=programs, explain=explanation, counters=counted,
+            threads=told,
+        )  # fmt: skip
     else:
         from incprof.report.text.phases import write_text
 
         write_text(
             summary, result, sys.stdout, width=text_width(), colour=wants_colour(), budget_pct=args.overhead,
-            ranks=study.ranks, per_rank=args.per_rank,
+            ranks=study.ranks, per_rank=args.per_rank, job=study.run,
         )  # fmt: skip
         if counters is not None:
             from incprof.report.text.counters import write_counters

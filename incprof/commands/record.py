@@ -79,8 +79,11 @@ def run(args: argparse.Namespace) -> int:
     if program is None:
         return NOT_FOUND
     environment.pop(launch.PROGRAM, None)
-    if chosen := main_program(program, command[1:]):
+    chosen = main_program(program, command[1:])
+    if chosen:
         environment[launch.PROGRAM] = chosen
+    if environment.get("INCPROF_FOLLOW") not in ("0", "false"):
+        environment |= launch.job_variables(chosen or program, environment)
     warning = warning_for(program, command[1:], environment.get("INCPROF_EXE", ""))
     if warning and environment.get("INCPROF_LOG") != "quiet":
         say(warning)

@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 
 from incprof.elf.file import EM_AARCH64, EM_X86_64, PT_INTERP, SHT_SYMTAB, ElfFile, is_elf
 from incprof.errors import NoDataError
-from incprof.inputs import open_input
 
 MACHINES = {"x86_64": EM_X86_64, "aarch64": EM_AARCH64}
 
@@ -26,8 +25,6 @@ STARTERS = frozenset(
 PYTHON = frozenset(["python"])
 # Programs that run scripts, which mostly start others: recorded only where somebody says so.
 INTERPRETERS = PYTHON | frozenset("pypy perl ruby julia Rscript tclsh lua".split())
-# Scripts, or programs, that become another one.
-BECOMES = {"Rscript": "R", "R": "R"}
 INSTEAD = "incprof record --external records it"
 
 
@@ -46,7 +43,7 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
         if reason:
             hint = f"; {INSTEAD}" if told else ""
             return f"{_as_typed(told, program, words)}: {reason}: nothing will be recorded{hint}"
-        return None if exe else _not_itself(program)
+        return None
     reason = _reason_against(program)
     if reason and not is_among(program, STARTERS):
         return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
@@ -57,27 +54,6 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
     if elf is not None and calls_monstartup(elf) and not calls_mcount(elf):
         return f"{program}: linked but not compiled with -pg: calls will not be counted, but estimated from samples"
     return None
-
-
-def _not_itself(program: str) -> str | None:
-    """What to say of a command that starts others, and is not recorded itself."""
-    name = os.path.basename(program)
-    interpreter = program if is_elf(program) else b"".join(_first_line(program).split()[:1])
-    starts_others = not is_elf(program) or is_among(program, STARTERS | INTERPRETERS)
-    if not starts_others or not os.access(program, os.X_OK) or not os.access(interpreter, os.X_OK):
-        return None  # the kernel has the last word on a file like that
-    starts_python = is_among(program, PYTHON) or b"python" in _first_line(program)
-    hint = "'python3*'" if starts_python else BECOMES.get(name, name if is_among(program, INTERPRETERS) else "NAME")
-    return f"{name}: starts what is recorded: programs built with -pg, and others by --exe {hint}"
-
-
-def _first_line(program: str) -> bytes:
-    """By what a script is run; empty where that cannot be told."""
-    try:
-        with open_input(program) as stream:
-            return stream.readline(256) if stream.read(2) == b"#!" else b""
-    except OSError:
-        return b""
 
 
 def _as_typed(path: str | None, program: str, words: Sequence[str]) -> str:

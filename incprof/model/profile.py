@@ -143,13 +143,40 @@ class Metadata:
     ordered: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Processes of a job that ran the same program, of one launcher where they are ranks.
+
+    Attributes:
+        name: of the program, as it was started.
+        processes: that with the most CPU time first.
+        pids: of each, None where it is not known.
+        cpu_s: CPU time of each, as far as it is on record, seconds.
+        ranked: a launcher has numbered them.
+    """
+
+    name: str
+    processes: tuple[Process, ...]
+    pids: tuple[int | None, ...]
+    cpu_s: tuple[float, ...]
+    ranked: bool = False
+
+
 @dataclass(frozen=True)
 class Run:
-    """A run directory: its processes in order of (rank, children last)."""
+    """A run directory: its processes in order of (rank, children last).
+
+    Attributes:
+        programs: all that the directory holds, that with the most CPU time first, where there are several processes;
+            `processes` are those of one of them.
+        workers: `processes` are no ranks of a launcher's, but worked side by side, and were numbered by their pids.
+    """
 
     directory: str
     app: str
     processes: tuple[Process, ...]
+    programs: tuple[Program, ...] = ()
+    workers: bool = False
 
     @property
     def ranks(self) -> tuple[int, ...]:

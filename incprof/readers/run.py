@@ -12,6 +12,7 @@ from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.inputs import open_input, read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
+from incprof.readers.programs import of_program
 from incprof.readers.stream.code_loops import with_code_loops
 from incprof.readers.stream.collect import first_metadata
 from incprof.readers.stream.gathered import NODE, node_file
@@ -30,13 +31,20 @@ SERIES = re.compile(r"gmon-(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9})(?:-(\d{1,9}))?)?")
 CLASSIC = re.compile(r"gmon(?:\.out)?[-_.](\d{1,9})(?:\.out)?|gmon\.out()")
 
 
-def open_run(directory: str | os.PathLike[str], *, exe: str | None = None) -> Run:
+def open_run(directory: str | os.PathLike[str], *, exe: str | None = None, program: str | None = None) -> Run:
     """List the processes of a run directory, in order of (rank, children last, file).
 
-    `exe` is needed for directories of files that glibc's own runtime wrote.
+    Of a job of several programs, those of `program`, or of the one with the most CPU time. `exe` is needed for
+    directories of files that glibc's own runtime wrote.
 
-    Raises: NoDataError when there is no directory that may be read, or nothing in it; UsageError when `exe` is missing.
+    Raises: NoDataError when there is no directory that may be read, or nothing in it; UsageError when `exe` is missing
+    or there is no such program.
     """
+    return of_program(open_all(directory, exe=exe), program)
+
+
+def open_all(directory: str | os.PathLike[str], *, exe: str | None = None) -> Run:
+    """List the processes of a run directory, of all programs."""
     root = Path(directory)
     if not root.is_dir():
         what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
@@ -100,12 +108,17 @@ def choose_process(run: Run, rank: int | None = None, pid: int | None = None) ->
     """
     rank = run.ranks[0] if rank is None and pid is None else rank
     found = [p for p in run.processes if rank in (None, p.rank) and pid in (None, p.pid)]
+    if not found and rank is None:
+        found = [
+            p for program in run.programs for p, own in zip(program.processes, program.pids, strict=True) if own == pid
+        ]
     if found:
         return found[0]
     if rank is not None and rank not in run.ranks:
         raise UsageError(f"{run.directory}: no rank {rank}, only {listed(run.ranks)}")
-    pids = listed(p.pid for p in run.processes if p.pid is not None)
-    raise UsageError(f"{run.directory}: no forked process {pid}, only {pids}")
+    known = {pid for program in run.programs for pid in program.pids} or {p.pid for p in run.processes}
+    pids = listed(sorted(pid for pid in known if pid is not None))
+    raise UsageError(f"{run.directory}: no process {pid}, only {pids}")
 
 
 def listed(numbers: Iterable[int], limit: int = 16) -> str:

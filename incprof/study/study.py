@@ -38,6 +38,7 @@ class Study:
         run: Run | str | os.PathLike[str],
         *,
         rank: int | None = None,
+        program: str | None = None,
         pid: int | None = None,
         exe: str | None = None,
         libs: Libs = "named",
@@ -52,7 +53,8 @@ class Study:
         Args:
             run: an opened run, or its directory.
             rank: which, the lowest unless given.
-            pid: of a process that the rank forked.
+            program: of a job's several, the name of the one to look at, the busiest unless given.
+            pid: of one process.
             exe: the program, if it is not where it was recorded.
             libs: time in libraries is that of their functions that were called ("named"; the paper's method knows
                 none), their callers', the libraries' ("separate"), or left out ("drop").
@@ -64,7 +66,7 @@ class Study:
         """
         from incprof.readers import open_run
 
-        self.run = open_run(run, exe=exe) if isinstance(run, str | os.PathLike) else run
+        self.run = open_run(run, exe=exe, program=program) if isinstance(run, str | os.PathLike) else run
         self.rank, self.pid, self.exe, self.nameless = rank, pid, exe, nameless
         self.options, self.listener = options or StudyOptions(), listener
         self.libs: Libs = "caller" if libs == "named" and self.options.method == "paper" else libs

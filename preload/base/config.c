@@ -109,6 +109,7 @@ void config_read(struct config *config)
     config->directory = getenv("INCPROF_DIR");
     config->ranks = rank_list();
     config->exe = getenv("INCPROF_EXE");
+    config->launch = environment_text("INCPROF_LAUNCH");
     config->interval_ns = environment_time("INCPROF_INTERVAL", SHORTEST_INTERVAL, LONGEST_INTERVAL, NANO, "1");
     config->rate_hz =
         environment_rate("INCPROF_RATE", NANO, (uint64_t)HIGHEST_RATE * NANO, 100ull * NANO, "100") / NANO;

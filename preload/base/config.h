@@ -13,6 +13,7 @@ struct config {
     const char *directory; /* INCPROF_DIR, or NULL for the default name */
     const char *ranks;     /* INCPROF_RANKS, a list such as 0,8-15,every:64,per-node:1, or NULL for all */
     const char *exe;       /* INCPROF_EXE, a glob for the program's name or path, or NULL */
+    const char *launch;    /* INCPROF_LAUNCH, of a job all of which is recorded: IDENTITY+NANOSECONDS, or NULL */
     uint64_t interval_ns;
     uint64_t rate_hz;
     uint64_t overhead; /* INCPROF_OVERHEAD: the part of the CPU time for making ticks, in billionths of a percent */

@@ -1,12 +1,14 @@
-/* Who may touch what: `rest` is written before main, and read from then on. */
+/* Who may touch what: all of it is written before main, and read from then on. */
 #define _GNU_SOURCE
 #include "closing_line.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "fixed_text.h"
+#include "job_summary.h"
 #include "log.h"
 #include "python.h"
 #include "sys.h"
@@ -17,6 +19,9 @@
 #define LONGEST 400 /* a message has room for some more */
 
 static char rest[1024]; /* of the line, behind the number of intervals; empty: it is not for this process to say */
+static const char *run_directory; /* of a job, in which others may have left something; or NULL */
+static uint64_t spent_ns;         /* by this process before it became the job's first program */
+static bool is_ours;
 
 /* How many of the first characters are among these. */
 static size_t run_of(const char *text, const char *these)
@@ -36,8 +41,7 @@ static bool is_lowest(const char *ranks, int rank)
     return true;
 }
 
-/* Whether it is this process's to say; if so, the programs that it starts are told. */
-static bool take(void)
+bool closing_line_take(void)
 {
     char own[DIGITS + 1] = "";
     char *value = getenv(VARIABLE);
@@ -47,7 +51,8 @@ static bool take(void)
     /* In place: neither the environment's size nor main's third argument changes. */
     if (run_of(value, "0") == DIGITS)
         memcpy(value, own, DIGITS);
-    return strcmp(value, own) == 0;
+    is_ours = strcmp(value, own) == 0;
+    return is_ours;
 }
 
 static void append(const char *text)
@@ -68,11 +73,22 @@ static void append_word(const char *word, size_t length)
     append(is_plain ? "" : "'");
 }
 
+/* INCPROF_LAUNCH ends with the CPU time of what has become the first program, as +NANOSECONDS. */
+static void prepare_job(const struct config *config, const struct launch *launch)
+{
+    if (config->launch == NULL || config->format != FORMAT_STREAM || config->gather != GATHER_RANK)
+        return;
+    run_directory = launch->directory;
+    const char *spent = strrchr(config->launch, '+');
+    spent_ns = spent != NULL ? strtoull(spent + 1, NULL, 10) : 0;
+}
+
 void closing_line_prepare(const struct config *config, const struct launch *launch)
 {
-    if (!take() || !is_lowest(config->ranks, launch->rank))
+    if (!is_ours || !is_lowest(config->ranks, launch->rank))
         return;
     log_keep_stderr();
+    prepare_job(config, launch);
     /* The path from where the program is started, if the directory lies there. */
     const char *directory = launch->directory;
     size_t above = strlen(launch->cwd);
@@ -110,14 +126,72 @@ static void say_python(char *line, size_t size)
     text_append(line, size, " are not seen");
 }
 
+/* CPU time of all that this process was and started, as far as that has ended. */
+static uint64_t spent_on_job_ns(void)
+{
+    struct rusage children;
+    uint64_t own_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    own_ns -= own_ns > spent_ns ? spent_ns : own_ns;
+    if (SYS2(SYS_getrusage, RUSAGE_CHILDREN, &children) != 0)
+        return own_ns;
+    uint64_t seconds = (uint64_t)children.ru_utime.tv_sec + (uint64_t)children.ru_stime.tv_sec;
+    uint64_t micros = (uint64_t)children.ru_utime.tv_usec + (uint64_t)children.ru_stime.tv_usec;
+    return own_ns + seconds * 1000000000u + micros * 1000;
+}
+
+static void say_count(char *line, size_t size, uint64_t count, const char *one, const char *many)
+{
+    text_append_number(line, size, count, 1);
+    text_append(line, size, count == 1 ? one : many);
+}
+
+/* Rounded down: all of it is 100 %. */
+static void say_percent(char *line, size_t size, uint64_t part_ns, uint64_t all_ns)
+{
+    uint64_t percent = all_ns == 0 || part_ns >= all_ns ? 100 : part_ns / (all_ns / 100 + 1);
+    text_append_number(line, size, percent, 1);
+    text_append(line, size, " % of the job's CPU time");
+}
+
+/* Whether there is anything in the run directory. */
+static bool say_job(char *line, size_t size, uint64_t intervals)
+{
+    struct job_summary job;
+    job_summary_read(&job, run_directory);
+    uint64_t recorded = job.leading.processes + job.others.processes;
+    bool is_single = recorded == 1 && intervals > 0;
+    if (recorded == 0)
+        text_append(line, size, "nothing is recorded: no program of this job could be, or had a sample");
+    else if (is_single)
+        say_count(line, size, intervals, " interval", " intervals");
+    else
+        text_append(line, size, job.program);
+    if (recorded > 0 && !is_single) {
+        text_append(line, size, " in ");
+        say_count(line, size, job.leading.processes, " process", " processes");
+        if (job.others.processes > 0) {
+            text_append(line, size, ", and ");
+            say_count(line, size, job.others.processes, " other process", " other processes");
+        }
+        text_append(line, size, job.open > 0 ? ", with at least " : ", with ");
+        say_percent(line, size, job.leading.cpu_ns + job.others.cpu_ns, spent_on_job_ns());
+        text_append(line, size, ",");
+    }
+    return recorded > 0;
+}
+
 void closing_line_say(uint64_t intervals)
 {
-    char line[160 + sizeof rest] = "";
-    if (rest[0] == '\0' || intervals == 0)
+    char line[320 + sizeof rest] = "";
+    if (rest[0] == '\0' || (intervals == 0 && run_directory == NULL))
         return;
-    text_append_number(line, sizeof line, intervals, 1);
-    text_append(line, sizeof line, intervals == 1 ? " interval" : " intervals");
-    text_append(line, sizeof line, rest);
+    bool has_recording = true;
+    if (run_directory != NULL)
+        has_recording = say_job(line, sizeof line, intervals);
+    else
+        say_count(line, sizeof line, intervals, " interval", " intervals");
+    if (has_recording)
+        text_append(line, sizeof line, rest);
     say_python(line, sizeof line);
     log_warn(line, NULL);
 }

@@ -9,11 +9,15 @@
 #include "config.h"
 #include "launch.h"
 
-/* Whether the line is asked for, and whether it is this process's to say. Programs that it starts are told that it is.
- * Not thread-safe (getenv, and writes to the value); called once, before main. */
+/* Whether the line is asked for, and this process is the one that says it. Programs that it starts then leave it to
+ * this one. Not thread-safe (getenv, and writes to the value); called once, before main. */
+bool closing_line_take(void);
+
+/* Called after that, where the run directory is known. Before main. */
 void closing_line_prepare(const struct config *config, const struct launch *launch);
 
-/* Says it, of so many intervals. Async-signal-safe. */
+/* Says it, of so many intervals of this process; of a job, also of what the others have left in the run directory.
+ * Async-signal-safe. */
 void closing_line_say(uint64_t intervals);
 
 #endif

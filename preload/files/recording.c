@@ -64,7 +64,8 @@ static long open_file(struct recording *recording)
 {
     if (recording->config->gather == GATHER_NODE && node_file_open(&recording->file, recording->launch) == 0)
         return 0;
-    return output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->forked);
+    /* The rank's first name is for the program that it runs, not for what starts that or is started by it. */
+    return output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->is_late);
 }
 
 /* What is put between the two is appended as a whole. */
@@ -182,10 +183,11 @@ static long append_interval(struct recording *recording, struct interval *interv
 }
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
-                     uint64_t start_ns, bool forked)
+                     uint64_t start_ns, bool forked, bool is_late)
 {
     struct buffer data = recording->data;
-    *recording = (struct recording){.config = config, .launch = launch, .start_ns = start_ns, .forked = forked};
+    *recording = (struct recording){
+        .config = config, .launch = launch, .start_ns = start_ns, .forked = forked, .is_late = is_late};
     recording->file.fd = -1;
     recording->data = data;
     recording->stream = (struct node_stream){
@@ -231,7 +233,7 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
     if (recording->broken)
         return false;
     if (!recording->open) {
-        if (recording->forked && interval_is_empty(interval))
+        if (recording->is_late && interval_is_empty(interval))
             return true;
         long error = open_now(recording, interval);
         if (error != 0) {
@@ -246,6 +248,7 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
         fail(recording, error);
     recording->samples += record->samples;
     recording->lost += record->lost;
+    recording->cpu_ns += record->cpu_ns;
     return error == 0;
 }
 
@@ -257,6 +260,7 @@ static long append_end(struct recording *recording, uint64_t end_ns)
     buffer_json_u64(&json, "end_ns", end_ns);
     buffer_json_u64(&json, "samples", recording->samples);
     buffer_json_u64(&json, "lost", recording->lost);
+    buffer_json_u64(&json, "cpu_ns", recording->cpu_ns);
     buffer_u8(&json, '}');
     size_t start = stream_begin_image(&recording->data, IMAGE_END, 0, 0);
     buffer_bytes(&recording->data, json.data, json.length);

@@ -14,11 +14,17 @@
 #include "starters.h"
 #include "sys.h"
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0';
+}
+
 static bool is_named(const char *exe)
 {
     const char *glob = getenv("INCPROF_EXE");
     const char *program = getenv("INCPROF_PROGRAM");
-    if (glob == NULL || *glob == '\0')
+    if (!is_set("INCPROF_EXE"))
         return program != NULL && strcmp(program, exe) == 0;
     bool is_pattern = glob[strcspn(glob, "*?[")] != '\0';
     return launch_is_program(glob, exe) && !(is_pattern && starter_is(launch_basename(exe)));
@@ -37,17 +43,21 @@ static bool is_linked_with_pg(void)
 
 #pragma weak on_exit /* which musl does not have */
 
-static bool is_chosen(void)
+/* Whether it is recorded, and how that starts. */
+static bool is_chosen(enum start *start)
 {
     char exe[PATH_MAX];
+    bool is_of_job = is_set("INCPROF_LAUNCH") && !is_set("INCPROF_EXE");
     if (on_exit == NULL || getauxval(AT_SECURE) != 0 ||
-        (getenv("INCPROF_EXE") == NULL && getenv("INCPROF_PROGRAM") == NULL))
+        (!is_of_job && !is_set("INCPROF_EXE") && !is_set("INCPROF_PROGRAM")))
         return false;
     long length = sys_readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (length <= 0)
         return false;
     exe[length] = '\0';
-    return is_named(exe) && !is_linked_with_pg();
+    bool is_main = is_named(exe);
+    *start = is_main ? START_CHOSEN : START_OF_JOB;
+    return (is_main || is_of_job) && !is_linked_with_pg();
 }
 
 static void on_end(int status, void *unused)
@@ -62,9 +72,10 @@ void chosen_start(void)
     if (__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) != 0)
         return;
     int kept = errno;
+    enum start start;
     /* Not atexit: that is before the destructors of libraries that do not know this one. */
-    if (is_chosen() && on_exit(on_end, NULL) == 0)
-        collector_start(START_CHOSEN);
+    if (is_chosen(&start) && on_exit(on_end, NULL) == 0)
+        collector_start(start);
     errno = kept;
 }
 

@@ -1,6 +1,6 @@
 /* Which programs are recorded. One that is linked with -pg asks for it by itself (process_hooks.c); of all others,
- * those that INCPROF_EXE names, or without it the one that `incprof record` has found on its command line
- * (INCPROF_PROGRAM).
+ * those that INCPROF_EXE names. Without it, all that `incprof record` starts (INCPROF_LAUNCH), and at once the one that
+ * it has found on its command line (INCPROF_PROGRAM).
  */
 #ifndef INCPROF_CHOSEN_H
 #define INCPROF_CHOSEN_H

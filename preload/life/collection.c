@@ -19,17 +19,19 @@
 static struct interval interval;
 static struct recording recording;
 static const struct config *config;
+static struct launch *launch;
 static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
 static bool is_paused; /* moncontrol(0) */
 
-void collection_begin(const struct config *configured, const struct launch *launch, bool forked)
+void collection_begin(const struct config *configured, struct launch *launched, bool forked, bool is_late)
 {
     config = configured;
+    launch = launched;
     run_start_ns = monotonic_ns();
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     last_collector_ns = 0;
     module_scan_begin();
-    recording_begin(&recording, config, launch, run_start_ns, forked);
+    recording_begin(&recording, config, launch, run_start_ns, forked, is_late);
     interval_begin(&interval, run_start_ns, false);
 }
 
@@ -42,7 +44,7 @@ void collection_open_early(void)
 {
     if (recording.open)
         recording_go_on(&recording);
-    else if (!recording.forked && !recording_open_early(&recording, &interval))
+    else if (!recording.is_late && !recording_open_early(&recording, &interval))
         thread_stop_all();
 }
 
@@ -128,6 +130,13 @@ void collection_remap(void)
     recording_keep_symbols(&recording, &interval);
 }
 
+/* One that is late has claimed no run directory before there is something to put into it. False after one line. */
+static bool has_place(void)
+{
+    bool is_needed = launch->directory[0] == '\0' && !interval_is_empty(&interval);
+    return !is_needed || launch_claim_directory(launch, config->directory, "gmon");
+}
+
 void collection_close_interval(void)
 {
     take_calls();
@@ -153,7 +162,7 @@ void collection_close_interval(void)
         .shortened = interval.shortened,
         .dropped = recording.dropped,
     };
-    if (!recording_interval(&recording, &interval, &record))
+    if (!has_place() || !recording_interval(&recording, &interval, &record))
         thread_stop_all();
     interval.number += recording.open;
     interval_begin(&interval, now_ns, config->format == FORMAT_GMON);
@@ -170,13 +179,13 @@ void collection_close(void)
 
 void collection_tell(void)
 {
-    if (recording.open && !recording.broken && !recording.forked)
+    if (!recording.broken && !recording.forked)
         closing_line_say(recording.intervals);
 }
 
-bool collection_is_blank_child(void)
+bool collection_is_blank(void)
 {
-    return recording.forked && !recording.open && interval.totals.samples == 0;
+    return recording.is_late && !recording.open && interval.totals.samples == 0;
 }
 
 void collection_pause(bool paused)

@@ -12,14 +12,15 @@
 #include "config.h"
 #include "launch.h"
 
-/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. */
-void collection_begin(const struct config *config, const struct launch *launch, bool forked);
+/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. `is_late`:
+ * it has a file only once there is something to put into it. */
+void collection_begin(const struct config *config, struct launch *launch, bool forked, bool is_late);
 
 /* When the recording began, on CLOCK_MONOTONIC. */
 uint64_t collection_start_ns(void);
 
-/* Opens the file before there is an interval to write: the copies of the symbols take a while. A forked child waits for
- * something to say. Where it is open, from a thread before this one, it is written to again. */
+/* Opens the file before there is an interval to write: the copies of the symbols take a while. One that is late
+ * waits for something to put into it. Where it is open, from a thread before this one, it is written to again. */
 void collection_open_early(void);
 
 /* Looks for code that the program has loaded, if somebody has asked, and copies its symbols. */
@@ -38,8 +39,8 @@ void collection_close(void);
 /* After that: the line with which a recording ends, if it is this process's to say. */
 void collection_tell(void);
 
-/* A forked child that has done nothing yet: it leaves no file. */
-bool collection_is_blank_child(void);
+/* One that is late and has done nothing yet: it leaves no file. */
+bool collection_is_blank(void);
 
 /* Code has been loaded, and some may go: it is looked at if anything has happened in it. */
 void collection_look_up(void);

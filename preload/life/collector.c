@@ -37,6 +37,7 @@
 static struct config config;
 static struct launch launch;
 static bool started;                    /* once per process image */
+static bool is_late;                    /* one of many processes of a job */
 static __thread bool is_of_vfork_child; /* what the calling thread forks */
 static bool fork_holds_lock;            /* set and cleared by the lock's holder */
 
@@ -65,7 +66,7 @@ static void begin(bool forked, const char *trouble)
     vfork_begin();
     ticker_begin(&config);
     burst_begin(&config);
-    collection_begin(&config, &launch, forked);
+    collection_begin(&config, &launch, forked, forked || is_late);
     switch_set(SWITCH_ON);
     if (forked)
         thread_after_fork();
@@ -135,20 +136,39 @@ static bool is_wanted(void)
     return launch_is_program(config.exe, launch.exe);
 }
 
+/* The run directory, and what is known of the program's code, before it runs. */
+static bool look_around(void)
+{
+    if (!launch_claim_directory(&launch, config.directory, "gmon"))
+        return false;
+    closing_line_prepare(&config, &launch);
+    modules_scan();
+    config.call_ps = modules_have_counts() ? call_cost_ps() : 0;
+    return true;
+}
+
+/* The interval thread, which claims the directory of one that is late, has another working directory. */
+static bool has_absolute_directory(void)
+{
+    return config.directory != NULL && *config.directory == '/';
+}
+
 static bool prepare(enum start start)
 {
     log_start("incprof");
     config_read(&config);
-    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted() ||
-        !launch_claim_directory(&launch, config.directory, "gmon"))
+    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted())
         return false;
-    closing_line_prepare(&config, &launch);
-    modules_begin(start == START_CHOSEN, config.format == FORMAT_STREAM);
-    modules_scan();
+    launch.job = config.launch != NULL && *config.launch != '+' ? config.launch : NULL;
+    is_late = start == START_OF_JOB;
+    modules_begin(start != START_LINKED, config.format == FORMAT_STREAM);
+    bool is_first = closing_line_take();
+    bool is_deferred = is_late && !is_first && has_absolute_directory();
+    if (!is_deferred && !look_around())
+        return false;
     if (!sampler_start())
         return false;
     rate_choose(&config);
-    config.call_ps = modules_have_counts() ? call_cost_ps() : 0;
     return true;
 }
 

@@ -7,7 +7,8 @@
 
 enum start {
     START_LINKED, /* the program is linked with -pg, and asks for it */
-    START_CHOSEN  /* it does not know (chosen.h): its libraries are its own code, too, but for those that all have */
+    START_CHOSEN, /* it does not know (chosen.h): its libraries are its own code, too, but for those that all have */
+    START_OF_JOB  /* so does one of many that a command starts, and nothing is read or written before its first tick */
 };
 
 /* Reads the environment, claims the run directory and starts to record. Does nothing when called again, when disabled

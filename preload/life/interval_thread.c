@@ -35,10 +35,10 @@ static void serve(uint32_t request)
         thread_stop_all();
         collection_close();
         break;
-    case REQUEST_EXEC: /* which may fail: nothing is stopped. A child that only calls it leaves no file. */
+    case REQUEST_EXEC: /* which may fail: nothing is stopped. One that is late and only calls it leaves no file. */
         __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);
         collection_drain();
-        if (!collection_is_blank_child())
+        if (!collection_is_blank())
             collection_close();
         break;
     case REQUEST_FLUSH:

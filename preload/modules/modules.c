@@ -238,6 +238,11 @@ bool modules_scan(void)
     return changed;
 }
 
+bool modules_are_known(void)
+{
+    return __atomic_load_n(&own_code.current, __ATOMIC_RELAXED) != NULL;
+}
+
 bool modules_are_unreadable(void)
 {
     return code->is_unreadable;

@@ -90,6 +90,9 @@ void modules_use(struct code *of);
 /* Gives all of it back. */
 void modules_free(struct code *of);
 
+/* Whether this process's code has been looked for, once. Async-signal-safe. */
+bool modules_are_known(void);
+
 /* Before the first scan. `libraries_too`: every library is the program's own code but those of the system, of
  * run-times, of MPI and of numerics (shared_code.c). `python_too`: frames of Python are functions, and those of its
  * interpreter are not. */

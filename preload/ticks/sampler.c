@@ -90,9 +90,14 @@ static void take_paid_sample(struct thread *thread, const ucontext_t *context, u
     thread_add(&thread->counters.handler_ns, spent_ns);
 }
 
+/* In a process of a job, the first tick has the interval thread look for code: of the others, few ever come so far. */
 static void on_tick(struct thread *thread, uint64_t ticks, const ucontext_t *context)
 {
     thread->held += ticks;
+    if (!modules_are_known()) {
+        module_scan_request();
+        return;
+    }
     if (!earn(thread, ticks)) {
         thread_add(&thread->counters.skipped, 1);
         return;

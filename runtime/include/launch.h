@@ -15,6 +15,7 @@ struct launch {
     int ranks;                /* -1 when unknown */
     int local;                /* which of the ranks on its node, from 0; -1 when unknown */
     char identity[256];       /* the same in every process of a launch, different in every launch */
+    const char *job;          /* the same in all launches that share a run directory, or NULL: each has its own */
     char exe[PATH_MAX];       /* absolute path of the program */
     char cwd[PATH_MAX];       /* at the start, or empty */
     char directory[PATH_MAX]; /* absolute path of the run directory */

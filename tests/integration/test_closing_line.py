@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -101,17 +102,35 @@ def test_the_preloaded_library_alone_says_nothing(host: BuildHost, tmp_path: Pat
 
 @pytest.mark.parametrize("mode", ["fork", "again", "vfork", "exec", "spawn", "system", "popen", "vfork-exit"])
 def test_children_do_not_say_it_too(host: BuildHost, tmp_path: Path, mode: str) -> None:
-    """Neither forked ones nor other programs, whose directories would be told where nobody has asked for them."""
+    """Neither forked ones nor other programs: one line is for all of them."""
     (line,) = lines(tmp_path, "-o", "run", "--", host("forks.c"), mode, host("child.c"), status=4)
-    assert line.endswith(f"{intervals(tmp_path / 'run')} intervals in run; next: incprof phases run")
+    assert line.endswith(" in run; next: incprof phases run")
+    count = len(streams(tmp_path / "run"))
+    if count == 1:
+        assert line.startswith(f"incprof: {intervals(tmp_path / 'run')} intervals in run;")
+    else:
+        named = re.fullmatch(
+            r"incprof: forks in (\d+) process(?:es)?(?:, and (\d+) other process(?:es)?)?, with .*", line
+        )
+        assert named is not None, line
+        assert int(named[1]) + int(named[2] or 0) == count
 
 
-def test_a_wrapper_that_is_not_recorded_takes_nothing_away(host: BuildHost, tmp_path: Path) -> None:
-    """Each program that a script starts is one that the user has asked for."""
+def test_a_script_says_it_for_all_that_it_starts(host: BuildHost, tmp_path: Path) -> None:
+    """One line, one directory, and two programs in it."""
     program = shlex.quote(str(host("simple.c")))
-    before, *said = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
-    assert before == "incprof: sh: starts what is recorded: programs built with -pg, and others by --exe NAME"
-    assert [line.partition("next: ")[2] for line in said] == ["incprof phases run", "incprof phases run.1"]
+    (line,) = lines(tmp_path, "-o", "run", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    assert re.fullmatch(
+        r"incprof: simple in 2 processes(, and 1 other process)?, with \d+ % of the job's CPU time, in run; "
+        "next: incprof phases run",
+        line,
+    ), line
+    assert len(streams(tmp_path / "run")) >= 2
+
+
+def test_a_job_that_uses_next_to_nothing(tmp_path: Path) -> None:
+    (line,) = lines(tmp_path, "-o", "run", "--", "sh", "-c", "exit 3")
+    assert line == "incprof: nothing is recorded: no program of this job could be, or had a sample"
 
 
 def test_a_program_that_becomes_itself_says_it_at_its_end(host: BuildHost, tmp_path: Path) -> None:

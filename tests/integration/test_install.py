@@ -184,9 +184,9 @@ def test_an_editable_installation_has_heartbeats(checkout: Path, tmp_path: Path)
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake_alone_installs_the_library(checkout: Path, tmp_path: Path) -> None:
-    build, prefix = tmp_path / "build", tmp_path / "prefix"
-    run("cmake", "-S", checkout, "-B", build)
-    run("cmake", "--build", build)
+    build, prefix = checkout / "build/plain", tmp_path / "prefix"
+    run("cmake", "-S", checkout, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
+    run("cmake", "--build", build, "-j2")
     run("cmake", "--install", build, "--prefix", prefix)
     libraries = list(prefix.rglob("libincprof.so"))
     assert len(libraries) == 1

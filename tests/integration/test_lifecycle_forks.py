@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers import read_profile
+from incprof.readers.run import open_all
 from tests.integration.hosts import BuildHost, Trial, calls, ended_cleanly, raw_images, streams, ticks, try_both
 
 
 def child_calls(trial: Trial) -> list[int]:
     """Calls of tick in each file that is not the parent's."""
-    run = open_run(trial.directory)
+    run = open_all(trial.directory)
     return sorted(calls(read_profile(run, process=p))["tick"] for p in run.processes if not p.primary)
 
 
@@ -28,8 +29,8 @@ def test_forked_child_has_a_file_of_its_own(host: BuildHost, tmp_path: Path) -> 
     assert metadata["forked"] is True
     assert child.name == f"rank-00000.{metadata['pid']}.gmon"
     assert ended_cleanly(child)
-    process = next(p for p in open_run(trial.directory).processes if not p.primary)
-    assert 5 <= ticks(read_profile(open_run(trial.directory), process=process)) <= 30
+    process = next(p for p in open_all(trial.directory).processes if not p.primary)
+    assert 5 <= ticks(read_profile(open_all(trial.directory), process=process)) <= 30
 
 
 def test_child_stays_off_when_asked(host: BuildHost, tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ def test_children_that_do_nothing_leave_no_file(host: BuildHost, tmp_path: Path)
     # A child that is sampled has something to say: at 1 Hz, one of 200 is in one run of some hundreds.
     trial = try_both([host("forks.c"), "idle"], tmp_path, env={"INCPROF_RATE": "1"})
     assert "status 200" in trial.recorded.stdout
-    run = open_run(trial.directory)
+    run = open_all(trial.directory)
     children = [read_profile(run, process=process) for process in run.processes if not process.primary]
     assert all(ticks(profile) > 0 for profile in children)
     assert len(children) <= 2
@@ -78,7 +79,7 @@ def test_child_that_becomes_another_recorded_program(host: BuildHost, tmp_path: 
     assert calls(trial.profile())["tick"] == 1010
     other = tmp_path / "recorded/run.1"
     assert streams(other) == ["rank-00000.gmon"]
-    assert calls(read_profile(open_run(other)))["tick"] == 33
+    assert calls(read_profile(open_all(other)))["tick"] == 33
 
 
 @pytest.mark.parametrize("mode", ["vfork", "exec", "spawn", "system", "popen"])
@@ -95,7 +96,7 @@ def test_program_that_becomes_itself(host: BuildHost, tmp_path: Path) -> None:
     plain = host("reexec.c", pg=False, output="plain")
     trial = try_both([host("reexec.c"), "2"], tmp_path, interval=60, reference=[plain, "2"])
     assert trial.recorded.status == 9
-    run = open_run(trial.directory)
+    run = open_all(trial.directory)
     assert len(run.processes) == 3
     assert [calls(read_profile(run, process=p))["tick"] for p in run.processes] == [111] * 3
     assert all(ended_cleanly(trial.directory / name) for name in trial.files())
@@ -106,7 +107,7 @@ def test_what_is_written_before_an_exec_stands(host: BuildHost, tmp_path: Path) 
     plain = host("reexec.c", pg=False, output="plain")
     trial = try_both([host("reexec.c"), "40"], tmp_path, interval=0.001, env={"BRIEF": "1"}, reference=[plain, "40"])
     assert [name for name in trial.files() if not ended_cleanly(trial.directory / name)] == []
-    run = open_run(trial.directory)
+    run = open_all(trial.directory)
     assert [calls(read_profile(run, process=process))["tick"] for process in run.processes] == [111] * 41
 
 
@@ -117,7 +118,7 @@ def test_program_that_becomes_itself_again_and_again(host: BuildHost, tmp_path: 
     env = {"INCPROF_FORMAT": style, "BRIEF": "1"}
     trial = try_both([host("reexec.c"), "30"], tmp_path, interval=60, env=env, reference=[plain, "30"])
     assert trial.recorded.status == 9
-    run = open_run(trial.directory)
+    run = open_all(trial.directory)
     assert [process.life for process in run.processes] == [1, *range(1, 31)]
     assert len({process.pid for process in run.processes[1:]}) == 1
     assert [calls(read_profile(run, process=process))["tick"] for process in run.processes] == [111] * 31

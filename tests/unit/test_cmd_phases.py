@@ -60,24 +60,24 @@ def test_a_program_that_has_become_another_one(tmp_path, capsys):
     assert said == "incprof: rank 0 became another program by exec, on record and not shown here: --pid 77"
 
 
-def test_a_forked_child_by_its_number(tmp_path, capsys):
+def test_the_process_that_works_is_shown_and_others_by_their_numbers(tmp_path, capsys):
     run = tmp_path / "run"
     waits, works = StreamWriter(["main", "work"]), StreamWriter(["main", "work"])
     for _ in range(12):
-        waits.interval([])
+        waits.interval([], counters={2: 0})
         works.interval([Sample("main;work", weight=90)], arcs={("main", "work"): 5})
     for writer, name in ((waits, None), (works, "rank-00000.77.gmon")):
         writer.end()
         writer.save(run, name)
-    status, _, err = answer(capsys, run)
-    assert (status, "it forked others: --pid 77" in err) == (4, True)
+    status, out, _ = answer(capsys, run)
+    assert (status, "shown: process 77 (others: --pid)" in out) == (0, True)
+    status, _, err = answer(capsys, run, "--pid", 4711)
+    assert (status, err.count("\n")) == (4, 1)
     status, out, err = answer(capsys, run, "--pid", 77, "--json")
     assert (status, err) == (0, "")
     assert [phase["sites"][0]["function"] for phase in json.loads(out)["phases"]] == ["work"]
-    works.save(run)
-    assert "rank 0 forked 1 more, on record and not shown here: --pid 77" in answer(capsys, run)[2]
     status, _, err = answer(capsys, run, "--pid", 78)
-    assert (status, err.splitlines()) == (2, [f"incprof: {run}: no forked process 78, only 77"])
+    assert (status, err.splitlines()) == (2, [f"incprof: {run}: no process 78, only 77, 4711"])
 
 
 def test_same_bytes_whatever_the_number_of_jobs(tmp_path, capsys):

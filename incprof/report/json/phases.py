@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from incprof.analysis.phases.results import (
@@ -35,7 +35,7 @@ def write_json(
     out: TextIO,
     *,
     ranks: RanksResult | None = None,
-    **more: Mapping[str, object] | None,
+    **more: Mapping[str, object] | Sequence[object] | None,
 ) -> None:
     """Write one JSON object and a newline. ranks: all there are. more: each under its name, unless None."""
     answer = as_dict(run, result)

@@ -14,9 +14,11 @@ from incprof.analysis.phases.results import Phase, PhaseResult, RunSummary, Site
 from incprof.analysis.phases.verdict import odd_intervals, verdict
 from incprof.analysis.ranks.results import RanksResult
 from incprof.analysis.views.ribbon import badge, runs, sign, stretched
+from incprof.model import Run
 from incprof.printable import printable, unfiltered
 from incprof.report.text.console import console_for
 from incprof.report.text.folding import folded
+from incprof.report.text.programs import write_programs
 from incprof.report.text.ranks import write_ranks
 from incprof.report.text.steps import step_lines
 from incprof.report.words.calls import UNCOUNTED, calls_words
@@ -60,14 +62,17 @@ def write_text(
     budget_pct: float | None = None,
     ranks: RanksResult | None = None,
     per_rank: bool = False,
+    job: Run | None = None,
 ) -> None:
     """Write the answer, sentences at most `width` columns wide; plain ASCII without `colour`, but for names.
 
     budget_pct: what the heartbeats may cost, if somebody asked. ranks: all of them, where there are several; per_rank:
-    each of them too.
+    each of them too. job: the run, of whose programs there is a table where there are several.
     """
     with StringIO() as text:
         console = console_for(text, width=max(width, 40), colour=colour, terminal=colour)
+        if job is not None:
+            write_programs(console, job)
         _write(console, run, result, budget_pct)
         if ranks is not None:
             console.print()

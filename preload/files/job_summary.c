@@ -1,0 +1,154 @@
+/* Who may touch what: nothing is kept. */
+#define _GNU_SOURCE
+#include "job_summary.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "fixed_text.h"
+#include "stream.h"
+#include "sys.h"
+
+#define LONGEST_NS 200000000u
+#define MOST_RECORDINGS 4096
+#define MOST_PROGRAMS 32     /* of which names are kept: further ones are others */
+#define BEGINNING_BYTES 1024 /* the program's name is among the first things that are written */
+#define END_BYTES 256
+#define KIND_AT 8
+
+struct program {
+    char name[64];
+    struct job_share share;
+};
+
+struct programs {
+    struct program all[MOST_PROGRAMS];
+    size_t count;
+};
+
+static bool is_recording(const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(name, "rank-", 5) == 0 && length > 10 && strcmp(name + length - 5, ".gmon") == 0;
+}
+
+/* What follows `key`, or NULL. The text ends with a zero byte, and may hold others. */
+static const char *find(const char *text, size_t bytes, const char *key)
+{
+    const char *found = memmem(text, bytes, key, strlen(key));
+    return found != NULL ? found + strlen(key) : NULL;
+}
+
+static void read_name(char *name, size_t size, int fd)
+{
+    char text[BEGINNING_BYTES + 1];
+    long got = SYS4(SYS_pread64, fd, text, BEGINNING_BYTES, 0);
+    text[got > 0 ? got : 0] = '\0';
+    const char *at = find(text, got > 0 ? (size_t)got : 0, "\"app\":\"");
+    size_t length = at != NULL ? strcspn(at, "\"\\") : 0;
+    if (length >= size)
+        length = size - 1;
+    if (length > 0)
+        memcpy(name, at, length);
+    name[length] = '\0';
+}
+
+/* From the image with which a recording ends. False where there is none. */
+static bool read_cpu(uint64_t *cpu_ns, int fd)
+{
+    char text[END_BYTES + 1];
+    long size = SYS3(SYS_lseek, fd, 0, SEEK_END);
+    long got = SYS4(SYS_pread64, fd, text, END_BYTES, size > END_BYTES ? size - END_BYTES : 0);
+    text[got > 0 ? got : 0] = '\0';
+    const char *image = NULL;
+    for (const char *at = text; got > KIND_AT && at < text + got - KIND_AT; at++)
+        if (memcmp(at, "gmon", 4) == 0 && at[KIND_AT] == IMAGE_END)
+            image = at;
+    const char *number = image != NULL ? find(image, (size_t)(text + got - image), "\"cpu_ns\":") : NULL;
+    for (*cpu_ns = 0; number != NULL && *number >= '0' && *number <= '9'; number++)
+        *cpu_ns = *cpu_ns * 10 + (uint64_t)(*number - '0');
+    return number != NULL;
+}
+
+static struct job_share *share_of(struct programs *programs, const char *name, struct job_summary *summary)
+{
+    for (size_t i = 0; i < programs->count; i++)
+        if (strcmp(programs->all[i].name, name) == 0)
+            return &programs->all[i].share;
+    if (programs->count == MOST_PROGRAMS)
+        return &summary->others;
+    struct program *program = &programs->all[programs->count++];
+    *program = (struct program){.share = {0, 0}};
+    strcpy(program->name, name);
+    return &program->share;
+}
+
+static void add(struct programs *programs, struct job_summary *summary, const char *directory, const char *file)
+{
+    char path[PATH_MAX];
+    char name[sizeof programs->all[0].name];
+    uint64_t cpu_ns;
+    path[0] = '\0';
+    text_append(path, sizeof path, directory);
+    text_append(path, sizeof path, "/");
+    text_append(path, sizeof path, file);
+    int fd = sys_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return;
+    read_name(name, sizeof name, fd);
+    struct job_share *share = share_of(programs, name, summary);
+    share->processes++;
+    if (read_cpu(&cpu_ns, fd))
+        share->cpu_ns += cpu_ns;
+    else
+        summary->open++;
+    sys_close(fd);
+}
+
+static void add_all(struct programs *programs, struct job_summary *summary, const char *directory)
+{
+    _Alignas(8) char entries[4096];
+    uint64_t deadline_ns = monotonic_ns() + LONGEST_NS;
+    int fd = sys_open(directory, O_RDONLY | O_DIRECTORY, 0);
+    long got;
+    for (int count = 0; fd >= 0 && (got = SYS3(SYS_getdents64, fd, entries, sizeof entries)) > 0;) {
+        for (long at = 0; at < got && count < MOST_RECORDINGS && monotonic_ns() < deadline_ns;) {
+            const struct sys_directory_entry *entry = (const void *)(entries + at);
+            if (is_recording(entry->name)) {
+                add(programs, summary, directory, entry->name);
+                count++;
+            }
+            at += entry->length;
+        }
+    }
+    if (fd >= 0)
+        sys_close(fd);
+}
+
+static const struct program *find_leading(const struct programs *programs)
+{
+    const struct program *leading = &programs->all[0];
+    for (size_t i = 1; i < programs->count; i++)
+        if (programs->all[i].share.cpu_ns > leading->share.cpu_ns)
+            leading = &programs->all[i];
+    return leading;
+}
+
+void job_summary_read(struct job_summary *summary, const char *directory)
+{
+    struct programs programs;
+    programs.count = 0;
+    *summary = (struct job_summary){.open = 0};
+    add_all(&programs, summary, directory);
+    if (programs.count == 0)
+        return;
+    const struct program *leading = find_leading(&programs);
+    strcpy(summary->program, leading->name);
+    summary->leading = leading->share;
+    for (size_t i = 0; i < programs.count; i++) {
+        const struct program *program = &programs.all[i];
+        summary->others.processes += program != leading ? program->share.processes : 0;
+        summary->others.cpu_ns += program != leading ? program->share.cpu_ns : 0;
+    }
+}

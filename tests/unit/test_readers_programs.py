@@ -1,0 +1,86 @@
+"""The programs of a job: which processes are one, which one leads, and which have shared its work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incprof.errors import UsageError
+from incprof.readers import open_run, read_profile
+from tests.unit.streamwriter import Sample, StreamWriter
+
+
+def write(place: Path, name: str, pid: int, cpu_s: float, *, start_s: float = 0.0, length_s: float = 1.0) -> None:
+    """Write the recording of a process that no launcher has numbered; a tick of its sample is 10 ms of CPU time."""
+    meta = {"app": name, "pid": pid, "ranks": 1, "start_mono_ns": round(start_s * 1e9), "launch": f"process {pid}@1"}
+    writer = StreamWriter(["main"], **meta)
+    counters = {2: round(cpu_s * 1e9)}
+    writer.interval([Sample("main", weight=max(round(cpu_s * 100), 1))], duration_s=length_s, counters=counters)
+    writer.end()
+    writer.save(place, f"rank-00000.{pid}.gmon")
+
+
+def shown(run):
+    return [int(Path(process.path).name.split(".")[1]) for process in run.processes]
+
+
+def test_the_program_with_the_most_cpu_time_leads(tmp_path):
+    for pid, name, cpu_s in [(1, "sh", 0.01), (2, "sort", 0.5), (3, "gzip", 0.3), (4, "gzip", 0.3)]:
+        write(tmp_path, name, pid, cpu_s, start_s=10 * pid)
+    run = open_run(tmp_path)
+    assert [(program.name, program.pids) for program in run.programs] == [
+        ("gzip", (3, 4)),
+        ("sort", (2,)),
+        ("sh", (1,)),
+    ]
+    assert (run.app, run.workers, read_profile(run).metadata.raw["pid"]) == ("gzip", False, 3)
+    assert shown(open_run(tmp_path, program="sort")) == [2]
+    assert read_profile(run, process=2).metadata.app == "sort"
+    with pytest.raises(UsageError, match="no program tar, only gzip, sort, sh"):
+        open_run(tmp_path, program="tar")
+
+
+def test_workers_side_by_side_are_numbered_and_idle_parents_are_not_among_them(tmp_path):
+    write(tmp_path, "pool", 10, 0.01, length_s=9)
+    for pid in (13, 11, 12):
+        write(tmp_path, "pool", pid, 2 + pid / 100, start_s=0.5, length_s=8)
+    write(tmp_path, "pool", 14, 2, start_s=20)  # alone, later
+    run = open_run(tmp_path)
+    assert (run.workers, run.ranks, shown(run)) == (True, (0, 1, 2), [11, 12, 13])
+    assert [read_profile(run, rank=rank).metadata.raw["pid"] for rank in run.ranks] == [11, 12, 13]
+    assert run.programs[0].pids == (13, 12, 11, 14, 10)
+
+
+def test_a_recording_that_was_cut_off_counts_with_its_intervals(tmp_path):
+    write(tmp_path, "work", 1, 2.0)
+    write(tmp_path, "rest", 2, 1.0)
+    path = tmp_path / "rank-00000.1.gmon"
+    path.write_bytes(path.read_bytes()[:-3])
+    assert open_run(tmp_path).app == "work"
+
+
+processes = st.lists(
+    st.tuples(st.sampled_from("abc"), st.floats(0, 9), st.floats(0, 9), st.floats(0.01, 9)), min_size=1, max_size=8
+)
+
+
+@given(processes)
+@settings(max_examples=50)
+def test_every_process_is_in_one_program_and_the_answer_is_about_one(tmp_path_factory, drawn):
+    place = tmp_path_factory.mktemp("job")
+    for pid, (name, cpu_s, start_s, length_s) in enumerate(drawn, 1):
+        write(place, name, pid, cpu_s, start_s=start_s, length_s=length_s)
+    run = open_run(place)
+    if len(drawn) == 1:
+        assert run.programs == ()
+        return
+    assert sorted(pid for program in run.programs for pid in program.pids) == list(range(1, len(drawn) + 1))
+    expected = sorted(
+        (sum(cpu for other, cpu, *_ in drawn if other == name) for name in {d[0] for d in drawn}), reverse=True
+    )
+    assert [sum(program.cpu_s) for program in run.programs] == pytest.approx(expected, abs=1e-6)
+    assert {drawn[pid - 1][0] for pid in shown(run)} == {run.app}
+    assert len(run.ranks) == (len(run.processes) if run.workers else 1)
