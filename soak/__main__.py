@@ -8,8 +8,9 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import FrameType
 
 # One thread each: what a command takes is its own. Before numpy is imported.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -21,6 +22,17 @@ from soak.finding import Keeper  # noqa: E402
 ROOT = Path(__file__).parent.parent
 # Parts, each a module with `run`, and the share of the time that each gets.
 PARTS = {"inputs": 0.45, "faults": 0.3, "kills": 0.1, "stacks": 0.05, "pythons": 0.05, "mpi": 0.05}
+
+
+def _stop_when_asked(budgets: Iterable[Budget]) -> None:
+    """On SIGTERM, the case that is under way is the last one."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        for budget in budgets:
+            budget.stop()
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = {part: 1.0} if part else PARTS
     keeper = Keeper(args.scratch / "findings" / str(seed), f"python -m soak --seed {seed} --cases 1 --only {{case}}")
     print(f"seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what was laid out is cleared away
-    for name, share in parts.items():
-        budget = Budget(args.seconds * share / sum(parts.values()), args.cases)
+    budgets = {name: Budget(args.seconds * share / sum(parts.values()), args.cases) for name, share in parts.items()}
+    _stop_when_asked(budgets.values())
+    for name, budget in budgets.items():
         done = importlib.import_module(f"soak.{name}").run(seed, budget, args.scratch.absolute(), keeper, only)
         listed = ", ".join(f"{what} {count}" for what, count in sorted(done.items()))
         print(f"{name}: {budget.done} cases in {budget.spent_s():.0f} s: {listed}", flush=True)

@@ -28,6 +28,10 @@ class Budget:
         self.done += granted
         return granted
 
+    def stop(self) -> None:
+        """Grant no more: the case that is under way is the last one."""
+        self.cases = self.done
+
     def spent_s(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self.start

@@ -128,7 +128,7 @@ def _judge(bench: Bench, fault: Fault, trial: Trial, run: Path, ekg: Path) -> li
         tick = bench.ticks[fault.build.name]
         for directory in run_directories(run):
             streams = sorted(directory.glob("rank-*.gmon"))
-            wrong += check_streams(streams, killed, tick, by_pid)
+            wrong += check_streams(fault, streams, killed, tick, by_pid)
             wrong += check_reader(directory, killed)
         wrong += check_calls(fault, ledger, by_pid, orderly if fault.records else None)
     if fault.build.beats and not fault.spoilt:

@@ -92,11 +92,11 @@ class Recorded:
 
 
 def check_streams(
-    paths: Iterable[Path], killed: bool, tick: tuple[int, int], by_pid: dict[int, Recorded]
+    fault: Fault, paths: Iterable[Path], killed: bool, tick: tuple[int, int], by_pid: dict[int, Recorded]
 ) -> Iterator[str]:
     """Every stream, byte by byte. killed: some process may have been, in the middle of a write."""
     for path in paths:
-        found: Scan = scan(path)
+        found: Scan = scan(path, goes_on=fault.starts_programs)
         for wrong in found.wrong:
             yield f"{path.name}: {wrong}"
         if found.loose and not killed:

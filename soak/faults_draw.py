@@ -67,6 +67,11 @@ class Fault:
         return any(action.loose for action in self.actions)
 
     @property
+    def starts_programs(self) -> bool:
+        """Whether a process of it may try to become another program, and go on where that fails."""
+        return any(action.name in (*PROGRAMS, "execfails") for action in self.actions)
+
+    @property
     def spoilt(self) -> bool:
         """Whether the host cuts into what is recorded of it."""
         return any(action.name in ("truncated", "rmdir") for action in self.actions)
@@ -125,6 +130,9 @@ def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
             usable = [action for action in usable if action.name not in ("sigwait", "signalfd", "blockall", "pause")]
         if build.counted:
             usable = [action for action in usable if action.name != "execbare"]
+        # The heartbeats' thread is there to the end (docs/reliability.md).
+        if build.beats:
+            usable = [action for action in usable if action.name != "userns"]
         if not usable:
             continue
         (action,) = dice.choices(usable, [action.weight for action in usable])

@@ -47,8 +47,11 @@ def _arcs(payload: bytes) -> dict[int, int]:
     return calls
 
 
-def scan(path: Path) -> Scan:
-    """Look at a stream, to its end or to the first place that makes no sense."""
+def scan(path: Path, goes_on: bool = False) -> Scan:
+    """Look at a stream, to its end or to the first place that makes no sense.
+
+    goes_on: images may follow an end, as the program did not become the one that it wanted to be.
+    """
     data, at, whole, found = path.read_bytes(), 0, 0, Scan()
     waiting: list[dict[int, int]] = []
     while at + HEADER.size <= len(data):
@@ -59,7 +62,7 @@ def scan(path: Path) -> Scan:
         end = at + HEADER.size + length
         if end > len(data):
             break
-        if (kind == METADATA) != (at == 0) or found.clean:
+        if (kind == METADATA) != (at == 0) or (found.clean and not goes_on):
             found.wrong.append(f"image of kind {kind} at {at}")
         if kind == ARCS and module == 0:
             waiting.append(_arcs(data[at + HEADER.size : end]))

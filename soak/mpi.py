@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ HOSTS = Path(__file__).parent / "hosts" / "mpi"
 FLAGS = {"openmpi": ("--oversubscribe", "--allow-run-as-root"), "mpich": ()}
 SETTINGS = {"OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1"}
 PATIENCE_S = 300
+HUNG = -100
 FEWEST_RANKS, MOST_RANKS = 2, 8
 
 
@@ -45,7 +47,32 @@ class Bench:
         if traced:
             command = [sys.executable, "-m", "incprof", "trace", "-o", str(folder / "run"), "--", *command]
         env = {**os.environ, **SETTINGS, "COUNTS": str(folder / "counts")}
-        return subprocess.run([*launch, *command], cwd=folder, env=env, capture_output=True, timeout=PATIENCE_S)
+        return _run_to_its_end([*launch, *command], folder, env)
+
+
+def _run_to_its_end(words: list[str], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a launcher. What hangs is ended with all its ranks: its status is HUNG."""
+    with subprocess.Popen(
+        words, cwd=folder, env=env, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as launcher:
+        try:
+            stdout, stderr = launcher.communicate(timeout=PATIENCE_S)
+            return subprocess.CompletedProcess(words, launcher.returncode, stdout, stderr)
+        except subprocess.TimeoutExpired:
+            _end_session(launcher.pid)
+            stdout, stderr = launcher.communicate()
+            return subprocess.CompletedProcess(words, HUNG, stdout, stderr)
+
+
+def _end_session(session: int) -> None:
+    """End all processes of a session, in whatever groups they are; what is in another one ends without its launcher."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            after_name = path.read_text().rpartition(")")[2].split()
+            if int(after_name[3]) == session:
+                os.kill(int(path.parent.name), signal.SIGKILL)
+        except OSError:
+            continue  # it has ended
 
 
 def make_benches(place: Path) -> list[Bench]:
@@ -81,6 +108,10 @@ def _wrong(bench: Bench, folder: Path, ranks: int, words: list[str]) -> Iterator
     alone, traced = (empty(folder / name) for name in ("alone", "traced"))
     plain = bench.run(alone, ranks, words, traced=False)
     recorded = bench.run(traced, ranks, words, traced=True)
+    for name, run in (("alone", plain), ("traced", recorded)):
+        if run.returncode == HUNG:
+            yield f"hung {name}: {run.stderr[-400:]!r}"
+            return
     if (plain.returncode, plain.stdout) != (recorded.returncode, recorded.stdout):
         yield f"status {plain.returncode} and {plain.stdout!r}, traced {recorded.returncode} and {recorded.stdout!r}"
     if plain.returncode or recorded.returncode:

@@ -151,7 +151,8 @@ static void act_vforkreset(long number)
     say("handler", action.sa_handler != SIG_DFL);
 }
 
-static void work_until_killed(int to)
+/* Or until its parent has been. */
+static void work_until_killed(int to, pid_t parent)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -161,8 +162,9 @@ static void work_until_killed(int to)
     work(100);
     if (write(to, "x", 1) != 1)
         _exit(93);
-    for (;;)
-        pause();
+    while (getppid() == parent)
+        usleep(1000);
+    _exit(94);
 }
 
 /* Workers that are killed when their work is done, as those of Python's Pool. */
@@ -170,6 +172,7 @@ static void act_pool(long number)
 {
     int ends[2];
     char byte;
+    pid_t parent = getpid();
     for (long i = 0; i < number; i++) {
         if (pipe(ends) != 0) {
             say("pool", -errno);
@@ -177,7 +180,7 @@ static void act_pool(long number)
         }
         pid_t child = fork_counted();
         if (child == 0)
-            work_until_killed(ends[1]);
+            work_until_killed(ends[1], parent);
         close(ends[1]);
         while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
             continue;
@@ -188,7 +191,7 @@ static void act_pool(long number)
     }
 }
 
-/* What a program inherits: SIGURG blocked (1) and ignored (2). */
+/* What a program inherits: SIGURG blocked (1) and ignored (2). Of one that is recorded the kernel would say our own. */
 static void act_inherit(long number)
 {
     char line[200];
@@ -197,7 +200,7 @@ static void act_inherit(long number)
     sigaddset(&set, SIGURG);
     sigprocmask((number & 1) != 0 ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
     void (*handler)(int) = signal(SIGURG, (number & 2) != 0 ? SIG_IGN : SIG_DFL);
-    FILE *pipe = popen("grep -E 'SigBlk|SigIgn' /proc/self/status", "r");
+    FILE *pipe = popen("INCPROF_DISABLE=1 grep -E 'SigBlk|SigIgn' /proc/self/status", "r");
     while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL)
         say("inherit", strtol(line + 8, NULL, 16));
     say("inherit", pipe != NULL ? pclose(pipe) : -1);

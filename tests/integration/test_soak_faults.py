@@ -17,6 +17,8 @@ FOUND = [
     "--build beats swap:8",
     # Several threads end the program at once.
     "swap:55 exits:196",
+    # A program that goes on where an exec has failed.
+    "INCPROF_INTERVAL=0.01 execfails:9 burn:20",
     # An interval between the last one and an exec.
     "--build fentry INCPROF_INTERVAL=0.001 burn:29 exec:0",
     # A program that takes itself all memory before its last thread ends behind libc's back.
