@@ -178,12 +178,23 @@ def serial(tmp_path: Path, *words: str | Path) -> subprocess.CompletedProcess[st
 
 
 def test_a_serial_program_that_is_linked_with_mpi_weakly(built: Path, tmp_path: Path) -> None:
-    """It finds all of MPI, each call fails, and a line says why."""
+    """It finds none."""
     outcome = serial(tmp_path, plain(built, "weak.c"))
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "serial\n", "")
+
+
+def test_a_library_that_is_linked_with_mpi_weakly(built: Path, tmp_path: Path) -> None:
+    """It finds all of MPI, each call fails, and a line says why."""
+    library = tmp_path / "libweak.so"
+    sources = [FIXTURES / "weak.c", "-shared", "-fPIC", "-Dmain=run", "-o", library]
+    subprocess.run(["gcc", "-O2", *sources], check=True)
+    text = "int run(int, char **);\nint main(int count, char **words)\n{\n    return run(count, words);\n}\n"
+    words = ["gcc", "-x", "c", "-", "-x", "none", library, f"-Wl,-rpath,{tmp_path}", "-o", tmp_path / "program"]
+    subprocess.run(words, input=text, text=True, check=True)
+    outcome = serial(built, tmp_path / "program")
     assert (outcome.returncode, outcome.stdout) == (0, "1 0 0 of 1 1 0.0 no MPI is loaded\n")
     (line,) = outcome.stderr.splitlines()
     assert line.startswith("incprof trace: MPI_Init fails, as no MPI is loaded: ")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_serial_program_that_asks_the_loader_for_mpi(tmp_path: Path) -> None:

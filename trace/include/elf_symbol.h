@@ -8,8 +8,8 @@
 /* The first definition outside this library, in the order in which objects were loaded, or NULL. */
 void *elf_symbol_anywhere(const char *name);
 
-/* Whether an object outside this library has been linked with a name that is defined by no other. `is_ours`: which
- * names are meant. */
-bool elf_symbol_is_missed(bool (*is_ours)(const char *name));
+/* Whether a library, not the program, has been linked with a name that is defined by none but this one. `is_ours`:
+ * which names are meant. */
+bool elf_symbol_is_missed_by_libraries(bool (*is_ours)(const char *name));
 
 #endif
