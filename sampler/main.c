@@ -17,6 +17,7 @@
 #include "rows.h"
 #include "sensors.h"
 #include "sys.h"
+#include "tree.h"
 
 /* As in incprof/errors.py. */
 enum { FAILURE = 1, USAGE = 2, NO_DATA = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -130,6 +131,15 @@ static void say_thinned(const struct rows *rows)
     }
 }
 
+static void say_incomplete(void)
+{
+    if (tree_is_full())
+        log_warn(
+            "not all of it is counted: it had more than 1024 processes or 4096 threads, or more than there may be open "
+            "files for (ulimit -Hn)",
+            NULL);
+}
+
 /* Returns how it ended. The program, if there is one, runs on only when its sampling ended before it did. */
 static enum end sample(const struct request *request, struct loop *loop, struct rows *rows)
 {
@@ -140,6 +150,7 @@ static enum end sample(const struct request *request, struct loop *loop, struct 
     if (rows->error != 0)
         log_error("the series ends here", request->output, rows->error);
     say_thinned(rows);
+    say_incomplete();
     summarise(request, rows, own_cpu_s() - before);
     return rows->error != 0 ? FAILED : end;
 }

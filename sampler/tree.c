@@ -58,6 +58,14 @@ static void forget(struct process *process)
             close(files[i]);
 }
 
+/* Descriptor or negative errno. Without room for one, the process is not wholly read. */
+static int open_below(int directory, const char *path)
+{
+    int fd = text_open(directory, path);
+    is_full |= fd == -EMFILE || fd == -ENFILE;
+    return fd;
+}
+
 static int enter(pid_t pid)
 {
     char path[32];
@@ -68,16 +76,16 @@ static int enter(pid_t pid)
     if (count == MOST_PROCESSES)
         return -EMFILE;
     snprintf(path, sizeof path, "/proc/%d", pid);
-    int directory = text_open(AT_FDCWD, path);
+    int directory = open_below(AT_FDCWD, path);
     if (directory < 0)
         return directory;
     processes[count++] = (struct process){
         .pid = pid,
         .directory = directory,
-        .stat = wanted & STAT_FIELDS ? text_open(directory, "stat") : -1,
-        .statm = wanted & TREE_WANTS(RESIDENT) ? text_open(directory, "statm") : -1,
-        .io = wanted & IO_FIELDS ? text_open(directory, "io") : -1,
-        .task = text_open(directory, "task"),
+        .stat = wanted & STAT_FIELDS ? open_below(directory, "stat") : -1,
+        .statm = wanted & TREE_WANTS(RESIDENT) ? open_below(directory, "statm") : -1,
+        .io = wanted & IO_FIELDS ? open_below(directory, "io") : -1,
+        .task = open_below(directory, "task"),
         .cpu_ns = cpu_clock_ns(pid),
     };
     return 0;
@@ -125,7 +133,7 @@ static void enter_children(struct process *process)
         if (wanted & THREAD_FIELDS)
             is_full |= !threads_enter(process->pid, process->task, tid);
         snprintf(path, sizeof path, "%d/children", tid);
-        int fd = text_open(process->task, path);
+        int fd = open_below(process->task, path);
         if (fd < 0)
             continue;
         long got = text_read_all(fd, text, sizeof text);

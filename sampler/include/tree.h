@@ -28,7 +28,7 @@ void tree_look(double *values);
  * process cannot be read any more, and then values are as they were. No allocation. */
 bool tree_read(double *values);
 
-/* Whether there were more processes or threads than can be followed. */
+/* Whether there were more processes or threads than can be followed, or than there were descriptors for. */
 bool tree_is_full(void);
 
 /* Which file of /proc/PID a field comes from. Thread-safe. */

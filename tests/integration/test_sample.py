@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from incprof.readers.series.counters import read_counters
-from tests.integration.sampling import Programs, command, read, sample
+from tests.integration.sampling import Programs, command, read, sample, until_rows
 from tests.integration.sampling import sampled as sampled
 
 
@@ -188,6 +188,18 @@ def test_more_threads_than_files_may_be_open(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "not available: task-clock: too many open files (EMFILE): raise ulimit -n" in done.stderr
     assert min(read(tmp_path / "run.csv")["rss-bytes"]) > 1_000_000
+
+
+@pytest.mark.parametrize("children", [1, 40])
+def test_more_processes_than_files_may_be_open_are_reported(tmp_path: Path, children: int) -> None:
+    start = f'for i in $(seq {children}); do sleep 600 & all="$all $!"; done'
+    wait = until_rows(20)[-1]
+    words = command("sample", "-e", "write-bytes", "-o", "run.csv", "--")
+    limited = ["sh", "-c", 'ulimit -n 60; exec "$@"', "sh", *words]
+    program = ["sh", "-c", f"{start}; {wait}; kill $all"]
+    done = subprocess.run([*limited, *program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("incprof: not all of it is counted: " in done.stderr) == (children > 1)
 
 
 # Ends when there are enough rows, and tells how the sampler, its parent, is scheduled.
