@@ -57,11 +57,24 @@ static void take(int number)
     __sigaction(number, &action, NULL);
 }
 
+/* As the kernel has it from the start: by libc it would get a restorer, which sigaction shows. */
+static void give_back_untouched(int number)
+{
+    const struct {
+        uint64_t handler, flags, restorer, mask;
+    } none = {0};
+    SYS4(SYS_rt_sigaction, number, &none, NULL, sizeof none.mask);
+}
+
 static void give_back(int number)
 {
     struct sigaction action;
     if (__sigaction(number, NULL, &action) != 0 || !is_ours(action.sa_handler))
         return;
+    if (action.sa_handler == on_untouched_signal) {
+        give_back_untouched(number);
+        return;
+    }
     end_signals_conceal(&action);
     __sigaction(number, &action, NULL);
 }

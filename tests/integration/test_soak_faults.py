@@ -15,6 +15,8 @@ FOUND = [
     "urg:3 masks:0 winch:3 masks:0",
     # Heartbeats that start on a coroutine's stack.
     "--build beats swap:8",
+    # The same once the recording has ended.
+    "seccomp:1 masks:0",
     # Several threads end the program at once.
     "swap:55 exits:196",
     # A program that goes on where an exec has failed.
