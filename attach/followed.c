@@ -246,6 +246,7 @@ static void forget_python(struct followed *process)
     if (found->unknown_version != 0)
         python_used()->unknown_version = found->unknown_version;
     python_used()->is_unreadable |= found->is_unreadable;
+    python_used()->has_too_many |= found->has_too_many;
     table_free(&found->functions);
     *found = (struct python_found){.published = NULL};
     if (process->python_codes != NULL)

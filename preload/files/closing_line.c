@@ -117,6 +117,8 @@ static void say_python(char *line, size_t size)
     uint32_t version = python_unknown_version();
     if (python_used()->is_unreadable)
         text_append(line, size, "; functions of Python are not seen, as its memory cannot be read (ptrace_scope)");
+    if (__atomic_load_n(&python_used()->has_too_many, __ATOMIC_RELAXED))
+        text_append(line, size, "; of so many Python threads, functions are not seen in all");
     if (version == 0)
         return;
     text_append(line, size, "; functions of Python ");
@@ -182,7 +184,7 @@ static bool say_job(char *line, size_t size, uint64_t intervals)
 
 void closing_line_say(uint64_t intervals)
 {
-    char line[320 + sizeof rest] = "";
+    char line[480 + sizeof rest] = "";
     if (rest[0] == '\0' || (intervals == 0 && run_directory == NULL))
         return;
     bool has_recording = true;

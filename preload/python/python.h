@@ -51,6 +51,7 @@ struct python_found {
     const struct python *published; /* that, or NULL: atomic */
     uint32_t unknown_version;       /* atomic */
     bool is_unreadable;             /* from outside: the kernel does not let its memory be read */
+    bool has_too_many;              /* atomic: threads, of which one was not found */
     struct table functions;         /* its modules, by file, name and line (python_functions.c) */
 };
 

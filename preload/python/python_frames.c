@@ -238,6 +238,8 @@ static uint64_t find_state(struct python_walk *walk, uint64_t floor)
     }
     walk->mine->has_many = own > 1;
     walk->boundary = 0;
+    if (best == 0 && states > most)
+        __atomic_store_n(&python_used()->has_too_many, true, __ATOMIC_RELAXED);
     return best;
 }
 

@@ -156,3 +156,28 @@ def test_what_is_made_and_dropped_meanwhile_is_not_disturbed(tmp_path: Path) -> 
     seen = recorded(command, tmp_path, rate=5000, clock="perf")
     assert (seen.outcome.status, seen.outcome.stdout) == (0, plain.stdout)
     assert any("churn.py:" in name for path in seen.paths() for name in path)
+
+
+MANY = """
+import sys, threading, time
+threading.stack_size(65536)
+go = threading.Event()
+def busy():
+    go.wait()
+    until = time.thread_time() + 0.2
+    while time.thread_time() < until:
+        sum(range(100))
+oldest = threading.Thread(target=busy)
+oldest.start()
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+go.set()
+oldest.join()
+"""
+
+
+@pytest.mark.parametrize("threads", [20, 600])
+def test_a_thread_that_is_not_found_among_very_many_is_reported(threads: int, tmp_path: Path) -> None:
+    done = incprof("record", "--exe", PYTHON, "-o", tmp_path / "run", "--", PYTHON, "-c", MANY, str(threads))
+    assert done.returncode == 0
+    assert ("of so many Python threads, functions are not seen in all" in done.stderr) == (threads > 256)
