@@ -152,8 +152,10 @@ static void fork_child(void)
 /* A vfork child runs in its parent's memory. */
 static void ask(uint32_t request)
 {
-    if (session_is_on() && SYS0(SYS_getpid) == owner)
-        worker_ask(request, LONGEST_WAIT_NS);
+    if (!session_is_on() || SYS0(SYS_getpid) != owner || worker_ask(request, LONGEST_WAIT_NS))
+        return;
+    set_state(OVER);
+    log_warn("the file system stands still, not waiting for it any more: the last loops are not written", NULL);
 }
 
 void session_stop(void)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from incprof.launch import find_loop_library
 from incprof.model.loops import Loop, LoopRun
 from incprof.study.loops import Analyst
-from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Programs, analyse, unnoticed
+from tests.integration.appekg_build import EKG_FIXTURES
+from tests.integration.selfanalyze_programs import COMPILERS, FIXTURES, ROOT, Programs, analyse, environment, unnoticed
 from tests.integration.selfanalyze_programs import programs as programs
 
 both = pytest.mark.parametrize("compiler", COMPILERS)
@@ -237,3 +241,20 @@ def test_loops_that_fortran_tells_of(programs: Programs, tmp_path: Path) -> None
     unnoticed(done)
     (loop,) = done.loops(0, "explicit")
     assert (loop.name, loop.iterations, loop.expected) == ("steps", 40, 40)
+
+
+@pytest.mark.slow
+def test_a_file_system_that_stands_still_until_the_end(programs: Programs, tmp_path: Path) -> None:
+    """Regions go on, the program waits for a moment and ends as it would, and a line reports it."""
+    hold = tmp_path / "hold"
+    subprocess.run(["gcc", "-O2", EKG_FIXTURES / "robust_hold.c", "-o", hold], check=True)
+    settings = {"SELFANALYZE_DIR": str(tmp_path), "SELFANALYZE_JOIN": "1", "SELFANALYZE_INTERVAL": "0.01"}
+    env = environment(INCPROF_DIR=str(tmp_path), HOLD="selfanalyze", **settings)
+    preload = f'LD_PRELOAD="{find_loop_library(os.environ)}" exec "$@"'
+    words = [hold, "0", "/bin/sh", "-c", preload, "sh", programs.compile("nested.c"), "3000", "20"]
+    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode == 77:
+        pytest.skip("no ptrace here")
+    assert (done.returncode, done.stdout) == (7, "outer 3000\ninner 60000\n")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("incprof selfanalyze: the file system stands still, ")

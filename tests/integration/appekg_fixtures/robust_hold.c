@@ -1,5 +1,5 @@
 /* Runs a program and stops the thread that writes, as a file system that does not answer would: the interval thread of
- * heartbeats, or with HOLD=incprof-write that of a recording, with HOLD=incprof-trace that of a trace.
+ * heartbeats, or with HOLD=incprof-write that of a recording, HOLD=incprof-trace a trace, HOLD=selfanalyze an analysis.
  *
  *     robust_hold MILLISECONDS PROGRAM ARGUMENTS...
  *
@@ -46,23 +46,30 @@ static pid_t find_thread(pid_t process, const char *name)
     return found;
 }
 
+static const struct {
+    const char *thread, *suffix;
+} kinds[] = {{"appekg", "ekg"}, {"incprof-write", "gmon"}, {"incprof-trace", "mpi"}, {"selfanalyze", "sa"}};
+
 /* How much the thread has written. */
-static long written(const char *run, bool is_beats)
+static long written(const char *run, const char *thread)
 {
     char pattern[600];
     struct stat file;
     glob_t found;
-    snprintf(pattern, sizeof pattern, "%s/*.%s", run, is_beats ? "ekg" : strcmp(getenv("HOLD"), "incprof-trace") == 0 ? "mpi" : "gmon");
+    int kind = 0;
+    while (kind < 3 && strcmp(kinds[kind].thread, thread) != 0)
+        kind++;
+    snprintf(pattern, sizeof pattern, "%s/*.%s", run, kinds[kind].suffix);
     bool is_there = glob(pattern, 0, NULL, &found) == 0 && stat(found.gl_pathv[0], &file) == 0;
     globfree(&found);
     return is_there ? (long)file.st_size : 0;
 }
 
 /* Until it has written more than that, which is what it has written by then. */
-static long wait_for_more(const char *run, bool is_beats, long before)
+static long wait_for_more(const char *run, const char *thread, long before)
 {
     long now = before;
-    for (int attempt = 0; attempt < 100000 && (now = written(run, is_beats)) <= before; attempt++)
+    for (int attempt = 0; attempt < 100000 && (now = written(run, thread)) <= before; attempt++)
         pause_ms(1);
     return now;
 }
@@ -82,7 +89,7 @@ static void hold(pid_t thread, long ms)
 int main(int count, char **arguments)
 {
     pid_t thread = 0;
-    bool is_beats = getenv("HOLD") == NULL;
+    const char *name = getenv("HOLD") != NULL ? getenv("HOLD") : kinds[0].thread;
     if (count < 3)
         return 2;
     pid_t child = fork();
@@ -92,13 +99,13 @@ int main(int count, char **arguments)
     }
     for (int attempt = 0; attempt < 10000 && thread == 0; attempt++) {
         pause_ms(1);
-        thread = find_thread(child, is_beats ? "appekg" : getenv("HOLD"));
+        thread = find_thread(child, name);
     }
-    const char *run = getenv(is_beats ? "EKG_DIR" : "INCPROF_DIR");
+    const char *run = getenv(name == kinds[0].thread ? "EKG_DIR" : "INCPROF_DIR");
     if (thread == 0 || run == NULL)
         return 2;
     /* What comes first is the head of the file, and an interval comes next, however late. */
-    wait_for_more(run, is_beats, wait_for_more(run, is_beats, 0));
+    wait_for_more(run, name, wait_for_more(run, name, 0));
     pause_ms(20);
     hold(thread, atol(arguments[1]));
     int status = 0;
