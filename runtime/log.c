@@ -1,5 +1,6 @@
 /* Who may touch what: all of it is written before main, or before the first message, and read from then on; but for
- * detached_tid and kept_stderr, which are the interval thread's. No lock: a message is one write. */
+ * detached_tid and kept_stderr, which are the interval thread's, and `unsaid`, which it fills while its length, which
+ * is atomic, is 0, and another thread empties. No lock: a message is one write. */
 #define _GNU_SOURCE
 #include "log.h"
 
@@ -27,6 +28,13 @@ static long detached_tid;
 static long keeper;          /* the process whose thread keeps a copy, when it detaches */
 static int kept_stderr = -1; /* that copy, among that thread's descriptors */
 static uint64_t gone_ns;     /* since when the program is seen without its stderr, or 0 */
+
+struct line {
+    char text[512];
+    size_t length;
+};
+
+static struct line unsaid; /* by that thread, as there was no descriptor */
 
 static __attribute__((constructor)) void know_stderr(void)
 {
@@ -56,6 +64,7 @@ int log_copy_stderr(void)
 {
     bool is_kept = keeper == SYS0(SYS_getpid);
     gone_ns = 0;
+    __atomic_store_n(&unsaid.length, 0, __ATOMIC_RELAXED);
     kept_stderr = is_kept ? (int)SYS3(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3) : -1;
     return kept_stderr;
 }
@@ -97,11 +106,6 @@ void log_follow_stderr(void)
     }
 }
 
-struct line {
-    char text[512];
-    size_t length;
-};
-
 /* Whether a terminal only shows it: no control character, and none that is invisible or turns the writing. */
 static bool is_printable(uint32_t code)
 {
@@ -132,6 +136,34 @@ static void add(struct line *line, const char *text)
     }
 }
 
+static void write_line(int fd, const struct line *line)
+{
+    if (fd >= 0 && is_first_stderr(fd))
+        SYS3(SYS_write, fd, line->text, line->length);
+}
+
+static bool keep_for_later(const struct line *line)
+{
+    if (__atomic_load_n(&unsaid.length, __ATOMIC_ACQUIRE) != 0)
+        return false;
+    memcpy(unsaid.text, line->text, line->length);
+    __atomic_store_n(&unsaid.length, line->length, __ATOMIC_RELEASE);
+    return true;
+}
+
+void log_say_what_is_left(void)
+{
+    struct line line = {.length = __atomic_load_n(&unsaid.length, __ATOMIC_ACQUIRE)};
+    size_t length = line.length;
+    if (length == 0)
+        return;
+    memcpy(line.text, unsaid.text, length);
+    struct quiet quiet = quiet_begin();
+    if (__atomic_compare_exchange_n(&unsaid.length, &length, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        write_line(2, &line);
+    quiet_end(quiet);
+}
+
 static bool say(enum log_level level, const char *what, const char *detail, const char *reason)
 {
     if (level > current_level)
@@ -153,12 +185,11 @@ static bool say(enum log_level level, const char *what, const char *detail, cons
     bool detached = SYS0(SYS_gettid) == detached_tid;
     bool is_borrowed = detached && kept_stderr < 0;
     int fd = is_borrowed ? borrow_stderr() : detached ? kept_stderr : 2;
-    if (fd >= 0 && is_first_stderr(fd))
-        SYS3(SYS_write, fd, line.text, line.length);
+    write_line(fd, &line);
     if (is_borrowed && fd >= 0)
         sys_close(fd);
     quiet_end(quiet);
-    return fd >= 0;
+    return fd >= 0 || (detached && keep_for_later(&line));
 }
 
 bool log_warn(const char *what, const char *detail)

@@ -204,6 +204,7 @@ bool worker_ask(uint32_t request, uint64_t longest_ns)
     while (!worker_has_ended() && __atomic_load_n(&asked, __ATOMIC_ACQUIRE) == request)
         if (!futex_wait(&asked, request, deadline_ns))
             return false;
+    log_say_what_is_left();
     return true;
 }
 

@@ -28,7 +28,11 @@ void log_follow_stderr(void);
 /* The calling thread has descriptors of its own: its messages go to the other threads' stderr. */
 void log_detach(void);
 
-/* Both are async-signal-safe and thread-safe. `detail` may be NULL. False: there was no descriptor to say it by. */
+/* By any other thread: what the detached one had no descriptor to say it by. Async-signal-safe and thread-safe. */
+void log_say_what_is_left(void);
+
+/* Both are async-signal-safe and thread-safe. `detail` may be NULL. False: there was no descriptor to say it by, and
+ * more is left already. */
 bool log_warn(const char *what, const char *detail);
 void log_debug(const char *what, const char *detail);
 

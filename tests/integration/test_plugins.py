@@ -135,6 +135,14 @@ def test_where_maps_cannot_be_read_that_is_said_once_at_most(build: Build, recor
     assert recording.calls()["main"] == 1
 
 
+def test_where_maps_can_never_be_read_again_that_is_said_at_the_end(build: Build, record: Record) -> None:
+    """By a thread that has its stderr: the one that looks could not get it."""
+    library = build("plugin.c", flags="-O2 -shared -fPIC", output="plugin.so")
+    recording = record([build("dozens.c"), "end", library], interval=LONG)
+    # On a busy machine there is none for the recording either, which is another line.
+    assert recording.outcome.stderr.count("cannot read /proc/thread-self/maps (see ulimit -n)") == 1
+
+
 def test_no_descriptor_at_the_start(build: Build, record: Record) -> None:
     """On one processor, the thread that opens the recording first runs when there are none."""
     recording = record(["taskset", "-c", "0", build("late_descriptors.c")], interval=LONG)
