@@ -192,8 +192,13 @@ def _again(path: _Paths, pairs: _Pairs) -> _Seen:
             key = int(path.own[node]), loop_here
             around[key] = around.get(key, 0) + int(path.samples[node])
             loop_here = int(path.loops.around[loop_here])
-    caller_of = dict(zip(path.reached[nodes].tolist(), path.own[path.parent[nodes]].tolist(), strict=True))
-    return _Seen(seen, inside, {key: around[caller_of[key[0]], key[1]] for key in inside}, path.chains)
+    # Frames of several functions may end in the same chain: of the one that is inlined there, and of the one around.
+    # Only one of them has that loop.
+    owner = {
+        (int(path.reached[node]), int(at[path.parent[node]])): int(path.own[path.parent[node]])
+        for node in nodes.tolist()
+    }
+    return _Seen(seen, inside, {key: around[owner[key], key[1]] for key in inside}, path.chains)
 
 
 def _passes(path: _Paths, pairs: _Pairs) -> _Seen:

@@ -1,0 +1,47 @@
+"""No profile makes `phases` end with an error of its own, whatever calls, inlines or repeats what."""
+
+import io
+import os
+from argparse import Namespace
+from contextlib import redirect_stdout
+from random import Random
+
+import pytest
+
+from incprof.commands import phases as verb
+from incprof.errors import IncprofError
+from incprof.model import Process, Run
+from incprof.study import Study, StudyOptions
+from tests.unit import drawn
+
+# How many are tried by the slow test: INCPROF_DRAWN=10000 takes some minutes.
+MANY = int(os.environ.get("INCPROF_DRAWN", "300"))
+ASKED = Namespace(csv=False, explain=True, threads=True, overhead=1.0, per_rank=False)
+
+
+def answers(seed, directory):
+    """All that `phases` prints of a drawn profile, and by the paper's method of each eighth."""
+    profile = drawn.profile(Random(seed))
+    run = Run(str(directory), "app", (Process(0, 1, str(directory / "rank-00000.gmon")),))
+    for method in ("robust", "paper")[: 2 if seed % 8 == 0 else 1]:
+        study = Study(run, profile=profile, options=StudyOptions(method=method, jobs=1))
+        try:
+            if method == "paper":  # How sure it is takes twelve times as many runs of k-means, and nothing else.
+                study.__dict__["confident_model"] = study.model
+            for json in (False, True):
+                with redirect_stdout(io.StringIO()) as out:
+                    verb.write(study, Namespace(**vars(ASKED), json=json), None)
+                yield out.getvalue()
+        except IncprofError as error:
+            yield str(error)
+
+
+@pytest.mark.parametrize("seed", [8, 86, 93, 101, 102, 103])  # In two of these, a function is inlined into itself.
+def test_an_answer_of_every_program(tmp_path, seed):
+    assert all(answers(seed, tmp_path))
+
+
+@pytest.mark.slow
+def test_an_answer_of_very_many_programs(tmp_path):
+    for seed in range(200, 200 + MANY):
+        assert all(answers(seed, tmp_path)), seed
