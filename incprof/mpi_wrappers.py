@@ -80,7 +80,7 @@ def _wrappers(compiler: str, shown: str, sources: Path, own: bytes, environ: Map
     cache = Path(environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "incprof" / "mpi"
     what = "\n".join([compiler, shown, _headers(shown), _run([shown.split()[0], "--version"]) or "", *FLAGS])
     key = hashlib.sha256(own + what.encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    path = cache / f"{key}.so"
+    path = cache / f"libincprof_{key}.so"  # A name by which the collector knows that it is no part of the program.
     try:
         if not path.is_file():
             cache.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from incprof.model.mpi import MpiEvent
-from tests.integration.mpi_traces import Mpi, events_of, mpis, run, said, sequence
+from incprof.model.spent import MPI, spent_s
+from incprof.readers import open_run, read_profile
+from tests.integration.mpi_traces import INCPROF, Mpi, events_of, mpis, run, said, sequence
 
 
 @pytest.fixture(scope="session")
@@ -117,3 +119,16 @@ def test_sessions_are_said_not_to_be_traced(mpi: Mpi, tmp_path: Path) -> None:
     assert (outcome.returncode, outcome.stdout) == (0, "2\n2\n"), outcome
     assert outcome.stderr.count("MPI was used, but not MPI_Init: nothing is traced") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_a_recording_beside_a_trace_knows_whose_code_the_wrappers_are(mpi: Mpi, tmp_path: Path) -> None:
+    words = mpi.launch(
+        1, *INCPROF, "record", "-i", "0.1", "-o", "run", "--", *INCPROF, "trace", "--", mpi.build("spins.c")
+    )
+    outcome = run(words, tmp_path)
+    assert outcome.returncode == 0, outcome
+    profile = read_profile(open_run(str(tmp_path / "run")), libs="named")
+    assert not [f.name for f in profile.functions if "wrapper" in f.name or "incprof" in f.module]
+    own = dict(zip((f.name for f in profile.functions), profile.self_s.sum(axis=0).tolist(), strict=True))
+    assert own["MPI_Allreduce"] > 0.25
+    assert spent_s(profile)[:, MPI].sum() > 0.25

@@ -17,7 +17,7 @@ def within(directory: str, process: ProcessSignature) -> Within | None:
     try:
         study = Study(directory, rank=process.rank, nameless=True)
         start = study.profile.metadata.raw.get("start_mono_ns")
-        labels, ends = study.clustered.labels, study.profile.end_s
+        labels, ends = study.result.labels, study.result.end_s
     except IncprofError:
         return None
     if not isinstance(start, int) or process.start_mono_ns is None:

@@ -1,0 +1,32 @@
+"""Phases of a signature within those of the profile, where the ranks of a run are not alike."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from incprof.analysis.signature.find import PARTS
+from incprof.study import Study
+from incprof.study.signature.within import within
+from tests.unit.manyranks import STORY, write_rank
+
+
+def process(rank, start_ns, seconds, phases):
+    """As much of a signature as is asked for: its phases, one after the other, as long as each other."""
+    return SimpleNamespace(
+        rank=rank,
+        start_mono_ns=start_ns,
+        found=SimpleNamespace(aet_s=seconds, phases=[SimpleNamespace(id=i) for i in range(phases)]),
+        parts=np.arange(PARTS) * phases // PARTS,
+    )
+
+
+def test_each_rank_in_its_own_intervals(tmp_path):
+    # The shorter rank is not the one that phases are found in, nor the longer one all of it.
+    write_rank(tmp_path, 0, [*STORY, ("master", 40)], start_mono_ns=5)
+    write_rank(tmp_path, 1, [("assemble", 18), ("output", 12)], start_mono_ns=5)
+    for rank, seconds in ((0, 100.0), (1, 30.0)):
+        labels = Study(str(tmp_path), rank=rank).result.labels
+        found = within(str(tmp_path), process(rank, 5, seconds, 5))
+        pieces = np.split(labels, 5)
+        assert [each and each[0] for each in found] == [np.bincount(piece[piece >= 0]).argmax() for piece in pieces]
+        assert all(each[1] > 0.7 for each in found)
