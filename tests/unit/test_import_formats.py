@@ -8,7 +8,6 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -22,6 +21,7 @@ from incprof.readers.foreign.files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.interpreted import qualified
 from incprof.readers.symbols.lines import locate
+from tests.unit.imports import bring, paths, put, seconds
 from tests.unit.streamwriter import Sample, StreamWriter
 
 RECORDED = Path(__file__).parents[1] / "recordings/imported"
@@ -133,37 +133,6 @@ def legacy(stacks=((3, (0x1010, 0x2000)), (1, (0x1800,))), period_us=10_000):
         words += [count, len(pcs), *pcs]
     maps = b"00001000-00009000 r-xp 00000000 08:01 99    /nowhere/app\n"
     return struct.pack(f"<{len(words) + 3}Q", *words, 0, 1, 0) + maps
-
-
-def bring(tmp_path, inputs, *words, name="run"):
-    """The profile that an import makes."""
-    inputs = inputs if isinstance(inputs, list) else [inputs]
-    assert main(["import", *map(str, inputs), "-o", str(tmp_path / name), *words]) == 0
-    return read_profile(open_run(tmp_path / name), libs="named", inlined=True)
-
-
-def put(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return path
-
-
-def seconds(profile):
-    own = np.asarray(profile.self_s.sum(axis=0)).ravel().tolist()
-    return {f.name: round(s, 6) for f, s in zip(profile.functions, own, strict=True) if s}
-
-
-def paths(profile):
-    """Seconds by stack, the innermost functions last."""
-    found = {}
-    for node, weight in zip(profile.samples.node.tolist(), profile.samples.weight.tolist(), strict=True):
-        names = []
-        while node:
-            names.append(profile.functions[profile.paths.function[node]].name)
-            node = int(profile.paths.parent[node])
-        key = ";".join(reversed(names))
-        found[key] = round(found.get(key, 0.0) + weight / profile.metadata.rate_hz, 6)
-    return found
 
 
 def test_perf_script(tmp_path, capsys):

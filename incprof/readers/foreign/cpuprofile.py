@@ -1,18 +1,21 @@
-"""V8's .cpuprofile: `node --cpu-prof`, Chrome's and Deno's."""
+"""V8's .cpuprofile: `node --cpu-prof`, Chrome's and Deno's; and the same in the pieces that a trace has of it."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+import numpy as np
+
 from incprof.errors import NoDataError
+from incprof.readers.foreign.distances import usual_distance
 from incprof.readers.foreign.files import document, understood
 from incprof.readers.foreign.interpreted import qualified
-from incprof.readers.foreign.spans import LEAST_S, MOST_S
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 US = 1e-6
+DEFAULT_S = 1e-3
 # V8's own: nothing runs, native code, and its garbage collector.
 ROOT, IDLE, PROGRAM, COLLECTOR = "(root)", "(idle)", "(program)", "(garbage collector)"
 FILE = "file://"
@@ -27,26 +30,60 @@ def read_cpuprofile(path: str) -> Imported:
 
 
 def _imported(found: dict[str, Any], path: str) -> Imported:
+    if "head" in found:
+        found = {**found, "nodes": _flat(found["head"])}
+    timeline = Timeline("", Paths(), DEFAULT_S)
+    timeline.tick_s = add_profile(timeline, found, _times(found), 0)
+    timeline.app = script_of(timeline.paths)
+    if not len(timeline):
+        raise NoDataError(f"{path}: no sample in it at which anything ran")
+    return Imported("cpuprofile", [timeline])
+
+
+def add_profile(timeline: Timeline, found: dict[str, Any], times: Sequence[float], thread: int) -> float:
+    """Add the samples of a profile, taken at some times, seconds; return what one of them mostly stands for.
+
+    Each stands for the time since the one before it. What was before the first, nobody knows.
+    """
     nodes = {node["id"]: node for node in found["nodes"]}
     above = {child: node["id"] for node in found["nodes"] for child in node.get("children") or ()}
     above |= {node["id"]: node["parent"] for node in found["nodes"] if "parent" in node}
     stacks = {number: _stack(number, nodes, above) for number in nodes}
-    times, now = list[tuple[float, Any]](), 0
-    for number, delta in zip(found["samples"], found["timeDeltas"], strict=True):
-        now += int(delta)
-        times.append((now * US, number))
-    times.sort(key=lambda sample: sample[0])  # V8 takes them on several threads
-    lasted = sorted(b[0] - a[0] for a, b in pairwise(times))
-    tick = min(max(lasted[len(lasted) // 2], LEAST_S), MOST_S) if lasted else LEAST_S
-    timeline = Timeline(_script(stacks.values()), Paths(), tick)
-    before = 0.0
-    for time, number in times:
+    # V8 takes them on several threads.
+    samples = sorted(zip(times, found["samples"], strict=True), key=lambda sample: sample[0])
+    tick = usual_distance(np.array([time for time, _ in samples]), np.zeros(len(samples), dtype=np.int64), DEFAULT_S)
+    before = samples[0][0] - tick if samples else 0.0
+    for time, number in samples:
         if nodes[number]["callFrame"]["functionName"] != IDLE and time > before:
-            timeline.add(stacks[number], time, time - before, wall_s=time - before)
+            timeline.add(stacks[number], time, time - before, wall_s=time - before, thread=thread)
         before = time
-    if not len(timeline):
-        raise NoDataError(f"{path}: no sample in it at which anything ran")
-    return Imported("cpuprofile", [timeline])
+    return tick
+
+
+def times_of(deltas: Sequence[Any], start: float) -> list[float]:
+    """When samples were taken, seconds: each so many microseconds after the one before it, the first after `start`."""
+    return (np.cumsum([start, *map(float, deltas)])[1:] * US).tolist()  # type: ignore[no-any-return]
+
+
+def _times(found: dict[str, Any]) -> list[float]:
+    """When samples were taken, seconds. Without times of their own, they lie as far from each other as possible."""
+    if "timeDeltas" in found:
+        return times_of(found["timeDeltas"], 0.0)
+    if "timestamps" in found:
+        return [(float(time) - float(found["timestamps"][0])) * US for time in found["timestamps"]]
+    lasted, many = float(found["endTime"]) - float(found["startTime"]), len(found["samples"])
+    # Older ones give their beginning and end in seconds.
+    return np.linspace(0.0, lasted * (1.0 if lasted < many else US), many + 1)[1:].tolist()  # type: ignore[no-any-return]
+
+
+def _flat(head: dict[str, Any]) -> list[dict[str, Any]]:
+    """The nodes of a tree, as V8 wrote it up to 2015: each has its children in it, and its function."""
+    found, left = list[dict[str, Any]](), [head]
+    while left:
+        node = left.pop()
+        left += node["children"]
+        found.append({"id": node["id"], "callFrame": node, "children": [child["id"] for child in node["children"]]})
+    return found
 
 
 def _stack(number: Any, nodes: dict[Any, Any], above: dict[Any, Any]) -> tuple[Frame, ...]:
@@ -77,15 +114,17 @@ def _frame(called: dict[str, Any]) -> Frame | None:
     own = f"{file}:{line}:{called.get('columnNumber', 0)}"
     if not name:  # the outermost code of a file has no name either
         name = f"(anonymous {PurePosixPath(file).name}:{line})"
-    shared = not file or url.startswith("node:")
+    # Code that was made at run time has no file, but a script.
+    shared = url.startswith("node:") or not (file or int(called.get("scriptId") or 0))
     return Frame("[v8]" if shared else "", name, file, max(line, 0), own, max(line, 0), shared)
 
 
-def _script(stacks: Any) -> str:
-    """The file that most stacks begin in."""
+def script_of(paths: Paths) -> str:
+    """The file that most paths begin in."""
     count: dict[str, int] = {}
-    for stack in stacks:
-        first = next((frame.file for frame in stack if not frame.shared), None)
-        if first:
-            count[first] = count.get(first, 0) + 1
+    outermost = [0] * len(paths.parent)
+    for node, parent in enumerate(paths.parent):
+        outermost[node] = outermost[parent] or node
+        if node and (file := paths.frames[paths.frame[outermost[node]]].file):
+            count[file] = count.get(file, 0) + 1
     return PurePosixPath(max(sorted(count), key=lambda file: count[file])).name if count else "app"

@@ -7,7 +7,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,8 @@ LONGEST = 1 << 16
 GZIP = b"\x1f\x8b"
 PIECE = 1 << 20
 DIGITS = re.compile(r"(\d{1,18})")
+# What unpacking a damaged archive ends in.
+UNPACKING = (EOFError, zlib.error, gzip.BadGzipFile)
 # What taking a document to pieces ends in that is not what it should be.
 HOSTILE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 Answer = TypeVar("Answer")
@@ -33,36 +35,44 @@ def whole(path: str, most: int = MOST_BYTES) -> bytes:
     Raises: NoDataError when it cannot be read, is damaged, or is larger.
     """
     try:
-        with open_input(path) as file:
-            packed = file.peek(2)[:2] == GZIP
-            with gzip.GzipFile(fileobj=file) if packed else file as source:
-                data = bytearray()
-                while len(data) <= most and (piece := source.read(PIECE)):
-                    data += piece
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        with unpacked(path) as source:
+            data = bytearray()
+            while len(data) <= most and (piece := source.read(PIECE)):
+                data += piece
+    except UNPACKING as error:
         raise NoDataError(f"{path}: damaged: it cannot be unpacked to its end") from error
-    except OSError as error:
-        raise NoDataError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > most:
         raise NoDataError(f"{path}: larger than {most >> 20} MiB, and has to be read as a whole: import a part of it")
     return bytes(data)
 
 
-def head_of(path: str, size: int = 4096) -> bytes:
-    """The first bytes of a file, unpacked.
+@contextmanager
+def unpacked(path: str) -> Iterator[io.BufferedReader | gzip.GzipFile]:
+    """A file to read from, unpacked.
 
-    Raises: NoDataError when it cannot be read.
+    Raises: NoDataError when it cannot be read; UNPACKING when it cannot be unpacked.
     """
     try:
         with open_input(path) as file:
-            if file.peek(2)[:2] != GZIP:
-                return file.read(size)
-            with gzip.GzipFile(fileobj=file) as source:
-                return source.read(size)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        return b""
+            packed = file.peek(2)[:2] == GZIP
+            with gzip.GzipFile(fileobj=file) if packed else file as source:
+                yield source
+    except gzip.BadGzipFile:
+        raise
     except OSError as error:
         raise NoDataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def head_of(path: str, size: int = 4096) -> bytes:
+    """The first bytes of a file, unpacked as far as that is possible.
+
+    Raises: NoDataError when it cannot be read.
+    """
+    data = bytearray()
+    with suppress(*UNPACKING), unpacked(path) as file:
+        while len(data) < size and (piece := file.read1(size - len(data))):
+            data += piece
+    return bytes(data)
 
 
 def is_packed(path: str) -> bool:

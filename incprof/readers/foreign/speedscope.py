@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from incprof.errors import NoDataError
 from incprof.readers.foreign.files import document, understood
 from incprof.readers.foreign.interpreted import frame_of
-from incprof.readers.foreign.spans import EVENT_S, add_stretches, common_tick, stretches
+from incprof.readers.foreign.slices import EVENT_S, Slices
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 UNITS = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0}
 DEFAULT_HZ = 100.0
+LEAST_S, MOST_S = 1e-4, 0.1
 UNNAMED = Frame("", "[unknown]")
 
 
@@ -43,7 +46,7 @@ def _imported(found: dict[str, Any], path: str, rate_hz: float) -> Imported:
     begins = [float(profile.get("startValue") or 0) for profile in found["profiles"] if profile["type"] == "sampled"]
     if len(begins) > 1 and not any(begins):
         notes.append(f"when each of {len(begins)} threads began is not said: they are taken to have begun together")
-    timeline.tick_s = common_tick(ticks) if ticks else EVENT_S
+    timeline.tick_s = _common_tick(ticks) if ticks else EVENT_S
     return Imported("speedscope", [timeline], notes)
 
 
@@ -53,20 +56,23 @@ def _add(
     """Add one profile; returns what its samples stand for."""
     first = float(profile.get("startValue") or 0) * unit
     if profile["type"] == "evented":
-        events = [
-            (float(event["at"]) * unit, event["type"] == "O", frames[event["frame"]] or UNNAMED)
-            for event in profile["events"]
-        ]
-        events.sort(key=lambda event: event[0])
-        add_stretches(timeline, stretches(events), thread)
+        slices = Slices()
+        for event in profile["events"]:
+            slices.edge(float(event["at"]) * unit, event["type"] == "O", range(len(frames))[event["frame"]])
+        slices.place(timeline, [frame or UNNAMED for frame in frames], thread)
         return []
     seconds = [float(weight) * unit for weight in profile["weights"]]
     if any(weight < 0 for weight in seconds):
         raise ValueError("negative weights")
     for stack, weight in zip(profile["samples"], seconds, strict=True):
         first += weight
-        known = [frame for number in stack if (frame := frames[number]) is not None]
-        timeline.add(known, first, weight, wall_s=weight, thread=thread)
+        timeline.add(
+            [frame for number in stack if (frame := frames[number]) is not None],
+            first,
+            weight,
+            wall_s=weight,
+            thread=thread,
+        )
     return seconds
 
 
@@ -79,3 +85,13 @@ def _program(found: dict[str, Any]) -> str:
     """What the file calls the program."""
     name, exporter = found.get("name"), str(found.get("exporter") or "")
     return name if isinstance(name, str) and name and not exporter.startswith("py-spy") else "python"
+
+
+def _common_tick(seconds: Sequence[float]) -> float:
+    """What all of some times are multiples of, if that is long enough to be a sample; else the usual one of them."""
+    whole = [round(each * 1e6) for each in seconds if each > 0]
+    together = math.gcd(*whole) * 1e-6 if whole else 0.0
+    if together >= LEAST_S:
+        return min(together, MOST_S)
+    usual = sorted(seconds)[len(seconds) // 2] if seconds else 0.0
+    return min(max(usual, EVENT_S), MOST_S)

@@ -1,99 +1,197 @@
-"""Chrome's trace events: slices with a beginning and an end, on the tracks of threads."""
+"""Trace events, of Chrome and of others that write as it does: slices, samples and V8's profiles, by thread."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from incprof.errors import NoDataError
-from incprof.readers.foreign.files import document, understood
+from incprof.readers.foreign.cpuprofile import add_profile, times_of
+from incprof.readers.foreign.distances import usual_distance
+from incprof.readers.foreign.files import HOSTILE, unpacked
 from incprof.readers.foreign.interpreted import frame_of
-from incprof.readers.foreign.spans import EVENT_S, add_stretches, stretches
+from incprof.readers.foreign.json_stream import JsonStream
+from incprof.readers.foreign.slices import ALL, EVENT_S, UNNAMED, Slices
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 US = 1e-6
 # Slices that `incprof export` puts beside those of threads.
 PHASES = "phases"
-UNNAMED = Frame("", "[unknown]")
-Slice = tuple[float, float, float, Frame]
+EVENTS, SAMPLES = "traceEvents", "samples"
+NAMELESS = Frame("", "[unknown]")
+# A process and a thread of it.
+Track = tuple[Any, Any]
+
+
+@dataclass
+class _Profile:
+    """One of V8's, as far as its chunks have come."""
+
+    track: Track
+    start_us: float
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+    samples: list[Any] = field(default_factory=list)
+    deltas: list[Any] = field(default_factory=list)
+
+
+class _Reader:
+    """Takes events. damaged: those that say nothing."""
+
+    def __init__(self) -> None:
+        self.names: dict[Any, str] = {}
+        self.about: dict[str, Any] = {}
+        self.frames: list[Frame] = []
+        self.slices: defaultdict[Track, Slices] = defaultdict(Slices)
+        self.profiles: dict[tuple[Any, Any], _Profile] = {}
+        self.samples: defaultdict[Track, list[tuple[float, str, str]]] = defaultdict(list)
+        self.stack_frames: dict[str, Any] = {}
+        self.damaged = 0
+        self._numbers: dict[str, int] = {}
+        self._kinds: dict[str, Callable[[dict[str, Any], Track], None]] = {
+            "X": self._slice, "B": self._begin, "E": self._end, "P": self._sample, "M": self._name,
+        }  # fmt: skip
+
+    def take(self, name: str, value: Any) -> None:
+        """Take a member of the document, or an element of its lists."""
+        try:
+            if name in ("", EVENTS):
+                kind = self._kinds.get(value.get("ph"))
+                if kind and value.get("cat") != PHASES:
+                    kind(value, (value.get("pid", 0), value.get("tid", 0)))
+            elif name == SAMPLES:
+                self._sample(value, (value.get("pid", 0), value.get("tid", 0)))
+            elif name == "stackFrames":
+                self.stack_frames = dict(value)
+            elif name == "otherData":
+                self.about = dict(value)
+        except HOSTILE:
+            self.damaged += 1
+
+    def _frame(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = len(self.frames)
+            self.frames.append(frame_of(name) or NAMELESS)
+        return number
+
+    def _slice(self, event: dict[str, Any], track: Track) -> None:
+        used = float(event["tdur"]) * US if "tdur" in event else ALL
+        lasts = float(event.get("dur", 0)) * US
+        self.slices[track].add(float(event["ts"]) * US, lasts, used, self._frame(str(event.get("name", ""))))
+
+    def _begin(self, event: dict[str, Any], track: Track) -> None:
+        self.slices[track].edge(float(event["ts"]) * US, True, self._frame(str(event.get("name", ""))))
+
+    def _end(self, event: dict[str, Any], track: Track) -> None:
+        frame = self._frame(str(event["name"])) if event.get("name") else UNNAMED
+        self.slices[track].edge(float(event["ts"]) * US, False, frame)
+
+    def _name(self, event: dict[str, Any], track: Track) -> None:
+        if event.get("name") == "process_name":
+            self.names[track[0]] = str(event["args"]["name"])
+
+    def _sample(self, event: dict[str, Any], track: Track) -> None:
+        if event.get("name") == "Profile":
+            start = float(event["args"]["data"]["startTime"])
+            self.profiles[track[0], event.get("id")] = _Profile(track, start)
+        elif event.get("name") == "ProfileChunk":
+            profile, data = self.profiles[track[0], event.get("id")], event["args"]["data"]
+            chunk = data.get("cpuProfile") or {}
+            samples, deltas = chunk.get("samples") or [], data.get("timeDeltas") or []
+            if len(samples) != len(deltas):
+                raise ValueError("times of other samples")
+            profile.nodes += chunk.get("nodes") or []
+            profile.samples += samples
+            profile.deltas += deltas
+        else:
+            time, stack = float(event["ts"]) * US, event.get("sf")
+            self.samples[track].append((time, "" if stack is None else str(stack), str(event.get("name", ""))))
+
+    def stack(self, number: str, name: str) -> list[Frame]:
+        """The frames of a sample, outermost first; without any, what it is called."""
+        if not number:
+            return [frame] if (frame := frame_of(name)) else []
+        found, seen = list[Frame](), set[str]()
+        while number in self.stack_frames and number not in seen:
+            seen.add(number)
+            known = self.stack_frames[number]
+            if frame := frame_of(str(known["name"])):
+                found.append(frame)
+            number = str(known.get("parent", ""))
+        return found[::-1]
 
 
 def read_trace_events(path: str) -> Imported:
     """Make a timeline of each process in a file, the one with most time first.
 
-    Raises: NoDataError when there is no slice in it.
+    Raises: NoDataError when it cannot be read, or has neither slices nor samples.
     """
-    return understood(path, "file of trace events", lambda: _imported(document(path), path))
+    reader = _Reader()
+    with unpacked(path) as file:
+        stream = JsonStream(file, (EVENTS, SAMPLES))
+        for name, value in stream:
+            reader.take(name, value)
+    timelines = [each for each in _timelines(reader) if len(each)]
+    if not timelines:
+        raise NoDataError(f"{path}: neither slices nor samples in it: events of kind X, B, E and P have times")
+    timelines.sort(key=(lambda each: each.pid or 0) if reader.about.get("app") else _most_time)
+    notes = []
+    if reader.damaged:
+        notes.append(f"{path}: {reader.damaged} events are damaged and were left out")
+    if stream.cut:
+        notes.append(f"{path}: it ends, or is damaged, before the last event: what was read until there is imported")
+    return Imported("trace-events", timelines, notes, bool(notes))
 
 
-def _imported(found: Any, path: str) -> Imported:
-    events = found["traceEvents"] if isinstance(found, dict) else found
-    about = found.get("otherData") if isinstance(found, dict) else None
-    about = about if isinstance(about, dict) else {}
-    names: dict[Any, str] = {}
-    complete: defaultdict[tuple[Any, Any], list[Slice]] = defaultdict(list)
-    paired: defaultdict[tuple[Any, Any], list[tuple[float, bool, Frame]]] = defaultdict(list)
-    for event in events:
-        kind, track = event.get("ph"), (event.get("pid", 0), event.get("tid", 0))
-        if kind == "M" and event.get("name") == "process_name":
-            names[track[0]] = str(event["args"]["name"])
-        if kind not in ("X", "B", "E") or event.get("cat") == PHASES:
-            continue
-        frame = frame_of(str(event.get("name", ""))) or UNNAMED
-        time = float(event["ts"]) * US
-        if kind == "X":
-            lasts = float(event.get("dur", 0)) * US
-            used = float(event["tdur"]) * US if "tdur" in event else lasts
-            complete[track].append((time, lasts, used, frame))
-        else:
-            paired[track].append((time, kind == "B", frame))
-    rate = about.get("rate_hz")
-    tick = 1 / rate if isinstance(rate, int | float) and 1 <= rate <= 1e5 else EVENT_S
-    timelines: dict[Any, Timeline] = {}
-    paths = Paths()
-    for thread, track in enumerate(sorted({*complete, *paired}, key=repr)):
-        name = str(about.get("app") or names.get(track[0]) or "app")
-        pid = track[0] if isinstance(track[0], int) else None
-        timeline = timelines.setdefault(track[0], Timeline(name, paths, tick, pid))
-        _add_slices(timeline, complete[track], thread)
-        add_stretches(timeline, stretches(sorted(paired[track], key=lambda event: event[0])), thread)
-    made = sorted((each for each in timelines.values() if len(each)), key=lambda each: (-len(each), each.pid or 0))
-    if not made:
-        raise NoDataError(f"{path}: no slice in it: traces with events of kind X, B or E have a time to import")
-    if about.get("app"):
-        made.sort(key=lambda each: each.pid or 0)
-    return Imported("trace-events", made)
+def _timelines(reader: _Reader) -> Iterator[Timeline]:
+    """A timeline for each process."""
+    profiles = {profile.track: profile for profile in reader.profiles.values() if profile.samples}
+    threads: defaultdict[Any, list[tuple[int, Track]]] = defaultdict(list)
+    for thread, track in enumerate(sorted({*reader.slices, *reader.samples, *profiles}, key=repr)):
+        threads[track[0]].append((thread, track))
+    paths, rate = Paths(), reader.about.get("rate_hz")
+    for pid, tracks in threads.items():
+        name = str(reader.about.get("app") or reader.names.get(pid) or "app")
+        timeline = Timeline(name, paths, EVENT_S, pid if isinstance(pid, int) else None)
+        ticks = []
+        for thread, track in tracks:
+            if track in profiles:  # it says more than the slices around it
+                ticks.append(_add_profile(reader, timeline, profiles[track], thread))
+            elif track in reader.slices:
+                reader.slices[track].place(timeline, reader.frames, thread)
+            if track in reader.samples:
+                ticks.append(_add_samples(reader, timeline, reader.samples[track], thread))
+        if isinstance(rate, int | float) and 1 <= rate <= 1e5:
+            timeline.tick_s = 1 / rate
+        elif ticks:
+            timeline.tick_s = min(ticks)
+        yield timeline
 
 
-def _add_slices(timeline: Timeline, slices: list[Slice], thread: int) -> None:
-    """Add complete slices of a track: what each spends outside of those inside it, over the time between these."""
-    slices.sort(key=lambda each: (each[0], -each[1]))
-    own = [used for _, _, used, _ in slices]
-    pieces: list[list[tuple[float, float]]] = [[] for _ in slices]
-    stacks: list[tuple[Frame, ...]] = []
-    inside: list[tuple[int, float]] = []
-    now = 0.0
+def _add_profile(reader: _Reader, timeline: Timeline, profile: _Profile, thread: int) -> float:
+    found = {"nodes": profile.nodes, "samples": profile.samples}
+    try:
+        return add_profile(timeline, found, times_of(profile.deltas, profile.start_us), thread)
+    except HOSTILE:
+        reader.damaged += 1
+        return EVENT_S
 
-    def leave(until: float) -> None:
-        nonlocal now
-        while inside and inside[-1][1] <= until:
-            number, end = inside.pop()
-            pieces[number].append((now, end))
-            now = max(now, end)
 
-    for number, (begin, lasts, used, frame) in enumerate(slices):
-        leave(begin)
-        end = begin + max(lasts, 0.0)
-        if inside:
-            pieces[inside[-1][0]].append((now, begin))
-            own[inside[-1][0]] -= used
-            end = min(end, inside[-1][1])
-        stacks.append(((stacks[inside[-1][0]] if inside else ()) + (frame,))[-256:])
-        inside.append((number, end))
-        now = max(now, begin)
-    leave(float("inf"))
-    for stack, cpu, mine in zip(stacks, own, pieces, strict=True):
-        wall = sum(max(end - begin, 0.0) for begin, end in mine)
-        for begin, end in mine:
-            if end > begin and cpu > 0:
-                timeline.add(stack, end, cpu * (end - begin) / wall, wall_s=end - begin, thread=thread)
+def _add_samples(reader: _Reader, timeline: Timeline, samples: list[tuple[float, str, str]], thread: int) -> float:
+    """Add samples of a thread, each for the time that is mostly between two of them, which is returned."""
+    times = np.array([time for time, _, _ in samples])
+    tick = usual_distance(times, np.zeros(len(times), dtype=np.int64), EVENT_S)
+    for time, stack, name in samples:
+        try:
+            timeline.add(reader.stack(stack, name), time, tick, thread=thread)
+        except HOSTILE:
+            reader.damaged += 1
+    return tick
+
+
+def _most_time(timeline: Timeline) -> tuple[float, int]:
+    return -float(timeline.columns()[1].sum()), timeline.pid or 0

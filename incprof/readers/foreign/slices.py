@@ -1,0 +1,143 @@
+"""Slices of a track: functions with a beginning and an end, as samples of the stacks that they make."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.readers.foreign.timeline import Frame, Paths, Timeline
+
+# A tick where nothing else says what one would be: finer than that no interval needs it, seconds.
+EVENT_S = 1e-3
+# What is deeper counts for the frame at this depth.
+DEEPEST = 4096
+# Rows that are taken out of their columns at a time.
+PART = 1 << 16
+UNNAMED, ALL = -1, float("nan")
+
+
+@dataclass
+class _Open:
+    """A slice that has begun. own_s: its CPU time less that of slices inside it. pieces: when none of these ran."""
+
+    stack: int
+    end: float
+    own_s: float
+    pieces: list[tuple[float, float]] = field(default_factory=list)
+
+
+class Slices:
+    """Slices of a track in columns, in any order; frames are numbers."""
+
+    def __init__(self) -> None:
+        self._begin, self._lasts, self._used = array("d"), array("d"), array("d")
+        self._frame = array("q")
+        self._edges: list[tuple[float, bool, int]] = []
+
+    def add(self, begin_s: float, lasts_s: float, used_s: float, frame: int) -> None:
+        """Add a slice. used_s: its CPU time, or ALL."""
+        self._begin.append(begin_s)
+        self._lasts.append(max(lasts_s, 0.0))
+        self._used.append(used_s)
+        self._frame.append(frame)
+
+    def edge(self, time_s: float, begins: bool, frame: int) -> None:
+        """Add the beginning or the end of a slice; an end may be UNNAMED."""
+        self._edges.append((time_s, begins, frame))
+
+    def place(self, timeline: Timeline, frames: Sequence[Frame], thread: int) -> None:
+        """Add what each slice spends outside of those inside it, over the time between these."""
+        self._pair()
+        stacks, inside = _Stacks(timeline.paths, frames), list[_Open]()
+        now = 0.0
+        for begin, lasts, used, frame in self._in_order():
+            now = _leave(inside, begin, now, timeline, stacks, thread)
+            end = begin + lasts
+            if inside:
+                inside[-1].pieces.append((now, begin))
+                inside[-1].own_s -= used
+                end = min(end, inside[-1].end)
+            inside.append(_Open(stacks.pushed(inside[-1].stack if inside else 0, frame), end, used))
+            now = max(now, begin)
+        _leave(inside, float("inf"), now, timeline, stacks, thread)
+
+    def _pair(self) -> None:
+        """Make slices of the edges: an end closes the innermost slice of its name, and what is inside it.
+
+        One without a name closes the innermost slice. What has no end lasts to the last edge.
+        """
+        inside = list[int]()
+        time = 0.0
+        for time, begins, frame in sorted(self._edges, key=lambda edge: edge[0]):
+            if begins:
+                inside.append(len(self._begin))
+                self.add(time, 0.0, ALL, frame)
+                continue
+            named = (at for at in range(len(inside) - 1, -1, -1) if frame in (UNNAMED, self._frame[inside[at]]))
+            at = next(named, len(inside))
+            for row in inside[at:]:
+                self._lasts[row] = time - self._begin[row]
+            del inside[at:]
+        for row in inside:
+            self._lasts[row] = time - self._begin[row]
+        self._edges.clear()
+
+    def _in_order(self) -> Iterator[tuple[float, float, float, int]]:
+        """Begin, duration, CPU time and frame: what is around others comes before them."""
+        begin, lasts, used = (np.frombuffer(each, dtype=np.float64) for each in (self._begin, self._lasts, self._used))
+        frame = np.frombuffer(self._frame, dtype=np.int64)
+        used = np.where(np.isnan(used), lasts, used)
+        order = np.lexsort((-lasts, begin))
+        for at in range(0, len(order), PART):
+            rows = order[at : at + PART]
+            yield from zip(*(each[rows].tolist() for each in (begin, lasts, used, frame)), strict=True)
+
+
+def _leave(
+    inside: list[_Open], until: float, now: float, timeline: Timeline, stacks: _Stacks, thread: int
+) -> float:  # fmt: skip
+    """End what ends until then. now: up to when time has been given to a slice; returns the same."""
+    while inside and inside[-1].end <= until:
+        one = inside.pop()
+        one.pieces.append((now, one.end))
+        now = max(now, one.end)
+        pieces = [(begin, end) for begin, end in one.pieces if end > begin]
+        wall = sum(end - begin for begin, end in pieces)
+        if one.own_s > 0:
+            place = stacks.place(one.stack)
+            for begin, end in pieces:
+                timeline.add_at(*place, end, one.own_s * (end - begin) / wall, wall_s=end - begin, thread=thread)
+    return now
+
+
+class _Stacks:
+    """Stacks as numbers; 0 is the empty one."""
+
+    def __init__(self, paths: Paths, frames: Sequence[Frame]):
+        self._paths, self._frames = paths, frames
+        self._known: dict[tuple[int, int], int] = {}
+        self._rows: list[tuple[int, int, int]] = [(0, 0, 0)]
+        self._places: dict[int, tuple[int, str]] = {}
+
+    def pushed(self, stack: int, frame: int) -> int:
+        """A stack with a frame more."""
+        depth = self._rows[stack][2] + 1
+        if depth > DEEPEST:
+            return stack
+        number = self._known.setdefault((stack, frame), len(self._rows))
+        if number == len(self._rows):
+            self._rows.append((stack, frame, depth))
+        return number
+
+    def place(self, stack: int) -> tuple[int, str]:
+        """The node of a stack, and the library that it lies in."""
+        if stack not in self._places:
+            frames, at = list[Frame](), stack
+            while at:
+                at, frame, _ = self._rows[at]
+                frames.append(self._frames[frame])
+            self._places[stack] = self._paths.add(frames[::-1])
+        return self._places[stack]
