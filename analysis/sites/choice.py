@@ -28,6 +28,8 @@ class SiteChooser:
         self.profile, self.features, self._options = profile, features, options
         self.activity = activity(profile, literal=literal, options=options)
         self.times = chain_times(profile) if features.by_path else None
+        marks = [number for number, function in enumerate(profile.functions) if function.is_mark]
+        self._never = frozenset((number, kind) for number in marks for kind in ("body", "loop"))
         self._cuts: dict[frozenset[tuple[int, str]], list[CutSite]] = {}
 
     def of_all(
@@ -68,7 +70,7 @@ class SiteChooser:
         """
         wall_s = float(self.profile.end_s[-1] - self.profile.start_s[0])
         limit = limits(times, self.profile.metadata.interval_s, wall_s, self._options)
-        found, key = by_phase(times, limit, labels, k), frozenset(excluded)
+        found, key = by_phase(times, limit, labels, k), self._never | excluded
         if key not in self._cuts:
             self._cuts[key] = run_cut(times, limit, key, self._options)
         return found, sites_of_phases(found, self._cuts[key], key, self._options)

@@ -95,14 +95,19 @@ class Function:
         return not self.imported and not self.name.startswith("[")
 
     @property
+    def is_mark(self) -> bool:
+        """Whether it is no function: a stretch that the program has marked, or what ran on a device, of an import."""
+        return self.name.startswith("[") and not (self.imported or self.is_nameless)
+
+    @property
     def is_nameless(self) -> bool:
         """Whether it stands for all code of a module that no symbol names, such as `[unknown in app]`."""
         return self.name.startswith("[unknown in ")
 
     @property
     def is_library(self) -> bool:
-        """Whether it is none of the program's own: of a shared library, or of a header like `std::sort<...>`."""
-        return self.imported or self.system or STANDARD.match(self.mangled) is not None
+        """Whether it is none of the program's own: of a library, of a header like `std::sort<...>`, or a mark."""
+        return self.imported or self.is_mark or self.system or STANDARD.match(self.mangled) is not None
 
 
 @dataclass(frozen=True, slots=True)

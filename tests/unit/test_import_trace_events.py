@@ -74,6 +74,12 @@ def test_slices_that_never_end(tmp_path):
     assert found == {"main": 0.03, "main;solve": 0.03, "main;solve;dot": 0.01}
 
 
+def test_ends_that_were_rounded(tmp_path):
+    """A slice that hardly begins before another ends comes after it; one that hardly ends after another is inside."""
+    trace = [APP, slice_of("a", 0, 40.0001), slice_of("b", 40, 60), slice_of("c", 80, 20.0001)]
+    assert paths(bring(tmp_path, put(tmp_path / "t.json", trace))) == {"a": 0.04, "b": 0.04, "b;c": 0.02}
+
+
 def v8_profile(start_ms, *chunks):
     """The events of a profile: nodes, samples and microseconds between these, of each chunk."""
     yield {**event("P", "Profile", start_ms, id="0x1"), "args": {"data": {"startTime": start_ms * 1000}}}
@@ -141,7 +147,13 @@ def test_pieces_of_a_document(members, size):
 
 WHOLE = json.dumps(
     {
-        "traceEvents": [*NESTED, *v8_profile(0, ([node(1, "main")], [1, 1], [5, 6])), event("B", "f", 1)],
+        "traceEvents": [
+            *NESTED,
+            *v8_profile(0, ([node(1, "main")], [1, 1], [5, 6])),
+            event("B", "f", 1),
+            slice_of("gemm", 3, 9, cat="kernel", args={"device": 0, "stream": 7}),
+            slice_of("a.py(3): f", 3, 9, cat="python_function"),
+        ],
         "samples": [{"pid": 9, "tid": 2, "ts": 5, "sf": 1}],
         "stackFrames": {"1": {"name": "main", "parent": 1}},
     }

@@ -54,8 +54,11 @@ class Slices:
         stacks, inside = _Stacks(timeline.paths, frames), list[_Open]()
         now = 0.0
         for begin, lasts, used, frame in self._in_order():
-            now = _leave(inside, begin, now, timeline, stacks, thread)
             end = begin + lasts
+            now = _leave(inside, begin, now, timeline, stacks, thread)
+            while inside and inside[-1].end - begin < lasts / 2:  # it comes after that, whose end was rounded
+                inside[-1].end = begin
+                now = _leave(inside, begin, now, timeline, stacks, thread)
             if inside:
                 inside[-1].pieces.append((now, begin))
                 inside[-1].own_s -= used

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from incprof.errors import NoDataError
+from incprof.readers.foreign import kineto
 from incprof.readers.foreign.cpuprofile import add_profile, times_of
 from incprof.readers.foreign.distances import usual_distance
 from incprof.readers.foreign.files import HOSTILE, unpacked
@@ -49,8 +50,10 @@ class _Reader:
         self.profiles: dict[tuple[Any, Any], _Profile] = {}
         self.samples: defaultdict[Track, list[tuple[float, str, str]]] = defaultdict(list)
         self.stack_frames: dict[str, Any] = {}
+        self.streams: defaultdict[tuple[int, int], Slices] = defaultdict(Slices)
         self.damaged = 0
-        self._numbers: dict[str, int] = {}
+        self.kinds: set[int | None] = set()
+        self._numbers: dict[tuple[str, int | None, int], int] = {}
         self._kinds: dict[str, Callable[[dict[str, Any], Track], None]] = {
             "X": self._slice, "B": self._begin, "E": self._end, "P": self._sample, "M": self._name,
         }  # fmt: skip
@@ -71,17 +74,26 @@ class _Reader:
         except HOSTILE:
             self.damaged += 1
 
-    def _frame(self, name: str) -> int:
-        number = self._numbers.get(name)
+    def _frame(self, name: str, kind: int | None = None, device: int = 0) -> int:
+        key = (name, kind, device)
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[name] = len(self.frames)
-            self.frames.append(frame_of(name) or NAMELESS)
+            number = self._numbers[key] = len(self.frames)
+            self.frames.append(kineto.slice_frame(*key) or NAMELESS)
         return number
 
     def _slice(self, event: dict[str, Any], track: Track) -> None:
+        kind, name, device = kineto.kind_of(event), str(event.get("name", "")), 0
+        slices = self.slices
+        if kind == kineto.LEFT_OUT:
+            return
+        if kind == kineto.DEVICE:
+            slices, track = self.streams, kineto.stream_of(event)
+            device = track[0]
+        self.kinds.add(kind)
         used = float(event["tdur"]) * US if "tdur" in event else ALL
         lasts = float(event.get("dur", 0)) * US
-        self.slices[track].add(float(event["ts"]) * US, lasts, used, self._frame(str(event.get("name", ""))))
+        slices[track].add(float(event["ts"]) * US, lasts, used, self._frame(name, kind, device))
 
     def _begin(self, event: dict[str, Any], track: Track) -> None:
         self.slices[track].edge(float(event["ts"]) * US, True, self._frame(str(event.get("name", ""))))
@@ -135,16 +147,19 @@ def read_trace_events(path: str) -> Imported:
         stream = JsonStream(file, (EVENTS, SAMPLES))
         for name, value in stream:
             reader.take(name, value)
-    timelines = [each for each in _timelines(reader) if len(each)]
+    if kineto.PYTHON in reader.kinds:
+        reader.frames = kineto.below_python(reader.frames)
+    timelines = sorted((each for each in _timelines(reader) if len(each)), key=_most_time)
+    notes, damaged = _add_streams(reader, timelines), reader.damaged > 0 or stream.cut
     if not timelines:
         raise NoDataError(f"{path}: neither slices nor samples in it: events of kind X, B, E and P have times")
-    timelines.sort(key=(lambda each: each.pid or 0) if reader.about.get("app") else _most_time)
-    notes = []
+    if reader.about.get("app"):
+        timelines.sort(key=lambda each: each.pid or 0)
     if reader.damaged:
         notes.append(f"{path}: {reader.damaged} events are damaged and were left out")
     if stream.cut:
         notes.append(f"{path}: it ends, or is damaged, before the last event: what was read until there is imported")
-    return Imported("trace-events", timelines, notes, bool(notes))
+    return Imported("trace-events", timelines, notes, damaged)
 
 
 def _timelines(reader: _Reader) -> Iterator[Timeline]:
@@ -170,6 +185,17 @@ def _timelines(reader: _Reader) -> Iterator[Timeline]:
         elif ticks:
             timeline.tick_s = min(ticks)
         yield timeline
+
+
+def _add_streams(reader: _Reader, timelines: list[Timeline]) -> list[str]:
+    """Add what ran on devices to the process with most time, each stream as a thread; return what to report of it."""
+    if not reader.streams:
+        return []
+    if not timelines:
+        timelines.append(Timeline("app", Paths(), EVENT_S))
+    for number, stream in enumerate(sorted(reader.streams)):
+        reader.streams[stream].place(timelines[0], reader.frames, len(reader.slices) + number)
+    return [f"functions called [GPU ...] ran on devices, {len(reader.streams)} streams: their time is no CPU time"]
 
 
 def _add_profile(reader: _Reader, timeline: Timeline, profile: _Profile, thread: int) -> float:

@@ -241,7 +241,7 @@ def _beats(result: PhaseResult, budget_pct: float) -> str | None:
 def _where(site: Site) -> str:
     """Return file:line of a site, or the module where there is no line information."""
     if site.file is None:
-        return f"[{fitted(printable(site.function.module.rsplit('/', 1)[-1]), MOST_OF_PLACE - 2)}]"
+        return f"[{fitted(printable(site.function.module.rsplit('/', 1)[-1].strip('[]')), MOST_OF_PLACE - 2)}]"
     name = fitted(printable(site.file.rsplit("/", 1)[-1]), MOST_OF_PLACE - 8)
     return f"{name}:{site.line}" if site.line is not None else name
 

@@ -42,6 +42,8 @@ MARKERS = {
     BROKEN_FRAME: "[path cut off]",
     UNKNOWN_FRAME: UNKNOWN,
 }
+# Before the name of what ran on a device.
+DEVICE = re.compile(r"\[GPU \d+\] ")
 
 
 class Named(Protocol):
@@ -66,11 +68,13 @@ def short(name: str) -> str:
     What it returns, template arguments, parameters, and the marks of clones, cold parts and parallel regions are not
     in it.
     """
-    found = parse(name)
+    device = DEVICE.match(name)
+    place = device[0] if device else ""
+    found = parse(name.removeprefix(place))
     parts = list(found.parts[-2:]) or [found.text]
     if parts[-1] == CONVERSION:
         parts[-1] = found.text[found.starts[-1] : found.end]
-    return clean("::".join(parts), ROOM)
+    return clean(place + "::".join(parts), ROOM)
 
 
 def shorten(name: str, room: int) -> str:

@@ -1,0 +1,91 @@
+"""Traces of PyTorch: operators, kernels on devices, marks, and functions of Python."""
+
+import gzip
+import json
+
+import pytest
+
+from incprof.cli import main
+from incprof.readers import open_run
+from incprof.report.words.names import short
+from tests.unit.imports import bring, paths, put, seconds
+
+HOST, SPANS = 4242, "Spans"
+
+
+def slice_of(category, name, begin_ms, lasts_ms, pid=HOST, tid=HOST, **args):
+    return {
+        "ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": 1e15 + 1000 * begin_ms,
+        "dur": 1000 * lasts_ms, "args": args,
+    }  # fmt: skip
+
+
+def step(number, begin_ms):
+    """A step of 100 ms, whose kernels run for 60 of them on device 0."""
+    yield slice_of("user_annotation", f"ProfilerStep#{number}", begin_ms, 100)
+    yield slice_of("gpu_user_annotation", f"ProfilerStep#{number}", begin_ms, 100, 0, 7)
+    yield slice_of("cpu_op", "aten::linear", begin_ms, 40)
+    yield slice_of("cuda_runtime", "cudaLaunchKernel", begin_ms, 10, correlation=number)
+    yield slice_of("kernel", "void gemm<float>(int)", begin_ms + 10, 60, 0, 7, device=0, stream=7, correlation=number)
+    yield slice_of("user_annotation", "Optimizer.step#SGD.step", begin_ms + 40, 50)
+    yield slice_of("cpu_op", "aten::add_", begin_ms + 40, 30)
+
+
+def trace(*more):
+    names = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": "python"}} for pid in (HOST, 0)]
+    span = slice_of("Trace", "PyTorch Profiler (0)", 0, 1000, SPANS, "PyTorch Profiler")
+    steps = [event for number in range(10) for event in step(number, 100 * number)]
+    return {"schemaVersion": 1, "deviceProperties": [{"id": 0}], "traceEvents": [*names, span, *steps, *more]}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_devices_and_marks(pack, tmp_path, capsys):
+    profile = bring(tmp_path, put(tmp_path / "t.pt.trace.json", pack(json.dumps(trace()).encode())))
+    assert paths(profile) == {
+        "[ProfilerStep]": 0.1,
+        "[ProfilerStep];aten::linear": 0.3,
+        "[ProfilerStep];aten::linear;cudaLaunchKernel": 0.1,
+        "[ProfilerStep];[Optimizer.step#SGD.step]": 0.2,
+        "[ProfilerStep];[Optimizer.step#SGD.step];aten::add_": 0.3,
+        "[GPU 0] void gemm<float>(int)": 0.6,
+    }
+    assert not any(f.is_code for f in profile.functions if f.name[0] == "[")
+    assert [(each.rank, each.pid) for each in open_run(tmp_path / "run").processes] == [(0, None)]
+    assert sorted(set(profile.samples.thread.tolist())) == [0, 1]
+    assert profile.metadata.app == "python"
+    assert "ran on devices, 1 streams" in capsys.readouterr().err
+
+
+def test_marks_and_kernels_are_no_sites(tmp_path, capsys):
+    events = [event for number in range(100) for event in step(number, 100 * number)]
+    bring(tmp_path, put(tmp_path / "t.json", {"traceEvents": events}))
+    capsys.readouterr()
+    assert main(["phases", str(tmp_path / "run"), "--json"]) == 0
+    (phase,) = json.loads(capsys.readouterr().out)["phases"]
+    assert phase["functions"][0]["name"] == "[GPU 0] void gemm<float>(int)"
+    assert {site["function"] for site in phase["sites"]} <= {"aten::linear", "aten::add_"}
+    assert short("[GPU 0] void gemm<float>(int)") == "[GPU 0] gemm"
+
+
+def test_functions_of_python(tmp_path):
+    """What they call of PyTorch's is a library's, as in a recording."""
+    calls = [slice_of("python_function", "train.py(10): <module>", 0, 1000),
+             slice_of("python_function", "train.py(3): step", 0, 1000),
+             slice_of("python_function", "nn.Module: Linear_0", 0, 1000),
+             slice_of("python_function", "torch/nn/modules/module.py(1500): _call_impl", 0, 1000),
+             slice_of("python_function", "<built-in method linear of type object at 0x7f01>", 0, 40)]  # fmt: skip
+    found = trace(*calls)
+    found["traceEvents"] = [event for event in found["traceEvents"] if event.get("cat") != "user_annotation"]
+    profile = bring(tmp_path, put(tmp_path / "t.json", found))
+    own = {f.name for f in profile.functions if not f.imported}
+    assert own == {"<module>", "step", "[GPU 0] void gemm<float>(int)"}
+    assert sum(seconds(profile).values()) == pytest.approx(1.6)
+
+
+def test_kernels_alone(tmp_path):
+    events = [
+        slice_of("kernel", "k", 0, 50, 1, 20, device=1, stream=20),
+        slice_of("kernel", "broken", 0, 9, device="x"),
+    ]
+    found = bring(tmp_path, put(tmp_path / "t.json", events[:1]))
+    assert paths(found) == {"[GPU 1] k": 0.05}
