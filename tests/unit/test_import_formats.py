@@ -257,6 +257,33 @@ def test_cpuprofile(tmp_path):
     assert profile.metadata.app == "w.js"
 
 
+def test_cpuprofile_waits_before_its_first_sample(tmp_path):
+    """Nobody knows what ran there."""
+    profile = bring(tmp_path, put(tmp_path / "w.cpuprofile", {**V8, "timeDeltas": [3_000_000, *V8["timeDeltas"][1:]]}))
+    assert sum(paths(profile).values()) == pytest.approx(0.05)
+    assert profile.end_s[-1] == pytest.approx(0.55)
+
+
+@pytest.mark.parametrize(
+    "times", [{"timestamps": [7_000_000 + 10_000 * at for at in range(6)]}, {"endTime": 5_060_000},
+              {"startTime": 5.0, "endTime": 5.06}]
+)  # fmt: skip
+def test_cpuprofile_without_deltas(times, tmp_path):
+    """As of older versions: with times of samples, or just the beginning and the end of all."""
+    found = {name: value for name, value in V8.items() if name != "timeDeltas"}
+    profile = bring(tmp_path, put(tmp_path / "w.cpuprofile", found | times))
+    assert paths(profile) == {"(anonymous w.js:1)": 0.01, "(anonymous w.js:1);Mesh::sweep": 0.03, "": 0.01}
+
+
+def test_cpuprofile_that_is_a_tree(tmp_path):
+    def node(number, name, *children):
+        return {"id": number, "functionName": name, "url": "file:///a/w.js", "lineNumber": 3, "children": children}
+
+    head = node(1, "(root)", node(2, "main", node(3, "solve")), node(4, "(idle)"))
+    found = {"head": head, "startTime": 5.0, "endTime": 5.04, "samples": [2, 3, 3, 4]}
+    assert paths(bring(tmp_path, put(tmp_path / "w.cpuprofile", found))) == {"main": 0.01, "main;solve": 0.02}
+
+
 def test_trace_events(tmp_path):
     profile = bring(tmp_path, put(tmp_path / "t.json", TRACE))
     assert paths(profile) == {"main": 0.06, "main;solve": 0.04, "io": 0.03}
@@ -301,6 +328,17 @@ def test_pprof_series(tmp_path, pack):
     places = {f.name: (f.file, f.line) for f in locate(open_run(tmp_path / "run"), profile, profile.functions)}
     assert places == {"dot": ("s.c", 20), "io": ("s.c", 30), "main": ("s.c", 30), "solve": ("s.c", 10)}
     assert profile.metadata.raw["start_unix_ns"] == 4998 * 10**9
+
+
+def test_pprof_ids_are_no_positions(tmp_path):
+    names = ["", "cpu", "nanoseconds", "main", "solve", "app"]
+    lines = {2**60: 5, 17: 2**40}
+    profile = message(
+        (1, message((1, 1), (2, 2))), (2, message((1, [17, 2**60]), (2, [10**9]))), (3, message((1, 900), (5, 5))),
+        *((4, message((1, place), (2, 900), (4, message((1, function), (2, 3))))) for place, function in lines.items()),
+        (5, message((1, 5), (2, 3))), (5, message((1, 2**40), (2, 4))), *((6, name.encode()) for name in names),
+    )  # fmt: skip
+    assert paths(bring(tmp_path, put(tmp_path / "p.pb", profile))) == {"main;solve": 1.0}
 
 
 def test_pprof_of_memory(tmp_path, capsys):

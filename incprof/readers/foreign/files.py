@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -75,6 +77,25 @@ def head_of(path: str, size: int = 4096) -> bytes:
     return bytes(data)
 
 
+@contextmanager
+def on_disk(path: str) -> Iterator[str]:
+    """A file for tools that do not unpack: the path, or that of an unpacked copy.
+
+    Raises: NoDataError when it cannot be read or unpacked.
+    """
+    if not is_packed(path):
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        try:
+            with unpacked(path) as file:
+                shutil.copyfileobj(file, copy, PIECE)
+        except UNPACKING as error:
+            raise NoDataError(f"{path}: damaged: it cannot be unpacked to its end") from error
+        copy.flush()
+        yield copy.name
+
+
 def is_packed(path: str) -> bool:
     """Whether a file begins as gzip's do.
 
@@ -86,13 +107,15 @@ def is_packed(path: str) -> bool:
 
 @contextmanager
 def lines_of(path: str) -> Iterator[Iterator[str]]:
-    """The lines of a text; `-` is the standard input. One that is too long is several.
+    """The lines of a text, packed or not; `-` is the standard input. One that is too long is several.
 
-    Raises: NoDataError when it cannot be opened.
+    Raises: NoDataError when it cannot be opened, or unpacked.
     """
     try:
-        with io.BufferedReader(open_series("/dev/stdin")) if path == "-" else open_input(path) as file:
+        with io.BufferedReader(open_series("/dev/stdin")) if path == "-" else unpacked(path) as file:
             yield (line.decode("utf-8", "surrogateescape") for line in iter(lambda: file.readline(LONGEST), b""))
+    except UNPACKING as error:
+        raise NoDataError(f"{path}: damaged: it cannot be unpacked to its end") from error
     except OSError as error:
         raise NoDataError(f"{path}: cannot be read: {error.strerror or error}") from error
 

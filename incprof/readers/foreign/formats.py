@@ -14,7 +14,7 @@ from typing import IO
 
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.foreign.cpuprofile import read_cpuprofile
-from incprof.readers.foreign.files import LONGEST, head_of, in_order, is_packed, lines_of
+from incprof.readers.foreign.files import LONGEST, head_of, in_order, is_packed, lines_of, on_disk
 from incprof.readers.foreign.folded import read_folded
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.gperftools import is_legacy
@@ -44,8 +44,13 @@ def _perf_script(inputs: Sequence[str], wanted: Wanted) -> Imported:
 
 
 def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
-    command = ["perf", "script", "-i", inputs[0], "--no-demangle", "-F", PERF_FIELDS]
-    with _told(command, "linux-perf (Debian), linux-tools (Ubuntu) or perf (Fedora)", inputs[0]) as lines:
+    package = "linux-perf (Debian), linux-tools (Ubuntu) or perf (Fedora)"
+    # Inlined functions would be looked up at each address, which may take hours.
+    options = ["--no-inline", "--no-demangle", "--show-lost-events", "-F", PERF_FIELDS]
+    with (
+        on_disk(inputs[0]) as path,
+        _told(["perf", "script", "-i", path, *options], package, inputs[0]) as lines,
+    ):
         return read_perf_script(lines, inputs[0])
 
 
@@ -106,7 +111,8 @@ READERS: dict[str, tuple[Callable[[Sequence[str], Wanted], Imported], bool]] = {
     "trace-events": (lambda inputs, wanted: read_trace_events(inputs[0]), False),
 }
 FORMATS = (*READERS, "gmon-dir")
-FOLDED = re.compile(rb"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")
+FOLDED = re.compile(r"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")
+FRAME_BELOW = re.compile(r"\s+[0-9a-f]{1,16} \S")
 
 
 def read(inputs: Sequence[str], kind: str, wanted: Wanted) -> Imported:
@@ -164,13 +170,17 @@ def _of_bytes(path: str) -> str | None:
         return "pprof-series"
     if head.lstrip().startswith((b"{", b"[")):
         return _of_json(path, head)
-    if is_packed(path) or head[:1] == b"\x0a":
-        return "pprof-series"
-    text = head.decode("utf-8", "replace")
+    if head[:1] != b"\x0a" and b"\0" not in head and (kind := _of_text(head.decode("utf-8", "replace"))):
+        return kind
+    return "pprof-series" if is_packed(path) or head[:1] == b"\x0a" else None
+
+
+def _of_text(text: str) -> str | None:
+    """The format of a text: perf's has a time in the head of a sample, and frames below, or at least these."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if any(TIME.search(line) for line in lines[:3]):
+    if any(TIME.search(line) or FRAME_BELOW.match(line) for line in lines[:8]):
         return "perf-script"
-    return "folded-intervals" if FOLDED.match(head) else None
+    return "folded-intervals" if FOLDED.match(text) else None
 
 
 def _of_json(path: str, head: bytes) -> str | None:
@@ -180,7 +190,7 @@ def _of_json(path: str, head: bytes) -> str | None:
             ("speedscope", (b"speedscope.app/file-format-schema",)),
             ("trace-events", (b'"traceEvents"', b'"ph"')),
             ("jfr", (b'"jdk.',)),
-            ("cpuprofile", (b'"callFrame"',)),
+            ("cpuprofile", (b'"functionName"',)),
             ("gcov-series", (b'"gcc_version"',)),
             ("speedscope", (b'"shared"',)),
         ):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,6 +30,8 @@ BEHIND = re.compile(r"\s*(?:(\d{1,19})\s+)?(\S+?):(?:\s+(.*))?$")
 FRAME = re.compile(r"[0-9a-f]{1,16}\s+(\S.*)")
 LINE = re.compile(r"(\S.*):(\d{1,9})")
 NUMBERS = re.compile(r"(?:\d{1,10}/)?\d{1,10}")
+# What `--show-mmap-events` and the like print between samples; of some, how many samples were lost.
+RECORD = re.compile(r":\s+PERF_RECORD_\w+\b(?:.*? lost (\d{1,18})\b)?")
 HEXADECIMAL = tuple("0123456789abcdef")
 OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 KERNEL, KERNEL_MODULES = ("[kernel", "[guest.kernel"), (".ko", ".ko.xz", ".ko.zst")
@@ -67,15 +70,29 @@ class _Head:
     period: int
     below: list[str]
 
+    def take(self, line: str) -> None:
+        """Take a line below it."""
+        if len(self.below) < DEEPEST:
+            self.below.append(line.strip())
+
 
 class _Reader:
-    """Takes samples. damaged: lines that say nothing where a sample should be."""
+    """Takes samples.
+
+    Attributes:
+        damaged: lines that say nothing where a sample should be.
+        unread: lines before the frames of a sample, by its event. Of tracepoints they may be what these have recorded.
+        lost: when samples were lost, and how many.
+        frames: lines that are frames of no sample, as those are whose head has no time.
+    """
 
     def __init__(self) -> None:
         self.paths = Paths()
         self.processes: dict[int, _Process] = {}
         self.events: dict[str, int] = {}
-        self.damaged = 0
+        self.damaged = self.frames = 0
+        self.unread: Counter[str] = Counter()
+        self.lost: list[tuple[float, int]] = []
         self._known: dict[tuple[str, ...], tuple[int, str]] = {}
 
     def take(self, head: _Head) -> None:
@@ -112,7 +129,7 @@ class _Reader:
                 if match[1] != "??" and int(match[2]):
                     found[-1] = found[-1]._replace(file=match[1], line=int(match[2]))
             else:
-                self.damaged += not found
+                self.unread[head.event] += not found
         module, frames = head.comm, list[Frame]()
         for frame in reversed(found):
             if frame.module != "inlined":
@@ -133,42 +150,55 @@ def read_perf_script(lines: Iterable[str], where: str) -> Imported:
     reader = _Reader()
     for head in _samples(lines, reader):
         reader.take(head)
+    if not reader.processes and reader.frames:
+        raise NoDataError(f"{where}: its samples have no times: print them with perf script -F +time")
     if not reader.processes:
         raise NoDataError(f"{where}: no sample in it: give what perf script prints, with the field time")
     chosen, notes = _chosen(reader)
-    damaged = reader.damaged > 0
+    if lost := sum(count for _, count in reader.lost):
+        notes.append(f"{where}: perf lost {lost} samples")
+    damaged = reader.damaged + reader.unread[list(reader.events)[chosen]]
     if damaged:
-        notes.append(f"{where}: {reader.damaged} lines are no part of a sample and were left out")
+        notes.append(f"{where}: {damaged} lines are no part of a sample and were left out")
     timelines = [made for process in _in_order(reader, chosen) if (made := _timeline(process, reader, chosen))]
     if not timelines:
         raise NoDataError(f"{where}: no sample in it that says where it was taken: record with perf record -g")
-    return Imported("perf-script", timelines, notes, damaged)
+    timelines[0].lost = reader.lost
+    return Imported("perf-script", timelines, notes, damaged > 0)
 
 
 def _samples(lines: Iterable[str], reader: _Reader) -> Iterator[_Head]:
     """The samples of a text."""
     head: _Head | None = None
+    between = False  # in what stands behind a record that is no sample
     for line in lines:
         # Nearly all lines are these.
-        if line.startswith("\t") and head is not None:
-            if len(head.below) < DEEPEST:
-                head.below.append(line.strip())
-        elif not line.strip():
-            if head is not None:
-                yield head
-            head = None
-        elif line.startswith("#"):
+        if head is not None and line.startswith("\t"):
+            head.take(line)
             continue
-        elif found := _head(line.rstrip("\n")):
+        if line.startswith("#"):
+            continue
+        record = RECORD.search(line)
+        found = None if record else _head(line.rstrip("\n"))
+        if found or record or not line.strip():
             if head is not None:
                 yield head
-            head = found
-        elif head is None or not line[:1].isspace():
+            head, between = found, record is not None
+            if record and record[1]:
+                reader.lost.append((_time(line), int(record[1])))
+        elif head is not None and line[:1].isspace():
+            head.take(line)
+        elif not (between and line[:1].isspace()):
             reader.damaged += 1
-        elif len(head.below) < DEEPEST:
-            head.below.append(line.strip())
+            reader.frames += FRAME.fullmatch(line.strip()) is not None
     if head is not None:
         yield head
+
+
+def _time(line: str) -> float:
+    """The time of a record, 0 where it has none."""
+    found = TIME.search(line)
+    return float(found[1]) if found else 0.0
 
 
 def _head(line: str) -> _Head | None:
@@ -182,7 +212,8 @@ def _head(line: str) -> _Head | None:
     if behind is None or len(words) < 2:
         return None
     pid, _, tid = words[-1].rpartition("/")
-    below = [behind[3].strip()] if behind[3] and FRAME.fullmatch(behind[3].strip()) else []
+    text = (behind[3] or "").strip()
+    below = [text] if FRAME.fullmatch(text) else []
     comm = " ".join(words[:-1])
     return _Head(comm, int(pid or tid), int(tid), float(time[1]), behind[2], int(behind[1] or 0), below)
 

@@ -28,7 +28,8 @@ class TooLittleError(NoDataError):
 class Ticks:
     """Samples in order of time, all shape (s,), and intervals, shape (n,). Times are seconds since the first begins.
 
-    lives: of each thread, where its first sample begins and its last one ends, shape (t, 2).
+    lives: of each thread, where its first sample begins and its last one ends, shape (t, 2). lost: samples that were
+    lost in each interval, shape (n,).
     """
 
     begins_s: float
@@ -42,6 +43,7 @@ class Ticks:
     library: IntArray
     weight: IntArray
     lives: FloatArray
+    lost: IntArray
 
 
 def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None) -> Ticks:
@@ -69,7 +71,10 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
             raise NoDataError(f"{timeline.app}: {n} intervals of {interval_s:g} s: give longer ones with -i")
         edges = begins + regular_edges(n, interval_s)
         edges[-1] = max(float(time[-1]), edges[-2] + ROUNDING * tick) if n > 1 else float(time[-1])
-    interval = np.clip(np.searchsorted(edges[1:], time - ROUNDING * tick, side="left"), 0, len(edges) - 2)
+    interval = _interval(edges, time - ROUNDING * tick)
+    lost = np.zeros(len(edges) - 1, dtype=np.int64)
+    for at, count in timeline.lost:
+        lost[_interval(edges, np.array([at]))] += count
     lives = _lives(time - begins, thread, tick)
     order, first = np.unique(thread, return_index=True)
     place = np.empty(int(order.max(initial=-1)) + 1, dtype=np.int64)
@@ -77,8 +82,13 @@ def in_ticks(timeline: Timeline, interval_s: float, tick_s: float | None = None)
     edges = edges - begins
     return Ticks(
         begins, tick, edges[:-1], edges[1:], time - begins, interval.astype(np.int64), place[thread], node, library,
-        weight, lives,
+        weight, lives, lost,
     )  # fmt: skip
+
+
+def _interval(edges: FloatArray, time: FloatArray) -> IntArray:
+    """The interval that each time lies in, (s,); the first or the last one of those outside of all."""
+    return np.clip(np.searchsorted(edges[1:], time, side="left"), 0, len(edges) - 2)
 
 
 def _whole(

@@ -104,7 +104,8 @@ class Timeline:
     time_s; 0 for a sample that was taken at a moment. thread: any numbers. library: an index of `libraries`, or -1.
     tick_s: what one sample of the profile stands for. edges_s: (n + 1,) where its intervals begin and end, if it has
     any of its own: then their samples are in no order unless `ordered`. calls: calls of functions in each interval,
-    (interval, frame) to count, where they were counted. start_unix_ns: of time 0, or 0.
+    (interval, frame) to count, where they were counted. start_unix_ns: of time 0, or 0. lost: when samples were lost,
+    and how many.
     """
 
     app: str
@@ -117,6 +118,7 @@ class Timeline:
     calls: dict[tuple[int, Frame], int] | None = None
     libraries: list[str] = field(default_factory=list)
     begins_s: float = 0.0
+    lost: list[tuple[float, int]] = field(default_factory=list)
     _time: array[float] = field(default_factory=lambda: array("d"))
     _cpu: array[float] = field(default_factory=lambda: array("d"))
     _wall: array[float] = field(default_factory=lambda: array("d"))

@@ -159,7 +159,8 @@ def _counters(ticks: Ticks, here: slice, interval: int, *, ordered: bool) -> byt
     start, end, cpu_ns, thread_ns = (round(span * NS) for span in spans)
     # In no order, each row is of as many samples as it has ticks.
     samples = len(ticks.weight[here]) if ordered else weight
-    return FIELDS.pack(start, max(end, start + 1), cpu_ns, thread_ns, 0, 0, samples, weight, 0, 0, 0, max(alive, 1))
+    lost = int(ticks.lost[interval])
+    return FIELDS.pack(start, max(end, start + 1), cpu_ns, thread_ns, 0, 0, samples, weight, 0, lost, 0, max(alive, 1))
 
 
 def _arcs(calls: list[tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
