@@ -37,3 +37,24 @@ def paths(profile):
         key = ";".join(reversed(names))
         found[key] = round(found.get(key, 0.0) + weight / profile.metadata.rate_hz, 6)
     return found
+
+
+def message(*pairs):
+    """A protocol buffer: numbers, bytes, or rows of numbers, by field."""
+    out = b""
+    for number, value in pairs:
+        if isinstance(value, list):
+            value = b"".join(map(varint, value))
+        kind = 0 if isinstance(value, int) else 2
+        out += varint(number << 3 | kind) + (varint(value) if kind == 0 else varint(len(value)) + value)
+    return out
+
+
+def varint(value):
+    """A number as protocol buffers have it."""
+    out = bytearray()
+    value &= 2**64 - 1
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])

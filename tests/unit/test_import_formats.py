@@ -21,7 +21,7 @@ from incprof.readers.foreign.files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.interpreted import qualified
 from incprof.readers.symbols.lines import locate
-from tests.unit.imports import bring, paths, put, seconds
+from tests.unit.imports import bring, message, paths, put, seconds, varint
 from tests.unit.streamwriter import Sample, StreamWriter
 
 RECORDED = Path(__file__).parents[1] / "recordings/imported"
@@ -87,26 +87,6 @@ GCOV = {"gcc_version": "12", "files": [{
     "lines": [{"line_number": 4, "function_name": "solve", "count": 90},
               {"line_number": 10, "function_name": "io", "count": 10},
               {"line_number": 11, "function_name": "io", "count": 0}]}]}  # fmt: skip
-
-
-def message(*pairs):
-    """A protocol buffer: numbers, bytes, or rows of numbers, by field."""
-    out = b""
-    for number, value in pairs:
-        if isinstance(value, list):
-            value = b"".join(map(varint, value))
-        kind = 0 if isinstance(value, int) else 2
-        out += varint(number << 3 | kind) + (varint(value) if kind == 0 else varint(len(value)) + value)
-    return out
-
-
-def varint(value):
-    out = bytearray()
-    value &= 2**64 - 1
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def pprof(solve_ns=300_000_000, io_ns=100_000_000, start_s=1000.0):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from incprof.elf.file import ElfFile, open_elf
+from incprof.elf.file import PT_LOAD, ElfFile, open_elf
 from incprof.errors import NoDataError
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame
@@ -15,6 +15,8 @@ from incprof.readers.symbols.addr2line import Chain, chains
 from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.closures import with_lambdas
 from incprof.readers.symbols.elf_symbols import PLT_NAME
+
+PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -28,18 +30,35 @@ class Mapped:
 
 def frames_at(mapped: Mapped, addresses: Sequence[int], program: str) -> list[list[Frame]]:
     """The frames at each address, outermost first; one without a name where the file is not here, or does not say."""
-    module, shared = "" if mapped.path == program else mapped.path, is_shared(mapped.path)
+    offsets = [address - mapped.start + mapped.offset for address in addresses]
+    return _frames(mapped.path, program, len(offsets), lambda elf: [_linked(elf, offset) for offset in offsets])
+
+
+def frames_in_image(path: str, distances: Sequence[int], program: str) -> list[list[Frame]]:
+    """The same of addresses by how far they are from where the file's first byte was loaded."""
+
+    def linked(elf: ElfFile) -> list[int]:
+        first = min((segment.address for segment in elf.segments if segment.type == PT_LOAD), default=0)
+        return [first // PAGE * PAGE + distance for distance in distances]
+
+    return _frames(path, program, len(distances), linked)
+
+
+def _frames(
+    path: str, program: str, count: int, link: Callable[[ElfFile], list[int]]
+) -> list[list[Frame]]:  # fmt: skip
+    """The frames at places of a file. link: makes their link-time addresses, of which there are `count`."""
+    module, shared = "" if path == program else path, is_shared(path)
     unknown = [Frame(module, "", shared=shared)]
     try:
-        elf = open_elf(mapped.path)
-        table = cached_symbols(elf)
+        elf = open_elf(path)
+        table, linked = cached_symbols(elf), link(elf)
     except NoDataError:
-        return [unknown] * len(addresses)
-    linked = [_linked(elf, address - mapped.start + mapped.offset) for address in addresses]
+        return [unknown] * count
     index = table.find(np.array(linked, dtype=np.uint64)).tolist()
     # Lines of what is nobody's own are not asked for: nobody looks at them.
     asked = [] if shared else linked
-    places: list[Chain] = with_lambdas(mapped.path, asked, chains(mapped.path, asked)) or [()] * len(linked)
+    places: list[Chain] = with_lambdas(path, asked, chains(path, asked)) or [()] * len(linked)
     found = []
     for symbol, chain in zip(index, places, strict=True):
         name = table.name(symbol) if symbol >= 0 else ""

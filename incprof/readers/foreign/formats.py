@@ -15,12 +15,14 @@ from typing import IO
 from incprof.errors import IncprofError, NoDataError, UsageError
 from incprof.readers.foreign.cpuprofile import read_cpuprofile
 from incprof.readers.foreign.files import LONGEST, head_of, in_order, is_packed, lines_of, on_disk
+from incprof.readers.foreign.firefox import read_firefox
 from incprof.readers.foreign.folded import read_folded
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.gperftools import is_legacy
 from incprof.readers.foreign.jfr import FLAG, SAMPLE, read_jfr
 from incprof.readers.foreign.perf import TIME, read_perf_script
 from incprof.readers.foreign.pprof import read_pprof
+from incprof.readers.foreign.simpleperf import MAGIC, read_simpleperf
 from incprof.readers.foreign.speedscope import read_speedscope
 from incprof.readers.foreign.timeline import Imported
 from incprof.readers.foreign.trace_events import read_trace_events
@@ -109,6 +111,8 @@ READERS: dict[str, tuple[Callable[[Sequence[str], Wanted], Imported], bool]] = {
     "speedscope": (lambda inputs, wanted: read_speedscope(inputs[0], wanted.rate_hz), False),
     "cpuprofile": (lambda inputs, wanted: read_cpuprofile(inputs[0]), False),
     "trace-events": (lambda inputs, wanted: read_trace_events(inputs[0]), False),
+    "simpleperf": (lambda inputs, wanted: read_simpleperf(inputs[0]), False),
+    "firefox": (lambda inputs, wanted: read_firefox(inputs[0]), False),
 }
 FORMATS = (*READERS, "gmon-dir")
 FOLDED = re.compile(r"\S[^\n]* \d+(\.\d+)?\s*(\n|\Z)")
@@ -166,6 +170,8 @@ def _of_bytes(path: str) -> str | None:
         return "perf.data"
     if head.startswith(b"FLR\0"):
         return "jfr"
+    if head.startswith(MAGIC):
+        return "simpleperf"
     if is_legacy(head):
         return "pprof-series"
     if head.lstrip().startswith((b"{", b"[")):
@@ -188,6 +194,7 @@ def _of_json(path: str, head: bytes) -> str | None:
     for text in (head, head_of(path, 1 << 20)):
         for kind, words in (
             ("speedscope", (b"speedscope.app/file-format-schema",)),
+            ("firefox", (b'"preprocessedProfileVersion"', b'"stackTable"', b'"gcpoison"')),
             ("trace-events", (b'"traceEvents"', b'"ph"')),
             ("jfr", (b'"jdk.',)),
             ("cpuprofile", (b'"functionName"',)),

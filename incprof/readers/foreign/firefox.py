@@ -1,0 +1,215 @@
+"""Profiles of Firefox's profiler, as the browser saves them and as its viewer and samply do.
+
+What the browser saves has tables of rows, whose schema says which column is where; processed ones have columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.readers.foreign.addresses import frames_in_image
+from incprof.readers.foreign.distances import usual_distance
+from incprof.readers.foreign.files import document, understood
+from incprof.readers.foreign.interpreted import frame_of
+from incprof.readers.foreign.shared import is_shared
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+
+MS = 1e-3
+CPU_UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3}
+# Weights that are times; others count samples.
+WEIGHTS = {"tracing-ms": MS}
+DEFAULT_S = 1e-3
+# Of code without a name, whose address is one.
+BARE = re.compile(r"0x[0-9a-f]+")
+# A location that the browser saved: `f (file.js:12:3)`, `g (in libxul.so)`.
+IN_FILE = re.compile(r"(.*) \(([^()]+?):(\d{1,9})(?::\d{1,9})?\)")
+IN_LIBRARY = re.compile(r"(.*) \(in ([^()]+)\)(?: .*)?")
+NOTHING = Frame("", "")
+Document = dict[str, Any]
+# Frames by library and address.
+Known = defaultdict[str, dict[int, list[Frame]]]
+
+
+def read_firefox(path: str) -> Imported:
+    """Make a timeline of each process in a file, the one with most time first.
+
+    Raises: NoDataError when it is none.
+    """
+    return understood(path, "profile of Firefox's profiler", lambda: _imported(document(path), path))
+
+
+def _imported(found: Document, path: str) -> Imported:
+    paths, timelines = Paths(), dict[str, Timeline]()
+    known: Known = defaultdict(dict)
+    for number, (thread, meta, begins_s) in enumerate(_threads(found)):
+        name = str(thread.get("processName") or meta.get("product") or "app")
+        pid = str(thread.get("pid", 0))
+        usual = float(meta.get("interval") or 0) * MS
+        if pid not in timelines:
+            timelines[pid] = Timeline(name, paths, DEFAULT_S, int(pid) if pid.isdigit() else None)
+        _Thread(thread, found, meta, known).add(timelines[pid], number, begins_s, usual)
+    made = sorted((each for each in timelines.values() if len(each)), key=lambda each: -float(each.columns()[1].sum()))
+    if not made:
+        raise NoDataError(f"{path}: no sample of CPU time in it")
+    return Imported("firefox", made, _without_names(known))
+
+
+def _without_names(known: Known) -> list[str]:
+    """What to report of programs whose functions have no names in the profile, and cannot be looked up."""
+    bare = [
+        library for library, frames in known.items() if not any(one.name for each in frames.values() for one in each)
+    ]
+    own = sorted({library.rpartition("/")[2] for library in bare if not is_shared(library)})
+    if not own:
+        return []
+    shown = ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
+    return [f"functions of {shown} have no names: keep the files where they ran, or save the profile from its viewer"]
+
+
+def _threads(found: Document) -> Iterator[tuple[Document, Document, float]]:
+    """Each thread, what is said of all of its process, and when that began after the first, seconds."""
+    left = [found]
+    for process in left:
+        meta = process.get("meta") or {}
+        begins = float(meta.get("startTime") or 0) - float(found["meta"].get("startTime") or 0)
+        yield from ((thread, meta, begins * MS) for thread in process.get("threads") or () if "samples" in thread)
+        left += process.get("processes") or ()
+
+
+class _Thread:
+    """The tables of a thread; some are shared by all."""
+
+    def __init__(self, thread: Document, whole: Document, meta: Document, known: Known):
+        self._thread, self._shared, self._meta, self._known = thread, whole.get("shared") or {}, meta, known
+        self._libraries = thread.get("libs") or whole.get("libs") or []
+        self._strings: Sequence[Any] = next(
+            where[name] for name in ("stringArray", "stringTable") for where in (thread, self._shared) if name in where
+        )
+
+    def add(self, timeline: Timeline, number: int, begins_s: float, usual_s: float) -> None:
+        """Add the samples of the thread. usual_s: how far they should be from each other, or 0."""
+        samples = self._thread["samples"]
+        stacks = _column(samples, "stack")
+        times = begins_s + MS * _times(samples)
+        usual = usual_s or usual_distance(times, np.zeros(len(times), dtype=np.int64), DEFAULT_S)
+        timeline.tick_s = usual
+        cpu, measured = self._cpu(samples, usual)
+        walls = np.diff(times, prepend=times[:1] - usual).tolist() if measured else [0.0] * len(cpu)
+        frames = self._frames(timeline.app)
+        places: dict[int | None, tuple[int, str]] = {None: (0, "")}
+        above = _column(self._table("stackTable"), "prefix"), _column(self._table("stackTable"), "frame")
+        for stack, time, spent, wall in zip(stacks, times.tolist(), cpu, walls, strict=True):
+            if stack not in places:
+                places[stack] = timeline.paths.add(_stack(stack, *above, frames))
+            if spent > 0:
+                timeline.add_at(*places[stack], time, spent, wall_s=max(wall, 0.0), thread=number)
+
+    def _cpu(self, samples: Document, usual: float) -> tuple[list[float], bool]:
+        """The CPU seconds of each sample, and whether the operating system has measured them."""
+        unit = (self._meta.get("sampleUnits") or {}).get("threadCPUDelta")
+        deltas = _column(samples, "threadCPUDelta")
+        if unit in CPU_UNITS and any(deltas):
+            return [CPU_UNITS[unit] * float(each or 0) for each in deltas], True
+        one = WEIGHTS.get(samples.get("weightType") or "samples", 0.0) or usual
+        return [usual if each is None else one * max(float(each), 0.0) for each in _column(samples, "weight")], False
+
+    def _table(self, name: str) -> Document:
+        found: Document = self._thread.get(name) or self._shared[name]
+        return found
+
+    def _frames(self, program: str) -> list[list[Frame]]:
+        """The frames of each row of the table of frames, outermost first."""
+        table = self._table("frameTable")
+        if "schema" in table:
+            return [_of_location(str(self._strings[place])) for place in _column(table, "location")]
+        functions = [self._function(program, *row) for row in self._functions()]
+        rows = list(zip(*(_column(table, name) for name in ("func", "address", "line")), strict=True))
+        self._look_up(
+            program, [(functions[int(func)][0], address) for func, address, _ in rows if not functions[int(func)][1]]
+        )
+        return [self._frames_of(*functions[int(func)], address, line) for func, address, line in rows]
+
+    def _functions(self) -> Iterator[tuple[Any, ...]]:
+        table = self._table("funcTable")
+        files = _column(table, "fileName")
+        if "source" in table:  # which is newer
+            names = _column(self._table("sources"), "filename")
+            files = [None if source is None else names[source] for source in table["source"]]
+        return zip(_column(table, "name"), _column(table, "resource"), files, _column(table, "lineNumber"), strict=True)
+
+    def _function(
+        self, program: str, name: int, resource: int | None, file: int | None, line: int | None
+    ) -> tuple[str, Frame | None]:  # fmt: skip
+        """The library that a function lies in, "" for none, and its frame; None where only its address is known."""
+        called, place = str(self._strings[name]), "" if file is None else str(self._strings[file])
+        lib = None if resource is None or resource < 0 else _column(self._table("resourceTable"), "lib")[resource]
+        if lib is None:
+            begins = int(line or 0)
+            return "", frame_of(called, place, begins, begins) or NOTHING
+        library = str(self._libraries[lib].get("path") or self._libraries[lib]["name"])
+        module = "" if _is(library, program) else library
+        return library, None if BARE.fullmatch(called) else Frame(module, called, place, shared=is_shared(library))
+
+    def _look_up(self, program: str, places: Sequence[tuple[str, int | None]]) -> None:
+        """Find names of code that has none in the profile, where its libraries are here."""
+        asked: defaultdict[str, set[int]] = defaultdict(set)
+        for library, address in places:
+            if address is not None and address >= 0 and address not in self._known[library]:
+                asked[library].add(address)
+        for library, addresses in asked.items():
+            row, own = sorted(addresses), library if _is(library, program) else ""
+            self._known[library].update(zip(row, frames_in_image(library, row, own), strict=True))
+
+    def _frames_of(self, library: str, frame: Frame | None, address: int | None, line: int | None) -> list[Frame]:
+        if frame is None:
+            return self._known[library].get(address or 0) or [Frame(library, "", shared=is_shared(library))]
+        return [] if frame == NOTHING else [frame._replace(line=int(line)) if line and frame.file else frame]
+
+
+def _is(library: str, program: str) -> bool:
+    """Whether this is the file that a process is called by."""
+    return library.rpartition("/")[2] == program
+
+
+def _column(table: Mapping[str, Any], name: str) -> list[Any]:
+    """A column of a table; None where a row is too short for it, or there is no such column."""
+    if "schema" not in table:
+        return table.get(name) or [None] * int(table["length"])
+    at = table["schema"].get(name)
+    return [row[at] if at is not None and at < len(row) else None for row in table["data"]]
+
+
+def _times(samples: Mapping[str, Any]) -> Any:
+    """When samples were taken, milliseconds, (s,)."""
+    if "timeDeltas" in samples:
+        return np.cumsum(np.array(samples["timeDeltas"], dtype=np.float64))
+    return np.array(_column(samples, "time"), dtype=np.float64)
+
+
+def _stack(number: int | None, prefix: list[Any], frame: list[Any], frames: list[list[Frame]]) -> list[Frame]:
+    """The frames of a stack, outermost first."""
+    found: list[list[Frame]] = []
+    while number is not None:
+        found.append(frames[frame[number]])
+        above = prefix[number]
+        if above is not None and not 0 <= above < number:
+            raise ValueError("a stack that is its own caller")
+        number = above
+    return [one for each in reversed(found) for one in each]
+
+
+def _of_location(location: str) -> list[Frame]:
+    if match := IN_LIBRARY.fullmatch(location):
+        return [Frame(match[2], match[1], shared=is_shared(match[2]))]
+    if match := IN_FILE.fullmatch(location):
+        line = int(match[3])
+        found = frame_of(match[1], match[2], line, line)
+    else:
+        found = frame_of(location)
+    return [found] if found else []

@@ -1,0 +1,161 @@
+"""What `simpleperf report-sample --protobuf` writes: Android's perf, with symbols looked up on the device."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from incprof.errors import NoDataError
+from incprof.readers.foreign import wire
+from incprof.readers.foreign.distances import usual_distance
+from incprof.readers.foreign.files import understood, whole
+from incprof.readers.foreign.shared import is_shared
+from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
+
+# Magic and version; then records, each behind its size; the last size is 0.
+HEAD, SIZE = struct.Struct("<10sH"), struct.Struct("<I")
+MAGIC = b"SIMPLEPERF"
+SAMPLE, LOST, FILE, THREAD, META = 1, 2, 3, 4, 5
+NS, DEFAULT_S = 1e-9, 1e-3
+# Events that count nanoseconds.
+CLOCKS = ("cpu-clock", "task-clock")
+
+
+@dataclass
+class _Sample:
+    """A sample. chain: (file, symbol) of each frame, innermost first."""
+
+    time_s: float = 0.0
+    thread: int = 0
+    event: int = 0
+    count: int = 0
+    chain: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass
+class _Recorded:
+    """What a file holds. files: path and symbols; threads: process and name."""
+
+    samples: list[_Sample] = field(default_factory=list)
+    files: dict[int, tuple[str, list[str]]] = field(default_factory=dict)
+    threads: dict[int, tuple[int, str]] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    app: str = ""
+    lost: int = 0
+
+
+def read_simpleperf(path: str) -> Imported:
+    """Make a timeline of each process, the one with most samples first.
+
+    Raises: NoDataError when it is none, or has no samples.
+    """
+    return understood(path, "file of simpleperf report-sample --protobuf", lambda: _imported(_read(whole(path)), path))
+
+
+def _imported(found: _Recorded, path: str) -> Imported:
+    if not found.samples:
+        raise NoDataError(f"{path}: no sample in it")
+    counts = np.bincount([sample.event for sample in found.samples])
+    chosen = int(np.argmax(counts))
+    samples = [sample for sample in found.samples if sample.event == chosen]
+    event = found.events[chosen] if chosen < len(found.events) else ""
+    times = np.array([sample.time_s for sample in samples])
+    usual = usual_distance(times, np.array([sample.thread for sample in samples]), DEFAULT_S)
+    is_clock = event.partition(":")[0] in CLOCKS
+    paths, timelines = Paths(), dict[int, Timeline]()
+    for sample in samples:
+        pid, _ = found.threads.get(sample.thread, (sample.thread, ""))
+        if pid not in timelines:
+            name = found.app or found.threads.get(pid, (pid, "app"))[1]
+            timelines[pid] = Timeline(name, paths, usual, pid)
+        stack = [_frame(found, *place, timelines[pid].app) for place in reversed(sample.chain)]
+        spent = sample.count * NS if is_clock else usual
+        timelines[pid].add(stack, sample.time_s, spent, thread=sample.thread)
+    made = sorted(timelines.values(), key=lambda each: (-len(each), each.pid or 0))
+    notes = []
+    if found.lost:
+        made[0].lost.append((float(times[-1]), found.lost))
+        notes.append(f"{path}: simpleperf lost {found.lost} samples")
+    if left_out := len(found.samples) - len(samples):
+        notes.append(f"{left_out} samples of other events are left out: {event or 'the most frequent'} stands for time")
+    return Imported("simpleperf", made, notes)
+
+
+def _frame(found: _Recorded, file: int, symbol: int, program: str) -> Frame:
+    path, symbols = found.files.get(file, ("", []))
+    name = symbols[symbol] if 0 <= symbol < len(symbols) else ""
+    own = path.rpartition("/")[2] == program
+    return Frame("" if own else path, name, shared=is_shared(path) or path.startswith(("/system/", "/apex/")))
+
+
+def _read(data: bytes) -> _Recorded:
+    """The records of a file."""
+    found = _Recorded()
+    for record in _records(data):
+        for kind, value in wire.fields(record):
+            body = wire.message(value)
+            if kind == SAMPLE:
+                found.samples.append(_sample(body))
+            elif kind == LOST:
+                found.lost = _numbers(body).get(2, 0)
+            elif kind == FILE:
+                texts = _texts(body)
+                found.files[_numbers(body).get(1, 0)] = (texts[2][0] if texts[2] else "", texts[3])
+            elif kind == THREAD:
+                numbers, names = _numbers(body), _texts(body)[3]
+                found.threads[numbers.get(1, 0)] = (numbers.get(2, 0), names[0] if names else "")
+            elif kind == META:
+                texts = _texts(body)
+                found.events, found.app = texts[1], texts[2][0] if texts[2] else ""
+    return found
+
+
+def _records(data: bytes) -> Iterator[memoryview]:
+    if HEAD.unpack_from(data.ljust(HEAD.size, b"\0")) != (MAGIC, 1):
+        raise ValueError("another magic or version")
+    at, view = HEAD.size, memoryview(data)
+    while True:
+        if at + SIZE.size > len(data):
+            raise ValueError("no end")
+        (size,) = SIZE.unpack_from(data, at)
+        at += SIZE.size
+        if not size:
+            return
+        if size > len(data) - at:
+            raise ValueError("a record that ends behind its file")
+        yield view[at : at + size]
+        at += size
+
+
+def _sample(body: memoryview) -> _Sample:
+    sample = _Sample()
+    for kind, value in wire.fields(body):
+        if kind == 1:
+            sample.time_s = wire.number(value) * NS
+        elif kind == 2:
+            sample.thread = wire.number(value)
+        elif kind == 3:
+            place = _numbers(wire.message(value))
+            sample.chain.append((place.get(2, 0), wire.signed(place.get(3, 0))))
+        elif kind == 4:
+            sample.count = wire.number(value)
+        elif kind == 5:
+            sample.event = min(wire.number(value), 1 << 10)
+    return sample
+
+
+def _numbers(body: memoryview) -> dict[int, int]:
+    return {kind: value for kind, value in wire.fields(body) if isinstance(value, int)}
+
+
+def _texts(body: memoryview) -> defaultdict[int, list[str]]:
+    """The texts of a message by their fields."""
+    found = defaultdict[int, list[str]](list)
+    for kind, value in wire.fields(body):
+        if not isinstance(value, int):
+            found[kind].append(bytes(value).decode("utf-8", "replace"))
+    return found
