@@ -19,7 +19,7 @@ from incprof.readers.foreign.firefox import read_firefox
 from incprof.readers.foreign.folded import read_folded
 from incprof.readers.foreign.gcov import read_gcov
 from incprof.readers.foreign.gperftools import is_legacy
-from incprof.readers.foreign.jfr import FLAG, SAMPLE, read_jfr
+from incprof.readers.foreign.jfr import EVENTS, read_jfr
 from incprof.readers.foreign.perf import TIME, read_perf_script
 from incprof.readers.foreign.pprof import read_pprof
 from incprof.readers.foreign.simpleperf import MAGIC, read_simpleperf
@@ -59,7 +59,7 @@ def _perf_data(inputs: Sequence[str], wanted: Wanted) -> Imported:
 def _jfr(inputs: Sequence[str], wanted: Wanted) -> Imported:
     if not head_of(inputs[0]).startswith(b"FLR\0"):
         return read_jfr(inputs[0])
-    command = ["jfr", "print", "--json", "--events", f"{SAMPLE},{FLAG}", inputs[0]]
+    command = ["jfr", "print", "--json", "--events", ",".join(EVENTS), inputs[0]]
     package = "a JDK, such as default-jdk-headless (Debian, Ubuntu) or java-latest-openjdk-devel (Fedora)"
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8", errors="surrogateescape") as file:
         with _told(command, package, inputs[0]) as lines:

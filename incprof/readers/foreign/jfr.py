@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from incprof.errors import NoDataError
+from incprof.readers.foreign.distances import usual_distance
 from incprof.readers.foreign.files import document, understood
+from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 from incprof.readers.symbols.compiled import JAVA
 
-SAMPLE, RUNNING = "jdk.ExecutionSample", "STATE_RUNNABLE"
+# Samples of threads that run Java code; of CPU time, since Java 25, and what was lost of these.
+SAMPLE, CPU_SAMPLE, CPU_LOST = "jdk.ExecutionSample", "jdk.CPUTimeSample", "jdk.CPUTimeSamplesLost"
+# States in which a thread runs: the JVM's own, and async-profiler's.
+RUNNING = ("STATE_RUNNABLE", "STATE_DEFAULT")
 # What a JVM needs to know what runs between safepoints. One that was not told has the flag not among those it lists.
 FLAG, KEPT = "jdk.BooleanFlag", "DebugNonSafepoints"
 ADVICE = f"without java -XX:+UnlockDiagnosticVMOptions -XX:+{KEPT}, time of inlined methods may be misplaced"
 # What the JVM's own settings have, where a recording has too few samples to tell, seconds.
 DEFAULT_S, LEAST_S, MOST_S = 0.02, 1e-3, 1.0
 NS = 1e-9
+EVENTS = (SAMPLE, CPU_SAMPLE, CPU_LOST, FLAG)
+PERIOD = re.compile(r"PT(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?")
+# async-profiler puts native code into classes that are called as its libraries.
+NATIVE, LIBRARY = ("Kernel", "C++"), re.compile(r"\.so(?:\.|$)|^$|^\[")
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A sample. period_s: what it stands for, 0 where it does not say."""
+
+    unix_ns: int
+    thread: int
+    frames: tuple[Frame, ...]
+    period_s: float
 
 
 def read_jfr(path: str) -> Imported:
@@ -30,36 +51,60 @@ def read_jfr(path: str) -> Imported:
 
 
 def _imported(found: dict[str, Any], path: str) -> Imported:
-    rows: list[tuple[int, int, tuple[Frame, ...]]] = []
-    threads: dict[str, int] = {}
-    flags: set[str] = set()
-    for event in found["recording"]["events"]:
-        values = event["values"]
-        if event["type"] == FLAG and values.get("value") is True:
-            flags.add(str(values.get("name")))
-        if event["type"] != SAMPLE or values.get("state", RUNNING) != RUNNING or not values.get("stackTrace"):
-            continue
-        thread = values.get("sampledThread") or {}
-        who = f"{thread.get('osThreadId')}/{thread.get('javaThreadId')}/{thread.get('javaName')}"
-        frames = tuple(_frame(frame) for frame in reversed(values["stackTrace"]["frames"]))
-        rows.append((_unix_ns(values["startTime"]), threads.setdefault(who, len(threads)), frames))
-    if not rows:
-        raise NoDataError(f"{path}: no {SAMPLE} in it: print with --events {SAMPLE}")
-    rows.sort(key=lambda row: row[0])
-    first = rows[0][0]
-    times = np.array([row[0] - first for row in rows], dtype=np.float64) * NS
-    thread_of = np.array([row[1] for row in rows])
-    order = np.argsort(thread_of, kind="stable")
-    apart = np.diff(times[order])[np.diff(thread_of[order]) == 0]
-    usual = float(np.median(apart)) if len(apart) else DEFAULT_S
-    tick = round(min(max(usual, LEAST_S), MOST_S), 3)
-    timeline = Timeline(_program(rows), Paths(), tick, start_unix_ns=first - round(tick / NS))
-    for time, (_, thread_number, frames) in zip(times.tolist(), rows, strict=True):
-        timeline.add(frames, time, tick, thread=thread_number)
-    notes = [f"a sample is taken as {tick:g} s, the distance between those of a thread"]
-    if flags and KEPT not in flags:
+    events = found["recording"]["events"]
+    samples, lost = _samples(events, CPU_SAMPLE)
+    of_cpu = bool(samples)
+    if not of_cpu:
+        samples, _ = _samples(events, SAMPLE)
+    flags = {str(e["values"].get("name")) for e in events if e["type"] == FLAG and e["values"].get("value") is True}
+    if not samples:
+        raise NoDataError(f"{path}: no {SAMPLE} or {CPU_SAMPLE} in it that has a stack")
+    samples.sort(key=lambda sample: sample.unix_ns)
+    first = samples[0].unix_ns
+    times = np.array([sample.unix_ns - first for sample in samples], dtype=np.float64) * NS
+    usual = usual_distance(times, np.array([sample.thread for sample in samples]), DEFAULT_S)
+    said = sorted(sample.period_s for sample in samples if sample.period_s > 0)
+    tick = round(min(max(said[len(said) // 2] if said else usual, LEAST_S), MOST_S), 3)
+    timeline = Timeline(_program(samples), Paths(), tick, start_unix_ns=first - round(tick / NS))
+    for time, sample in zip(times.tolist(), samples, strict=True):
+        timeline.add(sample.frames, time, sample.period_s or tick, thread=sample.thread)
+    timeline.lost = [((at - first) * NS, count) for at, count in lost]
+    notes = [] if said else [f"a sample is taken as {tick:g} s, the distance between those of a thread"]
+    if total := sum(count for _, count in lost):
+        notes.append(f"{path}: the JVM lost {total} samples")
+    if not of_cpu and flags and KEPT not in flags:
         notes.append(ADVICE)
     return Imported("jfr", [timeline], notes)
+
+
+def _samples(events: list[dict[str, Any]], kind: str) -> tuple[list[_Sample], list[tuple[int, int]]]:
+    """The samples of a kind of event, and when samples were lost, nanoseconds since 1970, and how many."""
+    samples, lost = list[_Sample](), list[tuple[int, int]]()
+    threads: dict[str, int] = {}
+    for event in events:
+        values = event["values"]
+        if event["type"] == CPU_LOST:
+            lost.append((_unix_ns(values["startTime"]), int(values["lostSamples"])))
+        if event["type"] != kind or values.get("state", RUNNING[0]) not in RUNNING:
+            continue
+        if values.get("failed") is True:
+            lost.append((_unix_ns(values["startTime"]), 1))
+        elif values.get("stackTrace"):
+            thread = values.get("sampledThread") or values.get("eventThread") or {}
+            who = f"{thread.get('osThreadId')}/{thread.get('javaThreadId')}/{thread.get('javaName')}"
+            frames = tuple(_frame(frame) for frame in reversed(values["stackTrace"]["frames"]))
+            number, period = threads.setdefault(who, len(threads)), _seconds(values.get("samplingPeriod"))
+            samples.append(_Sample(_unix_ns(values["startTime"]), number, frames, period))
+    return samples, lost
+
+
+def _seconds(period: Any) -> float:
+    """Seconds of a duration such as PT0.01S; 0 for none."""
+    found = PERIOD.fullmatch(period) if isinstance(period, str) else None
+    if found is None:
+        return 0.0
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def _unix_ns(text: str) -> int:
@@ -78,6 +123,9 @@ def _frame(frame: dict[str, Any]) -> Frame:
     """A frame: a class knows its source file by name; it is called as its outermost class, as compilers want it."""
     method = frame["method"]
     owner = str(method["type"]["name"]).replace("/", ".")
+    if frame.get("type") in NATIVE or LIBRARY.search(owner):
+        own = owner and not owner.startswith("[") and not is_shared(owner) and frame.get("type") not in NATIVE
+        return Frame(owner or "[native]", str(method["name"]), shared=not own)
     line = frame.get("lineNumber")
     line = line if isinstance(line, int) and 0 < line < 65536 else 0
     file = owner.split("$")[0].replace(".", "/") + ".java"
@@ -86,11 +134,11 @@ def _frame(frame: dict[str, Any]) -> Frame:
     return Frame("[java]" if shared else "", name, file, line, f"{owner}{method.get('descriptor')}", 0, shared)
 
 
-def _program(rows: list[tuple[int, int, tuple[Frame, ...]]]) -> str:
+def _program(samples: list[_Sample]) -> str:
     """The class that most samples begin in."""
     count: dict[str, int] = {}
-    for _, _, frames in rows:
-        first = next((frame.name.rpartition("::")[0] for frame in frames if not frame.shared), None)
+    for sample in samples:
+        first = next((frame.name.rpartition("::")[0] for frame in sample.frames if not frame.shared), None)
         if first:
             count[first] = count.get(first, 0) + 1
     return max(sorted(count), key=lambda name: count[name]) if count else "java"
