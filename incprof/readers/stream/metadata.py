@@ -11,6 +11,7 @@ from typing import Any
 from incprof.errors import IncprofError, NoDataError
 from incprof.jsontext import parse_json
 from incprof.model import Code, Metadata, Module
+from incprof.readers.stream.program_name import program_name
 
 DEFAULT_INTERVAL_S, DEFAULT_RATE_HZ = 1.0, 100.0
 MAX_MODULES = 65534
@@ -35,9 +36,8 @@ def parse_metadata(text: bytes, where: str) -> Metadata:
     if version is not None and version > VERSION:
         raise IncprofError(f"{where}: format version {version} is newer than this incprof's ({VERSION}): update it")
     exe = raw.get("exe")
-    app = raw.get("app") or (Path(str(exe)).name if exe else "app")
     return Metadata(
-        app=str(app),
+        app=_app(raw, str(exe) if exe else None),
         exe=str(exe) if exe else None,
         rank=_integer(raw.get("rank")) or 0,
         ranks=_integer(raw.get("ranks")),
@@ -48,6 +48,15 @@ def parse_metadata(text: bytes, where: str) -> Metadata:
         call_s=_call_s(raw.get("call_ps")),
         ordered=bool(raw.get("ordered", True)),
     )
+
+
+def _app(raw: dict[str, Any], exe: str | None) -> str:
+    """The program's name: its file's is what the collector writes, as it was started is what people call it."""
+    app = str(raw.get("app") or (Path(exe).name if exe else "app"))
+    argv = raw.get("argv")
+    if exe is None or app != Path(exe).name or not isinstance(argv, list):
+        return app
+    return program_name(exe, [str(word) for word in argv])
 
 
 def parse_modules(text: bytes, where: str) -> tuple[Module, ...]:
