@@ -21,6 +21,8 @@ STARTERS = frozenset(
     mpirun mpiexec orterun prterun prun srun aprun jsrun flux ibrun
     """.split()
 )
+# Of those, the ones whose words are targets, and no programs.
+BUILDERS = frozenset("make gmake ninja cmake ctest".split())
 # Its own functions are seen in recordings (docs/python-programs.md).
 PYTHON = frozenset(["python"])
 # Programs that run scripts, which mostly start others: recorded only where somebody says so.
@@ -84,7 +86,7 @@ def main_program(program: str, words: Sequence[str], static: bool = False) -> st
     """The program that a command is about, as the kernel will name it; None where that cannot be told, as of scripts.
 
     That is the first which is none to start others; or one that is linked with -pg, if a word names one. Python is it
-    where no other is: to a script of Python's, words that are no paths are not programs.
+    where no other is. To a script of Python's, and to make, words that are no paths are not programs.
 
     Args:
         program: path of the command.
@@ -92,11 +94,13 @@ def main_program(program: str, words: Sequence[str], static: bool = False) -> st
         static: whether it may be one that no library can be preloaded into.
     """
     first = python = None
+    by_name = True
     for word in (program, *words):
-        path = word if "/" in word else shutil.which(word) if python is None else None
+        path = word if "/" in word else shutil.which(word) if by_name else None
         elf = _program_at(path, static) if path is not None and os.access(path, os.X_OK) else None
         if path is not None and elf is not None and is_among(path, PYTHON):
             python = python or os.path.realpath(path)
+        by_name = by_name and python is None and not is_among(word, BUILDERS)
         if path is None or elf is None or is_among(path, STARTERS | INTERPRETERS):
             continue
         if calls_monstartup(elf):

@@ -214,6 +214,7 @@ def test_the_program_that_a_command_is_about(tmp_path: Path) -> None:
     assert main_program(str(link), []) == os.path.realpath(plain)
     assert main_program(env, ["A=b", "nice", "-n", "4", plain, shell]) == os.path.realpath(plain)
     assert main_program(shell, ["-c", f"{plain} 4"]) is None
+    assert main_program(shutil.which("make") or "make", ["-j2", "sort"]) is None  # a target
     assert main_program(shell, [library, str(tmp_path / "text"), str(tmp_path), "no-such-program"]) is None
 
 
