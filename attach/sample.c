@@ -60,6 +60,13 @@ static bool is_whole(const struct path *path, const struct cursor *cursor, const
     return range != NULL && start_code_is_main(&range->module->start, outermost - range->base);
 }
 
+/* Without a frame of the application's: a thread that a library started for itself is that library's. */
+static void set_home(struct sample *sample, const struct path *path, bool was_started)
+{
+    sample->kind = was_started && path->home != 0 ? KIND_LIBRARY : KIND_UNKNOWN;
+    sample->leaf_pc = path->home;
+}
+
 bool sample_read(struct sample *sample, const struct perf_event_header *record, struct unwind_cache *cache,
                  struct python_thread *python_codes)
 {
@@ -88,7 +95,7 @@ bool sample_read(struct sample *sample, const struct perf_event_header *record, 
     path_walk(&path, &memory, &cursor, python != NULL ? &frames : NULL, FOR_EVER_NS);
     put_frames(sample, &path, &memory);
     if (path.frames == 0)
-        sample->kind = KIND_UNKNOWN;
+        set_home(sample, &path, start->tid != start->pid);
     if (is_whole(&path, &cursor, sample))
         return true;
     sample->flags |= SAMPLE_BROKEN;

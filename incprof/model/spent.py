@@ -71,7 +71,8 @@ def spent_on(profile: IntervalProfile) -> IntArray:
     found[in_runtime(profile)] = OPENMP
     # A thread that runs parallel regions, and has no function of the program on its stack, waits for the next one.
     workers = np.unique(samples.thread[_in_regions(profile)[samples.node]])
-    found[(samples.kind == UNKNOWN) & np.isin(samples.thread, workers)] = OPENMP
+    without = np.isin(samples.kind, (LIBRARY, UNKNOWN)) & (samples.node == 0)
+    found[without & np.isin(samples.thread, workers)] = OPENMP
     return np.where(samples.kind == PROFILER, -1, found)
 
 

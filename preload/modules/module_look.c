@@ -126,6 +126,7 @@ static void describe(struct code *code, const struct elf_file *elf, const struct
     if (is_first && code->entry == 0)
         code->entry = module->base + elf->header.e_entry;
     find_python(code, elf, module, module->base);
+    module->begins = module->profiler || module->python || shared_code_begins_threads(module->path);
 }
 
 /* Fills in `fresh`, unless it is one that is known. NULL: there is no code where the mapping says. */

@@ -41,6 +41,7 @@ struct module {
     bool counts;   /* calls mcount */
     bool app;      /* the executable, a library that calls mcount, or one of the program's own (modules_begin) */
     bool profiler; /* this library */
+    bool begins;   /* threads begin in it, whose they are is in the frames further in */
     bool python;   /* the interpreter of Python, with frames of its own (python.h) */
     bool jit;      /* code that the program makes as it runs, in memory that is no file's */
     const struct module_function *function; /* no object, but this function of the file `path`, or NULL */

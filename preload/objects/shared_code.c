@@ -52,10 +52,25 @@ static bool is_known(const char *stem, size_t length)
     return false;
 }
 
-bool shared_code_is(const char *path)
+static const char *name_in(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool shared_code_begins_threads(const char *path)
+{
+    static const char *const begin[] = {"ld-", "ld.", "libc.", "libc-", "libpthread", "libstdc++", "libc++", "[vdso]"};
+    const char *name = name_in(path);
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (strncmp(name, begin[i], strlen(begin[i])) == 0)
+            return true;
+    return false;
+}
+
+bool shared_code_is(const char *path)
+{
+    const char *name = name_in(path);
     if (*name == '[' || strncmp(name, "ld-", 3) == 0 || strncmp(name, "ld.so", 5) == 0 || strncmp(name, "mca_", 4) == 0)
         return true;
     /* Python's own extension modules, and what cffi's modules call through */

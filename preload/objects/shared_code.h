@@ -9,4 +9,8 @@
  * that of the function that called it. Async-signal-safe. */
 bool shared_code_is(const char *path);
 
+/* Whether threads begin in this object for others, whose threads they are: the C library, the loader, libstdc++.
+ * Async-signal-safe. */
+bool shared_code_begins_threads(const char *path);
+
 #endif

@@ -30,6 +30,13 @@ static enum sample_kind kind_of_leaf(const struct cursor *cursor)
     return path_is_application(cursor) ? KIND_OWN : KIND_LIBRARY;
 }
 
+/* Without a frame of the application's: a thread that a library started for itself is that library's. */
+static void set_home(struct sample *sample, const struct path *path, bool was_started)
+{
+    sample->kind = was_started && path->home != 0 ? KIND_LIBRARY : KIND_UNKNOWN;
+    sample->leaf_pc = path->home;
+}
+
 static void take_sample(struct thread *thread, const struct code_map *map, const ucontext_t *context, uint64_t weight,
                         uint64_t now_ns)
 {
@@ -57,7 +64,7 @@ static void take_sample(struct thread *thread, const struct code_map *map, const
     if (is_unknown || ((path->result == UNWIND_BROKEN || path->has_gap) && cursor.range == NULL))
         module_scan_request();
     if (path->frames == 0 && sample.kind != KIND_PROFILER)
-        sample.kind = KIND_UNKNOWN;
+        set_home(&sample, path, thread->start_pc != 0);
     ring_put(thread, &sample);
 }
 
@@ -172,9 +179,10 @@ static void account_for_rest(struct thread *thread)
     const struct code_map *map = modules_enter();
     const struct code_range *range = modules_find(map, start);
     bool app = range != NULL && range->module->app;
+    enum sample_kind outside = range != NULL && !range->module->begins ? KIND_LIBRARY : KIND_UNKNOWN;
     modules_leave(map);
     struct sample sample = {
-        .time_ns = monotonic_ns(), .leaf_pc = start, .weight = (uint32_t)due, .kind = app ? KIND_OWN : KIND_UNKNOWN};
+        .time_ns = monotonic_ns(), .leaf_pc = start, .weight = (uint32_t)due, .kind = app ? KIND_OWN : outside};
     thread->path.frames = app ? 1 : 0;
     thread->path.inner[0] = start;
     ring_put(thread, &sample);

@@ -173,6 +173,8 @@ static bool advance(struct walk *walk, bool is_new)
         bool runs_python = walk->python != NULL && cursor->range != NULL && cursor->range->module->python;
         bool is_application = path_is_application(cursor);
         uint64_t pc = unwind_lookup_pc(cursor);
+        if (cursor->range != NULL && !cursor->range->module->begins)
+            path->home = pc;
         path->result = step(cursor);
         path->walked++;
         if (!(runs_python && path->result == UNWIND_CALLER && add_python(walk, pc, cursor->sp)) && is_application)
@@ -226,6 +228,7 @@ void path_walk(struct path *path, struct path_memory *memory, struct cursor *cur
                         .deadline_ns = deadline_ns,
                         .python = python};
     path->mark_count = path->walked = 0;
+    path->home = 0;
     path->frames = 0;
     path->from_memory = path->has_gap = false;
     if (advance(&walk, true)) {

@@ -42,6 +42,7 @@ struct path {
     size_t mark_count;
     int64_t frames;            /* of the application's */
     size_t walked;             /* of any kind, by this walk */
+    uint64_t home;             /* the outermost frame in a library that is more than where threads begin, or 0 */
     bool from_memory;          /* the outer frames are the memory's */
     bool has_gap;              /* between the frames of C that could be told and the outermost of Python */
     enum unwind_result result; /* UNWIND_END: the path is whole */

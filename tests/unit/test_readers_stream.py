@@ -63,6 +63,18 @@ def mixed():
     return writer
 
 
+def test_threads_of_libraries_have_their_own_time(tmp_path):
+    writer = StreamWriter(["main"])
+    samples = [Sample("main", weight=60), Sample("", LIBRARY, weight=30, thread=1), Sample("", UNKNOWN, weight=2)]
+    writer.interval(samples)
+    writer.end()
+    threads = "[threads of libm.so.6]"
+    for libs in ("named", "caller", "separate"):
+        profile = profile_of(writer, tmp_path / libs, libs=libs)
+        assert seconds(profile) == {"main": [0.6], threads: [0.3], NO_FRAME: [0.02]}
+        assert not next(f for f in profile.functions if f.name == threads).is_code
+
+
 def test_library_time_goes_to_the_caller(mixed, tmp_path):
     profile = profile_of(mixed, tmp_path)
     assert seconds(profile) == {"main": [0, 0], "solve": [0.9, 0.4], "io": [0.08, 0.08], NO_FRAME: [0.01, 0.01]}

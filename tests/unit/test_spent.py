@@ -68,5 +68,6 @@ def test_words() -> None:
 def test_a_phase_without_a_site_has_a_reason() -> None:
     assert no_site(phase("f", off_cpu=True)).startswith("the program waits")
     assert "threads of libraries" in no_site(phase("[no application frame]"))
+    assert "threads of libraries" in no_site(phase("[threads of libgomp.so.1]"))
     assert no_site(phase("f")).endswith("most of it is in f")
     assert "no samples" in no_site(Phase(0, 4, 100.0, 4.0, (), ()))

@@ -45,7 +45,7 @@ def with_library_functions(profile: IntervalProfile, libs: Libs, code: Open) -> 
     """
     if libs not in ("named", "separate"):
         return profile
-    where = np.flatnonzero(profile.samples.kind == LIBRARY)
+    where = np.flatnonzero((profile.samples.kind == LIBRARY) & (profile.samples.node > 0))
     found = _by_module(profile, where) if libs == "separate" else _visible(profile, _by_call(profile, where, code))
     return _with(profile, found, charged=libs == "named") if len(found.sample) else profile
 

@@ -66,11 +66,13 @@ class SampleDecoder:
         self.exact[interval[counted & (~known | self._nodes.lost[node])]] = False
         self._table.append(self._columns(raw, interval, counted | inside))
         # Histograms do not have time without any application frame.
-        counted &= self.exact[interval] | (raw.kind == UNKNOWN)
+        of_library = (raw.kind == LIBRARY) & (raw.node == 0)
+        counted &= self.exact[interval] | (raw.kind == UNKNOWN) | of_library
         function = np.where(raw.kind == UNKNOWN, self._space.no_frame, self._function[node])
         function[function < 0] = self._space.no_frame
+        function[of_library] = self._space.threads_of(raw.module[of_library])
         if self._libs == "separate":
-            in_library = raw.kind == LIBRARY
+            in_library = (raw.kind == LIBRARY) & ~of_library
             function[in_library] = self._space.library(raw.module[in_library])
         elif self._suspect is not None:
             aside = counted & known & (raw.kind == LIBRARY) & self._suspect[node]

@@ -21,16 +21,17 @@ from incprof.readers.symbols.table import NOWHERE, SymbolTable
 IntArray = npt.NDArray[np.int64]
 NumberArray = npt.NDArray[np.int32]
 
-# Time without any application function on the stack: threads that libraries keep for themselves, and start-up code.
+# Time without any application function on the stack, and in no thread of a library's: start-up code.
 NO_FRAME = "[no application frame]"
 
 
 class FunctionSpace:
     """Numbers (module, symbol) pairs from 0, so that whole tables of functions take 32 bits each.
 
-    NO_FRAME comes first, then one number for each module as a library (`[libm.so.6]`). A module's symbols are asked
-    for when its first address is, and get the next numbers in order of address; they end with one for the module's
-    addresses outside all functions (`[unknown in libfoo.so]`). `in_order` sorts by module, whichever came first.
+    NO_FRAME comes first, then one number for each module as a library (`[libm.so.6]`), and one for the threads that it
+    keeps for itself (`[threads of libgomp.so.1]`). A module's symbols are asked for when its first address is, and get
+    the next numbers in order of address; they end with one for the module's addresses outside all functions
+    (`[unknown in libfoo.so]`). `in_order` sorts by module, whichever came first.
     """
 
     no_frame = 0
@@ -42,7 +43,7 @@ class FunctionSpace:
         self._tables: dict[int, SymbolTable] = {}
         # Modules whose symbols have been asked for, with their first numbers, which ascend.
         self._loaded: list[tuple[int, int]] = []
-        self._specials = len(self._ids) + 2
+        self._specials = 1 + 2 * (len(self._ids) + 1)
         self.size = self._specials
 
     def table(self, module: int) -> SymbolTable:
@@ -82,6 +83,10 @@ class FunctionSpace:
         place = np.searchsorted(self._ids, module)
         known = np.isin(module, self._ids)
         return (1 + np.where(known, place, len(self._ids))).astype(np.int32)
+
+    def threads_of(self, module: IntArray) -> NumberArray:
+        """Numbers that stand for the threads that modules keep for themselves, same shape."""
+        return (self.library(module) + len(self._ids) + 1).astype(np.int32)
 
     def in_order(self, numbers: NumberArray) -> NumberArray:
         """Ascending numbers in order of (module id, address); those that stand for no function come last."""
@@ -137,9 +142,11 @@ class FunctionSpace:
     def _describe_special(self, number: int) -> Function:
         if number == self.no_frame:
             return Function("", NO_FRAME, NO_FRAME, 0)
-        known = number <= len(self._ids)
-        module = Path(self._modules[int(self._ids[number - 1])].path).name if known else "unknown library"
-        return Function(module, module_label(module), module_label(module), 0)
+        of_threads, place = divmod(number - 1, len(self._ids) + 1)
+        known = place < len(self._ids)
+        module = Path(self._modules[int(self._ids[place])].path).name if known else "unknown library"
+        name = f"[threads of {module}]" if of_threads else module_label(module)
+        return Function(module, name, name, 0)
 
 
 def _of_map(module: str, mangled: str, address: int) -> Function:

@@ -32,7 +32,7 @@ def no_site(phase: Phase, names: Names = SHORT) -> str:
     if not phase.functions:
         return "it has no samples, and no function of the program is entered in most of it"
     own = [top for top in phase.functions if top.function.is_code]
-    if not own and all(top.function.name.startswith("[no ") for top in phase.functions):
+    if not own and all(top.function.name.startswith(("[no ", "[threads of ")) for top in phase.functions):
         return "threads of libraries have its time, without a function of the program on their stacks"
     largest = names(phase.functions[0].function, NAME_ROOM)
     return f"no function of the program that holds enough of it can have a heartbeat; most of it is in {largest}"
