@@ -77,7 +77,7 @@ def cut(
         excluded: (function, kind) of sites that cannot be had; what is below them may stand for them.
         options: thresholds.
     """
-    parent, function = times.chains.parent.tolist(), times.chains.function.tolist()
+    parent, function, own = times.chains.parent.tolist(), times.chains.function.tolist(), times.own.tolist()
     below: dict[int, list[tuple[int, str]]] = {}
     held: dict[int, float] = {}
     # A parent comes before what it calls, so that nothing is asked for before it is known.
@@ -87,7 +87,7 @@ def cut(
         sites, inside = below.pop(chain, []), held.pop(chain, 0.0)
         of_callees = inside >= options.half * float(weight[chain])
         kind = "loop" if long[chain] else "body"
-        able = function[chain] >= 0 and (fit is None or bool(fit[chain])) and (function[chain], kind) not in excluded
+        able = own[chain] and (fit is None or bool(fit[chain])) and (function[chain], kind) not in excluded
         if able and not (of_callees if long[chain] else short[chain]):
             sites, inside = [(chain, kind)], float(weight[chain])
         elif short[chain] and not long[chain] and not of_callees:

@@ -33,6 +33,7 @@ class ChainTimes:
     calls may be far more than is known: nobody counted them, and samples are too rare to tell.
     again: (q,) whether it is called from within a loop, and nothing says how often, as nobody counted. But where a loop
     below it is seen to go on, it is called as often as its own parts come again, as far as anybody can tell.
+    own: (q,) whether its function is the program's own; where none is, all count as such.
     """
 
     chains: CallTree
@@ -42,6 +43,7 @@ class ChainTimes:
     cpu_s: FloatArray
     unsure: BoolArray
     again: BoolArray
+    own: BoolArray
 
     @cached_property
     def inclusive(self) -> csr_array:
@@ -68,7 +70,15 @@ def chain_times(profile: IntervalProfile) -> ChainTimes | None:
     each = np.maximum(calls, 1e-300) * profile.metadata.rate_hz
     passed = _whole(chains, _with_waiting(profile, ticks))
     seconds, cpu_s = (np.where(calls > 0, time / each, np.inf) for time in (passed, used))
-    return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again)
+    return ChainTimes(chains, ticks, calls, seconds, cpu_s, unsure, again, _own(profile, chains))
+
+
+def _own(profile: IntervalProfile, chains: CallTree) -> BoolArray:
+    """Return which chains end in a function of the program's own, (q,); all where there is none."""
+    library = np.array([*(function.is_library for function in profile.functions), True], dtype=np.bool_)
+    named = chains.function >= 0
+    own: BoolArray = named & ~library[np.maximum(chains.function, -1)]
+    return own if own.any() else named
 
 
 def _told(

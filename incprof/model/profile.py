@@ -74,9 +74,10 @@ class Module:
 class Function:
     """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g.
 
-    address: 0 for one that was inlined wherever it was sampled. system: its source is a header of the system. imported:
-    it is one of a shared library, or a whole library, that a function of the program called: no heartbeat can go there.
-    code: that of an interpreted language; its `address` is 0, and `system` that it is an installed package's.
+    address: 0 for one that was inlined wherever it was sampled. system: it came with the system, the compiler or an
+    installed package, and nobody puts a heartbeat there. imported: it is one of a shared library, or a whole library,
+    that a function of the program called: no heartbeat can go there. code: that of an interpreted language; its
+    `address` is 0.
     """
 
     module: str
@@ -106,7 +107,7 @@ class Function:
 
     @property
     def is_library(self) -> bool:
-        """Whether it is none of the program's own: of a library, of a header like `std::sort<...>`, or a mark."""
+        """Whether it is none of the program's own: of a library, a package, a header like `std::sort<...>`, or a mark."""
         return self.imported or self.is_mark or self.system or STANDARD.match(self.mangled) is not None
 
 
@@ -384,7 +385,7 @@ class IntervalProfile:
 
     @cached_property
     def own_tree(self) -> CallTree:
-        """The call tree without libraries and the standard library's templates: nobody puts a heartbeat there."""
+        """The call tree without libraries, packages and the standard library's templates: no heartbeat goes there."""
         return self.tree.without([function.is_library for function in self.functions])
 
     @cached_property

@@ -11,7 +11,7 @@ import pytest
 from incprof.model import Code
 from incprof.names import parse
 from incprof.readers.symbols.perf_map import parse_map
-from incprof.readers.symbols.python_code import display_name, is_installed, label, line_at, mangled_name
+from incprof.readers.symbols.python_code import display_name, label, line_at, mangled_name
 from incprof.readers.symbols.python_loops import loops_of
 
 VERSION = sys.version_info[0] << 8 | sys.version_info[1]
@@ -95,16 +95,6 @@ def test_names(file: str, name: str, shown: str, own: str) -> None:
     assert (display_name(file, code), mangled_name(file, code)) == (shown, own)
     assert parse(shown).written == shown
     assert label(file) in shown
-
-
-def test_whose_a_file_is() -> None:
-    assert is_installed("/usr/lib/python3.11/json/decoder.py")
-    assert is_installed("/home/me/venv/lib/python3.12/site-packages/numpy/linalg/_linalg.py")
-    assert is_installed("<frozen importlib._bootstrap>")
-    assert is_installed("<__array_function__ internals>")
-    assert is_installed("lib/python3.12/json/decoder.py")
-    assert not is_installed("/home/me/run.py")
-    assert not is_installed("<string>")
 
 
 def test_map_of_made_code() -> None:

@@ -19,7 +19,7 @@ from incprof.readers.symbols.addr2line import Frame
 from incprof.readers.symbols.backjumps import back_jumps
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.inlined import with_inlined
-from incprof.readers.symbols.loop_owners import called_beside, is_system, loop_owner
+from incprof.readers.symbols.loop_owners import called_beside, loop_owner
 from tests.unit.streamwriter import Sample, StreamWriter, module
 
 SOURCE = """\
@@ -269,14 +269,3 @@ def test_rare_code_that_jumps_back_is_no_loop(tmp_path, flags):
     assert found[where["straight"]] == []
     assert found[where["around"]]
     assert found[where["states"]]
-
-
-@pytest.mark.parametrize(
-    ("file", "system"),
-    [
-        ("/usr/include/c++/12/bits/stl_vector.h", True), ("/usr/lib/gcc/x86_64-linux-gnu/12/include/xmmintrin.h", True),
-        ("/opt/gcc/13/include/c++/13/vector", True), ("/home/me/usr/app/include/mesh.h", False), ("src/sum.c", False),
-    ],
-)  # fmt: skip
-def test_headers_of_the_system(file, system):
-    assert is_system(file) is system

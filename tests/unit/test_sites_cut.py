@@ -204,8 +204,8 @@ def trees(draw):
     function = [-1, *(draw(st.integers(0, 5)) for _ in range(1, size))]
     chains = CallTree(np.array(parent), np.array(function), np.zeros(1, dtype=np.int64))
     own = np.array([0, *(draw(st.integers(0, 50)) for _ in range(1, size))], dtype=float)
-    nothing = np.zeros(size)
-    times = ChainTimes(chains, csr_array(own[None, :]), nothing, nothing, nothing, nothing > 0, nothing > 0)
+    nothing, no, named = np.zeros(size), np.zeros(size, dtype=np.bool_), np.array(function) >= 0
+    times = ChainTimes(chains, csr_array(own[None, :]), nothing, nothing, nothing, no, no, named)
     flags = st.lists(st.booleans(), min_size=size, max_size=size).map(np.array)
     return times, draw(flags), draw(flags), chains.inclusive(own), draw(flags)
 
@@ -262,5 +262,5 @@ def test_calls_that_differ_in_their_last_digit_are_of_one_kind():
     chains = CallTree(np.array([0, 0, 0]), np.array([-1, 0, 1]), np.zeros(1, dtype=np.int64))
     seconds = np.array([np.inf, 1.0, np.nextafter(1.0, 2.0)])
     own, no = np.array([[0.0, 1000.0, 1000.0]]), np.zeros(3, dtype=np.bool_)
-    times = ChainTimes(chains, csr_array(own), np.full(3, 10.0), seconds, seconds, no, no)
+    times = ChainTimes(chains, csr_array(own), np.full(3, 10.0), seconds, seconds, no, no, ~no)
     assert limits(times, 1.0, 20.0).long.tolist() == [True, False, False]

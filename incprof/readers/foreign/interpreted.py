@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from incprof.readers.foreign.timeline import Frame
-from incprof.readers.symbols.python_code import is_installed
+from incprof.readers.symbols.ownership import is_shared_code
 
 # As py-spy writes them: `step (run.py:12)`.
 PYTHONS = re.compile(r"\.pyw?$|^<")
@@ -35,5 +35,5 @@ def frame_of(name: str, file: str = "", line: int = 0, begins: int = 0) -> Frame
     if PYTHONS.search(file):
         name = qualified(name)
     line, begins = (value if 0 < value < 10**9 else 0 for value in (line, begins))
-    shared = is_installed(file)
+    shared = is_shared_code(file)
     return Frame("[python]" if shared else "", name, file, line, file, begins, shared)

@@ -18,7 +18,7 @@ from incprof.readers.foreign.gperftools import is_legacy, read_legacy
 from incprof.readers.foreign.interpreted import qualified
 from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline, place_series, regular_edges
-from incprof.readers.symbols.python_code import is_installed
+from incprof.readers.symbols.ownership import is_shared_code
 
 UNITS = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0}
 # Which of several times is meant; any other comes behind these.
@@ -165,7 +165,7 @@ def _frame(raw: _Raw, path: str, program: str, number: int, line: int, go: str |
     file = _text(raw, function.get(4, 0))
     places = [value if 0 < value < 10**9 else 0 for value in (wire.signed(line), wire.signed(function.get(5, 0)))]
     of_go = go is not None and (GO_OWN.match(name) is not None if not go else file.startswith(go))
-    shared = is_shared(path) or of_go or is_installed(file)
+    shared = is_shared(path) or of_go or is_shared_code(file)
     module = "" if path == program else path
     if go is not None or file.endswith(".py"):  # whose functions are told apart by their files
         return Frame("[library]" if shared else module, qualified(name), file, places[0], file, places[1], shared)

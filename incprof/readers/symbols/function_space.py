@@ -15,7 +15,8 @@ from incprof.model import Code, Function, Module, distinct, module_label
 from incprof.readers.symbols.compiled import compiled
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import PLT_NAME
-from incprof.readers.symbols.python_code import display_name, is_installed, label, mangled_name
+from incprof.readers.symbols.ownership import is_rusts_own, is_shared_code, is_shared_module
+from incprof.readers.symbols.python_code import display_name, label, mangled_name
 from incprof.readers.symbols.table import NOWHERE, SymbolTable
 
 IntArray = npt.NDArray[np.int64]
@@ -130,7 +131,14 @@ class FunctionSpace:
         if described.map is not None:
             return [_of_map(label, m, a) for m, a in zip(mangled, address, strict=True)]
         names = display_names(mangled, fortran=table.fortran)
-        return [Function(label, m, n, a) for m, n, a in zip(mangled, names, address, strict=True)]
+        package = self._is_package(module)
+        found = zip(mangled, names, address, strict=True)
+        return [Function(label, m, n, a, system=package or is_rusts_own(m, n)) for m, n, a in found]
+
+    def _is_package(self, module: int) -> bool:
+        """Whether a module came with a package."""
+        program = self._modules[0].path if 0 in self._modules else ""
+        return is_shared_module(self._modules[module].path, program)
 
     def _mangled(self, module: int, symbol: int) -> str:
         table, label = self.table(module), Path(self._modules[module].path).name
@@ -159,4 +167,4 @@ def _of_code(path: str, code: Code) -> Function:
     """A function of Python, which its module says all of."""
     name, mangled = display_name(path, code), mangled_name(path, code)
     file = None if path.startswith("<") else path
-    return Function(label(path), mangled, name, 0, file, code.line, system=is_installed(path), code=code)
+    return Function(label(path), mangled, name, 0, file, code.line, system=is_shared_code(path), code=code)

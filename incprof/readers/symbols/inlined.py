@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -20,7 +21,8 @@ from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.jumps import jumps_of
 from incprof.readers.symbols.lines import chains_of
 from incprof.readers.symbols.loop_body import Jump
-from incprof.readers.symbols.loop_owners import Key, called_beside, is_own, is_system, loop_owner
+from incprof.readers.symbols.loop_owners import Key, called_beside, is_own, loop_owner
+from incprof.readers.symbols.ownership import is_shared_module, is_shared_source
 
 # So many addresses of a module are asked for, those with the most time.
 MOST_ADDRESSES = 20_000
@@ -67,10 +69,11 @@ def with_inlined(
     """The profile with the inlined functions of its call paths; itself where nothing is known of any.
 
     They come behind the other functions, and have no self time and no calls of their own. Functions whose source is a
-    header of the system are marked. stores: where what the binaries say is kept.
+    header of the system or a package's are marked; modules of packages are not looked into. stores: where what the
+    binaries say is kept.
     """
     binaries, ticks = _Binaries(run, profile, exe, stores), _inclusive(profile)
-    labels = sorted({f.module for f in profile.functions if f.address})
+    labels = sorted({f.module for f in profile.functions if f.address} - _packages(profile))
     found = [_look_up(binaries, label, ticks) for label in labels] if ticks[0] > 0 else []
     functions = list(profile.functions)
     for code in found:
@@ -83,6 +86,13 @@ def with_inlined(
     shape = (profile.n_intervals, len(functions))
     self_s, calls = (csr_array((m.data, m.indices, m.indptr), shape=shape) for m in (profile.self_s, profile.calls))
     return replace(profile, functions=tuple(functions), self_s=self_s, calls=calls, inlined=inlined)
+
+
+def _packages(profile: IntervalProfile) -> set[str]:
+    """Labels of the modules that came with a package."""
+    modules = profile.metadata.modules
+    program = next((module.path for module in modules if module.id == 0), "")
+    return {Path(module.path).name for module in modules if is_shared_module(module.path, program)}
 
 
 def _inclusive(profile: IntervalProfile) -> FloatArray:
@@ -167,12 +177,12 @@ def _at(profile: IntervalProfile, chains: dict[int, Chain], node: int) -> Chain:
 
 
 def _of_the_system(profile: IntervalProfile, code: _Code) -> list[int]:
-    """Functions all of whose code that is known lies in headers of the system."""
+    """Functions all of whose code that is known lies in headers of the system, or in sources of packages."""
     files: defaultdict[int, set[str]] = defaultdict(set)
     for node in code.nodes:
         if (chain := _at(profile, code.chains, node)) and chain[-1].file:
             files[int(profile.paths.function[node])].add(chain[-1].file)
-    return [index for index, seen in sorted(files.items()) if all(map(is_system, seen))]
+    return [index for index, seen in sorted(files.items()) if all(map(is_shared_source, seen))]
 
 
 def _numbered(functions: list[Function], found: Sequence[_Code]) -> dict[tuple[str, Key], int]:

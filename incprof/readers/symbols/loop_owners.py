@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from incprof.model import STANDARD
 from incprof.readers.symbols.addr2line import Chain, Frame
 from incprof.readers.symbols.loop_body import Jump
-
-# Headers that come with the system or the compiler.
-SYSTEM = re.compile(r"(?:^|/)(?:usr/(?:local/)?include|include/c\+\+|lib(?:32|64)?/(?:gcc|gcc-cross|llvm-\d+|clang))/")
+from incprof.readers.symbols.ownership import is_shared_source
 
 # An inlined function: its mangled name and its file.
 Key = tuple[str, str]
@@ -69,11 +66,7 @@ def called_beside(
     return found
 
 
-def is_system(file: str) -> bool:
-    """Whether a file is a header of the system or of the compiler."""
-    return SYSTEM.search(file) is not None
-
-
 def is_own(frame: Frame) -> bool:
     """Whether code is of a function that has a name and is written in the program's own source."""
-    return bool(frame.function and frame.file) and not STANDARD.match(frame.function) and not is_system(frame.file)
+    shared = STANDARD.match(frame.function) is not None or is_shared_source(frame.file)
+    return bool(frame.function and frame.file) and not shared

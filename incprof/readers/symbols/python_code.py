@@ -1,18 +1,13 @@
-"""Functions of Python: what they are called, whose they are, and on which lines their code lies."""
+"""Functions of Python: what they are called, and on which lines their code lies."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import lru_cache
 from pathlib import PurePath
 
 from incprof.model import Code
 
-# Where Python and its packages are installed: their code is a library's.
-INSTALLED = re.compile(r"(?:^|/)(?:(?:site|dist)-packages|lib(?:64|32)?/(?:python|pypy)\d(?:\.\d+)?)/")
-# Code that was made has such a name too, as `<__array_function__ internals>`; these were typed.
-TYPED = ("<string>", "<stdin>", "<ipython-input")
 # Kinds of entries of the line table since 3.11 (its last ones; those before say columns, on the same line).
 ONE_LINE, LINE_ONLY, WITH_COLUMNS, NO_LINE = (10, 11, 12), 13, 14, 15
 
@@ -32,11 +27,6 @@ def label(file: str) -> str:
     """The name of a file; that of a package with its directory."""
     path = PurePath(file)
     return "/".join(path.parts[-2:]) if path.name == "__init__.py" else path.name
-
-
-def is_installed(file: str) -> bool:
-    """Whether the code is none of the program's own, but Python's or a package's."""
-    return (file.startswith("<") and not file.startswith(TYPED)) or INSTALLED.search(file) is not None
 
 
 def line_at(code: Code, offset: int) -> int:

@@ -1,0 +1,122 @@
+"""Sites are the user's own functions, not those of the packages that they call, whether these have symbols or not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.hosts import incprof, need
+from tests.integration.test_without_pg import record
+
+PACKAGE = """
+__attribute__((noinline)) static double work(long n, double x)
+{
+    for (long i = 0; i < n; i++)
+        x = x * 1.0000001 + 1e-9;
+    return x;
+}
+double fast_sum(long n) { return work(n, 1.0); }
+double fast_fold(long n) { double x = 0; for (int k = 0; k < 10; k++) x += work(n / 10, 2.0); return x; }
+"""
+DRIVER = """
+import ctypes, sys, time
+fast = ctypes.CDLL(sys.argv[1])
+def spend(call):
+    until = time.process_time() + 0.4
+    while time.process_time() < until:
+        call(200000)
+def assemble():
+    spend(fast.fast_sum)
+def solve():
+    spend(fast.fast_fold)
+assemble()
+solve()
+"""
+# Named as a library that all programs share; its thread works at nobody's call.
+POOL = """
+#include <pthread.h>
+static volatile int done;
+static volatile double sink;
+static void *work(void *unused) { while (!done) sink = sink * 1.0000001 + 1e-9; return unused; }
+static pthread_t thread;
+void pool_start(void) { pthread_create(&thread, 0, work, 0); }
+void pool_end(void) { done = 1; pthread_join(thread, 0); }
+"""
+POOLED = """
+#include <time.h>
+void pool_start(void);
+void pool_end(void);
+static volatile double sum;
+__attribute__((noinline)) static void solve(void) { while (clock() < CLOCKS_PER_SEC) sum = sum * 1.0000001 + 1e-9; }
+int main(void) { pool_start(); solve(); pool_end(); return 0; }
+"""
+RUST = """
+use std::collections::BTreeMap;
+#[inline(never)]
+fn sort_rows(rows: &mut Vec<u64>, times: u64) {
+    for k in 0..times {
+        rows.sort_by(|a, b| (a ^ k).wrapping_mul(0x9e3779b97f4a7c15).cmp(&(b ^ k).wrapping_mul(0x9e3779b97f4a7c15)));
+    }
+}
+#[inline(never)]
+fn group(rows: &[u64], times: u64) -> usize {
+    let mut found = BTreeMap::new();
+    for k in 0..times { for r in rows { *found.entry((r ^ k) % 20011).or_insert(0u64) += r; } }
+    found.len()
+}
+fn main() {
+    let mut rows: Vec<u64> = (0..100000u64).map(|i| i.wrapping_mul(7919) % 50021).collect();
+    sort_rows(&mut rows, 25);
+    println!("{}", group(&rows, 25));
+}
+"""
+
+
+def site_functions(run: Path) -> set[str]:
+    answer = json.loads(incprof("phases", run, "--json", "--k", "2").stdout)
+    return {site["function"] for phase in answer["phases"] for site in phase["sites"]}
+
+
+def test_sites_of_a_program_in_python_are_not_in_a_package_with_symbols(tmp_path: Path) -> None:
+    package = tmp_path / "lib" / "python3.11" / "site-packages" / "fast"
+    package.mkdir(parents=True)
+    (package / "fast.c").write_text(PACKAGE)
+    library = package / "libfast.so"
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", package / "fast.c", "-o", library], check=True)
+    (tmp_path / "driver.py").write_text(DRIVER)
+    done = record(tmp_path, sys.executable, tmp_path / "driver.py", library)
+    assert done.shares()["work"] > 0.5
+    found = site_functions(done.directory)
+    assert found
+    assert found <= {"driver.py:assemble", "driver.py:solve", "driver.py:spend"}, found
+
+
+def test_threads_that_a_library_keeps_for_itself_are_called_so(tmp_path: Path) -> None:
+    (tmp_path / "pool.c").write_text(POOL)
+    (tmp_path / "pooled.c").write_text(POOLED)
+    library = tmp_path / "libblaspool.so"
+    compile_c = ["gcc", "-O1", "-g", "-pthread"]
+    subprocess.run([*compile_c, "-shared", "-fPIC", tmp_path / "pool.c", "-o", library], check=True)
+    words = [tmp_path / "pooled.c", library, f"-Wl,-rpath,{tmp_path}", "-o", tmp_path / "pooled"]
+    subprocess.run([*compile_c, *words], check=True)
+    shares = record(tmp_path, tmp_path / "pooled").shares()
+    assert "[no application frame]" not in shares
+    assert shares["[threads of libblaspool.so]"] + shares["solve"] == pytest.approx(1, abs=0.1)
+    assert min(shares["[threads of libblaspool.so]"], shares["solve"]) > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [["-O", "-g"], ["-O"]])
+def test_sites_of_a_program_in_rust_are_not_in_its_library(tmp_path: Path, flags: list[str]) -> None:
+    need("rustc")
+    (tmp_path / "rows.rs").write_text(RUST)
+    subprocess.run(["rustc", *flags, tmp_path / "rows.rs", "-o", tmp_path / "rows"], cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "rows")
+    assert done.status == 0
+    found = site_functions(done.directory)
+    assert found
+    assert found <= {"rows::sort_rows", "rows::group", "rows::main"}, found
