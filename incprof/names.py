@@ -1,8 +1,8 @@
 """Names of functions: what of a symbol's name is written in the source, and what of it shows which function is meant.
 
-A name is a linker's, or what a demangler made of it. No name in C, C++ or Fortran has a dot in it: what a symbol has
-from there on is the compiler's mark of a clone, or of a part of the function that became one of its own. Go's names
-begin with their package and a dot.
+A name is a linker's, or what a demangler made of it. No name in C, C++ or Fortran has a dot in it, but for two kinds of
+gfortran's: what a symbol has from there on is the compiler's mark of a clone, or of a part of the function that became
+one of its own. Go's names begin with their package and a dot.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ REGION = re.compile(r"\.(?:_omp_fn|omp_outlined)")
 PART = re.compile(r"\.(?:part|cold|_omp_fn|omp_outlined)")
 # _ZGVbN2v_log: a copy for vectors, as all compilers name them; what stands before the name says for which.
 VECTOR = re.compile(r"_(ZGV[a-zA-Z][NM](?:\d+|x)(?:[vulRLU](?:n?\d+|s\d+)?(?:a\d+)?)+)_(?=[A-Za-z_]\w*$)(?!_Z)")
+# gfortran's procedures of a submodule, and with ENTRY points: __mesh.parts_MOD_split, master.0.solve_.
+GFORTRAN = re.compile(r"__[a-z]\w*\.[a-z]\w*_MOD_\w+|master\.\d+\.[a-z]\w*_(?![^.])")
 # How the marks of clones begin, of gcc's and clang's functions in C, C++ and Fortran.
 MARK = (
     r"(?:[\d_]|(?:isra|constprop|part|cold|warm|hot|split|unlikely|lto_priv|llvm|local|localalias|clone|simdclone"
     r"|omp\w*|outlined|extracted|specialized|argelim|argprom|retelim|resolver|ifunc|default|arch\w*|avx\w*|sse\w*"
-    r"|ssse\w*|fma\w*|bmi\w*|popcnt|x86\w*|actor|destroy|resume|cleanup|variant|nonlocal|coldsplit|icf)(?![A-Za-z]))"
+    r"|ssse\w*|fma\w*|bmi\w*|popcnt|x86\w*|actor|master\.\d|destroy|resume|cleanup|variant|nonlocal|coldsplit|icf)(?![A-Za-z]))"
 )
 # main.work, sort.(*IntSlice).Less, example.org/a/b.Map[...]: a package, and what is in it.
 GO = re.compile(rf"[a-z][\w.~%-]*/[^\s<>:(\[]*\.|[a-z]\w*\.(?:\(\*?\w|\.|(?!{MARK})[A-Za-z_])")
@@ -190,7 +192,9 @@ def _split(symbol: str) -> tuple[str, str]:
     at = symbol.find(" [clone ", 1)
     if at > 0:
         return symbol[:at], "".join(DEMANGLED_MARK.findall(symbol, at))
-    at = -1 if symbol.startswith(".") else symbol.find(".", max(len(symbol.rstrip(SYMBOL)), 1))
+    whole = GFORTRAN.match(symbol)
+    first = whole.end() if whole else max(len(symbol.rstrip(SYMBOL)), 1)
+    at = -1 if symbol.startswith(".") else symbol.find(".", first)
     return (symbol[:at], symbol[at:]) if at > 0 else (symbol, "")
 
 

@@ -76,7 +76,17 @@ def same_functions(profiles: Sequence[IntervalProfile]) -> tuple[tuple[tuple[str
         f" ({key[2] or module})" if often[name] > 1 and (key[2] or module) else ""
         for key, name, module in zip(number, names, modules, strict=True)
     ]
-    return tuple(zip(names, behind, strict=True)), places
+    return _numbered(list(zip(names, behind, strict=True))), places
+
+
+def _numbered(shown: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return names that differ: those that nothing tells apart by numbers."""
+    often, met = Counter(shown), Counter[tuple[str, str]]()
+    out = []
+    for name, behind in shown:
+        met[name, behind] += 1
+        out.append((name, f"{behind} #{met[name, behind]}" if often[name, behind] > 1 else behind))
+    return tuple(out)
 
 
 def _told_apart(profiles: Sequence[IntervalProfile]) -> list[list[Key]]:

@@ -10,8 +10,6 @@ from incprof.names import ENTRIES, LAMBDA, parse
 from incprof.source.model import Language, SourceFile
 
 CHANGED = "changed since the recording: record it again, or give --allow-changed"
-# flang's names: _QMmodulePprocedure, _QFhostPinner, _QQmain.
-FLANG = re.compile(r"_Q\w*P([a-z0-9_]+)")
 # What clang calls the code of a parallel region.
 OUTLINED = (".omp_outlined", "__captured_stmt")
 
@@ -127,5 +125,4 @@ def agree(recorded: str, written: str, language: Language, *, is_main: bool = Fa
     # A main program that was inlined into main goes by the name that it has in the source.
     if is_main and found.text in ENTRIES:
         return True
-    flang = FLANG.fullmatch(recorded)
-    return (flang[1] if flang else found.last).lower() == own.lower()
+    return found.last.lower() == own.lower()

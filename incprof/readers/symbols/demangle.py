@@ -10,11 +10,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from incprof.readers.symbols import demangler, dlang, rust
+from incprof.readers.symbols.fortran_names import fortran_name
 
-MODULE_PROCEDURE = re.compile(r"__([a-z]\w*)_MOD_([a-z]\w*)(\..*)?")
 # Of C++ or the older kind of Rust's, of its newer one, and of D.
 MANGLED = ("_Z", "_R", "_D")
-EXTERNAL_PROCEDURE = re.compile(r"([a-z]\w*?)_(\..*)?")
 # What stands for a part of a C++ name before it, and so may double its length; what repeats a part for each of a list.
 # Both may be in what the program's author calls things as well, which does no harm.
 REFERENCE, LIST = re.compile(r"[ST][0-9A-Z]*_|TL"), re.compile("Dp|sp")
@@ -30,9 +29,9 @@ def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]
     """Names for people, in the order given.
 
     C++ names as the compiler's runtime spells them, Rust's without their hash, D's as C++ would have them, clones
-    marked as in `f(int) [clone .isra.0]`; gfortran's module procedures as `module::procedure`, and external ones
-    without the trailing underscore where `fortran` says that the module holds gfortran code. Any other name stays as it
-    is, and so do C++ names that would become too long to be read (`demangler.longest`) or take too long to be found.
+    marked as in `f(int) [clone .isra.0]`; procedures of Fortran as `module::procedure`, and external ones without the
+    trailing underscore where `fortran` says that the module holds code of gfortran or flang. Any other name stays as
+    it is, and so do C++ names that would become too long to be read (`demangler.longest`) or take too long to be found.
     """
     mangled = list(mangled)
     new = [name for name in dict.fromkeys(mangled) if name.startswith(MANGLED) and name not in _known]
@@ -45,11 +44,7 @@ def display_names(mangled: Iterable[str], *, fortran: bool = False) -> list[str]
 def _display(name: str, fortran: bool) -> str:
     if name.startswith(MANGLED):
         return _known[name]
-    if match := MODULE_PROCEDURE.fullmatch(name):
-        return f"{match[1]}::{match[2]}{match[3] or ''}"
-    if fortran and (match := EXTERNAL_PROCEDURE.fullmatch(name)):
-        return f"{match[1]}{match[2] or ''}"
-    return name
+    return fortran_name(name, fortran=fortran) or name
 
 
 # Names of C++, Rust and D seen before: who follows a running job asks again and again.

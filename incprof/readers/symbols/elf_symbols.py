@@ -21,7 +21,7 @@ SymbolArray = npt.NDArray[np.void]
 NOTYPE, FUNC, GNU_IFUNC = 0, 2, 10
 LOCAL, GLOBAL, WEAK, GNU_UNIQUE = 0, 1, 2, 10
 PLT_NAME = b"[plt]"
-FORTRAN_MARKS = (b"_gfortran_", b"\0MAIN__\0", b"_MOD_")
+FORTRAN_MARKS = (b"_gfortran_", b"\0MAIN__\0", b"_MOD_", b"_FortranA", b"\0_QQmain\0")
 
 
 def read_symbols(elf: ElfFile) -> SymbolTable:

@@ -188,7 +188,7 @@ def _of_the_system(profile: IntervalProfile, code: _Code) -> list[int]:
 def _numbered(functions: list[Function], found: Sequence[_Code]) -> dict[tuple[str, Key], int]:
     """The index of each inlined function: its own where it is on record, else a new one at the end."""
     known = {(f.module, f.mangled): index for index, f in reversed(list(enumerate(functions)))}
-    fortran = any("_MOD_" in f.mangled or f.mangled == "MAIN__" for f in functions)
+    fortran = any("_MOD_" in f.mangled or f.mangled in ("MAIN__", "_QQmain") for f in functions)
     number: dict[tuple[str, Key], int] = {}
     for code in found:
         keys = sorted(code.lines)

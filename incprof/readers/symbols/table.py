@@ -24,7 +24,7 @@ class SymbolTable:
 
     address, size: (f,) of each symbol. names: the mangled names joined, symbol i's are bytes name_end[i-1] to
     name_end[i]. start, end, owner: (r,) disjoint ascending ranges and the symbol that each belongs to.
-    fortran: the module holds gfortran code. exported_only: made from the dynamic symbols of a stripped
+    fortran: the module holds code of gfortran or flang. exported_only: made from the dynamic symbols of a stripped
     file; functions without a name are called by their first address, as in +0x1234.
     """
 

@@ -115,14 +115,14 @@ class _Builder:
 
     def _open_unit(self, index: int, word: Word, *, headless: bool = False) -> None:
         kind = word.kind
-        name = f"{word.prefix.split(':')[0]}.{word.name}" if kind == "submodule" else word.name
+        name = f"{word.prefix.split(':')[0]}::{word.name}" if kind == "submodule" else word.name
         depth = 1
         if self.unit >= 0:
             host = self.source.units[self.unit]
             outer = host.name
             # A procedure that a module declares and a submodule defines is the module's.
             if host.kind == "submodule" and (kind == "procedure" or "module" in word.prefix):
-                outer = outer.split(".")[0]
+                outer = outer.split("::")[0]
             depth = host.depth + 1
             name = f"{outer}::{name}" if depth <= DEEPEST_UNIT else name
         self.source.units.append(Unit(kind, name, index, self.unit, word.prefix, headless, depth=depth))
