@@ -26,6 +26,7 @@ from incprof.model import (
     module_label,
     numbered,
 )
+from incprof.readers.stream.moved_time import moved
 from incprof.readers.stream.records import Libs
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.machine_code import MachineCode
@@ -144,7 +145,7 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
     more = csr_array((profile.n_intervals, len(functions) - len(profile.functions)))
     self_s, calls = (csr_array(hstack([matrix, more])) for matrix in (profile.self_s, profile.calls))
     if charged:
-        self_s = _moved(profile, self_s, found.sample, callee)
+        self_s = moved(profile, self_s, found.sample, callee)
     samples = replace(profile.samples, node=node.astype(profile.samples.node.dtype))
     inlined = profile.inlined
     if inlined is not None:
@@ -160,17 +161,3 @@ def _with(profile: IntervalProfile, found: _Found, *, charged: bool) -> Interval
         calls=calls,
         inlined=inlined,
     )
-
-
-def _moved(profile: IntervalProfile, self_s: csr_array, sample: IntArray, callee: IntArray) -> csr_array:
-    """Self times, (n, f), with the time of samples at the functions that were called instead of at their callers."""
-    caller = profile.paths.function[profile.samples.node[sample]].astype(np.int64)
-    interval = profile.interval_of_samples()[sample]
-    seconds = profile.samples.weight[sample] / profile.metadata.rate_hz
-    at_caller = coo_array((seconds, (interval, caller)), shape=self_s.shape).tocsr()
-    # What damaged files tell twice may not agree: nobody has less than nothing.
-    left = self_s - at_caller
-    left.data[left.data < 1e-12] = 0.0
-    moved = csr_array(left + coo_array((seconds, (interval, callee)), shape=self_s.shape).tocsr())
-    moved.eliminate_zeros()
-    return moved

@@ -11,6 +11,7 @@ from incprof.readers.stream.collect import collect
 from incprof.readers.stream.decoder import StreamDecoder
 from incprof.readers.stream.records import Libs
 from incprof.readers.stream.regions import with_regions_joined
+from incprof.readers.stream.unreadable import with_unreadable_grouped
 from incprof.readers.stream.window import Source
 from incprof.readers.symbols.function_space import FunctionSpace
 from incprof.readers.symbols.modules import SymbolLoader
@@ -43,4 +44,4 @@ def read_stream(
         tail_calls = TailCalls(space, modules, symbols.code)
         parts = StreamDecoder(found, space, libs, arcs=arcs, tail_calls=tail_calls).decode()
     parts.warnings += symbols.warnings
-    return with_regions_joined(build_profile(parts, space))
+    return with_unreadable_grouped(with_regions_joined(build_profile(parts, space)))

@@ -29,6 +29,8 @@ ROOM = 80
 APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
 # Qualifiers of types: which namespace a template argument is from tells less than what it is.
 QUALIFIER = re.compile(r"\b(?:\w+::)+(?=[\w~])")
+# A hash in a name, of which its ends are enough.
+HASH = re.compile(r"(?<![0-9a-zA-Z])([0-9a-f]{4})[0-9a-f]{24,}([0-9a-f]{4})(?![0-9a-zA-Z])")
 # What a heartbeat of ours is called behind the function, and its rate factor behind that.
 BEAT_KIND = re.compile(r"(?:@\d+)?:(?:body|loop)(?: /[\d.]+)?$")
 # What stands beside a function's own name is left out where it would have fewer columns.
@@ -66,7 +68,7 @@ def short(name: str) -> str:
     """Return a function's name with no more than its class before it.
 
     What it returns, template arguments, parameters, and the marks of clones, cold parts and parallel regions are not
-    in it.
+    in it, and hashes lose their middle.
     """
     device = DEVICE.match(name)
     place = device[0] if device else ""
@@ -74,7 +76,7 @@ def short(name: str) -> str:
     parts = list(found.parts[-2:]) or [found.text]
     if parts[-1] == CONVERSION:
         parts[-1] = found.text[found.starts[-1] : found.end]
-    return clean(place + "::".join(parts), ROOM)
+    return clean(place + HASH.sub(r"\1…\2", "::".join(parts)), ROOM)
 
 
 def shorten(name: str, room: int) -> str:
