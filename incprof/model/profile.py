@@ -107,7 +107,7 @@ class Function:
 
     @property
     def is_library(self) -> bool:
-        """Whether it is none of the program's own: of a library, a package, a header like `std::sort<...>`, or a mark."""
+        """Whether it is none of the program's own: of a library, a package or a header, or a mark."""
         return self.imported or self.is_mark or self.system or STANDARD.match(self.mangled) is not None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from incprof.readers.foreign.interpreted import frame_of
 from incprof.readers.foreign.timeline import Frame
-from incprof.readers.symbols.python_code import is_installed
+from incprof.readers.symbols.ownership import is_shared_source
 
 OPERATOR, RUNTIME, DEVICE, MARK, PYTHON, LEFT_OUT = range(6)
 # By category, of which older versions have some in capitals. Left out: what spans the whole trace, the profiler's own
@@ -66,6 +66,6 @@ def _python(name: str) -> Frame | None:
         return Frame(TORCH, ADDRESS.sub("", name), shared=True)
     file, line = match[1], int(match[2])
     frame = frame_of(match[3], file, line, line)
-    if frame and not is_installed(file) and file.partition("/")[0].removesuffix(".py") in PACKAGES:
+    if frame and not is_shared_source(file) and file.partition("/")[0].removesuffix(".py") in PACKAGES:
         return frame._replace(module="[python]", shared=True)
     return frame
