@@ -114,7 +114,8 @@ void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked)
     process->cpu_ns = process->ticks = process->missing = 0;
     process->lived_ns = now_ns;
     process->grid_ns = now_ns + process->config->interval_ns;
-    recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked, is_forked);
+    recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked,
+                    is_forked ? OPEN_LATE : OPEN_AT_ONCE);
     interval_begin(&process->interval, now_ns, false);
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Sequence, Set
@@ -23,6 +24,8 @@ STARTERS = frozenset(
 )
 # Of those, the ones whose words are targets, and no programs.
 BUILDERS = frozenset("make gmake ninja cmake ctest".split())
+# The dynamic loader: called by its name, it runs the program that is its first word.
+LOADER = re.compile(r"ld(?:-linux[\w-]*|64|-\d[\d.]*)?\.so(?:\.\d+)?")
 # Its own functions are seen in recordings (docs/python-programs.md).
 PYTHON = frozenset(["python"])
 # Programs that run scripts, which mostly start others: recorded only where somebody says so.
@@ -47,7 +50,7 @@ def warning_for(program: str, words: Sequence[str], exe: str = "") -> str | None
             return f"{_as_typed(told, program, words)}: {reason}: nothing will be recorded{hint}"
         return None
     reason = _reason_against(program)
-    if reason and not is_among(program, STARTERS):
+    if reason and not is_among(program, STARTERS) and not is_loader(program):
         return f"{program}: {reason}: nothing will be recorded; {INSTEAD}"
     if exe and not _is_named(exe, found, program, words):
         called = _as_typed(found, program, words)
@@ -161,6 +164,11 @@ def calls_mcount(elf: ElfFile) -> bool:
 def calls_monstartup(elf: ElfFile) -> bool:
     """Whether the program was linked with -pg: its start-up file then calls what starts a recording."""
     return elf.readable and b"__monstartup\0" in elf.dynamic_strings
+
+
+def is_loader(program: str) -> bool:
+    """Whether a program, by its name or path, is the dynamic loader."""
+    return LOADER.fullmatch(os.path.basename(program)) is not None
 
 
 def is_among(program: str, names: Set[str]) -> bool:

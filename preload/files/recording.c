@@ -65,7 +65,7 @@ static long open_file(struct recording *recording)
     if (recording->config->gather == GATHER_NODE && node_file_open(&recording->file, recording->launch) == 0)
         return 0;
     /* The rank's first name is for the program that it runs, not for what starts that or is started by it. */
-    return output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->is_late);
+    return output_create_for_rank(&recording->file, recording->launch, ".gmon", recording->opening == OPEN_LATE);
 }
 
 /* What is put between the two is appended as a whole. */
@@ -183,11 +183,11 @@ static long append_interval(struct recording *recording, struct interval *interv
 }
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
-                     uint64_t start_ns, bool forked, bool is_late)
+                     uint64_t start_ns, bool forked, enum opening opening)
 {
     struct buffer data = recording->data;
     *recording = (struct recording){
-        .config = config, .launch = launch, .start_ns = start_ns, .forked = forked, .is_late = is_late};
+        .config = config, .launch = launch, .start_ns = start_ns, .forked = forked, .opening = opening};
     recording->file.fd = -1;
     recording->data = data;
     recording->stream = (struct node_stream){
@@ -233,7 +233,7 @@ bool recording_interval(struct recording *recording, struct interval *interval, 
     if (recording->broken)
         return false;
     if (!recording->open) {
-        if (recording->is_late && interval_is_empty(interval))
+        if (recording->opening == OPEN_LATE && interval_is_empty(interval))
             return true;
         long error = open_now(recording, interval);
         if (error != 0) {

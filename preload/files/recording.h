@@ -13,6 +13,12 @@
 #include "output.h"
 #include "stream.h"
 
+enum opening {
+    OPEN_AT_ONCE,
+    OPEN_SOON, /* if it has not become another program by then */
+    OPEN_LATE  /* once there is something to put into it: a forked child's, and most of a job's */
+};
+
 struct recording {
     const struct config *config;
     const struct launch *launch;
@@ -22,9 +28,8 @@ struct recording {
     bool open;   /* the stream exists */
     bool broken; /* writing has failed: nothing more is tried */
     bool forked;
-    bool is_late; /* there is a file only once there is something to put into it: a forked child's, and most of a job's
-                   */
-    char suffix[32]; /* of gmon files (output_append_process) */
+    enum opening opening; /* when its file is made */
+    char suffix[32];      /* of gmon files (output_append_process) */
     uint64_t start_ns;
     size_t modules_written;
     size_t modules_seen, nodes_seen; /* whose symbols are kept where they are to be */
@@ -37,7 +42,7 @@ struct recording {
 };
 
 void recording_begin(struct recording *recording, const struct config *config, const struct launch *launch,
-                     uint64_t start_ns, bool forked, bool is_late);
+                     uint64_t start_ns, bool forked, enum opening opening);
 
 /* Creates the process's file; recording_interval does it where this has not. At the limit of descriptors it leaves it
  * to that: there may be some by then. False after one line on stderr: nothing can be written. */

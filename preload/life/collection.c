@@ -23,7 +23,7 @@ static struct launch *launch;
 static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
 static bool is_paused; /* moncontrol(0) */
 
-void collection_begin(const struct config *configured, struct launch *launched, bool forked, bool is_late)
+void collection_begin(const struct config *configured, struct launch *launched, bool forked, enum opening opening)
 {
     config = configured;
     launch = launched;
@@ -31,7 +31,7 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     last_collector_ns = 0;
     module_scan_begin();
-    recording_begin(&recording, config, launch, run_start_ns, forked, is_late);
+    recording_begin(&recording, config, launch, run_start_ns, forked, opening);
     interval_begin(&interval, run_start_ns, false);
 }
 
@@ -40,11 +40,16 @@ uint64_t collection_start_ns(void)
     return run_start_ns;
 }
 
-void collection_open_early(void)
+void collection_go_on(void)
 {
     if (recording.open)
         recording_go_on(&recording);
-    else if (!recording.is_late && !recording_open_early(&recording, &interval))
+}
+
+void collection_open_early(bool is_start)
+{
+    bool is_time = recording.opening == OPEN_AT_ONCE || (recording.opening == OPEN_SOON && !is_start);
+    if (is_time && !recording.open && !recording_open_early(&recording, &interval))
         thread_stop_all();
 }
 
@@ -185,7 +190,7 @@ void collection_tell(void)
 
 bool collection_is_blank(void)
 {
-    return recording.is_late && !recording.open && interval.totals.samples == 0;
+    return recording.opening != OPEN_AT_ONCE && !recording.open && interval.totals.samples == 0;
 }
 
 void collection_pause(bool paused)

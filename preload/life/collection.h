@@ -11,17 +11,20 @@
 
 #include "config.h"
 #include "launch.h"
+#include "recording.h"
 
-/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. `is_late`:
- * it has a file only once there is something to put into it. */
-void collection_begin(const struct config *config, struct launch *launch, bool forked, bool is_late);
+/* Begins the recording of this process, and its first interval. `config` and `launch` stay where they are. */
+void collection_begin(const struct config *config, struct launch *launch, bool forked, enum opening opening);
 
 /* When the recording began, on CLOCK_MONOTONIC. */
 uint64_t collection_start_ns(void);
 
-/* Opens the file before there is an interval to write: the copies of the symbols take a while. One that is late
- * waits for something to put into it. Where it is open, from a thread before this one, it is written to again. */
-void collection_open_early(void);
+/* Where the file is open, from a thread before this one, it is written to again. */
+void collection_go_on(void);
+
+/* Opens the file before there is an interval to write: the copies of the symbols take a while. At the start, or later
+ * (`is_start`), as the recording is to be opened. */
+void collection_open_early(bool is_start);
 
 /* Looks for code that the program has loaded, if somebody has asked, and copies its symbols. */
 void collection_scan(void);
@@ -39,7 +42,7 @@ void collection_close(void);
 /* After that: the line with which a recording ends, if it is this process's to say. */
 void collection_tell(void);
 
-/* One that is late and has done nothing yet: it leaves no file. */
+/* Without a file, and with nothing to put into it. */
 bool collection_is_blank(void);
 
 /* Code has been loaded, and some may go: it is looked at if anything has happened in it. */

@@ -36,8 +36,8 @@
 
 static struct config config;
 static struct launch launch;
-static bool started;                    /* once per process image */
-static bool is_late;                    /* one of many processes of a job */
+static bool started; /* once per process image */
+static enum opening opening;
 static __thread bool is_of_vfork_child; /* what the calling thread forks */
 static bool fork_holds_lock;            /* set and cleared by the lock's holder */
 
@@ -66,7 +66,7 @@ static void begin(bool forked, const char *trouble)
     vfork_begin();
     ticker_begin(&config);
     burst_begin(&config);
-    collection_begin(&config, &launch, forked, forked || is_late);
+    collection_begin(&config, &launch, forked, forked ? OPEN_LATE : opening);
     switch_set(SWITCH_ON);
     if (forked)
         thread_after_fork();
@@ -153,6 +153,13 @@ static bool has_absolute_directory(void)
     return config.directory != NULL && *config.directory == '/';
 }
 
+static enum opening opening_of(enum start start)
+{
+    if (start == START_OF_JOB)
+        return OPEN_LATE;
+    return start == START_CHOSEN && config.launch != NULL ? OPEN_SOON : OPEN_AT_ONCE;
+}
+
 static bool prepare(enum start start)
 {
     log_start("incprof");
@@ -160,10 +167,10 @@ static bool prepare(enum start start)
     if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted())
         return false;
     launch.job = config.launch != NULL && *config.launch != '+' ? config.launch : NULL;
-    is_late = start == START_OF_JOB;
+    opening = opening_of(start);
     modules_begin(start != START_LINKED, config.format == FORMAT_STREAM);
     bool is_first = closing_line_take();
-    bool is_deferred = is_late && !is_first && has_absolute_directory();
+    bool is_deferred = opening == OPEN_LATE && !is_first && has_absolute_directory();
     if (!is_deferred && !look_around())
         return false;
     if (!sampler_start())

@@ -35,7 +35,7 @@ static void serve(uint32_t request)
         thread_stop_all();
         collection_close();
         break;
-    case REQUEST_EXEC: /* which may fail: nothing is stopped. One that is late and only calls it leaves no file. */
+    case REQUEST_EXEC: /* which may fail: nothing is stopped. One that only calls it leaves no file. */
         __atomic_store_n(&is_leaving, true, __ATOMIC_RELAXED);
         collection_drain();
         if (!collection_is_blank())
@@ -75,8 +75,10 @@ static void serve(uint32_t request)
 static void open_early(void)
 {
     collector_lock_take(FOR_EVER_NS);
-    if (switch_is_on())
-        collection_open_early();
+    if (switch_is_on()) {
+        collection_go_on();
+        collection_open_early(true);
+    }
     collector_lock_give();
 }
 
@@ -102,6 +104,7 @@ static void run(void)
             next_drain = now + drain_ns;
         } else if (now >= next_drain) {
             collection_drain();
+            collection_open_early(false);
             next_drain = now + drain_ns;
         }
         if (request == 0)

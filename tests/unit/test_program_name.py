@@ -25,6 +25,8 @@ from tests.unit.profiles import two_phase_run
         ("/usr/bin/python3.11", ["python3", "mesh/__main__.py"], "mesh"),
         ("/usr/bin/python3.11", ["/usr/bin/python3", "/usr/bin/pytest", "-q"], "pytest"),
         ("/usr/bin/python3.11", ["python3", "-c", "print(1)"], "python3"), ("/usr/bin/python3.13t", ["x", "-"], "x"),
+        ("/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", ["/lib64/ld-linux-x86-64.so.2", "./solve", "3"], "solve"),
+        ("/lib/ld-2.31.so", ["ld.so", "--library-path", "/opt/lib", "--inhibit-cache", "bin/solve"], "solve"),
         ("/usr/lib/R/bin/exec/R", ["/usr/lib/R/bin/exec/R", "--no-echo", "--file=fit.R"], "fit.R"),
         ("/usr/bin/node", ["node", "--prof", "app.js"], "node"), ("/usr/bin/node", ["node", "lib/app.js"], "app.js"),
     ],

@@ -6,12 +6,18 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from incprof.elf.preflight import is_loader
+
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*(?:t|-dbg|-intel64)?")
 # Of Python, options with a value behind them or in the next word: a command, a module, and others.
 OPTION = re.compile(r"-[bBdEhiIOPqRsSuvVx]*([cmWX])(.*)", re.DOTALL)
 LONG_OPTION = "--check-hash-based-pycs"
 # Others whose script is their first word.
 INTERPRETER = re.compile(r"(?:perl|ruby|node|nodejs|julia|lua|tclsh|octave-cli|bash|dash|sh|zsh|ksh)[\d.-]*")
+# Of the dynamic loader, which may be called with the program to run behind its options, those that have a value.
+LOADERS_VALUES = frozenset(
+    ["--library-path", "--preload", "--audit", "--argv0", "--inhibit-rpath", "--glibc-hwcaps-mask"]
+)
 # A program of this name is given its script by the one that starts it.
 R, SCRIPT_OF_R = "R", "--file="
 
@@ -40,11 +46,24 @@ def _script(own: str, argv: Sequence[str]) -> str:
     """Return the name of the script that an interpreter runs."""
     if PYTHON.fullmatch(own):
         return _of_python(argv[1:])
+    if is_loader(own):
+        return _of_loader(argv[1:])
     if own == R:
         script = next((word for word in argv if word.startswith(SCRIPT_OF_R)), "")
         return PurePosixPath(script[len(SCRIPT_OF_R) :]).name
     if INTERPRETER.fullmatch(own) and argv[1:] and not argv[1].startswith(("-", "+")):
         return PurePosixPath(argv[1]).name
+    return ""
+
+
+def _of_loader(words: Sequence[str]) -> str:
+    """Return the name of the program among the words behind `ld.so`."""
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            return PurePosixPath(word).name
+        if word in LOADERS_VALUES:
+            next(rest, "")
     return ""
 
 
