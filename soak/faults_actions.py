@@ -46,6 +46,8 @@ WORK = (
     Action("alloc", (1, 20000)),
     Action("map", (1, 100)),
     Action("dlopen", (1, 5), 2),
+    _some("plugins", 10, 50, 200, 2000, weight=0.5),
+    Action("jit", (1, 500)),
 )
 THREADS = (
     Action("threads", (1, 60), 2),
@@ -55,6 +57,7 @@ THREADS = (
     Action("cancel", (1, 5)),
     Action("acancel", (1, 5)),
     Action("keys", (1, 5)),
+    _some("crowd", 300, 1000, 2000, weight=0.5),
     Action("busy", (1, 3), loose=True),
 )
 PROCESSES = (
@@ -67,6 +70,7 @@ PROCESSES = (
     Action("spawn", (0, 4), 2),
     Action("pool", (1, 4)),
     Action("inherit", (0, 3)),
+    Action("startmask", (0, 15), 2),
     Action("system", (0, 255)),
     Action("popen", (0, 99)),
     Action("daemon", (0, 3000)),

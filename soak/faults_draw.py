@@ -125,6 +125,9 @@ def draw_script(dice: Random, build: Build) -> tuple[str, ...]:
         # Without room for a signal, none comes that has to wait in line.
         if any(word.startswith("sigpending") for word in words):
             usable = [action for action in usable if action.name not in ("acancel", "realtime")]
+        # What is kept for each of thousands of threads takes address space.
+        if any(word.startswith("as") for word in words):
+            usable = [action for action in usable if action.name != "crowd"]
         # A thread that does not block the signal may take it.
         if any(action_of(word).loose for word in words):
             usable = [action for action in usable if action.name not in ("sigwait", "signalfd", "blockall", "pause")]

@@ -1,4 +1,4 @@
-"""Programs in Python, deep ones and such as make and drop what a sample looks at: they end as without us."""
+"""Programs in Python, deep ones, such as make and drop what a sample looks at, and pools: they end as without us."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
         python, rate, rounds = random.choice(known), random.choice(RATES), random.randint(20, 600)
         churn = [str(HOSTS / "churn.py"), str(rounds)]
         deep = [str(HOSTS / "deep.py"), str(random.choice(DEPTHS)), str(50 * rounds)]
-        words = [python, *random.choice((churn, deep))]
+        how, workers = random.choice(("fork", "spawn", "forkserver")), str(random.randint(1, 4))
+        pools = [str(HOSTS / "pools.py"), how, workers, str(rounds // 10)]
+        words = [python, *random.choice((churn, deep, pools))]
         directory = scratch / "pythons"
         shutil.rmtree(directory, ignore_errors=True)
         settings = {

@@ -27,6 +27,38 @@ static void act_threads(long number)
     say("sum", (long)sum);
 }
 
+static sem_t may_end;
+
+static void *one_of_many(void *sum)
+{
+    __atomic_fetch_add((unsigned *)sum, work(5), __ATOMIC_RELAXED);
+    while (sem_wait(&may_end) != 0)
+        continue;
+    return NULL;
+}
+
+/* Thousands that are there at the same time. */
+static void act_crowd(long number)
+{
+    pthread_t *threads = calloc((size_t)number, sizeof *threads);
+    pthread_attr_t attributes;
+    unsigned sum = 0;
+    long made = 0;
+    sem_init(&may_end, 0, 0);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 64 << 10);
+    while (threads != NULL && made < number && pthread_create(&threads[made], &attributes, one_of_many, &sum) == 0)
+        made++;
+    burn(5);
+    for (long i = 0; i < made; i++)
+        sem_post(&may_end);
+    for (long i = 0; i < made; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    say("crowd", made);
+    say("sum", (long)sum);
+}
+
 static void *churner(void *argument)
 {
     long *left = argument;
@@ -166,6 +198,6 @@ static void act_keys(long number)
     say("keys", (long)keys.sum);
 }
 
-const struct action thread_actions[] = {
-    {"threads", act_threads}, {"churn", act_churn},     {"detach", act_detach}, {"small", act_small},
-    {"cancel", act_cancel},   {"acancel", act_acancel}, {"keys", act_keys},     {NULL, NULL}};
+const struct action thread_actions[] = {{"threads", act_threads}, {"crowd", act_crowd}, {"churn", act_churn},
+                                        {"detach", act_detach},   {"small", act_small}, {"cancel", act_cancel},
+                                        {"acancel", act_acancel}, {"keys", act_keys},   {NULL, NULL}};

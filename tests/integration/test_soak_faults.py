@@ -62,7 +62,7 @@ def test_faults(tmp_path):
     assert "faults: 60 cases" in done.stdout
 
 
-@pytest.mark.parametrize(("part", "cases"), [("kills", "10"), ("stacks", "10")])
+@pytest.mark.parametrize(("part", "cases"), [("kills", "10"), ("stacks", "10"), ("outside", "20"), ("openmp", "20")])
 def test_parts(tmp_path, part, cases):
     done = python("soak", "--scratch", str(tmp_path), "--only", part, "--seed", "13", "--cases", cases)
     assert done.returncode == 0, done.stdout + done.stderr
