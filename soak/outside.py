@@ -114,9 +114,12 @@ def play(case: Case, words: Sequence[str | Path], folder: Path) -> tuple[int, by
                 started.wait_for_line()
         started.send(case.end, to_group=False)
         return started.end()
-    except (TimeoutError, subprocess.TimeoutExpired) as error:
+    except TimeoutError as error:
         started.abandon()
         return str(error)
+    except subprocess.TimeoutExpired:
+        started.abandon()
+        return f"it did not end by {case.end}"
 
 
 def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = "") -> collections.Counter[str]:
@@ -126,6 +129,9 @@ def run(seed: int, budget: Budget, scratch: Path, keeper: Keeper, only: str = ""
     program = place / "heard"
     subprocess.run(["gcc", "-g", "-O1", SOURCE, "-o", program], check=True)
     number = int(only) if only else 0
+    # What is started in the background of a script ignores them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     budget.begin()
     while budget.more():
         dice = Random(f"{seed}/outside/{number}")
