@@ -12,13 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from incprof.analysis.options.phases import PhaseOptions
-from incprof.analysis.phases.difference import differences
+from incprof.analysis.phases.difference import differences, how_different
 from incprof.analysis.ranks.columns import Columns, columns_of, likelihood
 from incprof.analysis.ranks.results import IDLE, Modes, RankLabels, RankSummary
 from incprof.model import BoolArray, FloatArray, IntArray
 
-# A function that surely has so much more or less of a stretch than of the phase: it is something else. With loads that
-# scatter by 30 %, ranks are up to 0.44 from their phase, and 0.64 or more from others (python benchmarks/ranks.py).
+# A function that has so much more or less of a stretch than of the phase, beyond doubt that there is a difference: it
+# is something else. With loads that scatter by 30 %, ranks are up to 0.44 from their phase, and 0.64 or more from
+# others (python benchmarks/ranks.py).
 OTHER = 0.5
 # What is too short for a phase is a phase where it is this many times as long.
 TWICE = 2.0
@@ -39,7 +40,7 @@ def assigned(
         whole: the rank that phases were found in, and the phase of each of its intervals, (n,): it keeps them.
 
     Returns:
-        The ranks, and which stretches of each, (s,), are like no phase.
+        The ranks, and which stretches of each, (s,), are like no phase and no mixture of phases.
     """
     columns = columns_of([modes.mix, *(summary.mix for summary in summaries)])
     of_modes, total = columns.counts(modes.mix), modes.mix.total
@@ -52,7 +53,7 @@ def assigned(
         best, explained = nearest(summary, columns, of_modes, total, options)
         explained &= ~_too_long(summary, modes, best, options.least)
         labels.append(_by_stretch(summary, modes, np.where(explained, best, -1), options.short_visit))
-        strange.append(~explained)
+        strange.append(~explained & ~_mixed(summary, columns, of_modes, total, options))
     return tuple(labels), tuple(strange)
 
 
@@ -78,11 +79,34 @@ def explains(
     scatter: FloatArray,
     options: PhaseOptions,
 ) -> BoolArray:
-    """Tell whether modes explain stretches, pair by pair, (s,): no function surely differs by OTHER or more."""
+    """Tell whether modes explain stretches, pair by pair, (s,): no function differs by OTHER or more.
+
+    That is the difference itself, not its lower bound: a phase of few samples, which may be anything, explains nothing.
+    """
     score, apart = differences(counts, np.maximum(total, 1e-9), modes, np.maximum(of_modes, 1e-9), scatter)
-    surely = apart * np.maximum(1.0 - options.surely / np.maximum(score, 1e-9), 0.0)
-    told: BoolArray = surely.max(axis=1, initial=0.0) < OTHER
-    return told
+    same: BoolArray = np.all((apart < OTHER) | (score <= options.surely), axis=1)
+    return same
+
+
+def _mixed(
+    summary: RankSummary, columns: Columns, modes: FloatArray, total: FloatArray, options: PhaseOptions
+) -> BoolArray:
+    """Mark the stretches, (s,), that do what several phases do: a rank of few samples does not tell short ones apart.
+
+    As one more phase, such a stretch would lie between those which it mixes, and join them.
+    """
+    from scipy.optimize import nnls
+
+    counts, scatter = columns.counts(summary.mix), columns.scatter(summary.mix, summary.scatter)
+    if len(total) < 2 or not len(counts):
+        return np.zeros(len(counts), dtype=np.bool_)
+    share = modes / np.maximum(total, 1e-9)[:, None]
+    own = np.maximum(summary.mix.total, 1e-9)
+    weights = np.array([nnls(share.T, row)[0] for row in counts / own[:, None]])
+    of_mixture = weights @ share * total.sum()
+    different = how_different(counts, own, of_mixture, np.full(len(own), total.sum()), scatter, options)
+    mixed: BoolArray = different < 1.0
+    return mixed
 
 
 def _too_long(summary: RankSummary, modes: Modes, best: IntArray, least: float) -> BoolArray:

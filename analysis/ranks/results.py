@@ -15,6 +15,8 @@ from incprof.model.spent import SPENT
 WAY, IDLE = -1, -2
 # What time is told apart by; the last one is wall time in which surely no thread was on the CPU.
 TIMES: tuple[str, ...] = (*SPENT, "off_cpu")
+# A rank with so much of its run in no phase does not go through the phases of the others.
+UNLIKE = 0.5
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,12 @@ class RanksResult:
     outliers: tuple[Outlier, ...]
     clocks: tuple[Clock, ...]
     late: tuple[tuple[int, float], ...]
+
+    @property
+    def shown(self) -> int:
+        """The rank that stands for the answer: the lowest that goes through the phases for most of its time."""
+        fits = (own.rank for own in self.labels if own.unexplained < UNLIKE)
+        return next(fits, self.ranks[0])
 
     def of_rank(self, rank: int) -> RankLabels:
         """Return one rank in the phases of all."""

@@ -17,7 +17,7 @@ from incprof.jsonstore import JsonStore
 from incprof.model import FloatArray, IntArray
 from incprof.study.ranks_read import Together
 
-STORE, VERSION = "ranks.json", 1
+STORE, VERSION = "ranks.json", 2
 
 
 @dataclasses.dataclass(frozen=True)

@@ -109,7 +109,7 @@ class Study:
         found = Shared(asked).found()
         self.listener.warn(found.problems)
         if self.rank is None:
-            self.rank = found.ranks.ranks[0]
+            self.rank = found.ranks.shown
         elif self.rank not in found.ranks.ranks and self.rank in self.run.ranks:
             raise NoDataError(f"{self.run.directory}: rank {self.rank} is left out, see above")
         return found

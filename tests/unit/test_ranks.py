@@ -131,6 +131,23 @@ def test_a_rank_that_waits_is_in_a_phase_of_waiting(tmp_path):
     assert study.ranks.of_rank(0).label.tolist() == [0, 1, 0, 2]
 
 
+def test_a_rank_of_too_few_samples_is_not_shown_in_phases_that_it_mixes(tmp_path, capsys):
+    each = {
+        "assemble": {"main;assemble": 6.7, "main;solve": 2.3},
+        "solve": {"main;solve": 8.1, "main": 0.9},
+        "output": {"main;output": 8.3, "main;solve": 0.7},
+        "main": {"main;assemble": 0.35, "main;solve": 0.95, "main;output": 1.2},
+    }
+    write_rank(tmp_path, 1, [("assemble", 4), ("solve", 40), ("output", 40)], mixes=each, ranks=2, interval_s=0.1)
+    write_rank(tmp_path, 0, [("main", 84)], mixes=each, ranks=2, interval_s=0.1)
+    study = Study(tmp_path)
+    assert study.ranks.of_rank(0).label.tolist() == [-1]
+    assert sorted(set(study.ranks.of_rank(1).label.tolist())) == [0, 1, 2]
+    assert study.rank == study.profile.metadata.rank == 1
+    assert "rank 0 does not go through these phases for 100 % of its time" in phases(capsys, tmp_path)[1]
+    assert phases(capsys, tmp_path, "--rank", 0)[0] == 0
+
+
 def test_text_is_a_screen_however_many_ranks(run, capsys):
     status, out, err = phases(capsys, run)
     assert (status, err) == (0, "")

@@ -22,6 +22,7 @@ from incprof.report.words.ranks import (
     late_lines,
     outlier_lines,
     straggler_lines,
+    unlike_lines,
 )
 
 # Standard errors below which an imbalance may be none.
@@ -30,7 +31,7 @@ SURE = 3.0
 
 def write_ranks(console: Console, found: RanksResult, *, per_rank: bool) -> None:
     """Print what ranks are like; a row for each of them as well, if asked for."""
-    _told(console, "ranks: ", [found_in(found), *agree_lines(found)])
+    _told(console, "ranks: ", [found_in(found), *agree_lines(found), *unlike_lines(found)])
     console.print()
     console.print(_phase_table(found))
     console.print()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from incprof.analysis.ranks.results import Clock, Outlier, RanksResult, Straggler
+from incprof.analysis.ranks.results import UNLIKE, Clock, Outlier, RanksResult, Straggler
 from incprof.report.words.figures import count, duration, percent
 from incprof.report.words.names import shorten
 from incprof.report.words.numbers import fitted
@@ -56,6 +56,19 @@ def agree_lines(found: RanksResult) -> list[str]:
         more = len(others) - len(told)
         lines[0] += f"; not: {', '.join(told)}" + (f" and {more} more" if more else "")
     return lines
+
+
+def unlike_lines(found: RanksResult) -> list[str]:
+    """Name the ranks that do not go through the phases of the others."""
+    own = [labels for labels in found.labels if labels.unexplained >= UNLIKE]
+    return _most(
+        [
+            f"rank {one.rank} does not go through these phases for {percent(one.unexplained)} of its time; by itself: "
+            f"--rank {one.rank} --ranks {one.rank}"
+            for one in own
+        ],
+        "rank",
+    )
 
 
 def group_lines(found: RanksResult) -> list[str]:
