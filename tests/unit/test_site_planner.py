@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from incprof.study.sites.affordable import SitePlanner
+from incprof.study.sites.place import Placer
 from incprof.study.study import Study
 from tests.unit.streamwriter import Sample, StreamWriter
 
@@ -31,3 +32,25 @@ def test_what_one_phase_refuses_is_left_to_the_others(tmp_path: Path) -> None:
     assert left({(0, *solve): taken, (1, *solve): refused, (1, *io): taken}) == [["solve"], ["io"]]
     everywhere = left({(0, *solve): refused, (1, *solve): refused, (1, *io): taken})
     assert "solve" not in everywhere[0]
+
+
+def test_a_call_that_ends_within_its_phase_lasts_on_through_no_other(tmp_path: Path) -> None:
+    writer = StreamWriter(["main", "sort", "encode"], interval_s=0.1)
+    for i in range(42):
+        # Encoding takes the last four of seven intervals, is called once, and ends in the next one.
+        encoded = 0 if 1 <= i % 7 < 3 else 4 if i % 7 == 0 else 10
+        samples = [Sample("main;encode", weight=encoded)] * (encoded > 0)
+        samples += [Sample("main;sort", weight=10 - encoded)] * (encoded < 10)
+        calls = {("main", "encode"): 1} if i % 7 == 3 else {("main", "sort"): 1} if i % 7 == 0 else {}
+        writer.interval(samples, arcs=calls)
+    writer.end()
+    study = Study(str(writer.save(tmp_path / "run")))
+    number = {f.name: i for i, f in enumerate(study.profile.functions)}
+    placer = Placer(study.run, study.process, study.profile, study.model, None)  # type: ignore[arg-type]
+    placer.look_up(number.values())
+    phase = next(p.id for p in study.model.phases if p.functions[0].function.name == "encode")
+    assert placer.lasts_on(number["encode"], (phase,))
+    assert len(placer.phases_of(number["encode"])) == 2
+    assert placer.lasts_through(number["encode"], (phase,)) == ()
+    # Its caller is called once in the whole run.
+    assert placer.lasts_through(number["main"], (phase,)) == (1 - phase,)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from incprof.analysis.phases.results import PhaseResult
+from incprof.analysis.phases.visits import visits_of
 from incprof.analysis.sites.callers import heaviest_callers
 from incprof.analysis.sites.loops import LoopLines, choose_loop
 from incprof.analysis.sites.rates import Basis, CallLine, Executions, calls_by_phase, iterations
@@ -127,8 +128,11 @@ class Placer:
         return bool(time[phase] >= self._options.loop * time.sum())
 
     def lasts_through(self, index: int, phases: Sequence[int]) -> tuple[int, ...]:
-        """The other phases of a function whose calls last on: a beat around its body would not tell them from these."""
-        if not self.lasts_on(index, phases):
+        """The other phases of a function whose calls last on: a beat around its body would not tell them from these.
+
+        A call that is no longer than its phase reaches into another one at its border alone.
+        """
+        if not self.lasts_on(index, phases) or self._ends_within(index, phases):
             return ()
         return tuple(phase for phase in self.phases_of(index) if phase not in phases)
 
@@ -151,6 +155,18 @@ class Placer:
             holder = [int(held.argmax())] if held.any() else []
             found = holder + [caller for h in holder for caller in above(h)]
         return [(caller, "loop" if rare(caller) else "body") for caller in found]
+
+    def _ends_within(self, index: int, phases: Sequence[int]) -> bool:
+        """Tell whether a call of a function takes, on average, no longer than an episode of any of its phases.
+
+        The episode's ends are known to half an interval each.
+        """
+        seconds, calls, visits = self._code[index].whole.sum(axis=0), self._calls_of(index), visits_of(self._labels)
+        wall, chosen = self._profile.end_s - self._profile.start_s, list(phases)
+        episodes = np.array([np.count_nonzero(visits.group == phase) for phase in chosen])
+        whole = np.array([wall[self._labels == phase].sum() for phase in chosen])
+        longest = whole / np.maximum(episodes, 1) + np.median(wall)
+        return bool(np.all(seconds[chosen] <= calls[chosen] * longest))
 
     def _rare(self, phase: int) -> Callable[[int], bool]:
         """What tells whether a function is called in no more than half of a phase's intervals."""
