@@ -145,8 +145,8 @@ def by_rule(
     """
     rules = []
     for phase in result.phases:
-        bound = bounds.get(phase.id)
-        by = bound.by if bound is not None else "waiting" if phase.off_cpu or phase.mostly == "waiting" else None
+        bound, waits = bounds.get(phase.id), phase.off_cpu and not phase.outside
+        by = bound.by if bound is not None else "waiting" if phase.mostly == "waiting" or waits else None
         if "frequency" in what and by in NOT_BY_FREQUENCY and (alone or by != "waiting"):
             rules.append(Rule(phase.id, "frequency", {"io": "input and output"}.get(by, by)))
         used, threads = busy.get(phase.id, (0.0, 1.0))

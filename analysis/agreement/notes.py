@@ -35,7 +35,7 @@ def _phases(result: PhaseResult, matched: Matched, classes: IntArray) -> Iterato
 
 
 def _why(result: PhaseResult, matched: Matched, place: int) -> str:
-    if result.phases[place].off_cpu:
+    if result.phases[place].off_cpu and not result.phases[place].outside:
         return "the program waits in it, and it has no site"
     if not result.phases[place].sites:
         return "it has no site"

@@ -30,7 +30,7 @@ def bound_by(phase: Phase, figures: Mapping[str, float], seconds: float) -> Boun
     """
     if seconds < max(LEAST_S, LEAST_PART * phase.seconds) or not figures:
         return None
-    if phase.off_cpu or phase.mostly == "waiting":
+    if phase.mostly == "waiting" or (phase.off_cpu and not phase.outside):
         return Bound("waiting")
     if phase.mostly != "work":
         total = sum(value for kind, value in phase.spent.items() if kind != "off_cpu")

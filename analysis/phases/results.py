@@ -115,7 +115,7 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 class Phase:
     """A phase. seconds: wall time of its intervals. app_pct: percent of the run's. clusters: ids before merging.
 
-    off_cpu: the program mostly waited; there is no function to instrument.
+    off_cpu: nearly no sample has a function of the program on its stack; there is none to instrument.
     confidence: part of the intervals that would be in the phase again (0..1); None where nobody asked.
     mostly: what it is spent on. spent: CPU seconds by what they were spent on, and wall time off the CPU of all threads
     ("off_cpu").
@@ -133,6 +133,11 @@ class Phase:
     confidence: float | None = None
     mostly: Spent = "work"
     spent: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def outside(self) -> bool:
+        """Whether CPU time was used in it, but by nothing that a function of the program is on the stack of."""
+        return self.off_cpu and self.mostly not in ("waiting", "openmp")
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def _rows(phase: Phase) -> Iterator[str]:
     for place, site in enumerate(sites):
         across = f'<td rowspan="{len(sites)}" style="white-space: nowrap">'
         cells = [f"{across}{cell}</td>" for cell in own] if place == 0 else []
-        cells += _site(site, "waiting" if phase.off_cpu else "no site")
+        cells += _site(site, "waiting" if phase.off_cpu and not phase.outside else "no site")
         yield f"<tr>{''.join(cells)}</tr>"
 
 

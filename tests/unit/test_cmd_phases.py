@@ -189,3 +189,19 @@ def test_one_interval(tmp_path, capsys):
     assert status == 0
     assert "1 phase (" in out
     assert "one interval only" in err
+
+
+def test_time_outside_of_the_program_is_not_waiting(tmp_path, capsys):
+    writer = StreamWriter(["main", "solve", "io"])
+    for i in range(30):
+        # A stack that could not be unwound, or a thread of a library; then nothing at all.
+        ticks = {0: [Sample("main;solve", weight=95)], 1: [Sample("", 3, weight=90)], 2: []}[i // 10]
+        writer.interval(ticks)
+    writer.end()
+    status, out, _ = answer(capsys, writer.save(tmp_path / "run"))
+    assert status == 0
+    assert "(outside the program)" in out
+    assert "its samples have no function of the program on their stacks" in out
+    assert "waits" not in out
+    first, second = json.loads(answer(capsys, tmp_path / "run", "--json")[1])["phases"]
+    assert (first["off_cpu"], second["off_cpu"], second["mostly"], second["sites"]) == (False, False, "work", [])

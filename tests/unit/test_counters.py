@@ -169,7 +169,7 @@ def test_a_processor_that_spins_is_not_bound_by_its_instructions():
     phase = Phase(0, 10, 100.0, 10.0, (), (), mostly="mpi", spent={"mpi": 9.0, "work": 1.0, "off_cpu": 5.0})
     found = bound_by(phase, {"ipc": 3.0}, 10.0)
     assert (found.by, found.share) == ("mpi", 0.9)
-    assert bound_by(Phase(0, 10, 1.0, 10.0, (), (), off_cpu=True), {"ipc": 3.0}, 10.0).by == "waiting"
+    assert bound_by(Phase(0, 10, 1.0, 10.0, (), (), off_cpu=True, mostly="waiting"), {"ipc": 3.0}, 10.0).by == "waiting"
 
 
 def test_text_and_page_say_it_too(tmp_path, capsys):

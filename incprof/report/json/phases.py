@@ -131,7 +131,7 @@ def _phase(phase: Phase, counted: bool) -> dict[str, object]:
         "intervals": phase.intervals,
         "app_pct": rounded(phase.app_pct),
         "seconds": rounded(phase.seconds),
-        "off_cpu": phase.off_cpu,
+        "off_cpu": phase.off_cpu and not phase.outside,
         "confidence": rounded(phase.confidence),
         "mostly": phase.mostly,
         "spent": {kind: rounded(seconds) for kind, seconds in phase.spent.items()},

@@ -67,7 +67,7 @@ def why_k(result: PhaseResult, why: Explanation | None, names: Names) -> list[st
     out = run_lines(result, why.run, names)
     if (said := VERDICTS.get(verdict(result))) is not None:
         out.insert(0, said)
-    if any(phase.off_cpu for phase in result.phases):
+    if any(phase.off_cpu and not phase.outside for phase in result.phases):
         out.append("one phase is waiting: intervals with next to no CPU time, found before clustering")
     return [_sentence(line) for line in out]
 

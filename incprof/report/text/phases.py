@@ -208,7 +208,7 @@ def _site_table(result: PhaseResult, width: int, names: Names) -> Table:
     for phase in result.present:
         number = Text(f" {badge(phase.id)} ", style=style(phase.id))
         if not phase.sites:
-            what = "(off the CPU)" if phase.off_cpu else "(none)"
+            what = "(outside the program)" if phase.outside else "(off the CPU)" if phase.off_cpu else "(none)"
             table.add_row(number, what, "", f"{phase.app_pct:.1f}", "", "")
         for site in phase.sites:
             figures = (f"{site.phase_pct:.1f}", f"{site.app_pct:.1f}", site.kind, str(site.heartbeat))

@@ -135,7 +135,9 @@ def _join(joined: Joined) -> str:
 def phase_lines(result: PhaseResult, phase: Phase, why: PhaseEvidence, names: Names) -> list[str]:
     """Say what a phase is like, a sentence each."""
     lines = []
-    if phase.off_cpu:
+    if phase.outside:
+        lines.append("the samples of these intervals have no function of the program on their stacks")
+    elif phase.off_cpu:
         lines.append("the program waits: these intervals have nearly no samples")
     elif phase.confidence is not None:
         lines.append(f"confidence {phase.confidence:.2f}: so much of it stays together in runs drawn from its visits")

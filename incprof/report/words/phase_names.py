@@ -54,7 +54,7 @@ def _seconds(phases: Sequence[Phase], names: Names) -> dict[int, str]:
 def _main(phase: Phase, names: Names) -> str:
     """Return what a phase is known by."""
     if phase.off_cpu:
-        return "waiting"
+        return "outside the program" if phase.outside else "waiting"
     if phase.mostly == "mpi" and phase.functions[0].function.is_library:
         return names(phase.functions[0].function)
     if phase.sites:

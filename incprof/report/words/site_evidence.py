@@ -27,8 +27,10 @@ def site_lines(why: SiteEvidence, options: SiteOptions, names: Names) -> list[st
 
 def no_site(phase: Phase, names: Names = SHORT) -> str:
     """Say why a phase has no site."""
+    if phase.outside:
+        return "its samples have no function of the program on their stacks, so none can be named"
     if phase.off_cpu:
-        return "the program waits in it: next to no samples say where"
+        return "the program waits in it, with next to no CPU time"
     if not phase.functions:
         return "it has no samples, and no function of the program is entered in most of it"
     own = [top for top in phase.functions if top.function.is_code]

@@ -82,7 +82,7 @@ def site_words(phase: LivePhase, names: Names, room: int = ROOM) -> str:
     """Return what a phase is, in words that take at most so many columns."""
     function, kind = main_site(phase)
     if function is None:
-        return "off the CPU" if phase.found.off_cpu else "-"
+        return "outside the program" if phase.found.outside else "off the CPU" if phase.found.off_cpu else "-"
     behind = f" ({kind})" if kind else ""
     largest = phase.found.functions[:1]
     if phase.found.mostly == "mpi" and largest and largest[0].function.is_library:
