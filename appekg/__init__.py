@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from appekg._beat import beat
 from appekg._binding import begin, disable, enable, end, finalize, init, is_enabled, name, pulse, rate
-from appekg._cost import Cost, cost
+from appekg._cost import Cost, cost, python_ns
 
 if TYPE_CHECKING:
     from appekg.errors import AppekgError
@@ -37,6 +37,7 @@ __all__ = [
     "is_enabled",
     "name",
     "pulse",
+    "python_ns",
     "rate",
     "read",
 ]

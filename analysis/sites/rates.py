@@ -28,10 +28,18 @@ Basis = Literal["counted", "estimated", "at most", "at least", "unknown"]
 
 @dataclass(frozen=True)
 class BeatCost:
-    """Nanoseconds of a recorded pair of begin and end, and of a pair that the rate factor skips."""
+    """Nanoseconds of a recorded pair of begin and end, and of a pair that the rate factor skips.
+
+    python_ns: what a beat takes in Python beside that, recorded or not.
+    """
 
     pair_ns: float
     skipped_ns: float
+    python_ns: float = 650.0
+
+    def in_python(self) -> BeatCost:
+        """What the same heartbeat costs in Python: the way to the library and back, which no rate factor spares."""
+        return BeatCost(self.pair_ns + self.python_ns, self.skipped_ns + self.python_ns, self.python_ns)
 
 
 @dataclass(frozen=True)

@@ -334,6 +334,7 @@ def test_cost_is_known_before_a_program_beats(python: RunPython, tmp_path: Path)
         import appekg, dataclasses
         cost = appekg.cost()
         assert cost.pair_ns > 0 and cost.skipped_ns > 0 and appekg.cost() == cost
+        assert appekg.python_ns() > cost.pair_ns  # two calls through cffi
         try:
             cost.pair_ns = 1.0
         except dataclasses.FrozenInstanceError:

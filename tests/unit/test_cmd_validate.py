@@ -72,6 +72,14 @@ def test_overhead(runs, tmp_path, capsys):
     assert "what a heartbeat costs is not in this run's files" in answer(capsys, runs[0], unknown)[1]
 
 
+def test_beats_of_python_have_the_price_of_python(runs, tmp_path, capsys):
+    (runs[0] / "beat-cost.json").write_text('{"version": 1, "pair_ns": 30.0, "skipped_ns": 3.0, "python_ns": 700.0}')
+    python = heartbeats(tmp_path / "python", exe="/usr/bin/python3.11", app="python3.11")
+    cost = json.loads(answer(capsys, runs[0], python, "--json")[1])["overhead"]
+    assert (cost["pair_ns"], cost["skipped_ns"], cost["beats_pct"]) == (800, 710, 0.0008)
+    assert "200 of 800 ns" in answer(capsys, runs[0], python)[1]
+
+
 def test_text(runs, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "72")
     status, out, err = answer(capsys, *runs)

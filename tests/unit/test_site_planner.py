@@ -6,9 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from incprof.model import Code, Function
 from incprof.study.sites.affordable import SitePlanner
 from incprof.study.sites.place import Placer
+from incprof.study.sites.placed import UNKNOWN_RATE, PlacedSite
 from incprof.study.study import Study
+from tests.unit.profiles import two_phase_run
 from tests.unit.streamwriter import Sample, StreamWriter
 
 
@@ -54,3 +59,25 @@ def test_a_call_that_ends_within_its_phase_lasts_on_through_no_other(tmp_path: P
     assert placer.lasts_through(number["encode"], (phase,)) == ()
     # Its caller is called once in the whole run.
     assert placer.lasts_through(number["main"], (phase,)) == (1 - phase,)
+
+
+@pytest.mark.parametrize("refusal", [None, "its calls last on through other phases"])
+def test_no_loop_of_python_is_taken_that_nobody_has_counted(tmp_path: Path, refusal: str | None) -> None:
+    study = Study(str(two_phase_run(tmp_path / "run")))
+    planner: Any = SitePlanner(None, study.chooser, study.model, None)  # type: ignore[arg-type]
+    code = Code("clean", 1, 0x30B, b"")
+    functions = [Function("app.py", "clean", "clean", 0, "app.py", 1, code=each) for each in (code, None)]
+    planner._chooser = SimpleNamespace(profile=SimpleNamespace(functions=functions))
+    planner._placer = SimpleNamespace(lasts_on=lambda index, phases: True)
+
+    def placed(heartbeat: int, index: int, kind: Any, phases: tuple[int, ...], pct: float, **_: bool) -> PlacedSite:
+        no = refusal if kind == "body" else None
+        return PlacedSite(
+            1, "clean", phases, "clean", kind, None, None, None, "app.py", 1, pct, UNKNOWN_RATE, refusal=no
+        )
+
+    planner._try = placed
+    in_python, compiled = (planner._counted(1, index, "loop", (0,), 90.0) for index in (0, 1))
+    assert (compiled.kind, compiled.refusal) == ("loop", None)  # Its loop thins itself as it runs.
+    assert (in_python.kind, in_python.refusal is None) == (("body", True) if refusal is None else ("loop", False))
+    assert not planner._uncounted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from incprof.study.study import Study
 
 CLOCKS_AGREE_NS = 1_000_000_000
+# The program of a process whose beats are given in Python.
+PYTHON = re.compile(r"python(\d[.\d]*)?(t|d)*$")
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ def validate(study: Study, process_beats: ProcessBeats, *, align: str) -> Valida
     if kind == "clock" and offset is None:
         raise UsageError("--align clock is for heartbeats of the recorded process: these are of another; leave it out")
     found = agree(study.profile, result, beats, align=kind, offset_s=offset or 0.0)
-    return Validation(result, beats, found, overhead_of(process_beats, study.profile, result, beats))
+    took = overhead_of(process_beats, study.profile, result, beats, study.run.directory)
+    return Validation(result, beats, found, took)
 
 
 def _difference(before: object, after: object) -> int | None:
@@ -148,10 +153,11 @@ def beats_of(process_beats: ProcessBeats, result: PhaseResult) -> Beats:
 
 
 def overhead_of(
-    process_beats: ProcessBeats, profile: IntervalProfile, result: PhaseResult, beats: Beats
+    process_beats: ProcessBeats, profile: IntervalProfile, result: PhaseResult, beats: Beats, directory: str
 ) -> Overhead | None:
     """Work out what all heartbeats of the process cost it; None where the cost of one is not known.
 
+    What the file says is what libappekg measured: in Python, each beat takes the way to it and back as well.
     The program's time is its CPU time where it is the recorded process, else the wall time of its threads.
     """
     import numpy as np
@@ -159,6 +165,8 @@ def overhead_of(
     from incprof.analysis.agreement.match import match
     from incprof.analysis.agreement.overhead import pairs, predicted_pct
     from incprof.analysis.agreement.results import Overhead
+    from incprof.analysis.sites.rates import BeatCost
+    from incprof.study.sites.cost import beat_cost
 
     process, rows = process_beats.process, process_beats.found.rows
     if process.cost is None:
@@ -176,7 +184,9 @@ def overhead_of(
     same = offset_s(profile, process) is not None and cpu_s > 0
     wall_s = float(((intervals["end_ns"] - intervals["start_ns"]) / 1e9 * np.maximum(intervals["threads"], 1)).sum())
     matched = match(result.phases, beats.ids, beats.names)
-    cost = process.cost
+    cost = BeatCost(process.cost.pair_ns, process.cost.skipped_ns)
+    if PYTHON.match(os.path.basename(str(process.metadata.get("exe") or ""))):
+        cost = replace(cost, python_ns=beat_cost(directory).python_ns).in_python()
     return Overhead(
         beats=number,
         skipped=skipped,

@@ -10,7 +10,6 @@ from incprof.analysis.phases.results import PhaseResult
 from incprof.analysis.sites.choice import SiteChooser
 from incprof.analysis.sites.rates import BeatCost, choose_rate, phase_time
 from incprof.errors import NoDataError, UsageError
-from incprof.study.sites.cost import in_python
 from incprof.study.sites.place import Placer
 from incprof.study.sites.placed import UNKNOWN_RATE, Kind, PlacedSite, describe
 from incprof.study.sites.requested import Wanted
@@ -116,17 +115,21 @@ class SitePlanner:
 
         The function, or what is around its parallel region, stands for the same where it is called in most intervals;
         a function that lasts on says little, and a beat in its loop is thinned at run time if need be. Where there is
-        nothing around, the site is refused for now: it is taken where its phase has no other.
+        nothing around, the site is refused for now: it is taken where its phase has no other. In Python no thinning
+        helps, and no such loop is taken.
         """
         site = self._try(heartbeat, index, kind, phases, phase_pct)
         counted = site.rate.basis in ("counted", "estimated", "at most")
-        if site.refusal or site.kind == "body" or counted or self._placer.lasts_on(index, phases):
+        if site.refusal or site.kind == "body" or counted:
+            return site
+        in_python = self._chooser.profile.functions[index].code is not None
+        if not in_python and self._placer.lasts_on(index, phases):
             return site
         whole = self._try(heartbeat, index, "body", phases, phase_pct, around=True)
         if not whole.refusal:
             return replace(whole, note="its body: how often its loop would beat is not known")
-        for phase in phases:
-            self._uncounted[phase, index, kind] = site
+        if not in_python:
+            self._uncounted.update(((phase, index, kind), site) for phase in phases)
         return replace(site, heartbeat=0, refusal=f"how often its loop would beat is not known, and {whole.refusal}")
 
     def _try(
@@ -152,7 +155,7 @@ class SitePlanner:
                 0, f"{name}:{kind}", phases, name, asked, None, None, None, file, line, phase_pct, UNKNOWN_RATE,
                 refusal=str(error),
             )  # fmt: skip
-        cost = in_python(self._cost) if function.code is not None else self._cost
+        cost = self._cost.in_python() if function.code is not None else self._cost
         rate = choose_rate(spot.runs, self._time, phases, cost, self._result.options.sites)
         site = describe(heartbeat, name, spot, phases, phase_pct, rate)
         others = self._placer.lasts_through(index, phases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from incprof.analysis.sites.rates import BeatCost
@@ -9,8 +10,6 @@ from incprof.jsonstore import JsonStore
 
 # Used where libappekg cannot be asked: pairs of begin and end as in docs/performance.md.
 TYPICAL = BeatCost(pair_ns=30.0, skipped_ns=3.0)
-# What a `with appekg.beat(ID)` takes beside that, recorded or not: 0.4 to 1.06 us on this kind of machine.
-PYTHON_NS = 650.0
 STORE = "beat-cost.json"
 VERSION = 1
 # Nothing that a processor does in a pair takes longer.
@@ -25,31 +24,28 @@ def beat_cost(directory: str) -> BeatCost:
     measured = _measured()
     if measured is None:
         return TYPICAL
-    store.save({"pair_ns": measured.pair_ns, "skipped_ns": measured.skipped_ns})
+    store.save(asdict(measured))
     return measured
-
-
-def in_python(cost: BeatCost) -> BeatCost:
-    """What the same heartbeat costs in Python: the way to the library and back, which no rate factor spares."""
-    return BeatCost(cost.pair_ns + PYTHON_NS, cost.skipped_ns + PYTHON_NS)
 
 
 def _measured() -> BeatCost | None:
     """The cost in nanoseconds, with as many digits as it is good for."""
     try:
-        from appekg import cost
+        from appekg import cost, python_ns
 
-        measured = cost()
+        measured, passing = cost(), python_ns()
     except (ImportError, OSError):
         return None
-    return _plausible(float(f"{measured.pair_ns:.2g}"), float(f"{measured.skipped_ns:.2g}"))
+    return _plausible(*(float(f"{ns:.2g}") for ns in (measured.pair_ns, measured.skipped_ns, passing)))
 
 
-def _plausible(pair_ns: float, skipped_ns: float) -> BeatCost | None:
+def _plausible(pair_ns: float, skipped_ns: float, python_ns: float) -> BeatCost | None:
     """The cost, unless it cannot be one."""
-    return BeatCost(pair_ns, skipped_ns) if 0 < skipped_ns <= pair_ns < MOST_NS else None
+    possible = 0 < skipped_ns <= pair_ns < MOST_NS and 0 < python_ns < MOST_NS
+    return BeatCost(pair_ns, skipped_ns, python_ns) if possible else None
 
 
 def _understood(stored: dict[str, Any]) -> BeatCost | None:
     """The cost that was kept."""
-    return _plausible(float(stored["pair_ns"]), float(stored["skipped_ns"]))
+    python_ns = float(stored.get("python_ns", TYPICAL.python_ns))
+    return _plausible(float(stored["pair_ns"]), float(stored["skipped_ns"]), python_ns)

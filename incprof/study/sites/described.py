@@ -9,7 +9,6 @@ from incprof.analysis.sites.rates import BeatCost
 from incprof.report.sites_answer import ExcerptLine, RefusedRow, SiteRow, SitesAnswer, printable_line
 from incprof.source.languages import language_of
 from incprof.source.locate import line_text, name_line
-from incprof.study.sites.cost import in_python
 from incprof.study.sites.placed import PlacedSite
 
 CONTEXT = 3
@@ -31,7 +30,7 @@ def described(
         RefusedRow(s.phases, s.recorded, s.kind, s.file, s.line, s.refusal) for s in sites if s.refusal is not None
     )
     if rows and all(language_of(row.file or "", b"") == "python" for row in rows):
-        cost = in_python(cost)
+        cost = cost.in_python()
     served = {phase for row in rows for phase in row.phases}
     missing = tuple(p.id for p in result.phases if p.id not in served and not p.off_cpu and not by_hand)
     return SitesAnswer(
