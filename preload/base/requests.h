@@ -4,7 +4,7 @@
 
 enum request {
     REQUEST_STOP = 1,
-    REQUEST_KILLED,  /* the same, by a signal: no line on stderr */
+    REQUEST_CLOSE,   /* the same, without the line at its end */
     REQUEST_EXEC,    /* all that is known is written: the program may become another one */
     REQUEST_FLUSH,   /* the open interval is written */
     REQUEST_PARK,    /* the thread ends, and the recording does not */

@@ -58,7 +58,7 @@ static void ask(enum request request)
 /* Async-signal-safe and thread-safe. */
 static void write_before_end(void)
 {
-    ask(REQUEST_KILLED);
+    ask(REQUEST_STOP);
 }
 
 static void begin(bool forked, const char *trouble)
@@ -271,7 +271,7 @@ bool collector_leave(void)
     absence.mask = sys_block_signals();
     ask(REQUEST_FLUSH);
     absence.fd = open_file_again();
-    ask(collection_file() < 0 || absence.fd >= 0 ? REQUEST_PARK : REQUEST_KILLED);
+    ask(collection_file() < 0 || absence.fd >= 0 ? REQUEST_PARK : REQUEST_CLOSE);
     absence.is_final = !worker_is_gone(LONGEST_WAIT_NS) || !switch_is_on();
     return true;
 }

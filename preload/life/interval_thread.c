@@ -31,7 +31,7 @@ static void serve(uint32_t request)
         collection_close();
         collection_tell();
         break;
-    case REQUEST_KILLED:
+    case REQUEST_CLOSE:
         thread_stop_all();
         collection_close();
         break;

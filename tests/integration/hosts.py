@@ -6,8 +6,9 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -182,6 +183,17 @@ def raw_images(data: bytes) -> list[RawImage]:
         found.append(RawImage(kind, module, at, end))
         at = end
     return found
+
+
+def wait_for_intervals(stream: Path, count: int) -> None:
+    """Until the stream holds that many intervals."""
+    for _ in range(60_000):
+        # Half of an image may be in the file while it is being written.
+        with suppress(AssertionError, struct.error, FileNotFoundError):
+            if sum(image.kind == 2 for image in raw_images(stream.read_bytes())) >= count:
+                return
+        time.sleep(0.01)
+    raise AssertionError(f"{stream} does not grow")
 
 
 def ended_cleanly(path: Path) -> bool:

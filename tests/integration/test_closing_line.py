@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pytest
 
 from incprof.readers import open_run, read_profile
 from tests.integration.collector import run, variables
-from tests.integration.hosts import BuildHost, collector_lines, streams
+from tests.integration.hosts import BuildHost, collector_lines, streams, wait_for_intervals
 
 
 def lines(place: Path, *words: str | Path, status: int = 3, **env: str) -> list[str]:
@@ -93,6 +94,21 @@ def test_who_reads_a_closed_stderr_is_not_kept_waiting(host: BuildHost, tmp_path
         process.communicate(b"")
         watchdog.cancel()
     assert process.returncode == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_that_a_signal_ends(host: BuildHost, tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "incprof", "record", "-i", "0.05", "-o", tmp_path / "run", "--", host("endless.c")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        watchdog = threading.Timer(600, process.kill)
+        watchdog.start()
+        wait_for_intervals(tmp_path / "run/rank-00000.gmon", 2)
+        process.send_signal(number)
+        (line,) = process.communicate()[1].splitlines()
+        watchdog.cancel()
+    assert process.returncode == -number
+    assert line.startswith(f"incprof: {intervals(tmp_path / 'run')} intervals in ")
+    assert line.endswith(f"; next: incprof phases {tmp_path / 'run'}")
 
 
 def test_the_preloaded_library_alone_says_nothing(host: BuildHost, tmp_path: Path) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
-import struct
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.integration.collector import clean_environment, variables
-from tests.integration.hosts import BuildHost, calls, ended_cleanly, incprof, raw_images, ticks, try_both
+from tests.integration.hosts import (
+    BuildHost,
+    calls,
+    ended_cleanly,
+    incprof,
+    raw_images,
+    ticks,
+    try_both,
+    wait_for_intervals,
+)
 
 WRITTEN = [
     ("exit", 0),
@@ -86,17 +93,6 @@ def test_order_of_exit_handlers(host: BuildHost, tmp_path: Path) -> None:
 def start(command: list[str | Path], place: Path, interval: float) -> subprocess.Popen[bytes]:
     environment = {**clean_environment(), **variables(place / "run", interval=interval)}
     return subprocess.Popen(list(map(str, command)), cwd=place, env=environment, stdout=subprocess.DEVNULL)
-
-
-def wait_for_intervals(stream: Path, count: int) -> None:
-    """Until the stream holds that many intervals."""
-    for _ in range(60_000):
-        # Half of an image may be in the file while it is being written.
-        with suppress(AssertionError, struct.error, FileNotFoundError):
-            if sum(image.kind == 2 for image in raw_images(stream.read_bytes())) >= count:
-                return
-        time.sleep(0.01)
-    raise AssertionError(f"{stream} does not grow")
 
 
 def test_kill_9_in_the_middle_of_an_interval(host: BuildHost, tmp_path: Path) -> None:
