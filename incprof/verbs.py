@@ -65,6 +65,14 @@ COMPUTE = frozenset((
 ))  # fmt: skip
 
 
+# What is no verb, and what people mean by it.
+MEANT = {
+    "perfetto": "export DIR --format perfetto -o FILE", "flamegraph": "export DIR --format flamegraph -o FILE",
+    "speedscope": "export DIR --format speedscope -o FILE", "script": "export DIR --format folded",
+    "stat": "sample -- PROGRAM", "annotate": "report DIR",
+}  # fmt: skip
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong with a command line in one line. What the line gives wins over what files say."""
 
@@ -138,6 +146,8 @@ def check_verb(verb: str | None) -> None:
         meant = f"; did you mean incprof phases {verb}?"
     elif "/" in verb and os.access(verb, os.X_OK):
         meant = f"; did you mean incprof record -- {verb}?"
+    elif verb in MEANT:
+        meant = f"; did you mean incprof {MEANT[verb]}?"
     else:
         meant = did_you_mean(verb, VERBS)
     raise UsageError(f"{verb}: there is no such verb{meant or '; there are ' + ', '.join(VERBS)} (see incprof --help)")

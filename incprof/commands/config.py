@@ -25,9 +25,9 @@ DEFAULT = "default"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("action", choices=("show",), help="show: print names, values and origins")
+    parser.add_argument("action", choices=("show",), metavar="show", help="print names, values and origins")
     parser.add_argument(
-        "about", nargs="*", metavar="VERB", help="verbs to show (default: record, and those in the files)"
+        "about", nargs="*", default=[], metavar="VERB", help="verbs to show (default: record, and those in the files)"
     )
     parser.add_argument("--json", action="store_true", help=f"one JSON object, schema {SCHEMA}")
 

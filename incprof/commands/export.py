@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 from typing import TYPE_CHECKING
 
 from incprof.commands.options import (
@@ -27,12 +28,20 @@ from incprof.commands.options import (
 from incprof.commands.output import check_target, write_bytes, write_text
 from incprof.commands.terminal import warn
 from incprof.errors import IncprofError, PartialDataError, UsageError
+from incprof.printable import say
 
 if TYPE_CHECKING:
     from incprof.study import Study
 
 NAME = "export"
 FORMATS = ("gprof", "csv", "parquet", "folded", "speedscope", "trace", "hatchet")
+# What people call some of them.
+CALLED = {"perfetto": "trace", "chrome": "trace", "flamegraph": "folded", "flamegraph.pl": "folded"}
+# What shows a file of each format.
+SHOWS = {
+    "gprof": "gprof {exe} {file}", "folded": "flamegraph.pl {file} > flames.svg, or https://www.speedscope.app",
+    "speedscope": "https://www.speedscope.app", "trace": "https://ui.perfetto.dev",
+}  # fmt: skip
 BINARY = ("gprof", "parquet")
 # The tables of incprof.analysis.views.tables, which would take long to import for the help.
 TABLES = ("profile", "intervals", "samples", "phases", "labels", "functions", "sites", "steps", "scores")
@@ -50,7 +59,10 @@ ONLY = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     add_run_arguments(parser)
-    parser.add_argument("--format", choices=FORMATS, required=True, help="what to write")
+    parser.add_argument(
+        "--format", choices=FORMATS, required=True, type=lambda word: CALLED.get(word, word),
+        help="what to write (perfetto: trace; flamegraph: folded)",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write (default: -, stdout)")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument("--table", choices=TABLES, help="which table (csv, parquet; default: profile)")
@@ -78,7 +90,17 @@ def run(args: argparse.Namespace) -> int:
     if of_phases:
         warn(study.result.warnings)
     damaged = write(study, args)
+    if args.output != "-":
+        say(written(study, args))
     return PartialDataError.exit_code if damaged else exit_status(study)
+
+
+def written(study: Study, args: argparse.Namespace) -> str:
+    """What there is now, and what shows it."""
+    what = f"table {args.table or 'profile'} as {args.format}" if args.format in ONLY["table"] else args.format
+    shows = SHOWS.get(args.format, "").format(exe=study.run.app, file=args.output)
+    size = os.path.getsize(args.output)
+    return f"{args.output}: {what}, {size / 1e6:.2g} MB{'; to see it: ' + shows if shows else ''}"
 
 
 def write(study: Study, args: argparse.Namespace) -> bool:

@@ -30,7 +30,9 @@ NAME = "signature"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("directory", metavar="DIR", help="run directory with traces")
-    parser.add_argument("more", nargs="*", metavar="DIR", help="runs of the program on other numbers of processes")
+    parser.add_argument(
+        "more", nargs="*", default=[], metavar="DIR", help="runs of the program on other numbers of processes"
+    )
     parser.add_argument("--method", choices=("robust", "paper", "global"), default="robust", help="how (robust)")
     parser.add_argument("--against", choices=("robust", "paper", "global"), help="of several runs: by this one too")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the signature with all that a prediction needs")

@@ -37,6 +37,22 @@ def test_folded(run, capsys):
     ]
 
 
+@pytest.mark.parametrize(
+    ("word", "what", "shown"),
+    [
+        ("perfetto", "trace", "; to see it: https://ui.perfetto.dev"),
+        ("flamegraph", "folded", "; to see it: flamegraph.pl"),
+        ("csv", "table profile as csv", ""),
+    ],
+)
+def test_what_was_written_is_reported(run, tmp_path, capsys, word, what, shown):
+    file = tmp_path / "out"
+    status, out, err = export(capsys, run, "--format", word, "-o", file)
+    assert (status, out) == (0, "")
+    line = err.splitlines()[-1]
+    assert line.startswith(f"incprof: {file}: {what}, {file.stat().st_size / 1e6:.2g} MB{shown}")
+
+
 def test_folded_without_libraries_and_for_one_phase(tmp_path, capsys):
     run = two_phase_run(tmp_path / "run")
     out = export(capsys, run, "--format", "folded", "--libs", "drop")[1]

@@ -147,3 +147,14 @@ def test_help_imports_little() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert not loaded & {"numpy", "scipy", "pandas", "rich", "jinja2", "difflib", "pydoc"}
+
+
+@pytest.mark.parametrize("word", ["perfetto", "flamegraph"])
+def test_words_that_people_know_from_elsewhere(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = said(capsys, word, "run")
+    assert status == 2
+    assert f"did you mean incprof export DIR --format {word} -o FILE?" in err
+
+
+def test_config_needs_no_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "are required: show (see" in said(capsys, "config")[2]
