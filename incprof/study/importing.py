@@ -88,5 +88,10 @@ def _write(found: Imported, directory: Path, interval_s: float, tick_s: float | 
         written.append(ticks)
     if without := len(found.timelines) - len(written):
         notes.append(f"{without} processes have less than half a sample's time, and are left out")
+    if all(len(ticks.end_s) == 1 for ticks in written):
+        series = found.timelines[0].edges_s is not None
+        notes.append(
+            f"one interval has no phases: {'give a file for each' if series else 'give a shorter one with -i'}"
+        )
     shown, first = app.rpartition("/")[2] or app, written[0]
     return Made(found.kind, shown, len(written), len(first.end_s), 1 / first.tick_s, tuple(notes), found.damaged)

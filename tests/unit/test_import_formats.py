@@ -280,6 +280,18 @@ def test_folded_intervals(tmp_path, capsys):
     assert "a file stands for 2 s (-i), a sample for 0.02 s (--rate)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"main;solve 60\n", "one interval has no phases: give a file for each"),
+        (PERF.encode(), "one interval has no phases: give a shorter one with -i"),
+    ],
+)
+def test_one_interval_has_no_phases(content, said, tmp_path, capsys):
+    bring(tmp_path, put(tmp_path / "a", content))
+    assert said in capsys.readouterr().err
+
+
 def test_folded_samples_of_threads_without_frames(tmp_path):
     """As py-spy writes them."""
     profile = bring(tmp_path, put(tmp_path / "a.folded", b"main;a 80\n 20\n"))
