@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -57,7 +57,6 @@ def describe_phases(
     clusters: IntArray,
     chosen: Sequence[Sequence[Choice]],
     off_cpu: int | None,
-    known: Mapping[tuple[int, str], int] | None = None,
     options: StepOptions = STEPS,
 ) -> tuple[Phase, ...]:
     """Build the phases.
@@ -68,10 +67,9 @@ def describe_phases(
         clusters: (n,) ids before merging.
         chosen: sites per phase.
         off_cpu: the phase in which the program waits, if there is one.
-        known: heartbeat ids given before, by (function, kind).
         options: thresholds.
     """
-    heartbeats = number_heartbeats(chosen, known)
+    heartbeats = number_heartbeats(chosen)
     wall = profile.end_s - profile.start_s
     spent = spent_s(profile)
     off = off_cpu_s(profile, spent)

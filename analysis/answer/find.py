@@ -134,14 +134,13 @@ def choose_again(chooser: SiteChooser, result: PhaseResult, excluded: Set[tuple[
 
     Args:
         chooser: of the profile and method that the result is of.
-        result: phases, and sites to be replaced. Its heartbeat ids stay; a site that is new gets the next free one.
+        result: phases, and sites to be replaced.
         excluded: (function, kind) of sites that cannot be had.
     """
     off_cpu = next((phase.id for phase in result.phases if phase.off_cpu), None)
     chosen = chooser.of_all(result.labels, off_cpu, excluded)
-    known = {(site.index, site.kind): site.heartbeat for phase in result.phases for site in phase.sites}
     steps = result.options.steps
-    phases = describe_phases(chooser.profile, result.labels, result.clusters, chosen, off_cpu, known, steps)
+    phases = describe_phases(chooser.profile, result.labels, result.clusters, chosen, off_cpu, steps)
     before = {phase.id: phase.confidence for phase in result.phases}
     return replace(result, phases=tuple(replace(p, confidence=before.get(p.id)) for p in phases))
 

@@ -6,7 +6,7 @@ a loop in it, because it runs for longer than an interval).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,14 +147,7 @@ def _phase_calls(act: Activity, function: int, order: IntArray) -> FloatArray:
     return np.asarray(act.calls[active][:, [function]].toarray(), dtype=np.float64).ravel()
 
 
-def number_heartbeats(
-    sites: Sequence[Sequence[Choice]], known: Mapping[tuple[int, str], int] | None = None
-) -> dict[tuple[int, str], int]:
-    """Give each distinct (function, kind) a heartbeat id from 1, in order of phase and choice, above `known` ones."""
-    ids = dict(known or {})
-    free = max(ids.values(), default=0) + 1
-    for phase in sites:
-        for choice in phase:
-            if ids.setdefault((choice.function, choice.kind), free) == free:
-                free += 1
-    return ids
+def number_heartbeats(sites: Sequence[Sequence[Choice]]) -> dict[tuple[int, str], int]:
+    """Give each distinct (function, kind) a heartbeat id from 1, in order of phase and choice."""
+    keys = dict.fromkeys((choice.function, choice.kind) for phase in sites for choice in phase)
+    return {key: number for number, key in enumerate(keys, 1)}

@@ -129,10 +129,3 @@ def test_what_is_excluded_is_never_chosen(run, literal, excluded):
     assert not excluded & {(c.function, c.kind) for c in found}
     assert len({c.function for c in found}) == len(found)
     assert all(c.covered > 0 for c in found)
-
-
-def test_ids_that_were_given_stay():
-    phases = [[Choice(4, "loop", 1)], [Choice(7, "body", 1)]]
-    assert number_heartbeats(phases, {(4, "loop"): 3, (9, "body"): 1}) == {
-        (4, "loop"): 3, (9, "body"): 1, (7, "body"): 4,
-    }  # fmt: skip

@@ -102,13 +102,6 @@ def _unique_names(sites: Sequence[PlacedSite], number: Callable[[PlacedSite], in
 
 
 def _numbered(sites: Sequence[PlacedSite]) -> list[PlacedSite]:
-    """Sites by id: one that has none, or that of a site before it, gets the next free one."""
-    free = 1 + max((site.heartbeat for site in sites), default=0)
-    used: set[int] = set()
-    found = []
-    for site in sites:
-        if not site.heartbeat or site.heartbeat in used:
-            site, free = replace(site, heartbeat=free), free + 1
-        used.add(site.heartbeat)
-        found.append(site)
-    return sorted(found, key=lambda site: site.heartbeat)
+    """Sites with ids from 1, in order of their phases; those of no phase, and those that had no id, come last."""
+    order = sorted(sites, key=lambda site: (not site.phases, site.phases[:1], not site.heartbeat, site.heartbeat))
+    return [replace(site, heartbeat=number) for number, site in enumerate(order, 1)]
