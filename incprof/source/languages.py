@@ -19,6 +19,9 @@ FREE = frozenset(".f90 .f95 .f03 .f08 .f18".split())
 FIXED = frozenset(".f .for .ftn .f77".split())
 PYTHON = frozenset(".py .pyw".split())
 
+# In fixed form: code where labels are, and comments.
+BEFORE_COLUMN_7 = re.compile(rb"^(?:[^\W\dcCdD]| {1,4}[a-zA-Z_])", re.M)
+COMMENT = re.compile(rb"^(?:\*|[cC](?:[^\w]|$))", re.M)
 # What C has no use for at the start of a line: a header with one of these is C++.
 ONLY_CPP = re.compile(
     rb"^[ \t]*(?:template\s*<|namespace\b|using\s|class\s+\w+|(?:public|private|protected)\s*:)", re.M
@@ -43,7 +46,17 @@ def language_of(path: str, data: bytes) -> Language | None:
         return "fortran"
     if lower in PYTHON or (not suffix and PYTHON_SCRIPT.match(data)):
         return "python"
-    return "fixed" if lower in FIXED else None
+    if lower in FIXED:
+        return "fortran" if is_free(data) else "fixed"
+    return None
+
+
+def is_free(data: bytes) -> bool:
+    """Whether a file that is called as one of fixed form is of free form (`gfortran -ffree-form`).
+
+    Of fixed form, no statement begins before column 7; of free form, no comment is marked by a letter or a star.
+    """
+    return len(BEFORE_COLUMN_7.findall(data)) > len(COMMENT.findall(data))
 
 
 def read_source(path: Path) -> bytes:

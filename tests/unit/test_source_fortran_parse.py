@@ -9,6 +9,7 @@ from incprof.source.fortran.insert import fortran_insertions
 from incprof.source.fortran.parse import parse_fortran
 from incprof.source.fortran.statements import statements_of
 from incprof.source.fortran.words import word_of
+from incprof.source.languages import language_of
 from incprof.source.model import Beat, SourceFile
 
 
@@ -231,6 +232,22 @@ def test_a_return_on_the_last_line_of_a_labelled_loop() -> None:
 def test_free_form_in_a_file_for_fixed_form() -> None:
     (function,) = fixed("      subroutine s\n  do i = 1, 3\n      x = 1\n  end do\n      end\n").functions
     assert function.refusal == "it is not in fixed form, as the file's name says"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("program w\n  implicit none\n  call step(1, &\n    2)\nend program\n", "fortran"),
+        ("! a comment\nmodule m\ncontains\nsubroutine s()\nend subroutine\nend module\n", "fortran"),
+        ("      program w\n      call step(1,\n     &2)\n   10 continue\n      end\n", "fixed"),
+        ("C     A comment\nc     another\n*\n      subroutine s\n\tx = 1\nd     y = 2\n      end\n", "fixed"),
+        ("#ifdef A\nc call here\n      call x\n#else\n  200 format(1x)\n#endif\n      end\n", "fixed"),
+        ("      program w\n      end\n", "fixed"), ("", "fixed"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a.F", "a.f", "a.for", "a.FTN"])
+def test_the_form_of_a_file_is_that_of_its_text(name: str, text: str, language: str) -> None:
+    assert language_of(name, text.encode()) == language
 
 
 def test_no_room_before_column_72() -> None:
