@@ -25,6 +25,7 @@ struct tables {
 
 struct wanted {
     const char *name;
+    const void *known; /* not this one */
     uint32_t gnu_hash, hash;
     void *found;
 };
@@ -157,14 +158,21 @@ static int look_for_definition(struct dl_phdr_info *info, size_t size, void *con
         number = look_in_hash(&tables, wanted);
     if (number != 0)
         wanted->found = (void *)(uintptr_t)(info->dlpi_addr + tables.symbols[number].st_value);
+    if (wanted->found == wanted->known)
+        wanted->found = NULL;
     return wanted->found != NULL;
+}
+
+void *elf_symbol_besides(const char *name, const void *known)
+{
+    struct wanted wanted = {.name = name, .known = known, .gnu_hash = gnu_hash_of(name), .hash = hash_of(name)};
+    dl_iterate_phdr(look_for_definition, &wanted);
+    return wanted.found;
 }
 
 void *elf_symbol_anywhere(const char *name)
 {
-    struct wanted wanted = {.name = name, .gnu_hash = gnu_hash_of(name), .hash = hash_of(name)};
-    dl_iterate_phdr(look_for_definition, &wanted);
-    return wanted.found;
+    return elf_symbol_besides(name, NULL);
 }
 
 /* A name that this object is linked with, and nobody else has. */

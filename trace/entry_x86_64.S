@@ -156,6 +156,7 @@ trace_ways_end:
     .cfi_adjust_cfa_offset 8;                                                                                          \
     sub $8, %rsp;                                                                                                      \
     .cfi_adjust_cfa_offset 8;                                                                                          \
+    mov 24(%rsp), %rdx; /* what they are called with has two arguments */                                              \
     call trace_before_##symbol;                                                                                        \
     add $8, %rsp;                                                                                                      \
     .cfi_adjust_cfa_offset -8;                                                                                         \

@@ -18,14 +18,14 @@
 #include <string.h>
 
 #include "elf_symbol.h"
+#include "looked_up.h"
 #include "names.h"
 #include "sys.h"
 
 #define PAGE_BYTES 4096u
-#define WAY_IN_BYTES 32u /* with what is asked about it, in its second half */
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern char trace_ways_in[NAME_COUNT][WAY_IN_BYTES] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
 
 static ElfW(Sym) * symbols;
 static uint32_t count;
@@ -157,9 +157,19 @@ void *trace_before_dlopen(void)
     return next(&real, "dlopen");
 }
 
-void *trace_before_dlsym(void)
+dlsym_function *visible_dlsym(void)
 {
     static void *real;
+    return (dlsym_function *)next(&real, "dlsym");
+}
+
+/* What this library looks up for itself is what there is. */
+void *trace_before_dlsym(void *handle, const char *name, const char *return_address)
+{
     hide_again();
-    return next(&real, "dlsym");
+    bool is_own = return_address >= __ehdr_start && return_address < _end;
+    bool is_of_library = handle != RTLD_DEFAULT && handle != RTLD_NEXT;
+    if (is_own || !is_of_library || name == NULL || !is_ours(name))
+        return (void *)visible_dlsym();
+    return (void *)looked_up;
 }

@@ -130,6 +130,34 @@ def test_two_mpis_in_one_process(built: Path, tmp_path: Path) -> None:
     assert sequence(events_of(tmp_path / "run")[0]) == ["Allreduce 4"] * 2
 
 
+SONAMES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
+
+
+def test_an_mpi_that_is_looked_up(mpi: Mpi, tmp_path: Path) -> None:
+    """By dlopen and dlsym, as ctypes and MPI.jl do: nobody is linked with it."""
+    words = [plain(mpi.built, "looked_up.c"), ctypes_path(SONAMES[mpi.name])]
+    outcome = mpi.trace(2, *words, cwd=tmp_path)
+    assert (outcome.returncode, outcome.stdout) == (0, "1 1 1 1\n" * 2), outcome
+    assert lines_of_ours(outcome.stderr) == []
+    found = events_of(tmp_path / "run")
+    assert {rank: [event.call.function for event in events] for rank, events in found.items()} == {
+        rank: ["Init", "Finalize"] for rank in range(2)
+    }
+
+
+@pytest.mark.slow
+def test_one_of_two_mpis_that_is_looked_up(mpi: Mpi, tmp_path: Path) -> None:
+    """It is the one that was asked for; that it is not traced is reported."""
+    if any(shutil.which(f"mpicc.{name}") is None for name in SONAMES):
+        pytest.skip("needs both MPIs")
+    libraries = sorted(SONAMES.values(), key=lambda soname: soname != SONAMES[mpi.name])
+    words = [plain(mpi.built, "looked_up.c"), *map(ctypes_path, libraries)]
+    outcome = mpi.trace(1, *words, cwd=tmp_path)
+    assert (outcome.returncode, outcome.stdout) == (0, "1 1 1 1\n"), outcome
+    (line,) = lines_of_ours(outcome.stderr)
+    assert "one of several MPIs in this process was looked up by dlsym: its calls are not traced" in line
+
+
 MPI4PY = """
 import os, sys
 how = sys.argv[1]

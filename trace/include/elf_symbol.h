@@ -8,6 +8,9 @@
 /* The first definition outside this library, in the order in which objects were loaded, or NULL. */
 void *elf_symbol_anywhere(const char *name);
 
+/* The same, of definitions at another address than `known`. */
+void *elf_symbol_besides(const char *name, const void *known);
+
 /* Whether a library, not the program, has been linked with a name that is defined by none but this one. `is_ours`:
  * which names are meant. */
 bool elf_symbol_is_missed_by_libraries(bool (*is_ours)(const char *name));

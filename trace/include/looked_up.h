@@ -1,0 +1,10 @@
+/* MPI functions that a program has looked up in a library (dlopen, dlsym): what it gets is the way into this one.
+ *
+ * Thread-safe; not async-signal-safe. */
+#ifndef TRACE_LOOKED_UP_H
+#define TRACE_LOOKED_UP_H
+
+/* What dlsym returns for a name that may be MPI's. */
+void *looked_up(void *handle, const char *name);
+
+#endif

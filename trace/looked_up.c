@@ -1,0 +1,37 @@
+/* Who may touch what: `is_another_said` is atomic. No locks but the loader's. */
+#define _GNU_SOURCE
+#include "looked_up.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "elf_symbol.h"
+#include "log.h"
+#include "visible.h"
+
+static bool is_another_said;
+
+/* Of a traced function, as C calls it; NAME_COUNT for others. */
+static uint32_t number_of(const char *name)
+{
+    for (uint32_t number = 0; number < TRACED_NAMES; number += KINDS_OF_NAMES)
+        for (uint32_t kind = 0; kind < 2; kind++)
+            if (strcmp(name_of(number + kind), name) == 0)
+                return number + kind;
+    return NAME_COUNT;
+}
+
+/* Of several MPIs, the way in would take the one that its caller sees, and not the one that was asked. */
+void *looked_up(void *handle, const char *name)
+{
+    void *found = visible_dlsym()(handle, name);
+    uint32_t number = found != NULL ? number_of(name) : NAME_COUNT;
+    if (number == NAME_COUNT || found == trace_ways_in[number])
+        return found;
+    if (elf_symbol_besides(name, found) == NULL)
+        return trace_ways_in[number];
+    if (strstr(name, "MPI_Init") != NULL && strcmp(name, "MPI_Initialized") != 0 &&
+        !__atomic_exchange_n(&is_another_said, true, __ATOMIC_RELAXED))
+        log_warn("one of several MPIs in this process was looked up by dlsym: its calls are not traced", NULL);
+    return found;
+}
