@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from subprocess import DEVNULL, PIPE
 from typing import NamedTuple
 
-from incprof.inputs import open_input
+from incprof.readers.symbols.hidden_symbols import shared_file, without_symbols
 from incprof.readers.symbols.line_tables import Place, from_line_tables
 
 # Damaged debug information may lead a tool anywhere; no honest one takes as much time or memory.
 TIMEOUT_S = 120
 MEMORY = 16 << 30
-# Of a program, with debug information.
-LARGEST = 4 << 30
 _LLVM = ("llvm-symbolizer", "--output-style=GNU", "-f=linkage", "--no-demangle", "-a", "-i", "-e")
 _BINUTILS = ("addr2line", "-a", "-f", "-i", "-e")
-# Section types, as an ELF header has them: .symtab and .dynsym, and anything.
-SYMBOLS, PLAIN = (b"\2\0\0\0", b"\13\0\0\0"), b"\1\0\0\0"
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 ANSWER = re.compile(r"(.+):(\d+)(?::\d+)?(?: \(discriminator \d+\))?")
 
@@ -57,19 +52,39 @@ def outermost(chain: Chain) -> Place | None:
 def chains(binary: str, addresses: Sequence[int]) -> list[Chain]:
     """The functions whose code each link-time address is, as they were inlined into each other.
 
-    Asks llvm-symbolizer, else addr2line, else reads the line table of the compile unit around each address, which
-    knows one place and no name.
+    Asks llvm-symbolizer; addr2line where that knows less, as of sections that it cannot decompress; without both,
+    reads the line table of the compile unit around each address, which knows one place and no name.
     """
     if not addresses:
         return []
     installed = [tool for tool in (_LLVM, _BINUTILS) if shutil.which(tool[0])]
+    # LLVM reads no file that is shared, and has wrong names of what was inlined.
+    shared = bool(shared_file(binary))
+    installed.sort(key=lambda tool: shared and tool is _LLVM)
+    best: list[Chain] | None = None
     for tool in installed:
-        if (answers := _ask(tool, binary, addresses)) is not None:
-            return answers
+        answers = _ask(tool, binary, addresses)
+        if answers is not None and shared and tool is _LLVM:
+            answers = [chain[-1:] for chain in answers]
+        if answers is not None and (best is None or known_frames(answers) > known_frames(best)):
+            best = answers
+        if best is not None and known_frames(best)[0] and not lacks_names(best):
+            break
     if installed:  # what makes these fail does no better below
-        return [()] * len(addresses)
+        return best if best is not None else [()] * len(addresses)
     places = from_line_tables(binary, addresses)
     return [(Frame("", *place),) if place else () for place in places]
+
+
+def known_frames(found: Sequence[Chain]) -> tuple[int, int]:
+    """How many frames have lines, and how many have names as well."""
+    frames = [frame for chain in found for frame in chain if frame.line]
+    return len(frames), sum(frame.function != "" for frame in frames)
+
+
+def lacks_names(found: Sequence[Chain]) -> bool:
+    """Whether something was inlined of which the name is not known."""
+    return any(not frame.function for chain in found for frame in chain[:-1])
 
 
 def _ask(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Chain] | None:
@@ -80,7 +95,7 @@ def _ask(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Cha
     question = "".join(f"{address:#x}\n" for address in addresses)
     try:
         with (
-            _without_symbols(binary) if tool is _BINUTILS else nullcontext(binary) as path,
+            without_symbols(binary) if tool is _BINUTILS else nullcontext((binary, None)) as (path, copy),
             subprocess.Popen(
                 [*tool, path],
                 stdin=PIPE,
@@ -88,7 +103,7 @@ def _ask(tool: Sequence[str], binary: str, addresses: Sequence[int]) -> list[Cha
                 stderr=DEVNULL,
                 text=True,
                 errors="replace",
-                pass_fds=_number(path),
+                pass_fds=() if copy is None else (copy,),
             ) as process,
         ):
             answer = _answer(process, question)
@@ -117,35 +132,6 @@ def _answer(process: subprocess.Popen[str], question: str) -> str | None:
         process.communicate()
         return None
     return answer if process.returncode == 0 else None
-
-
-@contextmanager
-def _without_symbols(binary: str) -> Iterator[str]:
-    """A copy in memory whose symbol tables are out of sight.
-
-    With them, binutils has the name of the function on record for inlined code of C++ and Fortran.
-    """
-    with open_input(binary) as source, os.fdopen(os.memfd_create("debug"), "r+b") as copy:
-        if os.fstat(source.fileno()).st_size > LARGEST:
-            raise OSError(errno.EFBIG, "too large to be copied", binary)
-        shutil.copyfileobj(source, copy, 1 << 20)
-        copy.seek(0)
-        head = copy.read(64)
-        offset, size, count = (
-            int.from_bytes(head[at : at + n], "little") for at, n in ((0x28, 8), (0x3A, 2), (0x3C, 2))
-        )
-        for section in range(count):
-            copy.seek(offset + section * size + 4)
-            if copy.read(4) in SYMBOLS:
-                copy.seek(-4, os.SEEK_CUR)
-                copy.write(PLAIN)
-        copy.flush()
-        yield f"/proc/self/fd/{copy.fileno()}"
-
-
-def _number(path: str) -> tuple[int, ...]:
-    """The descriptor that a path stands for."""
-    return (int(path.rpartition("/")[2]),) if path.startswith("/proc/self/fd/") else ()
 
 
 def _frame(function: str, answer: str) -> Frame:

@@ -19,7 +19,7 @@ from incprof.model import PROFILER, FloatArray, Function, Inlined, IntervalProfi
 from incprof.readers.symbols.addr2line import Chain
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.jumps import jumps_of
-from incprof.readers.symbols.lines import chains_of
+from incprof.readers.symbols.lines import chains_of, gap_of
 from incprof.readers.symbols.loop_body import Jump
 from incprof.readers.symbols.loop_owners import Key, called_beside, is_own, loop_owner
 from incprof.readers.symbols.ownership import is_shared_module, is_shared_source
@@ -75,6 +75,8 @@ def with_inlined(
     binaries, ticks = _Binaries(run, profile, exe, stores), _inclusive(profile)
     labels = sorted({f.module for f in profile.functions if f.address} - _packages(profile))
     found = [_look_up(binaries, label, ticks) for label in labels] if ticks[0] > 0 else []
+    gaps = [gap_of(run, profile, code.label, list(code.chains.values()), exe=exe) for code in found]
+    profile = replace(profile, warnings=(*profile.warnings, *filter(None, gaps))) if any(gaps) else profile
     functions = list(profile.functions)
     for code in found:
         for index in _of_the_system(profile, code):

@@ -13,6 +13,7 @@ from incprof.jsonstore import JsonStore, Stores
 from incprof.model import LIBRARY, OWN, Code, Function, IntArray, IntervalProfile, Module, Run
 from incprof.readers.symbols.addr2line import Chain, Frame, chains, outermost
 from incprof.readers.symbols.closures import with_lambdas
+from incprof.readers.symbols.debug_gaps import gap
 from incprof.readers.symbols.go_table import go_places
 from incprof.readers.symbols.line_tables import Place
 from incprof.readers.symbols.python_code import line_at
@@ -142,12 +143,24 @@ def inlined_part(chain: Chain, function: Function) -> Chain:
 
 def _answers(module: Module, directory: str, exe: str | None, addresses: Sequence[int]) -> list[Chain]:
     """From the first file of this module that has line numbers, else from the table of Go's run-time."""
-    known = list(binaries(module, directory, exe))
-    for elf in known:
+    known = []
+    for elf in binaries(module, directory, exe, fetch=True):
         if any(elf.section(name) for name in DEBUG_LINES):
             return with_lambdas(elf.path, addresses, chains(elf.path, addresses))
+        known.append(elf)
     places = next((places for places in (go_places(elf, addresses) for elf in known) if any(places)), [])
     return [(Frame("", *place),) if place else () for place in places] or [()] * len(addresses)
+
+
+def gap_of(run: Run, profile: IntervalProfile, module: str, found: Sequence[Chain], *, exe: str | None) -> str | None:
+    """A line on what a module's debug information lacks, by the answers for some of its addresses."""
+    described = next((m for m in profile.metadata.modules if Path(m.path).name == module), None)
+    if described is None or not found or described.code is not None:
+        return None
+    for elf in binaries(described, run.directory, exe if described.id == 0 else None):
+        if any(elf.section(name) for name in DEBUG_LINES):
+            return gap(elf, found)
+    return None
 
 
 def _chains(stored: dict[str, Any]) -> dict[int, Chain]:

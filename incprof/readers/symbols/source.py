@@ -1,12 +1,11 @@
 """Where the symbols of a module come from.
 
-In this order: a binary given by hand, the run's snapshot, the original file, the distribution's separate debug file,
-and what debuggers have fetched (debuginfod).
+In this order: a binary given by hand, the run's snapshot, the original file, the debug file that it names, the
+distribution's, what debuggers have fetched (debuginfod), and what its servers have, where DEBUGINFOD_URLS names some.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from incprof.elf.file import SHT_NOBITS, ElfFile, open_elf
 from incprof.errors import NoDataError
 from incprof.model import Module
 from incprof.readers.symbols.cache import cached_symbols
+from incprof.readers.symbols.debug_files import fetched, installed, linked
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable
 
-DEBUG_ROOTS = (Path("/usr/lib/debug/.build-id"), Path("/usr/local/lib/debug/.build-id"))
 FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
@@ -27,13 +26,6 @@ class ModuleSymbols:
 
     table: SymbolTable
     path: str | None
-
-
-def downloaded() -> Path:
-    """Where debuginfod's clients keep what they have fetched."""
-    given = os.environ.get("DEBUGINFOD_CACHE_PATH")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(given) if given else Path(base) / "debuginfod_client"
 
 
 def module_key(module: Module) -> str:
@@ -55,7 +47,7 @@ def find_symbols(module: Module, directory: str, exe: str | None = None) -> Modu
     if exe is not None:
         return _explicit(module, exe)
     best = ModuleSymbols(EMPTY_TABLE, None)
-    for elf in binaries(module, directory):
+    for elf in binaries(module, directory, fetch=True):
         try:
             table = cached_symbols(elf)
         except NoDataError:
@@ -67,23 +59,34 @@ def find_symbols(module: Module, directory: str, exe: str | None = None) -> Modu
     return best
 
 
-def binaries(module: Module, directory: str, exe: str | None = None) -> Iterator[ElfFile]:
-    """Files that hold this very module, best first. Those that cannot be read or are of another build are left out."""
-    if exe is not None:
-        yield open_elf(exe)
+def binaries(module: Module, directory: str, exe: str | None = None, *, fetch: bool = False) -> Iterator[ElfFile]:
+    """Files that hold this very module, best first. Those that cannot be read or are of another build are left out.
+
+    fetch: at last, ask the servers in DEBUGINFOD_URLS.
+    """
+    given = [open_elf(exe)] if exe is not None else []
+    yield from given
     snapshot = Path(directory) / "symbols" / f"{module_key(module)}.elf"
-    paths = [snapshot, Path(module.path)]
-    if module.build_id and len(module.build_id) > 2:
-        paths += [root / module_key(module)[:2] / f"{module_key(module)[2:]}.debug" for root in DEBUG_ROOTS]
-        paths.append(downloaded() / module_key(module) / "debuginfo")
-    for path in paths:
-        try:
-            elf = open_elf(str(path), within=directory if path == snapshot else None)
-        except NoDataError:
-            continue
-        # A snapshot's name says which build it is of; its note may have been left out.
-        if elf.build_id == module.build_id or (path == snapshot and elf.build_id is None):
-            yield elf
+    # A snapshot's name says which build it is of; its note may have been left out.
+    kept = _opened(snapshot, module.build_id, within=directory, or_none=True)
+    original = _opened(Path(module.path), module.build_id)
+    yield from filter(None, (kept, original))
+    for elf in filter(None, (*given, original)):
+        # Without a build-id, the checksum says that it is the one.
+        yield from filter(None, (_opened(path, module.build_id, or_none=True) for path in linked(elf)))
+    build_id = module_key(module) if module.build_id else ""
+    yield from filter(None, (_opened(path, module.build_id) for path in installed(build_id)))
+    if fetch and build_id and module.path.startswith("/") and (path := fetched(build_id)):
+        yield from filter(None, [_opened(path, module.build_id)])
+
+
+def _opened(path: Path, build_id: str | None, *, within: str | None = None, or_none: bool = False) -> ElfFile | None:
+    """A file of this build, or of any that it does not say if `or_none`."""
+    try:
+        elf = open_elf(str(path), within=within)
+    except NoDataError:
+        return None
+    return elf if elf.build_id == build_id or (or_none and elf.build_id is None) else None
 
 
 def binary_with_code(module: Module, directory: str, exe: str | None = None) -> ElfFile | None:
