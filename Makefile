@@ -88,7 +88,7 @@ test-all: test test-slow
 soak: all
 	$(BIN)/python -m soak --seconds $(or $(TIME),600) $(SOAK_ARGS)
 
-# Builds an example with -pg, records it, shows its phases, and writes a page on the run. No developer tools are needed.
+# Builds an example, records it, shows its phases, and writes a page on the run. No developer tools are needed.
 demo: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -C examples build/phases
 	@rm -rf build/demo && mkdir -p build/demo
@@ -97,7 +97,7 @@ demo: $(VENV)/.installed
 	$(BIN)/incprof report build/demo/gmon --source examples -o build/demo/report.html
 	@echo
 	@echo "The page on this run: file://$(abspath build/demo/report.html)"
-	@echo 'Next, with a program of yours that is built with -pg:'
+	@echo 'Next, with a program of yours:'
 	@echo '  export PATH="$(abspath $(BIN)):$$PATH"'
 	@echo '  incprof record -- ./app'
 

@@ -1,4 +1,4 @@
-"""Interval profiles of -pg programs, and the phases found in them.
+"""Interval profiles of programs, and the phases found in them.
 
 `incprof.open(DIRECTORY)` reads a recorded run (docs/python.md).
 """
