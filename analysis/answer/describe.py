@@ -16,6 +16,7 @@ from incprof.analysis.sites import Choice, number_heartbeats
 from incprof.analysis.steps import find_steps
 from incprof.model import FloatArray, IntArray, IntervalProfile
 from incprof.model.spent import SPENT, spent_s
+from incprof.model.visits import Visits
 
 TOP_FUNCTIONS = 10
 
@@ -27,7 +28,7 @@ def top_functions(
 
     seen: what samples say of calls, where nobody has counted them.
     """
-    guess = seen.of(members) if seen is not None else None
+    guess = seen.of(members) if seen is not None else _nothing if profile.counted else None
     self_s = np.asarray(csr_array(profile.self_s)[members].sum(axis=0)).ravel()
     calls = np.asarray(csr_array(profile.calls)[members].sum(axis=0)).ravel()
     order = np.lexsort((np.arange(len(self_s)), -np.round(self_s, 9)))[:most]
@@ -37,12 +38,17 @@ def top_functions(
             profile.functions[i],
             float(self_s[i]),
             float(self_s[i]) / total,
-            int(calls[i]) if guess is None else guess(i).calls,
-            None if guess is None else guess(i),
+            int(calls[i]) if guess is None or profile.counts_of[i] else guess(i).calls,
+            None if guess is None or profile.counts_of[i] else guess(i),
         )
         for i in order
         if self_s[i] > 0
     )
+
+
+def _nothing(_: int) -> Visits:
+    """Return what is known of calls in a library that counts none, beside a program that does."""
+    return Visits(0, 0.0)
 
 
 def percent_of_run(wall: FloatArray, members: IntArray) -> float:

@@ -177,6 +177,6 @@ def _with_uncounted(
             continue
         chance = used[chain] * (1.0 - used[chain] / max(float(used[chains.parent[chain]]), 1e-300))
         unsure[chain] = share * seen[function] >= SELDOM * chance or not profile.metadata.ordered
-        known = function in inlined or unsure[chain] or not profile.counted
+        known = function in inlined or unsure[chain] or not profile.counts_of[function]
         calls[chain] = share * seen[function] if known else 0.0
     return calls, unsure

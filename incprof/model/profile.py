@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -351,6 +352,12 @@ class IntervalProfile:
     def counted(self) -> bool:
         """Whether calls were counted: without -pg, samples alone say how often something is called."""
         return not self.metadata.modules or any(module.app and module.counts for module in self.metadata.modules)
+
+    @cached_property
+    def counts_of(self) -> BoolArray:
+        """Whether calls of each function are counted, (f,): not those of a library that was built without -pg."""
+        uncounted = {PurePath(m.path).name for m in self.metadata.modules if m.app and not m.counts}
+        return np.array([self.counted and f.module not in uncounted for f in self.functions], dtype=np.bool_)
 
     @property
     def off_cpu_s(self) -> FloatArray:

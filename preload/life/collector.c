@@ -168,7 +168,9 @@ static bool prepare(enum start start)
         return false;
     launch.job = config.launch != NULL && *config.launch != '+' ? config.launch : NULL;
     opening = opening_of(start);
-    modules_begin(start != START_LINKED, config.format == FORMAT_STREAM);
+    /* Files as gprof reads them have the time of libraries without -pg as their callers'. */
+    bool libraries_too = start != START_LINKED || config.format == FORMAT_STREAM;
+    modules_begin(libraries_too, config.format == FORMAT_STREAM);
     bool is_first = closing_line_take();
     bool is_deferred = opening == OPEN_LATE && !is_first && has_absolute_directory();
     if (!is_deferred && !look_around())

@@ -29,7 +29,7 @@ def flags(request: pytest.FixtureRequest) -> str:
 
 
 def recorded(build: Build, record: Record, flags: str = "-O2") -> Recording:
-    library = build("libcalls_lib.c", flags="-O2 -fPIC -shared", pg=False, output="libcalls.so")
+    library = build("libcalls_lib.c", flags="-O2 -fPIC -shared", pg=False, output="libmpicalls.so")
     return record([build("libcalls.c", library, flags=flags), "0.5"], interval=60)
 
 

@@ -109,6 +109,41 @@ def test_threads_that_a_library_keeps_for_itself_are_called_so(tmp_path: Path) -
     assert min(shares["[threads of libblaspool.so]"], shares["solve"]) > 0.1
 
 
+PACKED = """
+static volatile double sum;
+__attribute__((noinline)) static void sort_block(long n) { while (n--) sum = sum * 1.0000001 + 1e-9; }
+__attribute__((noinline)) static void code_block(long n) { while (n--) sum = sum / 1.0000001 - 1e-9; }
+void pack(int how, long n) { if (how) sort_block(n); else code_block(n); }
+"""
+PACKER = """
+#include <time.h>
+void pack(int how, long n);
+__attribute__((noinline)) static void compress(int how)
+{
+    while (clock() < (2 - how) * CLOCKS_PER_SEC / 2)
+        pack(how, 200000);
+}
+int main(void) { compress(1); compress(0); return 0; }
+"""
+
+
+@pytest.mark.parametrize("flag", ["-pg", "-g"])
+def test_libraries_are_seen_with_and_without_pg(tmp_path: Path, flag: str) -> None:
+    (tmp_path / "pack.c").write_text(PACKED)
+    (tmp_path / "packer.c").write_text(PACKER)
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", "pack.c", "-o", "libpack.so"], cwd=tmp_path, check=True)
+    words = ["gcc", "-O1", "-g", flag, "packer.c", "./libpack.so", f"-Wl,-rpath,{tmp_path}", "-o", "packer"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = record(tmp_path, tmp_path / "packer")
+    shares = done.shares()
+    assert shares["sort_block"] == done.near(0.5), shares
+    assert shares["code_block"] == done.near(0.5), shares
+    answer = json.loads(incprof("phases", done.directory, "--json").stdout)
+    assert [phase["functions"][0]["name"] for phase in answer["phases"]] == ["sort_block", "code_block"]
+    assert all(phase["functions"][0]["estimated"] for phase in answer["phases"])
+    assert answer["run"]["counted"] is (flag == "-pg")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [["-O", "-g"], ["-O"]])
 def test_sites_of_a_program_in_rust_are_not_in_its_library(tmp_path: Path, flags: list[str]) -> None:
