@@ -168,6 +168,11 @@ class Program:
     cpu_s: tuple[float, ...]
     ranked: bool = False
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether one of its ranks has several processes."""
+        return len(self.processes) > len({process.rank for process in self.processes})
+
 
 @dataclass(frozen=True)
 class Run:
@@ -184,6 +189,11 @@ class Run:
     processes: tuple[Process, ...]
     programs: tuple[Program, ...] = ()
     workers: bool = False
+
+    @property
+    def is_job(self) -> bool:
+        """Whether there are several programs, or a rank of one has several processes."""
+        return len(self.programs) > 1 or any(program.is_crowded for program in self.programs)
 
     @property
     def ranks(self) -> tuple[int, ...]:

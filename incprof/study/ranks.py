@@ -104,9 +104,17 @@ class Shared:
             store.save(Kept(found.ranks, found.problems, digest(found.profile, found.result.labels)))
         return found
 
+    @property
+    def _elsewhere(self) -> set[int] | None:
+        """Ranks of the job's other programs; None where not all of this one's are asked for."""
+        run = self._asked.run
+        if len(self._asked.ranks) != len(run.ranks):
+            return None
+        return {process.rank for program in run.programs if program.ranked for process in program.processes}
+
     def _reduced(self, read: Sequence[RankRead]) -> Found:
         """Find the phases, and say every rank in them."""
-        good, problems = usable(read, all_wanted=len(self._asked.ranks) == len(self._asked.run.ranks))
+        good, problems = usable(read, self._elsewhere)
         if not good:
             raise NoDataError(next(one.problem for one in read if one.problem is not None))
         summaries = [one.summary for one in good if one.summary is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from incprof.analysis.callgraph.paths import with_estimated_paths
@@ -137,14 +137,15 @@ def pooled_profile(job: RankJob) -> IntervalProfile:
     return profile if options.method == "paper" else with_estimated_paths(profile)
 
 
-def usable(read: Sequence[RankRead], *, all_wanted: bool) -> tuple[list[RankRead], list[str]]:
-    """Return the ranks that take part, and say what is wrong with the others, or not there, a line each.
+def usable(read: Sequence[RankRead], elsewhere: Container[int] | None) -> tuple[list[RankRead], list[str]]:
+    """Return the ranks that take part, and what is wrong with the others, a line each.
 
-    all_wanted: all ranks were asked for, so that those without a file are missing.
+    elsewhere: ranks that ran other programs of the job; None where not all ranks are wanted, and none is missing.
     """
     good = [one for one in read if one.summary is not None]
     problems = [f"rank {one.rank} is left out: {one.problem}" for one in read if one.summary is None]
-    if all_wanted and (missing := _missing(read)):
+    missing = [] if elsewhere is None else [rank for rank in _missing(read) if rank not in elsewhere]
+    if missing:
         are = "rank {} has" if len(missing) == 1 else "ranks {} have"
         problems.append(f"{are.format(listed(missing))} no file: recorded elsewhere, or lost")
     number = Counter(one.program for one in good)

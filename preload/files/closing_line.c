@@ -155,6 +155,13 @@ static void say_percent(char *line, size_t size, uint64_t part_ns, uint64_t all_
     text_append(line, size, " % of the job's CPU time");
 }
 
+static void say_nothing(char *line, size_t size)
+{
+    text_append(line, size, "nothing recorded: the job used ");
+    text_append_number(line, size, spent_on_job_ns() / 1000000, 1);
+    text_append(line, size, " ms of CPU time, without a sample in a program that can be recorded");
+}
+
 /* Whether there is anything in the run directory. */
 static bool say_job(char *line, size_t size, uint64_t intervals)
 {
@@ -163,7 +170,7 @@ static bool say_job(char *line, size_t size, uint64_t intervals)
     uint64_t recorded = job.leading.processes + job.others.processes;
     bool is_single = recorded == 1 && intervals > 0;
     if (recorded == 0)
-        text_append(line, size, "nothing is recorded: no program of this job could be, or had a sample");
+        say_nothing(line, size);
     else if (is_single)
         say_count(line, size, intervals, " interval", " intervals");
     else

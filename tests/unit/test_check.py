@@ -233,23 +233,14 @@ def test_warnings_before_a_recording(tmp_path: Path) -> None:
     for name in ("plain", "pl*", str(plain), "*/plain"):
         assert warning_for(plain, [], name) is None
     assert warning_for(sys.executable, ["script.py"]) is None
-    shim = tmp_path / "python3"
-    shim.write_text("#!/bin/sh\n")
-    shim.chmod(0o755)
-    assert "--exe 'python3*'" in str(warning_for(str(shim), ["script.py"]))
-    perl = shutil.which("perl")
-    assert perl is None or "--exe perl" in str(warning_for(perl, ["script.pl"]))
-    assert perl is None or warning_for(perl, ["script.pl"], "perl") is None
-    python_script = tmp_path / "script.py"
-    python_script.write_text("#!/usr/bin/env python3\n")
-    python_script.chmod(0o755)
-    assert "--exe 'python3*'" in str(warning_for(str(python_script), []))
-    r_script = shutil.which("Rscript")
-    assert r_script is None or str(warning_for(r_script, ["a.R"])).endswith("--exe R")
+    loader = next(
+        path for path in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1") if os.path.exists(path)
+    )
+    assert warning_for(loader, [str(plain)]) is None
     assert "statically linked" in str(warning_for(static, []))
     assert str(warning_for(str(shutil.which("env")), ["A=1", static])).startswith(f"{static}: statically linked")
     for words in ([str(script)], [shell, "-c", f"{plain} 4"]):
-        assert "--exe NAME" in str(warning_for(words[0], words[1:]))
+        assert warning_for(words[0], words[1:]) is None
         assert warning_for(words[0], words[1:], "good") is None
     assert warning_for(shell, ["-c", plain]) is None
     assert warning_for(plain, ["-n", "2", good]) is None

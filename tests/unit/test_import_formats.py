@@ -20,6 +20,7 @@ from incprof.readers.foreign import formats, wire
 from incprof.readers.foreign.files import in_order
 from incprof.readers.foreign.formats import FORMATS, Wanted, guess
 from incprof.readers.foreign.interpreted import qualified
+from incprof.readers.run import open_all
 from incprof.readers.symbols.lines import locate
 from tests.unit.imports import bring, message, paths, put, seconds, varint
 from tests.unit.streamwriter import Sample, StreamWriter
@@ -126,7 +127,7 @@ def test_perf_script(tmp_path, capsys):
     assert places["solve"] == ("solver.c", 42)
     assert places["dot"] == ("dot.h", 5)
     assert "1 samples of sched:sched_switch are left out: task-clock:u stands for time" in capsys.readouterr().err
-    processes = [(p.rank, p.pid) for p in open_run(tmp_path / "run").processes]
+    processes = [(p.rank, p.pid) for p in open_all(tmp_path / "run").processes]
     assert processes == [(0, None), (0, 1)]
 
 
@@ -177,7 +178,7 @@ def test_ranks_of_perf(tmp_path):
     text = tmp_path / "perf.txt"
     text.write_text("".join(rows))
     bring(tmp_path, text)
-    assert [(p.rank, p.pid) for p in open_run(tmp_path / "run").processes] == [(0, None), (0, 5), (1, None)]
+    assert [(p.rank, p.pid) for p in open_all(tmp_path / "run").processes] == [(0, None), (0, 5), (1, None)]
 
 
 def test_ranks_that_do_different_things(tmp_path, capsys):

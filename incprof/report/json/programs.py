@@ -7,7 +7,9 @@ from incprof.report.words.run import rounded
 
 
 def programs_dict(run: Run) -> list[dict[str, object]] | None:
-    """Return each program of a run with its processes, the busiest first; None where there is one process."""
+    """Return each program of a job with its processes, the busiest first; None where there is one process."""
+    if not run.is_job:
+        return None
     shown = {process.path for process in run.processes}
     return [
         {
@@ -20,4 +22,4 @@ def programs_dict(run: Run) -> list[dict[str, object]] | None:
             ],
         }
         for program in run.programs
-    ] or None
+    ]

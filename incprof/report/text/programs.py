@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.table import Table
 
@@ -16,7 +14,7 @@ MOST_ROWS = 8
 
 def write_programs(console: Console, run: Run) -> None:
     """Write the table where there are several programs, or processes that no launcher has numbered."""
-    if not has_several(run.programs):
+    if not run.is_job:
         return
     whole_s = sum(sum(program.cpu_s) for program in run.programs)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -42,21 +40,11 @@ def write_programs(console: Console, run: Run) -> None:
     console.print()
 
 
-def has_several(programs: Sequence[Program]) -> bool:
-    """Whether there is anything to choose from."""
-    return len(programs) > 1 or any(_has_more_than_ranks(program) for program in programs)
-
-
-def _has_more_than_ranks(program: Program) -> bool:
-    """Whether a rank of the program has several processes."""
-    return len(program.processes) > len({process.rank for process in program.processes})
-
-
 def _remark(program: Program, run: Run) -> str:
     """Return which processes of a program the answer is about."""
     if run.workers:
         return f"shown: {len(run.processes)} processes side by side, numbered as ranks"
-    if not _has_more_than_ranks(program):
+    if not program.is_crowded:
         return "shown (others: --program NAME)"
     if len({process.rank for process in program.processes}) > 1:
         return "shown: of each rank the busiest process (others: --pid)"
