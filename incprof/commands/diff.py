@@ -90,6 +90,11 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stdout.flush()
         STDERR.warn(unsure_lines(sides.unsure))
+    if sides.untold:
+        from incprof.report.words.diff import untold_lines
+
+        sys.stdout.flush()
+        STDERR.warn(untold_lines(sides.untold, sides.found))
     if sides.failed:
         from incprof.report.words.diff import broken_line
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from incprof.analysis.beats.gates import Condition
 from incprof.analysis.diff import Clock, Recorded, compare
-from incprof.analysis.diff.gates import broken, parse, unsure
+from incprof.analysis.diff.gates import ON_TIME, broken, not_by_one_run, parse, unsure
 from incprof.analysis.diff.results import Comparison, Row
 from incprof.analysis.diff.same_functions import several_of_a_name
 from incprof.readers.symbols.lines import locate
@@ -22,12 +22,14 @@ class Sides:
     """What came of a comparison.
 
     failed: conditions that do not hold, each with the row that breaks it. unsure: those that do not by wall time or by
-    CPU time alone. damaged: a part of a run was left out.
+    CPU time alone. untold: those that one run of each side does not decide, as it shared its CPUs. damaged: a part of a
+    run was left out.
     """
 
     found: Comparison
     failed: list[tuple[Condition, Row]]
     unsure: list[tuple[Condition, Row]]
+    untold: list[tuple[Condition, Row]]
     warnings: list[str]
     damaged: bool
 
@@ -77,7 +79,11 @@ def compare_sides(
     in_percent = any(condition.relative and condition.metric in ("phase", "step") for condition in conditions)
     if in_percent and not any(row.a.seconds > 0 and row.b.seconds > 0 for row in found.phases):
         warnings.append(NOTHING_COMMON)
-    return Sides(found, broken(conditions, found), unsure(conditions, found), warnings, damaged)
+    failed, untold = list[tuple[Condition, Row]](), list[tuple[Condition, Row]]()
+    for condition, row in broken(conditions, found):
+        untells = condition.metric in ON_TIME and not_by_one_run(found, row)
+        (untold if untells else failed).append((condition, row))
+    return Sides(found, failed, unsure(conditions, found), untold, warnings, damaged)
 
 
 def _with_files(

@@ -20,15 +20,20 @@ def answer(capsys, *args):
     return status, out, err
 
 
-def record(directory, *, solve=20, write=12, names=("main", "solve", "write_out"), **more):
-    """A run of 30 steps of 1 s or so of solve, then write_out with calls; `solve` and `write` are their intervals."""
+def record(directory, *, solve=20, write=12, names=("main", "solve", "write_out"), cpus=1.0, **more):
+    """A run of 30 steps of 1 s or so of solve, then write_out with calls; `solve` and `write` are their intervals.
+
+    cpus: the part of its threads' time that they were on a CPU.
+    """
+    of_threads = {3: round(1e9 / cpus)}
     writer = StreamWriter(list(names), **more)
     main_name, first, second = names
     for i in range(solve):
-        writer.interval([Sample(f"{main_name};{first}", weight=9 + i % 3) for _ in range(9)] + [Sample(main_name)])
+        samples = [Sample(f"{main_name};{first}", weight=9 + i % 3) for _ in range(9)] + [Sample(main_name)]
+        writer.interval(samples, counters=of_threads)
     for i in range(write):
         samples = [Sample(f"{main_name};{second}", weight=9 + i % 2) for _ in range(9)] + [Sample(main_name)]
-        writer.interval(samples, arcs={(main_name, second): 60 // write})
+        writer.interval(samples, arcs={(main_name, second): 60 // write}, counters=of_threads)
     writer.end()
     return writer.save(directory)
 
@@ -88,6 +93,19 @@ def test_gates_that_hold(runs, capsys):
     assert answer(capsys, b, a, "--fail-on", "phase>10%", "--fail-on", "run>5%")[0] == 0
     assert answer(capsys, a, b, "--fail-on", "write_out:phase>10%")[0] == 0
     assert answer(capsys, a, b, "--fail-on", "phase>20s")[0] == 0
+
+
+def test_one_run_of_each_that_shared_its_cpus_decides_no_gate(tmp_path, capsys):
+    a, b = record(tmp_path / "a", cpus=0.6), record(tmp_path / "b", solve=40)
+    status, _, err = answer(capsys, a, b, "--fail-on", "solve:phase>10%", "--fail-on", "run>5%")
+    assert status == 0
+    assert err.count("cannot tell") == 2
+    assert "'solve:phase>10%': one run of each, and a run had its CPUs for " in err
+    assert answer(capsys, a, b, "--fail-on", "solve:phase>10%", "--noise", "5")[0] == 3
+    assert answer(capsys, a, b, "--fail-on", "write_out:phase>10%")[::2] == (0, "")
+    assert answer(capsys, b, a, "--fail-on", "calls<-5", "--fail-on", "share<-5")[0] == 3
+    again = [record(tmp_path / f"b{i}", solve=40 + i % 2, cpus=0.6) for i in range(3)]
+    assert answer(capsys, a, "--against", *again, "--fail-on", "solve:phase>10%")[0] == 3
 
 
 def test_several_runs(tmp_path, capsys):

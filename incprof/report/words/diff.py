@@ -9,7 +9,7 @@ from incprof.analysis.diff.results import Comparison, EnergyRow, Figure, PhaseRo
 from incprof.report.words import numbers as words
 from incprof.report.words.beats_compare import signed
 from incprof.report.words.counters import SIMULATED
-from incprof.report.words.figures import count
+from incprof.report.words.figures import count, percent
 from incprof.report.words.names import ROOM, SHORT, Names
 
 VERDICTS = {"gone": "not in B", "new": "not in A"}
@@ -222,6 +222,17 @@ def unsure_lines(unsure: Sequence[tuple[Condition, Row]]) -> list[str]:
             + (", --fail-on 'waiting>10%' fails by time off the CPU)" if off else ")")
         )
     return out
+
+
+def untold_lines(untold: Sequence[tuple[Condition, Row]], found: Comparison) -> list[str]:
+    """Return which gates one run of each side does not decide, a line each."""
+    got = percent(found.cpus) if found.cpus is not None else ""
+    texts = dict.fromkeys(words.printable(condition.text.strip()) for condition, _ in untold)
+    return [
+        f"cannot tell {text!r}: one run of each, and a run had its CPUs for {got} of the time; give three of each "
+        "(--noise PCT decides all the same)"
+        for text in texts
+    ]
 
 
 def off_cpu(row: Row) -> str:
