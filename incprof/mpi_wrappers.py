@@ -22,7 +22,7 @@ from incprof.elf.libraries import needed_names
 from incprof.errors import IncprofError, NoDataError
 
 VARIABLE = "INCPROF_TRACE_MPI"
-NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc", "cc")
+NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpicc_abi", "mpiicx", "mpiicc", "cc")
 SOURCE = "wrappers.c"
 FLAGS = ("-std=gnu11", "-O2", "-fexceptions", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--no-as-needed")
 # Of the libraries that the wrappers are linked with, the one that is MPI itself.

@@ -1,5 +1,6 @@
-/* Who may touch what: `state`, `paused`, `is_stalled` and `finalized_by` are atomic. The launch and the directory are
- * written before main; `about` by the first MPI call and by MPI_Init, before the writing thread exists. No locks. */
+/* Who may touch what: `state`, `paused`, `is_stalled`, `finalized_by` and `has_spawned` are atomic. The launch and the
+ * directory are written before main; `about` by the first MPI call and by MPI_Init, before the writing thread exists.
+ * No locks. */
 #define _GNU_SOURCE
 #include "session.h"
 
@@ -37,6 +38,7 @@ static struct about about = {.interval_ns = FLUSH_NS};
 static bool is_stalled;    /* somebody has waited for the writing thread in vain */
 static const char *how;    /* it ended */
 static pid_t finalized_by; /* a thread, or 0 */
+static bool has_spawned;   /* processes of MPI_Comm_spawn */
 
 static int get_state(void)
 {
@@ -169,6 +171,13 @@ static void say_where(void)
     log_warn(line, NULL);
 }
 
+/* The launcher starts them, and they have its environment. */
+static void say_spawned(void)
+{
+    if (__atomic_load_n(&has_spawned, __ATOMIC_RELAXED))
+        log_warn("what MPI_Comm_spawn started is traced only where incprof trace stands before the launcher", NULL);
+}
+
 static void say_lost(void)
 {
     char line[160] = "";
@@ -187,8 +196,10 @@ static __attribute__((destructor(101))) void at_exit(void)
     bool has_traced = get_state() == RUNNING;
     if (get_state() == OPEN && launch.rank == 0)
         log_warn("MPI was used, but not MPI_Init: nothing is traced (sessions of MPI-4 cannot be)", NULL);
-    if (ask(REQUEST_STOP) && launch.rank == 0)
+    if (ask(REQUEST_STOP) && launch.rank == 0) {
         say_where();
+        say_spawned();
+    }
     if (has_traced)
         say_lost();
 }
@@ -210,6 +221,8 @@ static void finish(struct lane *lane)
     struct event *event = &lane->event;
     if (!event->is_silent && get_state() != OVER)
         write_event(lane);
+    if (event->function == FUNCTION_Comm_spawn || event->function == FUNCTION_Comm_spawn_multiple)
+        __atomic_store_n(&has_spawned, true, __ATOMIC_RELAXED);
     if (until_reached(event, launch.ranks) && until_all_have())
         stop("ended on purpose: all ranks have done as much as was asked for (INCPROF_TRACE_UNTIL)");
     if (lane->begins_pause)

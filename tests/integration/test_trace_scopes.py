@@ -250,3 +250,17 @@ def test_every_function_of_mpi_is_defined(mpi: Mpi) -> None:
     shown = subprocess.run(["nm", "-D", "--defined-only", own], capture_output=True, text=True).stdout
     defined = {line.split()[-1] for line in shown.splitlines()}
     assert {name for name in wanted if not name.endswith(passed)} - defined == set()
+
+
+def test_what_a_program_spawns(built: Path, tmp_path: Path) -> None:
+    """The launcher starts it, and knows nothing of a tracer behind it."""
+    mpi = mpis(built)[0]  # MPICH's launcher of Debian spawns nothing
+    program = mpi.build("spawns.c")
+    outcome = mpi.trace(1, program, cwd=tmp_path)
+    assert (outcome.returncode, sorted(outcome.stdout.split())) == (0, ["child", "child", "parent"])
+    (line,) = lines_of_ours(outcome.stderr)
+    assert "what MPI_Comm_spawn started is traced only where incprof trace stands before the launcher" in line
+    shutil.rmtree(tmp_path / "run")
+    outcome = run([*INCPROF, "trace", "-o", tmp_path / "run", "--", *mpi.launch(1, program)], tmp_path)
+    assert outcome.returncode == 0
+    assert [len(events_of(tmp_path / name)) for name in ("run", "run.1")] == [1, 2]
