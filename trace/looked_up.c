@@ -7,9 +7,20 @@
 
 #include "elf_symbol.h"
 #include "log.h"
-#include "visible.h"
+#include "names.h"
 
 static bool is_another_said;
+
+dlsym_function *looked_up_dlsym(void)
+{
+    static void *real;
+    void *found = __atomic_load_n(&real, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = elf_symbol_anywhere("dlsym");
+        __atomic_store_n(&real, found, __ATOMIC_RELAXED);
+    }
+    return (dlsym_function *)found;
+}
 
 /* Of a traced function, as C calls it; NAME_COUNT for others. */
 static uint32_t number_of(const char *name)
@@ -24,7 +35,7 @@ static uint32_t number_of(const char *name)
 /* Of several MPIs, the way in would take the one that its caller sees, and not the one that was asked. */
 void *looked_up(void *handle, const char *name)
 {
-    void *found = visible_dlsym()(handle, name);
+    void *found = looked_up_dlsym()(handle, name);
     uint32_t number = found != NULL ? number_of(name) : NAME_COUNT;
     if (number == NAME_COUNT || found == trace_ways_in[number])
         return found;

@@ -136,16 +136,6 @@ static void hide_again(void)
     __atomic_compare_exchange_n(&opened_by, &self, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void *next(void **slot, const char *name)
-{
-    void *found = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (found == NULL) {
-        found = elf_symbol_anywhere(name);
-        __atomic_store_n(slot, found, __ATOMIC_RELAXED);
-    }
-    return found;
-}
-
 void *trace_before_dlopen(void)
 {
     static void *real;
@@ -154,13 +144,12 @@ void *trace_before_dlopen(void)
         __atomic_store_n(&opened_by, &this_thread, __ATOMIC_RELEASE);
         show_all_or_what_there_is(true, false);
     }
-    return next(&real, "dlopen");
-}
-
-dlsym_function *visible_dlsym(void)
-{
-    static void *real;
-    return (dlsym_function *)next(&real, "dlsym");
+    void *found = __atomic_load_n(&real, __ATOMIC_RELAXED);
+    if (found == NULL) {
+        found = elf_symbol_anywhere("dlopen");
+        __atomic_store_n(&real, found, __ATOMIC_RELAXED);
+    }
+    return found;
 }
 
 /* What this library looks up for itself is what there is. */
@@ -170,6 +159,6 @@ void *trace_before_dlsym(void *handle, const char *name, const char *return_addr
     bool is_own = return_address >= __ehdr_start && return_address < _end;
     bool is_of_library = handle != RTLD_DEFAULT && handle != RTLD_NEXT;
     if (is_own || !is_of_library || name == NULL || !is_ours(name))
-        return (void *)visible_dlsym();
+        return (void *)looked_up_dlsym();
     return (void *)looked_up;
 }

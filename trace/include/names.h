@@ -17,6 +17,10 @@ enum name_number {
     NAME_COUNT
 };
 
+/* The code at each name (entry_*.S), and in its second half what the loader asks about it (visible.c). */
+#define WAY_IN_BYTES 32u
+extern char trace_ways_in[NAME_COUNT][WAY_IN_BYTES] __attribute__((visibility("hidden")));
+
 /* Thread-safe and async-signal-safe. */
 const char *name_of(uint32_t number);
 

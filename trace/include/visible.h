@@ -8,20 +8,10 @@
 
 #include <stdint.h>
 
-#include "names.h"
-
 /* They come before the functions of that name, which they return. */
 void *trace_before_dlopen(void) __attribute__((visibility("hidden")));
 void *trace_before_dlsym(void *handle, const char *name, const char *return_address)
     __attribute__((visibility("hidden")));
-
-/* The dlsym that is not this library's. */
-typedef void *dlsym_function(void *handle, const char *name);
-dlsym_function *visible_dlsym(void);
-
-/* The ways in, each with what is asked about it in its second half. */
-#define WAY_IN_BYTES 32u
-extern char trace_ways_in[NAME_COUNT][WAY_IN_BYTES] __attribute__((visibility("hidden")));
 
 /* What the loader asks: where the name leads, or NULL. */
 void *trace_choose(uint32_t name) __attribute__((visibility("hidden")));
