@@ -367,7 +367,8 @@ class IntervalProfile:
     def counts_of(self) -> BoolArray:
         """Whether calls of each function are counted, (f,): not those of a library that was built without -pg."""
         uncounted = {PurePath(m.path).name for m in self.metadata.modules if m.app and not m.counts}
-        return np.array([self.counted and f.module not in uncounted for f in self.functions], dtype=np.bool_)
+        counted = self.counted
+        return np.array([counted and f.module not in uncounted for f in self.functions], dtype=np.bool_)
 
     @property
     def off_cpu_s(self) -> FloatArray:

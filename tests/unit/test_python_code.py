@@ -8,11 +8,13 @@ from types import CodeType
 
 import pytest
 
+from incprof.jsonstore import JsonStore
 from incprof.model import Code
 from incprof.names import parse
+from incprof.readers.symbols import python_loops
 from incprof.readers.symbols.perf_map import parse_map
 from incprof.readers.symbols.python_code import display_name, label, line_at, mangled_name
-from incprof.readers.symbols.python_loops import loops_of
+from incprof.readers.symbols.python_loops import KeptLoops, loops_of
 
 VERSION = sys.version_info[0] << 8 | sys.version_info[1]
 SOURCE = '''
@@ -104,3 +106,20 @@ def test_map_of_made_code() -> None:
     import numpy as np
 
     assert table.find(np.array([0x1000, 0x101F, 0x1025, 0x1FFF], dtype=np.uint64)).tolist() == [0, 0, 1, -1]
+
+
+def test_loops_are_kept_until_the_file_changes(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "run.py"
+    source.write_text("@cached(lambda: 1)\ndef f():\n    while busy():\n        step()\n")
+    code = Code("f", 1, VERSION, b"")
+
+    def kept() -> KeptLoops:
+        return KeptLoops(JsonStore(str(tmp_path), "symbols/python-loops.json", 1))
+
+    first = kept()
+    assert first.of(str(source), code) == ((3, 4),)
+    first.save()
+    monkeypatch.setattr(python_loops, "loops_of", lambda *_: ((7, 7),))
+    assert kept().of(str(source), code) == ((3, 4),)
+    source.write_text("\n" + source.read_text())
+    assert kept().of(str(source), code) == ((7, 7),)

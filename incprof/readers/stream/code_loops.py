@@ -13,10 +13,12 @@ from incprof.model import OUTSIDE_LOOPS, PROFILER, UNKNOWN_CODE, CodeLoops, IntA
 from incprof.model.code_loops import Range, innermost, nested
 from incprof.readers.symbols.jumps import code_loops_of
 from incprof.readers.symbols.python_code import line_at
-from incprof.readers.symbols.python_loops import loops_of
+from incprof.readers.symbols.python_loops import KeptLoops
 
 # Functions that are on the stack in less of the run are not looked at: each costs a part of a disassembly.
 LEAST = 0.005
+# Of what is kept of loops in Python.
+VERSION = 1
 
 
 def with_code_loops(
@@ -49,8 +51,10 @@ def with_code_loops(
             at = paths.address[nodes].astype(np.int64)
             _enter(((target, body) for (_, target), body in known.loops), at, nodes, out, around)
             always[nodes] = np.any([(at >= first) & (at <= last) for first, last in known.always], axis=0)
+    sources = KeptLoops(stores(run.directory, "symbols/python-loops.json", VERSION))
     for function in matter:
-        _look_into_source(profile, function, out, around)
+        _look_into_source(profile, function, sources, out, around)
+    sources.save()
     return replace(profile, code_loops=CodeLoops(out, np.array(around, dtype=np.int64), always))
 
 
@@ -64,10 +68,12 @@ def _enter(
     out[nodes] = np.where(position >= 0, first + position, OUTSIDE_LOOPS)
 
 
-def _look_into_source(profile: IntervalProfile, function: int, out: IntArray, around: list[int]) -> None:
+def _look_into_source(
+    profile: IntervalProfile, function: int, sources: KeptLoops, out: IntArray, around: list[int]
+) -> None:
     """The same for a function of Python: addresses are lines."""
     one = profile.functions[function]
-    loops = loops_of(one.file, one.code) if one.code is not None and one.file is not None else None
+    loops = sources.of(one.file, one.code) if one.code is not None and one.file is not None else None
     if one.code is None or loops is None:
         return
     nodes = np.flatnonzero(profile.paths.function == function)
