@@ -96,6 +96,15 @@ class MachineCode:
         except NoDataError:
             return {}
 
+    def exported(self, name: str) -> int | None:
+        """Where a function begins that other modules may import by this name; None where there is none."""
+        try:
+            # A look at the strings tells of most files that they have none.
+            named = name.encode() + b"\0" in self._elf.dynamic_strings
+        except NoDataError:
+            return None
+        return self.exports.get(name) if named else None
+
     def _bytes_of(self, section: Section) -> ByteArray:
         """All of a section's bytes, or none of them."""
         if section.address not in self._bytes:

@@ -221,7 +221,8 @@ class TailCalls:
         """The function of that name that exactly one module exports; OUTSIDE of the program, or not known."""
         if name not in self._definers:
             codes = {module: self._code_of(module) for module in sorted(self._modules)}
-            found = [(module, code.exports[name]) for module, code in codes.items() if code and name in code.exports]
+            places = [(module, code.exported(name)) for module, code in codes.items() if code]
+            found = [(module, place) for module, place in places if place is not None]
             self._definers[name] = self._function_at(*found[0]) if len(found) == 1 else OUTSIDE
         return self._definers[name]
 
