@@ -6,7 +6,10 @@ import re
 import struct
 from collections.abc import Iterator
 
-from incprof.elf.file import SHT_DYNSYM, SHT_RELA, STT_FUNC, ElfFile, Section
+from incprof.elf.file import SHT_DYNSYM, SHT_RELA, STT_FUNC, SYMBOL, ElfFile, Section
+
+# Places that look like a symbol of some name: in a sound file most of them are.
+MOST_TRIES = 10_000
 
 
 def import_slots(elf: ElfFile) -> dict[int, str]:
@@ -44,7 +47,18 @@ def stub_names(elf: ElfFile) -> dict[int, str]:
     return {address: name for section in elf.sections for address, name in plt_stubs(elf, section, slots)}
 
 
-def exported_functions(elf: ElfFile) -> dict[str, int]:
-    """Addresses of the functions that other files may import, by name."""
-    symbols = elf.symbols(SHT_DYNSYM)
-    return {symbol.name: symbol.address for symbol in symbols if symbol.section and symbol.type == STT_FUNC}
+def exported_function(table: bytes, strings: bytes, name: str) -> int | None:
+    """Where a function begins that other files may import by a name; None where there is none.
+
+    table, strings: the dynamic symbols of a file and their names, which are not gone through: there may be many.
+    """
+    wanted, at, tries = name.encode() + b"\0", -1, 0
+    while (at := strings.find(wanted, at + 1)) >= 0 and tries < MOST_TRIES:
+        entry, place = struct.pack("<I", at), -1
+        while (place := table.find(entry, place + 1)) >= 0 and tries < MOST_TRIES:
+            tries += 1
+            if place % SYMBOL.size == 0 and place + SYMBOL.size <= len(table):
+                _, info, _, section, address, _ = SYMBOL.unpack_from(table, place)
+                if section and info & 15 == STT_FUNC:
+                    return int(address)
+    return None

@@ -31,6 +31,9 @@ class Code:
     stubs: dict[int, str] = field(default_factory=dict)
     exports: dict[str, int] = field(default_factory=dict)
 
+    def exported(self, name: str) -> int | None:
+        return self.exports.get(name)
+
     def call_targets(self, last: AddressArray) -> AddressArray:
         return np.full(last.shape, self.target, dtype=np.uint64)
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from incprof.elf.file import EM_X86_64, SHT_NOBITS, ElfFile, Section
-from incprof.elf.imports import exported_functions, import_slots, stub_names
+from incprof.elf.file import EM_X86_64, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section
+from incprof.elf.imports import exported_function, import_slots, stub_names
 from incprof.errors import NoDataError
 from incprof.readers.symbols.flow import Control, Range, flows
 
@@ -89,21 +89,17 @@ class MachineCode:
             return {}
 
     @cached_property
-    def exports(self) -> dict[str, int]:
-        """Functions that other modules may import, by name."""
+    def _dynamic(self) -> tuple[bytes, bytes]:
+        """The dynamic symbols and their names."""
         try:
-            return exported_functions(self._elf)
+            table = next((s for s in self._elf.sections if s.type == SHT_DYNSYM), None)
+            return self._elf.symbol_table(table) if table is not None else (b"", b"")
         except NoDataError:
-            return {}
+            return b"", b""
 
     def exported(self, name: str) -> int | None:
         """Where a function begins that other modules may import by this name; None where there is none."""
-        try:
-            # A look at the strings tells of most files that they have none.
-            named = name.encode() + b"\0" in self._elf.dynamic_strings
-        except NoDataError:
-            return None
-        return self.exports.get(name) if named else None
+        return exported_function(*self._dynamic, name)
 
     def _bytes_of(self, section: Section) -> ByteArray:
         """All of a section's bytes, or none of them."""
