@@ -120,7 +120,6 @@ ELSEWHERE = {
     "incprof dna *": "takes counters of several runs: test_cmd_dna.py",
     "incprof merge run*": "of several nodes of one launch: test_merge.py",
     "incprof phases run": "of the line before it",
-    "incprof record -- xz *": "may not be there: test_without_pg.py",
     "incprof record *-- python3 *": "test_python_programs.py",
     "incprof record -- node *": "may not be there",
     "incprof record -- java *": "may not be there",
