@@ -10,6 +10,7 @@ from incprof.analysis.diff import compare
 from incprof.analysis.diff.from_run_to_run import ALONE, SHARED
 from incprof.analysis.diff.gates import broken, parse, unsure
 from incprof.errors import UsageError
+from incprof.report.words.diff import sure, verdict
 from tests.unit.diffruns import Work, recorded, simulate, slower
 
 FILL, SOLVE = Work(120, 0.1, {"fill": 1.0}), Work(100, 0.15, {"solve": 1.0})
@@ -152,3 +153,13 @@ def test_who_has_no_cpu_for_long_was_not_kept_from_it():
     # As much, spread over the run, may be that of others.
     beside = beside_others(simulate(PROGRAM, seed=2), 1 + 8.0 / float(a.end_s[-1]))
     assert gates(compare([recorded(a)], [recorded(beside)], clock="both"))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said", "known"),
+    [(0.95, 1.08, "same", "same"), (0.95, 1.3, "inconclusive", "unsure"), (0.008, 117.0, "inconclusive", "unsure")],
+)
+def test_same_is_said_only_where_the_interval_holds_no_change_that_matters(low, high, said, known):
+    run = compare([recorded(simulate(PROGRAM, seed=1))], [recorded(simulate(PROGRAM, seed=2))], clock="wall").run
+    row = replace(run, ci=replace(run.ci, low=low, high=high), verdict="same")
+    assert (verdict(row), sure(row)) == (said, known)

@@ -17,6 +17,8 @@ VERDICTS = {"gone": "not in B", "new": "not in A"}
 WORTH = 0.01
 # Steps likewise, of their phase.
 WORTH_STEP = 0.1
+# A factor that would be a change: the limit of the gates in README and docs, 10 %.
+MATTERS = 1.1
 # Percent say little from this factor on; and no number does from that one on.
 FAR, FARTHEST = 10.0, 1000.0
 # Rows of a condition that are said in a line.
@@ -29,12 +31,20 @@ def verdict(row: Row) -> str:
         return f"elsewhere in {'B' if row.verdict == 'gone' else 'A'}"
     if row.cpu is not None and row.cpu.verdict != row.verdict:
         return f"{row.cpu.verdict} by CPU" if row.verdict == "same" else f"{row.verdict} by wall"
-    return VERDICTS.get(row.verdict, row.verdict)
+    return "inconclusive" if is_open(row) else VERDICTS.get(row.verdict, row.verdict)
+
+
+def is_open(row: Row) -> bool:
+    """Whether a row is within noise, and its interval would hold a change that matters as well."""
+    return row.verdict == "same" and row.ci is not None and not 1 / MATTERS <= row.ci.low <= row.ci.high <= MATTERS
 
 
 def sure(row: Row) -> str:
-    """Return the verdict that colours a row: `unsure` where wall and CPU time disagree, or its work is elsewhere."""
-    if row.disagrees or (isinstance(row, PhaseRow) and row.elsewhere):
+    """Return the verdict that colours a row: `unsure` where it is inconclusive.
+
+    That is where wall and CPU time disagree, its work is elsewhere, or the interval is too wide.
+    """
+    if row.disagrees or (isinstance(row, PhaseRow) and row.elsewhere) or (row.only_cpu is None and is_open(row)):
         return "unsure"
     return row.verdict if row.only_cpu is None else row.only_cpu.verdict
 
@@ -149,7 +159,8 @@ def verdict_line(found: Comparison) -> str:
             f"{interval(row)}); CPU time {seconds(row.cpu.a)} and {seconds(row.cpu.b)}, {change(row.cpu)} "
             f"({interval(row.cpu)}): {why_apart(row)}"
         )
-    said = what.get(row.verdict, f"takes as much{cpu} time, within noise")
+    same = "may take more or less, inconclusive" if is_open(row) else f"takes as much{cpu} time, within noise"
+    said = what.get(row.verdict, same)
     return f"B {said}: {seconds(row.a)} in A, {seconds(row.b)} in B, {change(row)} (95 % interval {interval(row)})"
 
 
@@ -162,7 +173,7 @@ def why_apart(row: Row) -> str:
 def phases_line(found: Comparison) -> str:
     """Return what became of the phases."""
     parts = []
-    said = {"same": "same within noise", "unsure": "of which nobody can be sure", **VERDICTS}
+    said = {"same": "same within noise", "unsure": "inconclusive", **VERDICTS}
     for kind in ("slower", "faster", "new", "gone", "unsure", "same"):
         number = sum(sure(row) == kind for row in found.phases)
         if number:
