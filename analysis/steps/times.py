@@ -64,7 +64,7 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
     """Describe a step. ticks: on the threads that run the loop; other threads only help."""
     called, profile = branch.called, phase.profile
     function = profile.functions[called.function]
-    callers = phase.callers(loop.driver) if loop.driver.function >= 0 else []
+    driver = phase.callers(loop.driver)[0] if loop.driver.function >= 0 else _around(phase, loop)
     times = phase.counts.of(called.function) if called.estimated is None else phase.entries(called.nodes)
     active = int(np.count_nonzero(times[phase.members]))
     mean = (ticks or called.ticks) / profile.metadata.rate_hz / max(called.calls, 1)
@@ -77,11 +77,27 @@ def _step(phase: PhaseCalls, loop: Loop, branch: Branch, ticks: float, above: Ca
         mean_s=mean,
         file=function.file,
         line=function.line,
-        driver=profile.functions[callers[0]] if callers else None,
+        driver=profile.functions[driver] if driver is not None else None,
         per_call=called.calls / above.calls if above is not None and _is_known(above) and _is_known(called) else None,
         steps=tuple(step for below in branch.below for step in steps_of(phase, below, called)),
         estimated=called.estimated,
     )
+
+
+def _around(phase: PhaseCalls, loop: Loop) -> int | None:
+    """Return the innermost function that all steps of a loop are below; None where there is none, as of threads."""
+    stacks = [_above(phase.tree.parent, node) for branch in loop.steps for node in branch.called.nodes]
+    common = set.intersection(*map(set, stacks))
+    nodes = [node for node in stacks[0] if node in common and int(phase.tree.function[node]) >= 0]
+    return int(phase.tree.function[nodes[0]]) if nodes else None
+
+
+def _above(parent: IntArray, node: int) -> list[int]:
+    """Return the nodes above a node, innermost first, without the root."""
+    out = []
+    while node := int(parent[node]):
+        out.append(node)
+    return out
 
 
 def _comes_again(phase: PhaseCalls, called: Called) -> bool:

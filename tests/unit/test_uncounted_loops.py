@@ -10,6 +10,7 @@ import pytest
 
 from incprof.analysis.answer.seen import CallsSeen
 from incprof.analysis.sites.times import chain_times
+from incprof.analysis.steps import find_steps
 from incprof.analysis.uncounted.in_loops import SeenInLoops, seen_in_loops
 from incprof.analysis.uncounted.known import calls_are_bounded
 from incprof.model import OUTSIDE_LOOPS, OWN, PROFILER, CodeLoops, Function, IntervalProfile, Module, Samples
@@ -247,3 +248,14 @@ def test_a_loop_lies_in_itself_and_what_is_around() -> None:
     assert loops.outermost().tolist() == [0, 1, 1, 3, -1]
     inner, outer = np.array([2, 1, 2, 3, 0, -1]), np.array([1, 2, 2, 1, 0, 1])
     assert loops.lies_in(inner, outer).tolist() == [True, False, True, False, False, False]
+
+
+def test_the_driver_of_steps_is_named_where_nobody_saw_it_called() -> None:
+    profile = played([(("main", "run", "a"), 12), (("main", "run", "b"), 9), (("main", "run", "c"), 15)] * 20)
+    (steps,) = find_steps(profile, np.zeros(profile.n_intervals, dtype=np.int64))
+    assert [(step.function.name, step.driver and step.driver.name) for step in steps] == [
+        ("c", "run"), ("a", "run"), ("b", "run"),
+    ]  # fmt: skip
+    apart = played([(("main", "a"), 12), (("worker", "b"), 9)] * 20)
+    (steps,) = find_steps(apart, np.zeros(apart.n_intervals, dtype=np.int64))
+    assert {step.driver for step in steps} == {None}

@@ -63,7 +63,7 @@ def _loops(steps: Sequence[Step], width: int, names: Names) -> Iterator[_Line]:
         mine = [step for step in steps if step.driver == driver]
         timed = [step for step in mine if step.period_s is not None]
         what = _repeats(timed) if timed else " calls"
-        name = names(driver, max(width - 6 - len(what), 12)) if driver else "the driver"
+        name = names(driver, max(width - 6 - len(what), 12)) if driver else "the program"
         if driver and parse(driver.name).last not in name:
             name = names(driver, width - 6)
         for line in folded(f"{name}{what}", width, f"{'':6}", f"{'':8}"):
