@@ -2,7 +2,7 @@
 
 A phase is likened to another by the functions that it spends its time in, by the functions on its stack, and by its
 sites and steps; when in the run it comes decides only between equals. A phase that the other run has in two parts is
-compared with both together.
+compared with both together, whether they are alike or it does what each of them does.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ MIX, STACK, MARKS = 0.5, 0.3, 0.2
 # Below this, phases are not the same. Above the other, they are parts of one.
 ALIKE = 0.5
 ONE = 0.9
+# A phase that the other run has as a part of another one: both together are more like that by so much at least.
+GAIN = 0.02
 TIE = 0.01
 
 # The phases of each run in a group.
@@ -125,15 +127,41 @@ def _with_run(runs: Sequence[Measured], groups: list[Members], number: int) -> l
     for phase in range(len(mine)):
         if phase not in of_phase and partner:
             best = max(partner, key=lambda r: (alike[r, phase], -r))
-            if alike[best, phase] >= ONE:
-                joined[best].append(phase)
+            if alike[best, phase] < ONE:
+                gain = {
+                    r: _gain(old[r], [traits_of(new, (c,))], [traits_of(new, (c, phase))]) for r, c in partner.items()
+                }
+                best = max(gain, key=lambda r: (gain[r], -r))
+                if gain[best] < GAIN:
+                    continue
+            joined[best].append(phase)
     host: dict[int, int] = {}
     for group in range(len(groups)):
         if group not in partner and of_phase:
             best = max(of_phase, key=lambda c: (alike[group, c], -c))
-            if alike[group, best] >= ONE:
-                host[group] = of_phase[best]
+            if alike[group, best] < ONE:
+                gain = {
+                    c: _gain([mine[c]], old[r], _together(runs, groups[r], groups[group])) for c, r in of_phase.items()
+                }
+                best = max(gain, key=lambda c: (gain[c], -c))
+                if gain[best] < GAIN:
+                    continue
+            host[group] = of_phase[best]
     return _merged(groups, joined, host, len(mine), number)
+
+
+def _together(runs: Sequence[Measured], members: Members, guests: Members) -> list[PhaseTraits]:
+    """Describe two groups as one, in each run that has any of both."""
+    both = [(at, one + other) for at, (one, other) in enumerate(zip(members, guests, strict=True))]
+    return [traits_of(runs[at], phases) for at, phases in both if phases]
+
+
+def _gain(those: Sequence[PhaseTraits], alone: Sequence[PhaseTraits], together: Sequence[PhaseTraits]) -> float:
+    """Return by how much more phases are like others when they are taken together with one more phase."""
+    return float(
+        np.mean([_mean_likeness(those, one) for one in together])
+        - np.mean([_mean_likeness(those, one) for one in alone])
+    )
 
 
 def _merged(

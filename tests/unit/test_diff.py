@@ -258,3 +258,19 @@ def test_intervals_hold_the_truth(program, scatter, alike):
     held, false = covered(program, 200, scatter=scatter, alike=alike, interval_s=0.5)
     assert held >= 0.90
     assert false <= 0.05
+
+
+def test_a_phase_that_the_other_run_has_within_another_is_compared_with_both():
+    text, sort = Work(5, 1.0, {"compress": 0.9, "sort": 0.1}), Work(30, 1.0, {"sort": 1.0})
+    rest = Work(20, 1.0, {"write": 1.0})
+    a = recorded(simulate([text, sort, rest], seed=1))
+    within = [Work(35, 1.0, {"sort": 0.87, "compress": 0.13}), rest]
+    b = recorded(simulate(within, seed=2))
+    for one, other in ((a, b), (b, a)):
+        found = compare([one], [other])
+        assert [(row.verdict, round(row.a.seconds), round(row.b.seconds)) for row in found.phases] == [
+            ("same", 35, 35), ("same", 20, 20),
+        ]  # fmt: skip
+    # What is not done any more is in no other phase.
+    gone = compare([a], [recorded(simulate([sort, rest], seed=3))])
+    assert [row.verdict for row in gone.phases] == ["gone", "same", "same"]
