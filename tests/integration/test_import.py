@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -201,6 +202,9 @@ def test_perf(tmp_path: Path, answer: Answer) -> None:
     for verb in (["report", "run"], ["top", "run", "--once"], ["diff", "run", "run"], ["sites", "run"],
                  ["export", "run", "--format", "folded"]):  # fmt: skip
         ran([sys.executable, "-m", "incprof", *verb], tmp_path)
+    (tmp_path / "perf.data.gz").write_bytes(gzip.compress((tmp_path / "perf.data").read_bytes()))
+    shutil.rmtree(tmp_path / "run")
+    assert answer("perf.data.gz", "-i", "250ms")["labels"] == found["labels"]
     # What perf script prints says the same, and where in the source.
     fields = "comm,pid,tid,time,period,event,ip,sym,dso,srcline"
     (tmp_path / "script.txt").write_text(ran(["perf", "script", "-i", "perf.data", "-F", fields], tmp_path))

@@ -24,6 +24,8 @@ from incprof.readers.run import open_all
 from incprof.readers.symbols.lines import locate
 from tests.unit.imports import bring, message, paths, put, seconds, varint
 from tests.unit.streamwriter import Sample, StreamWriter
+from tests.unit.test_import_firefox import processed
+from tests.unit.test_import_simpleperf import SAMPLES, recorded
 
 RECORDED = Path(__file__).parents[1] / "recordings/imported"
 PERF = """\
@@ -496,6 +498,8 @@ GOOD = {
     "folded-intervals": b"main;solve 60\nmain;io 40\n",
     "pprof-series": pprof(),
     "gcov-series": json.dumps(GCOV).encode(),
+    "firefox": json.dumps(processed()).encode(),
+    "simpleperf": recorded(*SAMPLES),
     "jfr": gzip.decompress((RECORDED / "jfr.json.gz").read_bytes())[:6000] if RECORDED.exists() else b"",
 }
 

@@ -74,6 +74,15 @@ def test_slices_that_never_end(tmp_path):
     assert found == {"main": 0.03, "main;solve": 0.03, "main;solve;dot": 0.01}
 
 
+def test_many_slices_inside_each_other(tmp_path):
+    """However deep they are, and whatever ends there are that none of them has, each event is looked at once."""
+    many = 50_000
+    trace = [event("B", f"f{at % 9}", at) for at in range(many)]
+    trace += [event("E", "none", many + at) for at in range(many)]
+    found = paths(bring(tmp_path, put(tmp_path / "t.json", trace), "-i", "10s"))
+    assert sum(found.values()) == pytest.approx(2 * many / 1000 - 0.001, abs=0.01)
+
+
 def test_ends_that_were_rounded(tmp_path):
     """A slice that hardly begins before another ends comes after it; one that hardly ends after another is inside."""
     trace = [APP, slice_of("a", 0, 40.0001), slice_of("b", 40, 60), slice_of("c", 80, 20.0001)]

@@ -21,6 +21,7 @@ from incprof.readers.foreign.shared import is_shared
 from incprof.readers.foreign.timeline import Frame, Imported, Paths, Timeline
 
 MS = 1e-3
+DEEPEST = 1024
 CPU_UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3}
 # Weights that are times; others count samples.
 WEIGHTS = {"tracing-ms": MS}
@@ -193,9 +194,9 @@ def _times(samples: Mapping[str, Any]) -> Any:
 
 
 def _stack(number: int | None, prefix: list[Any], frame: list[Any], frames: list[list[Frame]]) -> list[Frame]:
-    """The frames of a stack, outermost first."""
+    """The frames of a stack, outermost first; of a very deep one, the innermost."""
     found: list[list[Frame]] = []
-    while number is not None:
+    while number is not None and len(found) < DEEPEST:
         found.append(frames[frame[number]])
         above = prefix[number]
         if above is not None and not 0 <= above < number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from incprof.readers.foreign.timeline import Frame, Paths, Timeline
 # A tick where nothing else says what one would be: finer than that no interval needs it, seconds.
 EVENT_S = 1e-3
 # What is deeper counts for the frame at this depth.
-DEEPEST = 4096
+DEEPEST = 1024
 # Rows that are taken out of their columns at a time.
 PART = 1 << 16
 UNNAMED, ALL = -1, float("nan")
@@ -72,18 +73,19 @@ class Slices:
 
         One without a name closes the innermost slice. What has no end lasts to the last edge.
         """
-        inside = list[int]()
+        inside, many = list[int](), Counter[int]()
         time = 0.0
         for time, begins, frame in sorted(self._edges, key=lambda edge: edge[0]):
             if begins:
                 inside.append(len(self._begin))
+                many[frame] += 1
                 self.add(time, 0.0, ALL, frame)
-                continue
-            named = (at for at in range(len(inside) - 1, -1, -1) if frame in (UNNAMED, self._frame[inside[at]]))
-            at = next(named, len(inside))
-            for row in inside[at:]:
+            left = bool(inside) and not begins and (frame == UNNAMED or many[frame] > 0)
+            while left:
+                row = inside.pop()
+                many[self._frame[row]] -= 1
                 self._lasts[row] = time - self._begin[row]
-            del inside[at:]
+                left = frame not in (UNNAMED, self._frame[row])
         for row in inside:
             self._lasts[row] = time - self._begin[row]
         self._edges.clear()
