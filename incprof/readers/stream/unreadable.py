@@ -15,7 +15,7 @@ from incprof.model import LIBRARY, OWN, IntervalProfile
 from incprof.names import without_marks
 from incprof.readers.stream.moved_time import moved
 
-HASHED = re.compile(r"\w*_[0-9a-f]{32,}")
+HASHED = re.compile(r"\w*_(?=[a-f]*[0-9])[0-9a-f]{32,64}")
 
 
 def is_unreadable(mangled: str) -> bool:

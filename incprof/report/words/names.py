@@ -30,7 +30,7 @@ APART = re.compile(r"\.(?:_omp_fn|omp_outlined|cold)")
 # Qualifiers of types: which namespace a template argument is from tells less than what it is.
 QUALIFIER = re.compile(r"\b(?:\w+::)+(?=[\w~])")
 # A hash in a name, of which its ends are enough.
-HASH = re.compile(r"(?<![0-9a-zA-Z])([0-9a-f]{4})[0-9a-f]{24,}([0-9a-f]{4})(?![0-9a-zA-Z])")
+HASH = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])([0-9a-f]{4})[0-9a-f]{24,56}([0-9a-f]{4})(?![0-9a-zA-Z])")
 # What a heartbeat of ours is called behind the function, and its rate factor behind that.
 BEAT_KIND = re.compile(r"(?:@\d+)?:(?:body|loop)(?: /[\d.]+)?$")
 # What stands beside a function's own name is left out where it would have fewer columns.
