@@ -192,15 +192,13 @@ static bool misses(const struct tables *tables, const struct relocations *reloca
 static int look_for_missed(struct dl_phdr_info *info, size_t size, void *context)
 {
     bool (**is_ours)(const char *name) = context;
-    bool is_program = info->dlpi_name[0] == '\0';
     struct tables tables;
     (void)size;
-    return !is_program && tables_of(info, &tables) &&
-           (misses(&tables, &tables.data, tables.without_symbol, *is_ours) ||
-            misses(&tables, &tables.calls, 0, *is_ours));
+    return tables_of(info, &tables) && (misses(&tables, &tables.data, tables.without_symbol, *is_ours) ||
+                                        misses(&tables, &tables.calls, 0, *is_ours));
 }
 
-bool elf_symbol_is_missed_by_libraries(bool (*is_ours)(const char *name))
+bool elf_symbol_is_missed(bool (*is_ours)(const char *name))
 {
     return dl_iterate_phdr(look_for_missed, &is_ours) != 0;
 }

@@ -2,12 +2,13 @@
  * only the values of symbols change, whole, and the loader reads them from any thread. `is_waiting` and `opened_by` are
  * atomic. No locks but the loader's.
  *
- * A preloaded library defines a name or it does not; when a program is started, the loader cannot ask. It binds the
- * libraries first, this one among them, and the program last. Where it chooses this library's one indirect function,
- * names are hidden that nobody else defines: a program that is linked with them weakly finds none. Where a library is,
- * it may be bound already: then all stay, and no_mpi.h has what comes of a call.
- * From then on the loader can ask (indirect functions), but what it answers to dlsym when there is nothing is not an
- * error as others are (ctypes crashes): names are hidden again before the thread that has called dlopen calls dlsym. */
+ * A preloaded library defines a name or it does not; when the program is started, the loader cannot ask. So all names
+ * are there when it binds what the program is linked with. Before main those are hidden that no other object defines
+ * and none was linked with. Where one was, it is bound already: all stay, and no_mpi.h has what comes of a call. (An
+ * indirect function of this library would be chosen before the program is bound; musl's loader refuses a library that
+ * has one.) From then on the loader can ask (indirect functions), but what it answers to dlsym when there is nothing is
+ * not an error as others are (ctypes crashes): names are hidden again before the thread that has called dlopen calls
+ * dlsym. */
 #define _GNU_SOURCE
 #include "visible.h"
 
@@ -81,13 +82,13 @@ static void hide_for_the_first_time(ElfW(Sym) * symbol)
     symbol->st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol->st_info), STT_GNU_IFUNC);
 }
 
-static void hide_what_nobody_has(void)
+static __attribute__((constructor)) void hide_what_nobody_has(void)
 {
     const uint32_t *hash = table_of(DT_HASH); /* says how many there are */
     bool is_mpi = elf_symbol_anywhere("PMPI_Init") != NULL;
     symbols = (ElfW(Sym) *)(uintptr_t)table_of(DT_SYMTAB);
     count = hash != NULL ? hash[1] : 0;
-    if (symbols == NULL || elf_symbol_is_missed_by_libraries(is_ours) || !make_writable())
+    if (symbols == NULL || elf_symbol_is_missed(is_ours) || !make_writable())
         return;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t number = number_of(symbols[i].st_value);
@@ -95,22 +96,6 @@ static void hide_what_nobody_has(void)
             hide_for_the_first_time(&symbols[i]);
     }
     __atomic_store_n(&is_waiting, !is_mpi, __ATOMIC_RELEASE);
-}
-
-static void do_nothing(void) {}
-
-/* The loader calls this behind all else that this library needs to be called, and before it binds the program. */
-static void (*hide_before_the_program_is_bound(void))(void)
-{
-    hide_what_nobody_has();
-    return do_nothing;
-}
-
-static void be_there(void) __attribute__((ifunc("hide_before_the_program_is_bound")));
-
-static __attribute__((constructor)) void need_it(void)
-{
-    be_there();
 }
 
 static void show_all_or_what_there_is(bool is_all, bool is_mpi)

@@ -12,6 +12,7 @@ import pytest
 
 from incprof.errors import IncprofError
 from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_all
 from tests.integration.collector import clean_environment, run, variables
 from tests.integration.hosts import BuildHost, calls, collector_lines, incprof, need, streams, try_both
 
@@ -28,7 +29,7 @@ def node_file(directory: Path) -> Path:
 
 def all_calls(directory: Path) -> list[tuple[int, bool, int]]:
     """Rank, whether it is the rank's first program, and calls of tick, for each process; none has lost anything."""
-    found = open_run(directory)
+    found = open_all(directory)
     profiles = [read_profile(found, process=process) for process in found.processes]
     assert not any(profile.damaged or profile.warnings for profile in profiles)
     return [(p.rank, p.primary, calls(q).get("tick", 0)) for p, q in zip(found.processes, profiles, strict=True)]
@@ -67,7 +68,7 @@ def test_programs_that_a_process_becomes(host: BuildHost, tmp_path: Path) -> Non
         [host("reexec.c"), "20"], tmp_path, interval=0.001, env={**NODE, "BRIEF": "1"}, reference=[plain, "20"]
     )
     assert all_calls(trial.directory) == [(0, True, 111)] + [(0, False, 111)] * 20
-    assert [process.life for process in open_run(trial.directory).processes] == [1, *range(1, 21)]
+    assert [process.life for process in open_all(trial.directory).processes] == [1, *range(1, 21)]
 
 
 def test_launches_do_not_mix(host: BuildHost, tmp_path: Path) -> None:

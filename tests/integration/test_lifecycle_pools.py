@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from incprof.readers import open_run, read_profile
+from incprof.readers import read_profile
+from incprof.readers.run import open_all
 from tests.integration.hosts import incprof, ticks
 
 POOL = """
@@ -40,7 +41,7 @@ def ticks_in_all(place: Path) -> list[int]:
     """Ticks of each process but the first one of the first run; workers that exec are launches of their own."""
     found = []
     for directory in sorted(place.glob("run*")):
-        run = open_run(directory)
+        run = open_all(directory)
         found += [
             ticks(read_profile(run, process=p)) for p in run.processes if directory.name != "run" or not p.primary
         ]

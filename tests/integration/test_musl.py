@@ -39,4 +39,4 @@ def test_below_a_recorded_script(program: Path, tmp_path: Path) -> None:
     done = subprocess.run([*record, "--", "sh", "-c", f"{program}; exit $?"], env=clean_environment(),
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (7, OUTPUT, "")
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.rglob("*")] == ["run", "launch"]

@@ -124,7 +124,6 @@ ELSEWHERE = {
     "incprof record -- node *": "may not be there",
     "incprof record -- java *": "may not be there",
     "incprof record -- timeout *": "stands for a program of the reader's",
-    "incprof record --exe *": "stands for a program of the reader's",
     "incprof record -p *": "of a process that runs: test_attach.py",
     "incprof record --external *": "where perf is permitted: test_attach.py",
     "incprof top run*": "of the line before it: test_attach.py",

@@ -10,6 +10,7 @@ import pytest
 
 from incprof.model import IntervalProfile
 from incprof.readers import open_run, read_profile
+from incprof.readers.run import open_all
 from tests.integration.appekg_build import EKG_FIXTURES
 from tests.integration.collector import Outcome, run, variables
 from tests.integration.hosts import BuildHost, calls, collector_lines, incprof, need
@@ -92,7 +93,7 @@ def test_children_during_a_stall(host: BuildHost, hold: Path, tmp_path: Path, ga
     """A child has a writer of its own; what its parent has not written is not written by it."""
     outcome = held(hold, 0, [host("forks.c"), "fork"], tmp_path, INCPROF_GATHER=gather)
     assert (outcome.status, outcome.stdout) == (4, "status 3\n")
-    found = open_run(tmp_path / "run")
+    found = open_all(tmp_path / "run")
     (child,) = (process for process in found.processes if not process.primary)
     profile = read_profile(found, process=child)
     assert (calls(profile)["tick"], profile.warnings) == (7, ())
@@ -103,6 +104,6 @@ def test_a_program_that_becomes_another_one_during_a_stall(host: BuildHost, hold
     """The next one is recorded as if nothing had been."""
     outcome = held(hold, 0, [host("reexec.c"), "1"], tmp_path)
     assert outcome.status == 9
-    lives = open_run(tmp_path / "run").processes
+    lives = open_all(tmp_path / "run").processes
     assert [process.life for process in lives] == [1, 1]
     assert calls(read_profile(open_run(tmp_path / "run"), process=lives[1]))["tick"] == 111

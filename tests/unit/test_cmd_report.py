@@ -278,12 +278,12 @@ def test_imbalance_and_who_straggles_in_what(tmp_path, capsys):
     assert "like no other: 8" in section
 
 
-def test_processes_that_are_not_shown_are_counted(run, capsys):
-    assert "<dt>Process</dt>" not in report(capsys, run, "-o", "-")[1]
+def test_processes_side_by_side_are_ranks(run, capsys):
+    assert "<dt>Rank</dt><dd>0</dd>" in report(capsys, run, "-o", "-")[1]
     for pid in (17, 18):
         shutil.copy(run / "rank-00000.gmon", run / f"rank-00000.{pid}.gmon")
     page = report(capsys, run, "-o", "-")[1]
-    assert "<dt>Process</dt><dd>the first of 3; those that it started are not shown</dd>" in page
+    assert "<dt>Rank</dt><dd>0 of 3 ranks</dd>" in page
 
 
 def test_heartbeats(run, tmp_path, capsys):

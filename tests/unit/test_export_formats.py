@@ -158,7 +158,7 @@ def test_heartbeats_of_a_rank_that_has_none(tmp_path, capsys):
     assert {e["pid"] for e in events if e["name"].startswith("heartbeat")} == {1}
     assert main(["export", str(run), "--format", "trace", "--rank", "1", "--heartbeats", str(beats)]) == 2
     assert main(["export", str(run), "--format", "trace", "--heartbeats", str(tmp_path / "no")]) == 4
-    assert capsys.readouterr().err.count("\n") == 2
+    assert capsys.readouterr().err.count("\n") == 3
 
 
 def test_samples_of_a_thread_lie_one_behind_the_other():

@@ -66,7 +66,7 @@ def test_words() -> None:
 
 
 def test_a_phase_without_a_site_has_a_reason() -> None:
-    assert no_site(phase("f", off_cpu=True)).startswith("the program waits")
+    assert no_site(phase("f", off_cpu=True, mostly="waiting")).startswith("the program waits")
     assert "threads of libraries" in no_site(phase("[no application frame]"))
     assert "threads of libraries" in no_site(phase("[threads of libgomp.so.1]"))
     assert no_site(phase("f")).endswith("most of it is in f")

@@ -15,7 +15,7 @@ from incprof.readers import open_run
 from incprof.readers.gmon.file import read_gmon
 from incprof.readers.loops import LoopReader
 from incprof.readers.stream.window import Source
-from incprof.readers.symbols.addr2line import LARGEST
+from incprof.readers.symbols.hidden_symbols import LARGEST, without_symbols
 from incprof.source.includers import sources_that_include
 from incprof.source.languages import read_source
 from tests.unit.ekgfiles import EkgFile, beats
@@ -195,11 +195,9 @@ def test_heartbeats_before_a_hole_are_told(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_programs_are_copied_up_to_a_size(tmp_path: Path) -> None:
-    from incprof.readers.symbols.addr2line import _without_symbols
-
     shutil.copy("/bin/true", tmp_path / "app")
     os.truncate(tmp_path / "app", LARGEST + 1)
-    with pytest.raises(OSError, match="too large"), _without_symbols(str(tmp_path / "app")):
+    with pytest.raises(OSError, match="too large"), without_symbols(str(tmp_path / "app")):
         pass
 
 

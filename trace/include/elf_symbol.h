@@ -11,8 +11,8 @@ void *elf_symbol_anywhere(const char *name);
 /* The same, of definitions at another address than `known`. */
 void *elf_symbol_besides(const char *name, const void *known);
 
-/* Whether a library, not the program, has been linked with a name that is defined by none but this one. `is_ours`:
- * which names are meant. */
-bool elf_symbol_is_missed_by_libraries(bool (*is_ours)(const char *name));
+/* Whether an object outside this library has been linked with a name that is defined by no other. `is_ours`: which
+ * names are meant. */
+bool elf_symbol_is_missed(bool (*is_ours)(const char *name));
 
 #endif

@@ -48,7 +48,7 @@ def facts(run: RunSummary, metadata: Metadata, processes: int) -> list[tuple[str
     out.append(("Intervals", f"{grouped(run.intervals)} of {run.interval_s:g} s"))
     out.append(("Rank", f"{run.rank} of {count(run.ranks, 'rank')}" if run.ranks > 1 else str(run.rank)))
     if processes > 1:
-        out.append(("Process", f"the first of {processes}; those that it started are not shown"))
+        out.append(("Process", f"the busiest of {processes}; the others are not shown"))
     argv = raw.get("argv")
     if isinstance(argv, list) and argv:
         out.append(("Command", clean(" ".join(map(str, argv)), 200)))
