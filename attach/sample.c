@@ -89,7 +89,8 @@ bool sample_read(struct sample *sample, const struct perf_event_header *record, 
     sample->kind = (uint8_t)kind_of(&cursor);
     const struct python *python = python_codes != NULL ? python_current() : NULL;
     struct python_walk frames;
-    const struct python_stack calls = {.low = cursor.sp, .high = cursor.sp + stack.length, .bytes = stack.bytes};
+    const struct python_stack calls = {
+        .low = cursor.sp, .high = cursor.sp + stack.length, .bytes = stack.bytes, .number = start->tid};
     if (python != NULL)
         python_begin(&frames, python, python_codes, &calls);
     path_walk(&path, &memory, &cursor, python != NULL ? &frames : NULL, FOR_EVER_NS);

@@ -25,6 +25,7 @@ struct python_layout {
     uint32_t version; /* 0x030b: 3.11 */
     uint16_t interpreters, interpreter_next, interpreter_threads;
     uint16_t thread_next, thread_interpreter, thread_id;
+    uint16_t thread_number;             /* the kernel's; 0: the version does not have it */
     uint16_t thread_frame;              /* the running frame, or the running C call's struct (has_calls) */
     uint16_t call_frame, call_previous; /* of that struct, which lies on the C stack */
     uint16_t frame_code, frame_previous, frame_at, frame_owner;
@@ -52,6 +53,7 @@ struct python_found {
     uint32_t unknown_version;       /* atomic */
     bool is_unreadable;             /* from outside: the kernel does not let its memory be read */
     bool has_too_many;              /* atomic: threads, of which one was not found */
+    bool has_numbers;               /* from outside: a thread was found by the kernel's number for it */
     struct table functions;         /* its modules, by file, name and line (python_functions.c) */
 };
 
@@ -97,7 +99,8 @@ const struct python *python_current(void);
 struct python_stack {
     uint64_t low, high;
     const uint8_t *bytes; /* that are at `low`: the stack itself, or a copy */
-    uint64_t self;        /* the thread as pthread_self has it; 0: not known, it is the one that has this stack */
+    uint64_t self;        /* the thread as pthread_self has it; 0: from outside */
+    uint64_t number;      /* from outside: the kernel's number of the thread */
 };
 
 /* A walk over the frames of a thread, innermost first. */
@@ -106,11 +109,13 @@ struct python_walk {
     struct python_thread *mine;
     struct python_stack stack;
     bool begun;
+    bool by_number;    /* from outside: the thread is the one that the kernel numbers so, not the one with this stack */
     uint64_t call;     /* the running C call's struct (has_calls) */
     uint64_t frame;    /* the next one */
     uint64_t boundary; /* where on the C stack the call of the interpreter is that runs it. 0: there are no more */
     bool is_next;      /* (boundary) not known where: it is the one whose part of the stack is left next */
     uint32_t left;     /* frames to be followed */
+    uint32_t searched; /* frames that are followed in search of the end of a call, at most */
     uint64_t last_end; /* of the call that was left last */
     uint64_t window_low, window_high;
     size_t window_bytes; /* of the next one */
@@ -127,6 +132,9 @@ bool python_next(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *
 
 /* Whether all frames have been given. Async-signal-safe. */
 bool python_has_ended(const struct python_walk *walk);
+
+/* Whether no more are given, as there are too many. Async-signal-safe. */
+bool python_is_cut(const struct python_walk *walk);
 
 /* The slot of a code object in the thread's table, verified once in a sample; what is new is told. -1: it
  * is none, or cannot be told. Async-signal-safe. */

@@ -9,6 +9,10 @@
 #define MOST_FRAMES 100000
 /* Of one call, in search of its end: what two windows hold. A sample's time is over soon behind as many. */
 #define MOST_SEARCHED 256
+/* From outside no deadline ends a walk. Python's own limit is 1000 frames (sys.setrecursionlimit), each of which is
+ * followed in search of the end of its call, and when it is given. */
+#define MOST_SEARCHED_OUTSIDE 1024
+#define MOST_FRAMES_OUTSIDE (2 * MOST_SEARCHED_OUTSIDE)
 #define MOST_INTERPRETERS 64
 #define MOST_STATES 256
 #define MOST_STATES_OUTSIDE 8192 /* the oldest thread comes last; this is no handler */
@@ -134,12 +138,11 @@ static void enter_unknown_call(struct python_walk *walk, uint64_t address)
     walk->is_next = true;
 }
 
-/* The call that runs this frame is where the frame at its end lies. From outside, a thread is known by that. */
+/* The call that runs this frame is where the frame at its end lies. */
 static void enter_frame(struct python_walk *walk, uint64_t address)
 {
     struct frame_words frame;
     uint64_t at = address;
-    uint32_t most = walk->stack.self == 0 ? MOST_FRAMES : MOST_SEARCHED;
     walk->frame = address;
     walk->boundary = 0;
     walk->is_next = false;
@@ -148,7 +151,7 @@ static void enter_frame(struct python_walk *walk, uint64_t address)
             walk->boundary = at;
             return;
         }
-        if (i == most) {
+        if (i == walk->searched) {
             enter_unknown_call(walk, address);
             return;
         }
@@ -157,13 +160,20 @@ static void enter_frame(struct python_walk *walk, uint64_t address)
     }
 }
 
-/* Of a thread's state: what it is running, and the thread's number. */
-static bool read_state(const struct python *python, uint64_t state, uint64_t *running, uint64_t *id)
+/* Whether a state is the thread's, as far as the thread is known, and what it is running. */
+static bool read_state(const struct python_walk *walk, uint64_t state, uint64_t *running)
 {
-    const struct iovec here[2] = {{running, 8}, {id, 8}};
-    const struct iovec there[2] = {{(void *)(state + python->layout.thread_frame), 8},
-                                   {(void *)(state + python->layout.thread_id), 8}};
-    return state >= 4096 && state < HIGHEST && peek_pieces(here, 2, there, 2) == 16;
+    const struct python_layout *layout = &walk->python->layout;
+    uint64_t id;
+    const struct iovec here[2] = {{running, 8}, {&id, 8}};
+    const struct iovec there[2] = {
+        {(void *)(state + layout->thread_frame), 8},
+        {(void *)(state + (walk->by_number ? layout->thread_number : layout->thread_id)), 8}};
+    if (state < 4096 || state >= HIGHEST || peek_pieces(here, 2, there, 2) != 16)
+        return false;
+    if (walk->by_number)
+        return id == walk->stack.number;
+    return walk->stack.self == 0 || id == walk->stack.self;
 }
 
 /* The call of the interpreter that comes after the present one. */
@@ -180,8 +190,8 @@ static void enter_next_call(struct python_walk *walk)
         walk->boundary = 0;
 }
 
-/* From outside, a thread is known by where its calls are. It has gone on meanwhile: those below the stack that is
- * looked at are new. */
+/* From outside, calls have to be on the stack. The thread has gone on meanwhile: those below what is looked at are new.
+ */
 static bool is_on_stack(struct python_walk *walk)
 {
     while (walk->boundary != 0 && walk->boundary < walk->stack.low && walk->left > 0) {
@@ -195,9 +205,8 @@ static bool is_on_stack(struct python_walk *walk)
 static bool enter_state(struct python_walk *walk, uint64_t state)
 {
     uint64_t running;
-    uint64_t id;
     walk->boundary = 0;
-    if (!read_state(walk->python, state, &running, &id) || (walk->stack.self != 0 && id != walk->stack.self))
+    if (!read_state(walk, state, &running))
         return false;
     if (walk->python->layout.has_objects)
         enter_unknown_call(walk, running);
@@ -208,15 +217,23 @@ static bool enter_state(struct python_walk *walk, uint64_t state)
     return walk->stack.self != 0 || is_on_stack(walk);
 }
 
+static void go_to_call(struct python_walk *walk, const struct python_walk *there)
+{
+    walk->call = there->call;
+    walk->frame = there->frame;
+    walk->boundary = there->boundary;
+    walk->is_next = there->is_next;
+}
+
 /* Of the thread's states (one for each of the interpreters that it runs), the one whose innermost call is the first at
- * or above `floor`. The lists may be changing meanwhile: then it is not found, or later. */
+ * or above `floor`: the walk is there then. The lists may be changing meanwhile: then it is not found, or later. */
 static uint64_t find_state(struct python_walk *walk, uint64_t floor)
 {
     const struct python *python = walk->python;
     uint64_t interpreter;
     uint64_t state;
     uint64_t best = 0;
-    uint64_t best_boundary = UINT64_MAX;
+    struct python_walk nearest = {.boundary = UINT64_MAX};
     size_t states = 0;
     size_t own = 0;
     const size_t most = walk->stack.self == 0 ? MOST_STATES_OUTSIDE : MOST_STATES;
@@ -227,9 +244,9 @@ static uint64_t find_state(struct python_walk *walk, uint64_t floor)
         while (state != 0 && states++ < most) {
             bool is_own = enter_state(walk, state);
             own += is_own;
-            if (is_own && walk->boundary != 0 && walk->boundary >= floor && walk->boundary < best_boundary) {
+            if (is_own && walk->boundary != 0 && walk->boundary >= floor && walk->boundary < nearest.boundary) {
                 best = state;
-                best_boundary = walk->boundary;
+                nearest = *walk;
             }
             if (!peek_word(state + python->layout.thread_next, &state))
                 break;
@@ -238,7 +255,9 @@ static uint64_t find_state(struct python_walk *walk, uint64_t floor)
     }
     walk->mine->has_many = own > 1;
     walk->boundary = 0;
-    if (best == 0 && states > most)
+    if (best != 0)
+        go_to_call(walk, &nearest);
+    else if (states > most)
         __atomic_store_n(&python_used()->has_too_many, true, __ATOMIC_RELAXED);
     return best;
 }
@@ -249,7 +268,7 @@ static void look_for_state(struct python_walk *walk, uint64_t floor)
     if (mine->state == 0 && walk->stack.self != 0 && (int32_t)(mine->sample - mine->next_try) < 0)
         return;
     mine->state = find_state(walk, floor);
-    if (mine->state != 0 && enter_state(walk, mine->state)) {
+    if (mine->state != 0) {
         mine->pause = 0;
         return;
     }
@@ -260,8 +279,12 @@ static void look_for_state(struct python_walk *walk, uint64_t floor)
 void python_begin(struct python_walk *walk, const struct python *python, struct python_thread *mine,
                   const struct python_stack *stack)
 {
-    *walk = (struct python_walk){
-        .python = python, .mine = mine, .left = MOST_FRAMES, .stack = *stack, .window_bytes = FIRST_WINDOW};
+    *walk = (struct python_walk){.python = python,
+                                 .mine = mine,
+                                 .left = MOST_FRAMES,
+                                 .searched = MOST_SEARCHED,
+                                 .stack = *stack,
+                                 .window_bytes = FIRST_WINDOW};
     mine->sample++;
     if (__atomic_load_n(&mine->forget, __ATOMIC_RELAXED)) {
         __atomic_store_n(&mine->forget, false, __ATOMIC_RELAXED);
@@ -270,7 +293,7 @@ void python_begin(struct python_walk *walk, const struct python *python, struct 
 }
 
 /* From outside, the thread runs on: what is being put up or taken down is looked at again. */
-static void find_from_outside(struct python_walk *walk)
+static void look_from_outside(struct python_walk *walk)
 {
     struct frame_words frame;
     for (int time = 0; time < MOST_LOOKS; time++) {
@@ -282,13 +305,30 @@ static void find_from_outside(struct python_walk *walk)
     }
 }
 
+/* The thread is known by its number, so that no other one's frames need be followed, unless the process has numbers of
+ * its own, as in a container. */
+static void find_from_outside(struct python_walk *walk)
+{
+    struct python_found *found = python_used();
+    walk->by_number = walk->stack.number != 0 && walk->python->layout.thread_number != 0;
+    walk->searched = walk->by_number ? MOST_SEARCHED_OUTSIDE : MOST_FRAMES;
+    look_from_outside(walk);
+    if (walk->boundary == 0 && walk->by_number && !found->has_numbers) {
+        walk->by_number = false;
+        walk->searched = walk->left = MOST_FRAMES;
+        look_from_outside(walk);
+    }
+    found->has_numbers |= walk->by_number && walk->boundary != 0 && !walk->is_next;
+    walk->searched = MOST_SEARCHED_OUTSIDE;
+    walk->left = MOST_FRAMES_OUTSIDE;
+}
+
 static void find_beginning(struct python_walk *walk)
 {
     struct python_thread *mine = walk->mine;
     walk->begun = true;
     if (walk->stack.self == 0) {
         find_from_outside(walk);
-        walk->left = MOST_FRAMES;
         return;
     }
     if (mine->state != 0 && !mine->has_many && enter_state(walk, mine->state) && walk->boundary != 0)
@@ -373,5 +413,10 @@ bool python_next(struct python_walk *walk, uint64_t pc, uint64_t end, uint64_t *
 
 bool python_has_ended(const struct python_walk *walk)
 {
-    return walk->begun && walk->boundary == 0;
+    return walk->begun && walk->boundary == 0 && walk->left > 0;
+}
+
+bool python_is_cut(const struct python_walk *walk)
+{
+    return walk->left == 0;
 }

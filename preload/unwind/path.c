@@ -125,6 +125,8 @@ static void add_frame(struct walk *walk, uint64_t frame)
 
 static bool is_late(const struct walk *walk)
 {
+    if (walk->python != NULL && python_is_cut(walk->python))
+        return true;
     return walk->path->walked % CLOCK_FRAMES == CLOCK_FRAMES - 1 && monotonic_ns() >= walk->deadline_ns;
 }
 

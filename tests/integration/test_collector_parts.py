@@ -119,6 +119,22 @@ def test_frames_of_python_are_given_after_a_bounded_search(parts: Parts, inner: 
     assert found == {"before": 0, "inner": inner, "between": 0, "outer": outer, "ended": 1}
 
 
+@pytest.mark.parametrize("number", [77, 5])
+def test_a_thread_is_found_from_outside_by_its_number_or_its_stack(parts: Parts, number: int) -> None:
+    """In a container it has another number than outside. By its own, it is found behind a stack without an end."""
+    said = parts("python_calls.c", "300", "500", str(number))
+    assert said.endswith(" inner 300 between 0 outer 500 ended 1\n")
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(5, 40_000), (40_000, 5), (90_000, 90_000)])
+def test_few_frames_of_python_are_followed_from_outside(parts: Parts, inner: int, outer: int) -> None:
+    """The thread is found however deep it is; its path is cut."""
+    said = parts("python_calls.c", str(inner), str(outer), "77").split()
+    found = {name: int(number) for name, number in zip(said[::2], said[1::2], strict=True)}
+    assert (found["before"], found["between"], found["ended"]) == (0, 0, 0)
+    assert 1000 < found["inner"] + found["outer"] <= 2048
+
+
 def test_paths_are_bounded_however_many_there_are(parts: Parts) -> None:
     """As many samples as a thread has in an hour; each of the first has 128 frames that no other has."""
     half, end, samples, shortened = map(int, parts("trie.c", "360000").split())

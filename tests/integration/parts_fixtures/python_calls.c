@@ -1,5 +1,6 @@
 /* Frames of a thread's interpreter as Python 3.13 keeps them, and two calls of it on the stack: which frames a walk
- * gives for which of C's, and how many of them it looks at before it gives the first. */
+ * gives for which of C's, and how many of them it looks at before it gives the first. With a number for the thread, it
+ * is walked from outside, where its number is 77; if it has that one, behind a thread whose frames do not end. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,11 @@
 #define OTHER 0x9000
 #define FRAME_WORDS 12
 #define OWNER_OF_CALL 3
+#define NUMBER 77
 
 enum { CODE, PREVIOUS, OWNER };
 
-static uint64_t interpreter[2], state[3], stack[80];
+static uint64_t interpreter[2], state[4], other_state[4], other_frame[FRAME_WORDS], stack[80];
 static uint64_t code_of_all[16], text[16];
 
 static const struct python python = {.layout = {.version = 0x030d,
@@ -25,6 +27,7 @@ static const struct python python = {.layout = {.version = 0x030d,
                                                 .thread_next = 0,
                                                 .thread_frame = 8,
                                                 .thread_id = 16,
+                                                .thread_number = 24,
                                                 .frame_code = 8 * CODE,
                                                 .frame_previous = 8 * PREVIOUS,
                                                 .frame_owner = 8 * OWNER,
@@ -73,10 +76,12 @@ int main(int argc, char **argv)
     struct python_walk walk;
     uint64_t *inner_end = &stack[16];
     uint64_t *outer_end = &stack[48];
+    const bool is_outside = argc == 4;
     const struct python_stack own = {.low = (uint64_t)stack,
                                      .high = (uint64_t)(stack + 80),
                                      .bytes = (const uint8_t *)stack,
-                                     .self = (uint64_t)pthread_self()};
+                                     .self = is_outside ? 0 : (uint64_t)pthread_self(),
+                                     .number = NUMBER};
     code_of_all[2] = (uint64_t)text;
     text[1] = 4;
     text[3] = 1u << 2 | 1u << 5 | 1u << 6; /* of one byte, compact, ASCII */
@@ -85,8 +90,13 @@ int main(int argc, char **argv)
     runtime = (uint64_t)interpreter;
     interpreter[1] = (uint64_t)state;
     state[1] = (uint64_t)put_frames(strtoul(argv[1], NULL, 10), inner_end,
-                                    put_frames(strtoul(argv[argc - 1], NULL, 10), outer_end, NULL));
+                                    put_frames(strtoul(argv[2], NULL, 10), outer_end, NULL));
     state[2] = own.self;
+    state[3] = is_outside ? strtoul(argv[3], NULL, 10) : 0;
+    other_state[0] = (uint64_t)state;
+    other_state[1] = other_frame[PREVIOUS] = (uint64_t)other_frame;
+    if (state[3] == NUMBER)
+        interpreter[1] = (uint64_t)other_state;
     here.code_type = code_of_all[0] = (uint64_t)&python;
     here.text_type = text[0] = (uint64_t)&thread;
     python_begin(&walk, &here, &thread.python, &own);
