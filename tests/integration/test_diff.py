@@ -65,7 +65,7 @@ def test_a_slowed_program_fails_the_job_and_the_same_one_passes(stages, tmp_path
     subprocess.run(
         [sys.executable, "-m", "incprof", "record", "-i", "0.1", "-r", "250", "-o", other, "--", slow], check=True
     )
-    found = diff(tmp_path / "baseline" / "1", other, "--json", "--fail-on", "function>100%")
+    found = diff(tmp_path / "baseline" / "1", other, "--json", "--noise", "20", "--fail-on", "function>100%")
     assert found.returncode == 3, found.stderr
     answer = json.loads(found.stdout)
     assert {"fill", "solve", "verify"} <= {phase["name"] for phase in answer["phases"]}
@@ -142,7 +142,7 @@ def test_what_others_do_fails_no_gate_and_what_the_program_does_fails(stages, tm
     alone = recorded("alone", same)
     others(4)
     beside, slower = recorded("beside", same), recorded("slower", slow)
-    gates = ["--json", "--time", "both", "--fail-on", "phase>100%", "--fail-on", "run>150%"]
+    gates = ["--json", "--time", "both", "--noise", "20", "--fail-on", "phase>100%", "--fail-on", "run>150%"]
     for pair in ((alone, beside), (beside, alone)):
         found = diff(*pair, *gates)
         assert found.returncode == 0, found.stderr

@@ -121,7 +121,7 @@ def ways(place: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
         "exported": ([], preload),
         "exported for another program": ([], {**preload, "INCPROF_EXE": "another"}),
         "exported for another command": ([], {**preload, "INCPROF_PROGRAM": "/none/another"}),
-        "below record": ([*record, "--"], path),
+        "below record": ([*record, "--follow", "0", "--"], path),
         "below record of another": ([*record, "--exe", "another", "--"], path),
     }
 
@@ -141,6 +141,27 @@ def same_in(commands: Commands, place: Path, some: list[str]) -> None:
 @pytest.mark.parametrize("commands", [each for each in all_commands() if each.quick], ids=lambda each: each.name)
 def test_under_the_exported_library(tmp_path: Path, commands: Commands) -> None:
     same_in(commands, tmp_path, ["exported for another command"])
+
+
+# Those that show the inside of a process: the thread of a recording, its handlers and system calls.
+SEEN = frozenset(["gdb", "inherited", "signals", "strace", "valgrind"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "commands", [each for each in all_commands() if each.name not in SEEN], ids=lambda each: each.name
+)
+def test_recorded_with_all_that_it_starts(tmp_path: Path, commands: Commands) -> None:
+    """Commands behave as alone, and leave the recording besides."""
+    need(*commands.needs)
+    if commands.name.startswith("setuid-"):
+        need_root()
+    tmp_path.chmod(0o755)
+    alone = carry_out(commands.script, tmp_path / "place", [], {})
+    words, variables = ways(tmp_path)["below record"]
+    whole = [word for word in words if word not in ("--follow", "0")]
+    assert carry_out(commands.script, tmp_path / "place", whole, variables) == alone
+    assert set(os.listdir(tmp_path)) <= {"run"}
 
 
 @pytest.mark.slow

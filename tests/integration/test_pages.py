@@ -121,6 +121,8 @@ ELSEWHERE = {
     "incprof merge run*": "of several nodes of one launch: test_merge.py",
     "incprof phases run": "of the line before it",
     "incprof record *-- python3 *": "test_python_programs.py",
+    "incprof record -- ./job.sh": "stands for a script of the reader's: test_jobs.py",
+    "incprof record -- make *": "stands for a build of the reader's: test_jobs.py",
     "incprof record -- node *": "may not be there",
     "incprof record -- java *": "may not be there",
     "incprof record -- timeout *": "stands for a program of the reader's",
