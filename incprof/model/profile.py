@@ -76,7 +76,7 @@ class Function:
     """A function: identity is (module, mangled name); `name` is for people. `file` and `line` are None without -g.
 
     address: 0 for one that was inlined wherever it was sampled. system: it came with the system, the compiler or an
-    installed package, and nobody puts a heartbeat there. imported: it is one of a shared library, or a whole library,
+    installed package, and no heartbeat is put there. imported: it is one of a shared library, or a whole library,
     that a function of the program called: no heartbeat can go there. code: that of an interpreted language; its
     `address` is 0.
     """
