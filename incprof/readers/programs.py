@@ -12,7 +12,7 @@ from incprof.errors import IncprofError, UsageError
 from incprof.jsontext import parse_json
 from incprof.model import Process, Program, Run
 from incprof.readers.stream import images
-from incprof.readers.stream.collect import collect, first_metadata
+from incprof.readers.stream.collect import MAX_NS, collect, first_metadata
 from incprof.readers.stream.window import Source
 
 # Where an END image fits in.
@@ -81,7 +81,7 @@ def _program(group: Sequence[Use]) -> Program:
 def side_by_side(group: Sequence[Use]) -> list[Use]:
     """Return the processes that have shared the work of a program; none where one of them did it."""
     busiest = max(group, key=lambda use: use.cpu_s)
-    least_s = max(LEAST_SHARE * busiest.cpu_s, 0.0)
+    least_s = LEAST_SHARE * busiest.cpu_s
     found = [use for use in group if use.cpu_s > 0 and use.cpu_s >= least_s and _beside(use, busiest)]
     return sorted(found, key=lambda use: (use.pid or 0, use.process.life)) if len(found) > 1 else []
 
@@ -117,7 +117,7 @@ def use_of(process: Process) -> Use:
     raw = metadata.raw
     start_ns, pid, launch = raw.get("start_mono_ns"), raw.get("pid"), raw.get("launch")
     own = pid if process.pid is None and isinstance(pid, int) else process.pid
-    start_s = start_ns * 1e-9 if isinstance(start_ns, int) else 0.0
+    start_s = start_ns * 1e-9 if isinstance(start_ns, int) and 0 <= start_ns < MAX_NS else 0.0
     return Use(
         process, own, metadata.app, str(launch), metadata.ranks != 1, start_s,
         start_s + end_ns * 1e-9, cpu_ns * 1e-9,
@@ -139,7 +139,7 @@ def _at_end(source: Source) -> tuple[int, int] | None:
     except ValueError:
         return None
     figures = (end.get("end_ns"), end.get("cpu_ns")) if isinstance(end, dict) else (None, None)
-    return (figures[0], figures[1]) if all(type(n) is int and 0 <= n < 2**62 for n in figures) else None  # type: ignore[return-value]
+    return (figures[0], figures[1]) if all(type(n) is int and 0 <= n < MAX_NS for n in figures) else None  # type: ignore[return-value]
 
 
 def _in_intervals(source: Source) -> tuple[int, int]:

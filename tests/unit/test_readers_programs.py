@@ -62,6 +62,16 @@ def test_a_recording_that_was_cut_off_counts_with_its_intervals(tmp_path):
     assert open_run(tmp_path).app == "work"
 
 
+@pytest.mark.parametrize("value", [10**400, -1, "soon", None, 1.5])
+def test_a_start_that_makes_no_sense(tmp_path, value):
+    writer = StreamWriter(["main"], app="work", pid=1, ranks=1, start_mono_ns=value)
+    writer.interval([Sample("main", weight=9)], counters={2: 10**9})
+    writer.end()
+    writer.save(tmp_path, "rank-00000.1.gmon")
+    write(tmp_path, "rest", 2, 0.1)
+    assert open_run(tmp_path).app == "work"
+
+
 processes = st.lists(
     st.tuples(st.sampled_from("abc"), st.floats(0, 9), st.floats(0, 9), st.floats(0.01, 9)), min_size=1, max_size=8
 )
