@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "collector.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "burst.h"
@@ -153,6 +154,15 @@ static bool has_absolute_directory(void)
     return config.directory != NULL && *config.directory == '/';
 }
 
+/* What the first process cannot write, and has reported, none of those that it starts tries again. In place: neither
+ * the environment's size nor main's third argument changes. */
+static void give_job_up(void)
+{
+    char *value = getenv("INCPROF_LAUNCH");
+    if (value != NULL)
+        *value = '\0';
+}
+
 static enum opening opening_of(enum start start)
 {
     if (start == START_OF_JOB)
@@ -173,8 +183,11 @@ static bool prepare(enum start start)
     modules_begin(libraries_too, config.format == FORMAT_STREAM);
     bool is_first = closing_line_take();
     bool is_deferred = opening == OPEN_LATE && !is_first && has_absolute_directory();
-    if (!is_deferred && !look_around())
+    if (!is_deferred && !look_around()) {
+        if (is_first)
+            give_job_up();
         return false;
+    }
     if (!sampler_start())
         return false;
     rate_choose(&config);

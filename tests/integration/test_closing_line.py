@@ -144,6 +144,13 @@ def test_a_script_says_it_for_all_that_it_starts(host: BuildHost, tmp_path: Path
     assert len(streams(tmp_path / "run")) >= 2
 
 
+def test_a_directory_that_cannot_be_had_is_reported_once(host: BuildHost, tmp_path: Path) -> None:
+    """Not by each program that the job starts."""
+    program = shlex.quote(str(host("simple.c", pg=False, output="simple")))
+    (line,) = lines(tmp_path, "-o", "/proc/none", "--", "sh", "-c", f"{program}; {program}; exit 3")
+    assert line.startswith("incprof: cannot write to the run directory, not recording: /proc/none: ")
+
+
 def test_a_job_that_uses_next_to_nothing(tmp_path: Path) -> None:
     (line,) = lines(tmp_path, "-o", "run", "--", "sh", "-c", "exit 3")
     said = r"the job used \d+ ms of CPU time, without a sample in a program that can be recorded"
