@@ -163,6 +163,12 @@ static void give_job_up(void)
         *value = '\0';
 }
 
+static bool is_given_up(void)
+{
+    const char *value = getenv("INCPROF_LAUNCH");
+    return value != NULL && *value == '\0';
+}
+
 static enum opening opening_of(enum start start)
 {
     if (start == START_OF_JOB)
@@ -174,7 +180,7 @@ static bool prepare(enum start start)
 {
     log_start("incprof");
     config_read(&config);
-    if (config.disabled || !launch_identify(&launch, config.rank) || !is_wanted())
+    if (config.disabled || is_given_up() || !launch_identify(&launch, config.rank) || !is_wanted())
         return false;
     launch.job = config.launch != NULL && *config.launch != '+' ? config.launch : NULL;
     opening = opening_of(start);

@@ -144,9 +144,10 @@ def test_a_script_says_it_for_all_that_it_starts(host: BuildHost, tmp_path: Path
     assert len(streams(tmp_path / "run")) >= 2
 
 
-def test_a_directory_that_cannot_be_had_is_reported_once(host: BuildHost, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pg", [False, True])
+def test_a_directory_that_cannot_be_had_is_reported_once(host: BuildHost, tmp_path: Path, pg: bool) -> None:
     """Not by each program that the job starts."""
-    program = shlex.quote(str(host("simple.c", pg=False, output="simple")))
+    program = shlex.quote(str(host("simple.c", pg=pg, output=f"simple-{pg}")))
     (line,) = lines(tmp_path, "-o", "/proc/none", "--", "sh", "-c", f"{program}; {program}; exit 3")
     assert line.startswith("incprof: cannot write to the run directory, not recording: /proc/none: ")
 
