@@ -297,7 +297,9 @@ void follow_tick(uint64_t now_ns)
         if (!process->is_recorded || process->ended_ns != 0) /* its last interval ends when it did */
             continue;
         followed_look(process);
-        if (process->is_recorded && process->grid_ns <= now_ns)
+        if (!process->is_recorded || followed_stands_still(process, now_ns))
+            continue;
+        if (process->grid_ns <= now_ns)
             followed_close_interval(process, now_ns);
     }
 }

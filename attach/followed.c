@@ -111,7 +111,7 @@ void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked)
 {
     process->is_recorded = true;
     process->is_forked = is_forked;
-    process->cpu_ns = process->ticks = process->missing = 0;
+    process->cpu_ns = process->ticks = process->missing = process->stopped_ns = process->suspended_ns = 0;
     process->lived_ns = now_ns;
     process->grid_ns = now_ns + process->config->interval_ns;
     recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked,
@@ -185,7 +185,14 @@ static uint64_t own_cpu_ns(void)
     return more;
 }
 
-void followed_close_interval(struct followed *process, uint64_t now_ns)
+static void keep_to_grid(struct followed *process, uint64_t now_ns)
+{
+    while (process->grid_ns <= now_ns)
+        process->grid_ns += process->config->interval_ns;
+}
+
+/* The open interval ends at `now_ns`, the next one begins at `next_ns`. */
+static void close_interval(struct followed *process, uint64_t now_ns, uint64_t next_ns)
 {
     struct interval *interval = &process->interval;
     uint64_t period_ns = NANO / process->config->rate_hz;
@@ -211,19 +218,40 @@ void followed_close_interval(struct followed *process, uint64_t now_ns)
         .broken = interval->totals.broken,
         .threads = process->threads,
         .shortened = interval->shortened,
+        .suspended = process->suspended_ns,
     };
     process->is_recorded = recording_interval(&process->recording, interval, &record);
     interval->number += process->recording.open;
-    interval_begin(interval, now_ns, process->config->format == FORMAT_GMON);
+    interval_begin(interval, next_ns, process->config->format == FORMAT_GMON);
+    process->suspended_ns = next_ns - now_ns;
+    process->lived_ns = next_ns;
     recording_keep_symbols(&process->recording, &process->interval);
-    while (process->grid_ns <= now_ns)
-        process->grid_ns += process->config->interval_ns;
+    keep_to_grid(process, next_ns);
+}
+
+void followed_close_interval(struct followed *process, uint64_t now_ns)
+{
+    close_interval(process, now_ns, now_ns);
+}
+
+bool followed_stands_still(struct followed *process, uint64_t now_ns)
+{
+    uint64_t since_ns = process->stopped_ns;
+    bool stands = target_is_stopped(process->pid);
+    process->stopped_ns = !stands ? 0 : since_ns != 0 ? since_ns : now_ns;
+    if (stands)
+        keep_to_grid(process, now_ns);
+    else if (since_ns > process->interval.start_ns)
+        close_interval(process, since_ns, now_ns);
+    return stands;
 }
 
 void followed_end(struct followed *process, uint64_t now_ns)
 {
     look_at(process);
     const struct interval *interval = &process->interval;
+    if (process->stopped_ns != 0)
+        now_ns = process->stopped_ns;
     if (now_ns <= interval->start_ns) /* it came to light when another interval had begun */
         now_ns = interval->start_ns + (interval->totals.samples > 0);
     if (process->is_recorded && now_ns > interval->start_ns)

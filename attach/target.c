@@ -102,3 +102,13 @@ uint64_t target_cpu_ns(pid_t pid)
 {
     return sys_clock_ns((clockid_t)(~(unsigned int)pid << 3 | 2));
 }
+
+bool target_is_stopped(pid_t pid)
+{
+    char path[64];
+    struct buffer status = {0};
+    snprintf(path, sizeof path, "%d/status", pid);
+    char state = task_read(path, &status) ? *task_field((const char *)status.data, "State:") : '\0';
+    buffer_free(&status);
+    return state == 'T' || state == 't';
+}

@@ -88,7 +88,7 @@ class Recorder:
             arcs=arcs,
             paths=paths,
             samples=samples,
-            counters=Counters(count / rate_hz, width, zero, zero, zero, count, none, none, none + 1, none, none),
+            counters=Counters(count / rate_hz, width, zero, zero, zero, count, none, none, none + 1, none, none, zero),
         )
 
     def _samples(

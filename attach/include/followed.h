@@ -41,6 +41,8 @@ struct followed {
     uint64_t last_cpu_ns; /* of the process, when the last one ended */
     uint64_t lived_ns;    /* since when the time of its threads is not counted yet */
     uint32_t threads, next_thread;
+    uint64_t stopped_ns;     /* since when it stands still, by a signal or a debugger; 0: it runs */
+    uint64_t suspended_ns;   /* for how long it stood still before the open interval */
     uint64_t ended_ns;       /* when the last thread ended; 0: it has some */
     uint64_t cpu_ns, ticks;  /* of its recording so far */
     uint64_t missing, usual; /* ticks that no sample stands for yet; samples of the last interval */
@@ -66,6 +68,9 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
 
 /* Looks at code that has come, and opens the file and copies symbols, if that has to be done. */
 void followed_look(struct followed *process);
+
+/* Whether it stands still at this moment. One that goes on has a new interval: no interval has what it stood still. */
+bool followed_stands_still(struct followed *process, uint64_t now_ns);
 
 /* Writes the open interval, and begins the next one. */
 void followed_close_interval(struct followed *process, uint64_t now_ns);

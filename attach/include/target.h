@@ -20,4 +20,7 @@ void target_directory(pid_t pid, char *path, size_t size);
 /* CPU time of all its threads so far, those that have ended too; 0 where the process is gone. */
 uint64_t target_cpu_ns(pid_t pid);
 
+/* Whether it is stopped, by a signal or a debugger. */
+bool target_is_stopped(pid_t pid);
+
 #endif

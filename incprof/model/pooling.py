@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from incprof.model.arrays import IntArray
+from incprof.model.arrays import BoolArray, IntArray
 from incprof.model.profile import Arcs, Counters, IntervalProfile
 
 if TYPE_CHECKING:
@@ -17,40 +17,55 @@ if TYPE_CHECKING:
 def pooled(profile: IntervalProfile, by: int) -> IntervalProfile:
     """Return the profile with every `by` intervals, from the first on, as one; the last one may be of fewer.
 
-    Samples, paths and functions are the same. Of threads, the most of the intervals count.
+    No interval is pooled with another across time in which the program was suspended. Samples, paths and functions are
+    the same. Of threads, the most of the intervals count.
     """
     if by <= 1 or profile.n_intervals <= 1:
         return profile
-    n = profile.n_intervals
-    first = np.arange(0, n, by)
-    last = np.append(first[1:], n) - 1
+    group = _groups(profile, by)
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    last = np.append(first[1:], len(group)) - 1
     metadata = profile.metadata
     return replace(
         profile,
         metadata=replace(metadata, interval_s=metadata.interval_s * by, pooled=metadata.pooled * by),
         start_s=profile.start_s[first],
         end_s=profile.end_s[last],
-        self_s=_rows_summed(profile.self_s, by, len(first)),
-        calls=_rows_summed(profile.calls, by, len(first)),
-        arcs=_arcs(profile.arcs, by),
+        self_s=_rows_summed(profile.self_s, group),
+        calls=_rows_summed(profile.calls, group),
+        arcs=_arcs(profile.arcs, group),
         counters=_counters(profile.counters, first),
     )
 
 
-def _rows_summed(matrix: csr_array, by: int, rows: int) -> csr_array:
-    """Return a sparse matrix with every `by` rows as one, (rows, f)."""
+def _groups(profile: IntervalProfile, by: int) -> IntArray:
+    """Return the pooled interval of each interval, (n,), ascending from 0."""
+    place = np.arange(profile.n_intervals)
+    after = np.maximum.accumulate(np.where(_after_gap(profile), place, 0))
+    return np.cumsum((place - after) % by == 0) - 1
+
+
+def _after_gap(profile: IntervalProfile) -> BoolArray:
+    """Return whether the program was suspended just before each interval, (n,)."""
+    suspended_s = profile.counters.suspended_s
+    gap_s = profile.start_s - np.append(profile.start_s[:1], profile.end_s[:-1])
+    return (gap_s > 0) & (suspended_s > 0) if len(suspended_s) else np.zeros(len(gap_s), dtype=np.bool_)
+
+
+def _rows_summed(matrix: csr_array, group: IntArray) -> csr_array:
+    """Return a sparse matrix with the rows of each group as one, (groups, f)."""
     from scipy.sparse import csr_array
 
     table = matrix.tocoo()
     row, column = table.row, table.col
-    return csr_array((table.data, (row // by, column)), shape=(rows, matrix.shape[1]))
+    return csr_array((table.data, (group[row], column)), shape=(int(group[-1]) + 1, matrix.shape[1]))
 
 
-def _arcs(arcs: Arcs, by: int) -> Arcs:
-    """Return calls with every `by` intervals as one, in the same order."""
+def _arcs(arcs: Arcs, group: IntArray) -> Arcs:
+    """Return calls with the intervals of each group as one, in the same order."""
     if not len(arcs.interval):
         return arcs
-    keys = np.column_stack([arcs.interval // by, arcs.caller, arcs.callee])
+    keys = np.column_stack([group[arcs.interval], arcs.caller, arcs.callee])
     found, place = np.unique(keys, axis=0, return_inverse=True)
     count = np.zeros(len(found), dtype=arcs.count.dtype)
     np.add.at(count, place.ravel(), arcs.count)

@@ -284,7 +284,9 @@ class Samples:
 class Counters:
     """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/formats.md, kind 2).
 
-    profiler_s: in the profiler's hooks: calls times what one costs, or what samples say if that is more.
+    profiler_s: in the profiler's hooks: calls times what one costs, or the time of its samples if that is more.
+    suspended_s: time before the interval in which the process stood still, and the machine's sleep in it: no part of
+        the interval's duration.
     """
 
     cpu_s: FloatArray
@@ -298,6 +300,7 @@ class Counters:
     threads: IntArray
     skipped: IntArray
     shortened: IntArray
+    suspended_s: FloatArray
 
     @property
     def own_s(self) -> FloatArray:

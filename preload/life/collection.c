@@ -10,6 +10,7 @@
 #include "interval_take.h"
 #include "module_scan.h"
 #include "recording.h"
+#include "suspension.h"
 #include "switch.h"
 #include "sys.h"
 #include "thread_life.h"
@@ -22,6 +23,7 @@ static const struct config *config;
 static struct launch *launch;
 static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
 static bool is_paused; /* moncontrol(0) */
+static uint64_t suspended_ns; /* between the last interval and the open one */
 
 void collection_begin(const struct config *configured, struct launch *launched, bool forked, enum opening opening)
 {
@@ -29,7 +31,8 @@ void collection_begin(const struct config *configured, struct launch *launched, 
     launch = launched;
     run_start_ns = monotonic_ns();
     last_cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    last_collector_ns = 0;
+    last_collector_ns = suspended_ns = 0;
+    suspension_slept_ns();
     module_scan_begin();
     recording_begin(&recording, config, launch, run_start_ns, forked, opening);
     interval_begin(&interval, run_start_ns, false);
@@ -142,17 +145,15 @@ static bool has_place(void)
     return !is_needed || launch_claim_directory(launch, config->directory, "gmon");
 }
 
-void collection_close_interval(void)
+/* All has been taken that happened until `end_ns`. The next interval begins at `next_ns`. */
+static void close_interval(uint64_t end_ns, uint64_t next_ns)
 {
-    take_calls();
-    collection_drain();
-    uint64_t now_ns = monotonic_ns();
     look_up_new_calls();
     uint64_t cpu_ns = sys_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t collector_ns = worker_cpu_ns();
     const struct interval_record record = {
         .start_ns = interval.start_ns - run_start_ns,
-        .end_ns = now_ns - run_start_ns,
+        .end_ns = end_ns - run_start_ns,
         .cpu_ns = cpu_ns - last_cpu_ns,
         .thread_ns = interval.thread_ns,
         .collector_ns = collector_ns > last_collector_ns ? collector_ns - last_collector_ns : 0,
@@ -166,14 +167,45 @@ void collection_close_interval(void)
         .skipped = interval.totals.skipped,
         .shortened = interval.shortened,
         .dropped = recording.dropped,
+        .suspended = suspended_ns + suspension_slept_ns(),
     };
     if (!has_place() || !recording_interval(&recording, &interval, &record))
         thread_stop_all();
     interval.number += recording.open;
-    interval_begin(&interval, now_ns, config->format == FORMAT_GMON);
+    interval_begin(&interval, next_ns, config->format == FORMAT_GMON);
     last_cpu_ns = cpu_ns;
     last_collector_ns = collector_ns;
+    suspended_ns = next_ns - end_ns;
     thread_settle(take_all_of);
+}
+
+void collection_close_interval(void)
+{
+    take_calls();
+    collection_drain();
+    uint64_t now_ns = monotonic_ns();
+    close_interval(now_ns, now_ns);
+}
+
+/* Samples in between show that it has run, and that this thread alone was late. */
+static bool has_run(uint64_t from_ns, uint64_t until_ns)
+{
+    const uint64_t edge_ns = 20000000; /* two ticks: one that was due, one on the way up */
+    for (size_t i = 0; i < interval.sample_count; i++)
+        if (interval.samples[i].time_ns > from_ns + edge_ns && interval.samples[i].time_ns + edge_ns < until_ns)
+            return true;
+    return false;
+}
+
+bool collection_leave_out(uint64_t from_ns, uint64_t until_ns)
+{
+    take_calls();
+    collection_drain();
+    if (from_ns <= interval.start_ns || has_run(from_ns, until_ns))
+        return false;
+    interval.thread_ns -= thread_life_leave_out(from_ns, until_ns - from_ns);
+    close_interval(from_ns, until_ns);
+    return true;
 }
 
 void collection_close(void)

@@ -36,7 +36,11 @@ void collection_drain(void);
  */
 void collection_close_interval(void);
 
-/* The same, and the end of the recording. */
+/* Closes the open interval at `from_ns`, and begins the next one at `until_ns`: the process stood still in between. False
+ * where samples say that it has run. */
+bool collection_leave_out(uint64_t from_ns, uint64_t until_ns);
+
+/* Closes the interval now, and ends the recording. */
 void collection_close(void);
 
 /* After that: the line with which a recording ends, if it is this process's to say. */

@@ -9,6 +9,7 @@
 #include "collector_lock.h"
 #include "log.h"
 #include "requests.h"
+#include "suspension.h"
 #include "switch.h"
 #include "sys.h"
 #include "thread_life.h"
@@ -82,23 +83,44 @@ static void open_early(void)
     collector_lock_give();
 }
 
+static void close_interval(void)
+{
+    if (__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
+        return;
+    collection_close_interval();
+    suspension_note();
+}
+
+/* Whether the process stood still when this thread was to wake: the open interval has ended then. */
+static bool was_suspended(uint64_t due_ns, uint64_t now_ns)
+{
+    uint64_t until_ns;
+    return suspension_before(due_ns, now_ns, &until_ns) && switch_is_on() &&
+           !__atomic_load_n(&is_leaving, __ATOMIC_RELAXED) && collection_leave_out(due_ns, until_ns);
+}
+
 /* Deadlines lie on a grid: when the machine was asleep, or too busy, what is past is skipped. */
 static void run(void)
 {
     uint64_t grid = collection_start_ns() + interval_ns;
     uint64_t next_drain = collection_start_ns() + drain_ns;
     open_early();
+    suspension_note();
     while (switch_is_on() && !is_parked) {
         ticker_give(); /* whoever asked while another request was under way was not heard */
         uint64_t next = next_drain < grid ? next_drain : grid;
-        uint32_t request = worker_wait(next < burst_due_ns() ? next : burst_due_ns());
+        uint64_t due = next < burst_due_ns() ? next : burst_due_ns();
+        uint64_t asleep_since = monotonic_ns();
+        uint32_t request = worker_wait(due);
+        uint64_t woken = monotonic_ns();
         collector_lock_take(FOR_EVER_NS);
+        bool is_closed = was_suspended(due > asleep_since ? due : asleep_since, woken);
         uint64_t now = monotonic_ns();
         if (request != 0) {
             serve(request);
         } else if (now >= grid) {
-            if (!__atomic_load_n(&is_leaving, __ATOMIC_RELAXED))
-                collection_close_interval();
+            if (!is_closed)
+                close_interval();
             while (grid <= monotonic_ns())
                 grid += interval_ns;
             next_drain = now + drain_ns;

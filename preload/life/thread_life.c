@@ -60,6 +60,20 @@ uint64_t thread_life_ns(struct thread *thread, uint64_t now_ns)
     return more_ns;
 }
 
+uint64_t thread_life_leave_out(uint64_t from_ns, uint64_t duration_ns)
+{
+    uint64_t all_ns = 0;
+    for (struct thread *thread = thread_first(); thread != NULL; thread = thread->next) {
+        uint64_t start_ns = __atomic_load_n(&thread->start_ns, __ATOMIC_RELAXED);
+        if (state_of(thread) != THREAD_LIVE || start_ns > from_ns)
+            continue;
+        __atomic_store_n(&thread->start_ns, start_ns + duration_ns, __ATOMIC_RELAXED);
+        thread->counted_ns -= duration_ns;
+        all_ns += duration_ns;
+    }
+    return all_ns;
+}
+
 /* Threads that have ended without passing our hook, by a bare system call: nobody else knows. */
 static void find_gone(struct thread *thread)
 {

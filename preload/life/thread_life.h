@@ -17,6 +17,10 @@ void thread_end(struct thread *thread);
 /* Wall time for which the record's threads existed and that has not been reported yet. Collector. */
 uint64_t thread_life_ns(struct thread *thread, uint64_t now_ns);
 
+/* Takes a duration after `from_ns`, which has been reported, from the life of every thread that was there then; and
+ * returns the sum. Collector. */
+uint64_t thread_life_leave_out(uint64_t from_ns, uint64_t duration_ns);
+
 /* Gives each record to `take` once more whose thread is gone: what other destructors did after our hook is there. Also
  * finds threads that ended without passing our hook. Collector. */
 void thread_settle(void (*take)(struct thread *));

@@ -79,7 +79,7 @@ def plain(build: Build) -> Path:
 
 
 def recorded_programs(place: Path) -> list[str]:
-    """Names of the programs that worked, by the recordings below a directory: a launcher's start may meet a tick, too."""
+    """Names of the programs below a directory that worked: a launcher's start may meet a tick, too."""
     runs = [open_all(run) for run in place.rglob("*") if streams(run)]
     profiles = [read_profile(run, process=process) for run in runs for process in run.processes]
     samples = [int(profile.counters.samples.sum()) for profile in profiles]

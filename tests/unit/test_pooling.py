@@ -89,3 +89,16 @@ def test_the_start_of_a_run_that_is_too_short_is_named(tmp_path):
     result = Study(writer.save(tmp_path / "run")).result
     assert [(short.function.name, short.spans) for short in result.short] == [("set_up", ((0, 1),))]
     assert result.k == 1
+
+
+def test_no_interval_is_pooled_across_a_suspension():
+    profile = make_profile(np.ones((6, 1)))
+    start_s, end_s = profile.start_s.copy(), profile.end_s.copy()
+    start_s[3:] += 5
+    end_s[3:] += 5
+    counters = replace(profile.counters, suspended_s=np.array([0, 0, 0, 5.0, 0, 0]))
+    whole = pooled(replace(profile, start_s=start_s, end_s=end_s, counters=counters), 2)
+    width = profile.end_s[0] - profile.start_s[0]
+    assert np.allclose(whole.end_s - whole.start_s, np.array([2, 1, 2, 1]) * width)
+    assert whole.self_s.sum(axis=1).ravel().tolist() == [2, 1, 2, 1]
+    assert whole.counters.suspended_s.tolist() == [0, 0, 5, 0]

@@ -151,4 +151,4 @@ def _arc_steps(now: ArcTable, before: ArcTable) -> ArcTable:
 def _no_counters(n: int) -> Counters:
     """Counters of a recording that has none, shape (n,) each."""
     none, zero = np.zeros(n), np.zeros(n, dtype=np.int64)
-    return Counters(none, none, none, none, none, zero, zero, zero, zero, zero, zero)
+    return Counters(none, none, none, none, none, zero, zero, zero, zero, zero, zero, none)

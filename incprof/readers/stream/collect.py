@@ -16,7 +16,7 @@ from incprof.readers.stream.images import Damage, Image
 from incprof.readers.stream.metadata import MOST_BYTES, parse_metadata, parse_modules
 from incprof.readers.stream.window import ByteArray, Source
 
-COUNTERS = 15
+COUNTERS = 16
 MAX_NS = 2**62
 
 # Where an image of a complete interval lies: docs/formats.md, and the index of its interval.
@@ -56,7 +56,7 @@ class Collected:
 
     @property
     def counters(self) -> npt.NDArray[np.uint64]:
-        """Counters of the complete intervals as written, shape (n, 15)."""
+        """Counters of the complete intervals as written, shape (n, COUNTERS)."""
         return np.frombuffer(self._counters.tobytes(), dtype=np.uint64).reshape(-1, COUNTERS)
 
     @property

@@ -106,6 +106,7 @@ class StreamDecoder:
             threads=whole[:, 3],
             skipped=whole[:, 4],
             shortened=whole[:, 5],
+            suspended_s=c[:, 15] * NS,
         )
 
     def _verdict(self, lost_nodes: int) -> tuple[list[str], bool]:
@@ -132,6 +133,10 @@ class StreamDecoder:
         dropped = int(np.minimum(self._counters[:, 14], MAX_COUNT).sum())
         if dropped:
             warnings.append(f"{where}: {dropped} intervals were dropped: the file system stood still for too long")
+        suspended_s = float(self._counters[:, 15].sum()) * NS
+        if suspended_s:
+            stood = f"the program was stopped, or the machine asleep, for {suspended_s:.1f} s"
+            warnings.append(f"{where}: {stood}: in no phase")
         return warnings, damaged
 
 
