@@ -99,39 +99,60 @@ void follow_thread(pid_t pid, pid_t tid, uint64_t now_ns)
         add_thread(process, tid, now_ns);
 }
 
-static void begin(struct followed *process, uint64_t now_ns, bool is_forked)
+static void begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening)
 {
-    followed_begin(process, now_ns, is_forked);
+    followed_begin(process, now_ns, is_forked, opening);
     totals.processes++;
 }
 
-bool follow_first(pid_t pid, uint64_t now_ns)
-{
-    struct followed *process = add_process(pid);
-    if (process == NULL)
-        return false;
-    process->awaits_program = now_ns == 0;
-    if (now_ns == 0)
-        return add_thread(process, pid, 0) != NULL;
-    process->code.entry = target_entry(pid);
-    process->last_cpu_ns = target_cpu_ns(pid);
-    target_directory(pid, process->launch.cwd, sizeof process->launch.cwd);
-    mappings_read(&process->maps, pid);
-    process->maps_changed = true;
-    begin(process, now_ns, false);
-    return true;
-}
-
-/* As the collector chooses, with the name that the kernel has for the one by which it was called. */
+/* As the collector chooses (all that a job starts, unless some are named), with the name that the kernel has for the
+ * one by which it was called. */
 static bool is_chosen(const char *path, const char *name)
 {
     if (config->exe == NULL || *config->exe == '\0')
-        return strcmp(path, program) == 0;
+        return config->follow || strcmp(path, program) == 0;
     bool is_pattern = config->exe[strcspn(config->exe, "*?[")] != '\0';
     const char *file = launch_basename(path);
     bool is_named =
         fnmatch(config->exe, path, 0) == 0 || fnmatch(config->exe, file, 0) == 0 || fnmatch(config->exe, name, 0) == 0;
     return is_named && !(is_pattern && starter_is(file));
+}
+
+/* Launchers and the like, which do little, leave no file. */
+static enum opening opening_of(const char *path)
+{
+    return strcmp(path, program) == 0 ? OPEN_AT_ONCE : OPEN_LATE;
+}
+
+bool follow_child(pid_t pid)
+{
+    struct followed *process = add_process(pid);
+    if (process == NULL)
+        return false;
+    process->awaits_program = true;
+    return add_thread(process, pid, 0) != NULL;
+}
+
+static void take_what_it_is(struct followed *process, const char *path)
+{
+    snprintf(process->launch.exe, sizeof process->launch.exe, "%s", path);
+    process->code.entry = target_entry(process->pid);
+    target_directory(process->pid, process->launch.cwd, sizeof process->launch.cwd);
+}
+
+bool follow_running(pid_t pid, const char *path, uint64_t now_ns)
+{
+    struct followed *process = add_process(pid);
+    if (process == NULL)
+        return false;
+    target_name(pid, process->name, sizeof process->name);
+    take_what_it_is(process, path);
+    process->last_cpu_ns = target_cpu_ns(pid);
+    mappings_read(&process->maps, pid);
+    process->maps_changed = true;
+    if (totals.processes == 0 || is_chosen(path, process->name))
+        begin(process, now_ns, false, opening_of(path));
+    return true;
 }
 
 static void finish(struct followed *process, uint64_t now_ns)
@@ -149,12 +170,9 @@ static void finish(struct followed *process, uint64_t now_ns)
 static void take_program(struct followed *process, const char *path, uint64_t now_ns)
 {
     process->awaits_program = false;
-    snprintf(process->launch.exe, sizeof process->launch.exe, "%s", path);
-    if (!is_chosen(path, process->name))
-        return;
-    process->code.entry = target_entry(process->pid);
-    target_directory(process->pid, process->launch.cwd, sizeof process->launch.cwd);
-    begin(process, now_ns, false);
+    take_what_it_is(process, path);
+    if (is_chosen(path, process->name))
+        begin(process, now_ns, false, opening_of(path));
 }
 
 static void on_fork(const struct task_record *record, uint64_t now_ns)
@@ -170,7 +188,7 @@ static void on_fork(const struct task_record *record, uint64_t now_ns)
         return;
     followed_fork(process, parent);
     if (parent->is_recorded && config->follow)
-        begin(process, now_ns, true);
+        begin(process, now_ns, true, OPEN_LATE);
     add_thread(process, (pid_t)record->tid, now_ns);
 }
 

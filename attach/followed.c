@@ -107,15 +107,13 @@ void followed_fork(struct followed *child, const struct followed *parent)
     __builtin_memcpy(child->name, parent->name, sizeof child->name);
 }
 
-void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked)
+void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening)
 {
     process->is_recorded = true;
-    process->is_forked = is_forked;
     process->cpu_ns = process->ticks = process->missing = process->stopped_ns = process->suspended_ns = 0;
     process->lived_ns = now_ns;
     process->grid_ns = now_ns + process->config->interval_ns;
-    recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked,
-                    is_forked ? OPEN_LATE : OPEN_AT_ONCE);
+    recording_begin(&process->recording, process->config, &process->launch, now_ns, is_forked, opening);
     interval_begin(&process->interval, now_ns, false);
 }
 
@@ -160,7 +158,7 @@ void followed_take(struct followed *process, const struct perf_event_header *rec
 void followed_look(struct followed *process)
 {
     use(process);
-    if (!process->recording.open && !process->is_forked &&
+    if (!process->recording.open && process->recording.opening != OPEN_LATE &&
         !recording_open_early(&process->recording, &process->interval))
         process->is_recorded = false;
     recording_keep_symbols(&process->recording, &process->interval);

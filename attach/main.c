@@ -18,83 +18,17 @@
 #include "loop.h"
 #include "refusal.h"
 #include "request.h"
+#include "running.h"
 #include "sys.h"
 #include "target.h"
 
 /* As in incprof/errors.py. */
 enum { FAILURE = 1, USAGE = 2, NO_DATA = 4, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
-#define MOST_LOOKS 5 /* for threads that are new */
-
 static struct config config;
 static struct launch launch;
 static struct events events;
 static char program[PATH_MAX];
-
-static bool is_directory_entry(const struct sys_directory_entry *entry, pid_t *tid)
-{
-    *tid = (pid_t)atoi(entry->name);
-    return *tid > 0;
-}
-
-/* Follows a thread. One that has ended meanwhile costs nothing. */
-static int add_thread(pid_t pid, pid_t tid, uint64_t now_ns, bool is_first)
-{
-    int error = is_first ? 0 : events_add(&events, tid);
-    if (error == 0)
-        follow_thread(pid, tid, now_ns);
-    return error == -ESRCH ? 0 : error;
-}
-
-/* The threads that the process has already. One that it has started since is followed by itself, which the kernel says:
- * it is asked between two looks. */
-static int add_threads(pid_t pid, uint64_t now_ns, size_t *added)
-{
-    char path[48];
-    _Alignas(8) char entries[4096];
-    long got;
-    int error = 0;
-    *added = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", pid);
-    int directory = sys_open(path, O_RDONLY | O_DIRECTORY, 0);
-    if (directory < 0)
-        return directory == -ENOENT ? -ESRCH : directory;
-    while (error == 0 && (got = SYS3(SYS_getdents64, directory, entries, sizeof entries)) > 0) {
-        for (long at = 0; at < got && error == 0;) {
-            const struct sys_directory_entry *entry = (const void *)(entries + at);
-            pid_t tid;
-            if (is_directory_entry(entry, &tid) && !follow_has_thread(tid)) {
-                error = add_thread(pid, tid, now_ns, tid == pid);
-                ++*added;
-            }
-            at += entry->length;
-        }
-    }
-    sys_close(directory);
-    return error;
-}
-
-static void take_what_there_is(void)
-{
-    const struct perf_event_header *record;
-    uint64_t time_ns;
-    while ((record = events_next(&events, UINT64_MAX, &time_ns)) != NULL)
-        follow_record(record, time_ns);
-}
-
-static int follow_process(pid_t pid)
-{
-    const struct timespec pause = {0, 1000000};
-    uint64_t now_ns = monotonic_ns();
-    size_t added = 1;
-    int error = follow_first(pid, now_ns) ? 0 : -ENOMEM;
-    for (int look = 0; look < MOST_LOOKS && error == 0 && added > 0; look++) {
-        error = add_threads(pid, now_ns, &added);
-        SYS2(SYS_nanosleep, &pause, NULL);
-        take_what_there_is();
-    }
-    return error;
-}
 
 /* A descriptor for each thread and processor. The program has its own limit already. */
 static void prepare_self(void)
@@ -162,11 +96,13 @@ static int attach(const struct request *request)
     if (!claim_directory())
         return FAILURE;
     follow_begin(&config, &launch, program, events.sees_kernel);
-    error = follow_process(request->pid);
+    error = running_follow(&events, request->pid, program);
     if (error != 0) {
         refusal_say(error, request->pid);
         return FAILURE;
     }
+    if (config.follow)
+        running_follow_descendants(&events, request->pid);
     loop_run(&watch, &events, end_of(request));
     events_close(&events);
     say_end();
@@ -201,7 +137,7 @@ static int start(const struct request *request)
     if (error != 0)
         refusal_say(error, 0);
     follow_begin(&config, &launch, program, events.sees_kernel);
-    if (error != 0 || !claim_directory() || !follow_first(child.pid, 0)) {
+    if (error != 0 || !claim_directory() || !follow_child(child.pid)) {
         child_abandon(&child);
         return FAILURE;
     }

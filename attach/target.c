@@ -74,6 +74,26 @@ bool target_look(pid_t pid, char *exe)
     return is_64_bit(path) || refuse(pid, "runs a 32-bit program: only 64-bit ones are recorded");
 }
 
+bool target_exe(pid_t pid, char *exe)
+{
+    char path[64];
+    name_file(path, sizeof path, pid, "exe");
+    long length = sys_readlink(path, exe, PATH_MAX - 1);
+    exe[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+void target_name(pid_t pid, char *name, size_t size)
+{
+    char path[64];
+    name_file(path, sizeof path, pid, "comm");
+    int fd = sys_open(path, O_RDONLY, 0);
+    long got = fd >= 0 ? SYS3(SYS_read, fd, name, size - 1) : 0;
+    if (fd >= 0)
+        sys_close(fd);
+    name[got > 0 ? got - 1 : 0] = '\0'; /* it ends with a newline */
+}
+
 uint64_t target_entry(pid_t pid)
 {
     char path[64];

@@ -15,11 +15,13 @@
  * stay where they are. */
 void follow_begin(const struct config *config, const struct launch *launch, const char *program, bool sees_kernel);
 
-/* The process that it is about: recorded from now on if `now_ns` is not 0; else when it has become a program. False
- * without memory. */
-bool follow_first(pid_t pid, uint64_t now_ns);
+/* The process that is about to become what the recording is about. False without memory. */
+bool follow_child(pid_t pid);
 
-/* A thread that it has already. */
+/* One that runs already, whose program is `path`: the first is what the recording is about. False without memory. */
+bool follow_running(pid_t pid, const char *path, uint64_t now_ns);
+
+/* A thread that a process has already. */
 void follow_thread(pid_t pid, pid_t tid, uint64_t now_ns);
 bool follow_has_thread(pid_t tid);
 

@@ -22,8 +22,7 @@ struct followed {
     char name[16]; /* as the kernel shows it */
     bool is_recorded;
     bool awaits_program; /* has called exec: its first mapping says what it is now */
-    bool is_forked;
-    bool sees_kernel; /* ticks inside the kernel are samples too */
+    bool sees_kernel;    /* ticks inside the kernel are samples too */
     const struct config *config;
     struct launch launch;
 
@@ -58,7 +57,7 @@ void followed_fork(struct followed *child, const struct followed *parent);
 bool followed_runs_python(const struct followed *process);
 
 /* Begins its recording. `now_ns`: CLOCK_MONOTONIC, here and below. */
-void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked);
+void followed_begin(struct followed *process, uint64_t now_ns, bool is_forked, enum opening opening);
 
 /* From here on it has one thread more, or one less. */
 void followed_add_thread(struct followed *process, uint64_t now_ns, int more);

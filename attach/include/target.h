@@ -11,6 +11,12 @@
  * stderr: there is none, it has ended, it is a thread, the kernel's, 32-bit, another user's, or this process. */
 bool target_look(pid_t pid, char *exe);
 
+/* The file of its program, in exe[PATH_MAX]. False where it may not be seen, or is not there. */
+bool target_exe(pid_t pid, char *exe);
+
+/* Its name, as the kernel has it; empty where it is gone. */
+void target_name(pid_t pid, char *name, size_t size);
+
 /* Where its program starts (AT_ENTRY), or 0. */
 uint64_t target_entry(pid_t pid);
 

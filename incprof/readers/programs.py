@@ -102,7 +102,8 @@ def _led(group: Sequence[Use]) -> tuple[Process, ...]:
     leaders: dict[int, Use] = {}
     for use in sorted(group, key=lambda use: (-use.cpu_s, not use.process.primary)):
         leaders.setdefault(use.process.rank, use)
-    processes = [replace(use.process, primary=use is leaders[use.process.rank]) for use in group]
+    others = [replace(use.process, primary=False, pid=use.pid) for use in group if use is not leaders[use.process.rank]]
+    processes = [*others, *(replace(use.process, primary=True) for use in leaders.values())]
     return tuple(sorted(processes, key=lambda p: (p.rank, not p.primary, p.pid or 0, p.life, p.path)))
 
 

@@ -23,8 +23,9 @@ enum image_kind {
 struct interval_record {
     uint64_t start_ns, end_ns, cpu_ns, thread_ns, collector_ns, handler_ns;
     uint64_t samples, ticks, profiler_ticks, lost, broken, threads, skipped, shortened;
-    uint64_t dropped;   /* intervals before this one, for which there was no room */
-    uint64_t suspended; /* nanoseconds before its start in which the process stood still, and in it the machine's sleep */
+    uint64_t dropped; /* intervals before this one, for which there was no room */
+    uint64_t
+        suspended; /* nanoseconds before its start in which the process stood still, and in it the machine's sleep */
 };
 
 /* Starts an image; stream_end_image fills in its length. */

@@ -22,7 +22,7 @@ static struct recording recording;
 static const struct config *config;
 static struct launch *launch;
 static uint64_t run_start_ns, last_cpu_ns, last_collector_ns;
-static bool is_paused; /* moncontrol(0) */
+static bool is_paused;        /* moncontrol(0) */
 static uint64_t suspended_ns; /* between the last interval and the open one */
 
 void collection_begin(const struct config *configured, struct launch *launched, bool forked, enum opening opening)

@@ -36,8 +36,8 @@ void collection_drain(void);
  */
 void collection_close_interval(void);
 
-/* Closes the open interval at `from_ns`, and begins the next one at `until_ns`: the process stood still in between. False
- * where samples say that it has run. */
+/* Closes the open interval at `from_ns`, and begins the next one at `until_ns`: the process stood still in between.
+ * False where samples say that it has run. */
 bool collection_leave_out(uint64_t from_ns, uint64_t until_ns);
 
 /* Closes the interval now, and ends the recording. */

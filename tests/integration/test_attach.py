@@ -202,6 +202,29 @@ def test_a_process_that_runs(plain: Path, tmp_path: Path) -> None:
     assert "child" in {f.mangled for f in child.functions}
 
 
+def test_a_process_with_what_it_has_started(static: Path, tmp_path: Path) -> None:
+    service = start(tmp_path, ["sh", "-c", '"$0" wait; exit 3', static])
+    assert service.stdout is not None
+    assert service.stdout.readline() == "ready\n"
+    recorder = start(tmp_path, words(*FAST, "-o", "run", "-p", str(service.pid)))
+    wait_for(tmp_path / "run", recorder)
+    assert service.communicate("go\n", timeout=TIMEOUT_S) == ("done\n", "")
+    assert (service.returncode, recorder.wait(TIMEOUT_S)) == (3, 0)
+    run = open_run(tmp_path / "run")
+    assert run.app == static.name
+    assert {"first_phase", "second_phase"} <= {function.name for function in read_profile(run).functions}
+    assert not any(process.pid is None for process in run.processes if not process.primary)
+
+
+def test_a_script_with_what_it_starts(static: Path, tmp_path: Path) -> None:
+    done = record(tmp_path, *FAST, "--external", "-o", "run", "--", "sh", "-c", '"$0"; exit 3', static)
+    assert (done.returncode, done.stdout) == (3, "ready\ndone\n")
+    assert open_run(tmp_path / "run").app == static.name
+    done = record(tmp_path, *FAST, "--external", "--follow", "0", "-o", "own", "--", "sh", "-c", '"$0"; exit 3', static)
+    assert done.returncode == 3
+    assert not any(process.pid for process in open_run(tmp_path / "own").processes)
+
+
 @pytest.mark.parametrize("how", ["signal", "duration"])
 def test_it_lets_go(how: str, static: Path, tmp_path: Path) -> None:
     host = start_host(tmp_path, static)
