@@ -144,7 +144,7 @@ class Study:
                 nameless=self.nameless, progress=report,
             )  # fmt: skip
         if self.pid is None:
-            self.listener.warn(_forked(self.run, profile))
+            self.listener.warn(_others(self.run, profile))
         return profile
 
     @cached_property
@@ -319,13 +319,15 @@ class Study:
         return found
 
 
-def _forked(run: Run, profile: IntervalProfile) -> list[str]:
-    """Say that a rank has forked others that are on record, or has become another program."""
+def _others(run: Run, profile: IntervalProfile) -> list[str]:
+    """Name the processes of a rank that are on record and not shown: others, or what it has become by exec."""
     rank, own = profile.metadata.rank, profile.metadata.raw.get("pid")
     pids = [process.pid for process in run.processes if process.rank == rank and not process.primary]
-    forked, became = [pid for pid in pids if pid != own], [pid for pid in pids if pid == own]
-    which, too = f"--pid {' or '.join(map(str, forked[:8]))}", "on record and not shown here"
-    said = [f"rank {rank} became another program by exec, {too}: --pid {became[0]}"] if became else []
-    if forked and not profile.self_s.sum():
-        return [*said, f"rank {rank} itself has no samples; it forked others: {which}"]
-    return [*said, f"rank {rank} forked {len(forked)} more, {too}: {which}"] if forked else said
+    others, became = [pid for pid in pids if pid != own], [pid for pid in pids if pid == own]
+    said = [f"rank {rank} became another program by exec, on record and not shown here: --pid {own}"] if became else []
+    if others:
+        empty = "" if profile.self_s.sum() else "the process shown has no samples; "
+        number = f"{len(others)} other process{'es' * (len(others) > 1)}"
+        which = " or ".join(map(str, others[:8]))
+        said.append(f"rank {rank}: {empty}{number}, on record and not shown here: --pid {which}")
+    return said
