@@ -285,8 +285,8 @@ class Counters:
     """Per-interval counters, all shape (n,); seconds where the name ends in `_s` (docs/formats.md, kind 2).
 
     profiler_s: in the profiler's hooks: calls times what one costs, or the time of its samples if that is more.
-    suspended_s: time before the interval in which the process stood still, and the machine's sleep in it: no part of
-        the interval's duration.
+    suspended_s: time before the interval in which the process stood still, and the machine's sleep in it. It is no part
+    of the interval's duration.
     """
 
     cpu_s: FloatArray

@@ -4,6 +4,7 @@
 
 enum request {
     REQUEST_STOP = 1,
+    REQUEST_LEAVE,   /* the same before the process ends: the line comes if there is anything to be found */
     REQUEST_CLOSE,   /* the same, without the line at its end */
     REQUEST_EXEC,    /* all that is known is written: the program may become another one */
     REQUEST_FLUSH,   /* the open interval is written */

@@ -222,7 +222,7 @@ void collector_stop(void)
 void collector_end(const char *why)
 {
     end_signals_end();
-    ask(REQUEST_STOP);
+    ask(REQUEST_LEAVE);
     log_warn(why, NULL);
 }
 

@@ -23,6 +23,15 @@ static uint64_t interval_ns, drain_ns;
 static bool is_parked;
 static bool is_leaving; /* exec is under way: what is written until then stands, and its end */
 
+/* A launcher that has restricted itself may still become the program that works. */
+static void leave(void)
+{
+    bool is_blank = collection_is_blank();
+    collection_close();
+    if (!is_blank)
+        collection_tell();
+}
+
 static void serve(uint32_t request)
 {
     switch (request) {
@@ -31,6 +40,10 @@ static void serve(uint32_t request)
         thread_stop_all();
         collection_close();
         collection_tell();
+        break;
+    case REQUEST_LEAVE:
+        thread_stop_all();
+        leave();
         break;
     case REQUEST_CLOSE:
         thread_stop_all();
