@@ -31,6 +31,9 @@ class Code:
     stubs: dict[int, str] = field(default_factory=dict)
     exports: dict[str, int] = field(default_factory=dict)
 
+    def stub(self, address: int) -> str | None:
+        return self.stubs.get(address)
+
     def exported(self, name: str) -> int | None:
         return self.exports.get(name)
 
@@ -176,7 +179,8 @@ def test_calls_are_told_from_what_looks_like_one() -> None:
     code[30:37] = b"\xff\x94\xe8\x10\x00\x00\x00"  # call *0x10(%rax,%rbp,8)
     code[40:42] = b"\xff\xd0"  # call *%rax
     last = np.array([8, 20, 36, 41, 63], dtype=np.uint64) + np.uint64(0x1000)
-    found = _targets(np.frombuffer(bytes(code), dtype=np.uint8), last, 0x1000)
+    at = (last - np.uint64(0x1000)).astype(np.int64) - 4
+    found = _targets(np.frombuffer(bytes(code), dtype=np.uint8), at, last)
     assert found.tolist() == [0x1000 + 9 + 0x10, 0x1000 + 21 - 0x10, 0, 0, 0]
 
 

@@ -20,7 +20,11 @@ from incprof.readers.series.binary import HOSTILE
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.table import SymbolTable
 
-VERSION = 2
+VERSION = 3
+# What a table is made of.
+SECTIONS = (
+    ".symtab", ".gnu_debugdata", ".dynsym", ".gopclntab", ".data.rel.ro.gopclntab", ".eh_frame_hdr", ".eh_frame",
+)  # fmt: skip
 # Reading a small table takes no longer than reading the cache.
 WORTH_CACHING = 4000
 DAMAGED: tuple[type[Exception], ...] = (
@@ -43,12 +47,13 @@ def cached_symbols(elf: ElfFile) -> SymbolTable:
 
 
 def _path(elf: ElfFile) -> Path | None:
-    """Where the table is kept. A stripped copy has the same build-id, so the size of the symbols is in the name."""
-    symbols = elf.section(".symtab")
-    if elf.build_id is None or symbols is None:
+    """Where the table is kept. Copies of one build-id hold more or less of it: how much is in the name."""
+    sizes = [section.size if (section := elf.section(name)) else 0 for name in SECTIONS]
+    if elf.build_id is None or not any(sizes):
         return None
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(root) / "incprof" / f"symbols-{VERSION}-{elf.build_id}-{symbols.size:x}.npz"
+    held = "-".join(f"{size:x}" for size in sizes)
+    return Path(root) / "incprof" / f"symbols-{VERSION}-{elf.build_id}-{held}.npz"
 
 
 def _load(path: Path) -> SymbolTable | None:

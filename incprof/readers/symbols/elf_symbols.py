@@ -10,7 +10,7 @@ import numpy.typing as npt
 from incprof.elf.file import MOST_OF_NAMES, ElfFile, Section
 from incprof.readers.symbols.embedded import embedded_symbols
 from incprof.readers.symbols.go_table import go_table
-from incprof.readers.symbols.table import EMPTY_TABLE, AddressArray, SymbolTable, build_table
+from incprof.readers.symbols.table import EMPTY_TABLE, AddressArray, IntArray, SymbolTable, table_of
 from incprof.readers.symbols.unwind_ranges import unwind_ranges
 
 SYMBOL = np.dtype(
@@ -46,11 +46,11 @@ def read_symbols(elf: ElfFile) -> SymbolTable:
     ranges = _between(exported, *unwind_ranges(elf))
     if not len(exported) and not len(ranges):
         return EMPTY_TABLE
-    names = b"".join(b"+%#x\0" % address for address in ranges["value"].tolist())
-    lengths = [len(b"+%#x\0" % address) for address in ranges["value"].tolist()]
-    ranges["name"] = len(strings) + np.cumsum([0, *lengths])[:-1]
+    addresses = [b"+%#x\0" % address for address in ranges["value"].tolist()]
+    ranges["name"] = len(strings) + np.cumsum([0, *map(len, addresses)])[:-1]
     ranges["section"] = _sections_of(elf, ranges["value"])
-    return replace(_digest(elf, np.concatenate([exported, ranges]), strings + names), exported_only=not len(of_go))
+    digest = _digest(elf, np.concatenate([exported, ranges]), strings + b"".join(addresses))
+    return replace(digest, exported_only=not len(of_go))
 
 
 def _functions_of_go(elf: ElfFile, strings: bytes) -> tuple[SymbolArray, bytes]:
@@ -108,9 +108,8 @@ def _raw(elf: ElfFile, section: Section) -> tuple[SymbolArray, bytes]:
 
 def _length_of_names(symbols: SymbolArray, strings: bytes) -> int:
     """How many bytes the names of all symbols have together: they may be parts of each other."""
-    ends = np.append(np.flatnonzero(np.frombuffer(strings, dtype=np.uint8) == 0), len(strings))
-    begin = np.minimum(symbols["name"], len(strings))
-    return int((ends[np.searchsorted(ends, begin)] - begin).sum())
+    begin, end = _places(strings, symbols["name"])
+    return int((end - begin).sum())
 
 
 def _code_symbols(elf: ElfFile, symbols: SymbolArray, strings: bytes) -> SymbolArray:
@@ -147,7 +146,6 @@ def _digest(elf: ElfFile, symbols: SymbolArray, strings: bytes) -> SymbolTable:
         members = symbols[first[group] : first[group] + count[group]].tolist()
         keys = [_preference(member, strings) for member in members]
         chosen[group] += keys.index(min(keys))
-    names = [_string(strings, offset) for offset in symbols["name"][chosen].tolist()]
     limits = np.array([min(s.address + s.size, 2**64 - 1) for s in elf.sections], dtype=np.uint64)
     limit = limits[symbols["section"][chosen]]
 
@@ -156,10 +154,11 @@ def _digest(elf: ElfFile, symbols: SymbolArray, strings: bytes) -> SymbolTable:
     address = np.append(address, np.array([s.address for s in stubs], dtype=np.uint64))
     size = np.append(size, np.array([s.size for s in stubs], dtype=np.uint64))
     limit = np.append(limit, address[len(limit) :] + size[len(limit) :])
-    names += [PLT_NAME] * len(stubs)
+    named = np.append(symbols["name"][chosen].astype(np.int64), np.full(len(stubs), len(strings) + 1, np.int64))
     order = np.argsort(address, kind="stable")
     fortran = any(mark in strings for mark in FORTRAN_MARKS)
-    return build_table(address[order], size[order], limit[order], [names[i] for i in order], fortran=fortran)
+    names = _joined(strings + b"\0" + PLT_NAME, named[order])
+    return table_of(address[order], size[order], limit[order], *names, fortran=fortran)
 
 
 def _preference(symbol: tuple[int, ...], strings: bytes) -> tuple[bool, int, int, int, bytes]:
@@ -169,6 +168,21 @@ def _preference(symbol: tuple[int, ...], strings: bytes) -> tuple[bool, int, int
     binding = {GLOBAL: 0, GNU_UNIQUE: 0, WEAK: 1}.get(info >> 4, 2)
     underscores = len(name) - len(name.lstrip(b"_"))
     return (not size, binding, underscores, len(name), name)
+
+
+def _places(strings: bytes, offsets: npt.NDArray[np.unsignedinteger | np.signedinteger]) -> tuple[IntArray, IntArray]:
+    """Where the NUL-terminated strings at some offsets begin and end."""
+    ends = np.append(np.flatnonzero(np.frombuffer(strings, dtype=np.uint8) == 0), len(strings))
+    begin = np.minimum(offsets.astype(np.int64), len(strings))
+    return begin, ends[np.searchsorted(ends, begin)]
+
+
+def _joined(strings: bytes, offsets: IntArray) -> tuple[bytes, IntArray]:
+    """The strings at some offsets, one behind the other, and where each ends."""
+    begin, end = _places(strings, offsets)
+    ends = np.cumsum(end - begin)
+    skipped = np.repeat(end - ends, end - begin)
+    return np.frombuffer(strings, dtype=np.uint8)[skipped + np.arange(len(skipped))].tobytes(), ends
 
 
 def _string(strings: bytes, offset: int) -> bytes:

@@ -75,18 +75,15 @@ def _control(address: int, name: str, operand: str, shift: int) -> Control:
 def _gathered(elf: ElfFile, functions: Sequence[Range]) -> tuple[bytes, list[tuple[int, Range]]]:
     """The code of functions one behind the other, and where each begins in it."""
     code, placed = bytearray(), list[tuple[int, Range]]()
-    held: dict[int, bytes] = {}
     for address, size in functions:
         section = next((s for s in elf.sections if s.executable and s.address <= address < s.address + s.size), None)
         if section is None or section.type == SHT_NOBITS or not 0 < size <= MOST_BYTES - len(code):
             continue
-        if section.address not in held:
-            try:
-                held[section.address] = elf.contents(section)
-            except NoDataError:
-                held[section.address] = b""
-        piece = held[section.address][address - section.address :][:size]
-        if len(piece) == size:
+        offset = address - section.address
+        if offset + size > section.size:
+            continue
+        with contextlib.suppress(NoDataError):
+            piece = elf.read(section.offset + offset, size)
             placed.append((len(code), (address, size)))
             code += piece + GAP
     return bytes(code), placed

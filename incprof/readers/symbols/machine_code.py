@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from incprof.elf.file import EM_X86_64, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section
-from incprof.elf.imports import exported_function, import_slots, stub_names
+from incprof.elf.file import EM_X86_64, SHT_DYNSYM, SHT_NOBITS, ElfFile, Section, text_at
+from incprof.elf.imports import plt_stubs, slot_symbols
 from incprof.errors import NoDataError
+from incprof.readers.symbols.elf_symbols import FUNC, SYMBOL, SymbolArray
 from incprof.readers.symbols.flow import Control, Range, flows
+from incprof.readers.symbols.section_pages import SectionPages
 
 AddressArray = npt.NDArray[np.uint64]
 ByteArray = npt.NDArray[np.uint8]
@@ -20,6 +23,11 @@ ByteArray = npt.NDArray[np.uint8]
 CALL, DISTANCE = 0xE8, 4
 # call and jmp through a slot that the loader fills, and jmp rel32: their first bytes.
 CALL_SLOT, JUMP_SLOT, JUMP = b"\xff\x15", b"\xff\x25", b"\xe9"
+LONGEST_NAME = 1 << 16
+# Names that end as the one that is looked for: few in a sound file.
+MOST_TRIES = 10_000
+# Of an instruction of a call or jump, no byte is as far away.
+REACH = 16
 # Compilers may put these before a call or jump: bnd, notrack.
 PREFIXES = b"\xf2\x3e"
 # The first bytes of a call through a table: call *table(base, index, 8), whose third byte may look like CALL.
@@ -31,7 +39,7 @@ class MachineCode:
 
     def __init__(self, elf: ElfFile):
         self._elf = elf
-        self._bytes: dict[int, ByteArray] = {}
+        self._pages: dict[int, SectionPages] = {}
 
     def call_targets(self, last: AddressArray) -> AddressArray:
         """Whom the calls call whose last bytes are at these addresses, same shape; 0 where none names an address."""
@@ -43,8 +51,9 @@ class MachineCode:
                 continue
             low, high = section.address + DISTANCE, section.address + section.size
             here = np.flatnonzero((last >= np.uint64(low)) & (last < np.uint64(min(high, 2**64 - 1))))
-            if len(here) and len(code := self._bytes_of(section)):
-                target[here] = _targets(code, last[here], section.address)
+            at = (last[here] - np.uint64(section.address)).astype(np.int64) - DISTANCE
+            if len(here) and len(code := self._code(section, at)):
+                target[here] = _targets(code, at, last[here])
         return target
 
     def imported(self, address: int) -> str | None:
@@ -57,59 +66,87 @@ class MachineCode:
         )
         if section is None or self._elf.machine != EM_X86_64 or section.type == SHT_NOBITS:
             return None
-        code, at = self._bytes_of(section), address - section.address
+        at = address - section.address
+        code = self._code(section, np.array([at]))
         before, behind = code[max(at - 5, 0) : at + 1].tobytes(), code[at : at + 7].tobytes().lstrip(PREFIXES)
-        if before[1:2] == bytes([CALL]) and (name := self.stubs.get(_ahead(address + 1, before[2:]))):
+        if before[1:2] == bytes([CALL]) and (name := self.stub(_ahead(address + 1, before[2:]))):
             return name
-        if before[:2] == CALL_SLOT and (name := self._slots.get(_ahead(address + 1, before[2:]))):
+        if before[:2] == CALL_SLOT and (name := self._slot(_ahead(address + 1, before[2:]))):
             return name
         after = address + min(7, len(code) - at) - len(behind)
         if behind[:1] == JUMP:
-            return self.stubs.get(_ahead(after + 5, behind[1:5]))
-        return self._slots.get(_ahead(after + 6, behind[2:6])) if behind[:2] == JUMP_SLOT else None
+            return self.stub(_ahead(after + 5, behind[1:5]))
+        return self._slot(_ahead(after + 6, behind[2:6])) if behind[:2] == JUMP_SLOT else None
 
     def jumps(self, functions: Sequence[Range]) -> dict[Range, list[Control]]:
         """The jumps and returns of functions, as far as they are known."""
         return flows(self._elf, functions) if self._elf.machine == EM_X86_64 else {}
 
+    def stub(self, address: int) -> str | None:
+        """What the linkage stub at an address leads to; None where there is no stub."""
+        return self._name(self._stubs.get(address))
+
+    def _slot(self, address: int) -> str | None:
+        """What the loader puts into the slot at an address; None where there is no slot."""
+        return self._name(self._slots.get(address))
+
     @cached_property
-    def stubs(self) -> dict[int, str]:
-        """What the linkage stubs lead to, by address."""
+    def _stubs(self) -> dict[int, int]:
+        """Dynamic symbols that the linkage stubs lead to, by address."""
         try:
-            return stub_names(self._elf)
+            return dict(chain.from_iterable(plt_stubs(self._elf, s, self._slots) for s in self._elf.sections))
         except NoDataError:
             return {}
 
     @cached_property
-    def _slots(self) -> dict[int, str]:
-        """What the loader puts into slots, by address."""
+    def _slots(self) -> dict[int, int]:
+        """Dynamic symbols whose addresses the loader puts into slots, by address."""
         try:
-            return import_slots(self._elf)
+            return slot_symbols(self._elf)
         except NoDataError:
             return {}
 
+    def _name(self, symbol: int | None) -> str | None:
+        """The name of a dynamic symbol. Names are not gone through: there may be many."""
+        rows, names = self._dynamic
+        at = int(rows["name"][symbol]) if symbol is not None and symbol < len(rows) else len(names)
+        return text_at(names, at, LONGEST_NAME) or None
+
     @cached_property
-    def _dynamic(self) -> tuple[bytes, bytes]:
+    def _dynamic(self) -> tuple[SymbolArray, bytes]:
         """The dynamic symbols and their names."""
         try:
             table = next((s for s in self._elf.sections if s.type == SHT_DYNSYM), None)
-            return self._elf.symbol_table(table) if table is not None else (b"", b"")
+            entries, names = self._elf.symbol_table(table) if table is not None else (b"", b"")
         except NoDataError:
-            return b"", b""
+            entries, names = b"", b""
+        return np.frombuffer(entries, dtype=SYMBOL, count=len(entries) // SYMBOL.itemsize), names
+
+    @cached_property
+    def _exports(self) -> SymbolArray:
+        """The functions that other modules may import."""
+        rows, _ = self._dynamic
+        exports: SymbolArray = rows[(rows["section"] > 0) & (rows["info"] & 15 == FUNC)]
+        return exports
 
     def exported(self, name: str) -> int | None:
         """Where a function begins that other modules may import by this name; None where there is none."""
-        return exported_function(*self._dynamic, name)
+        _, names = self._dynamic
+        wanted, at = name.encode() + b"\0", -1
+        for _ in range(MOST_TRIES):
+            at = names.find(wanted, at + 1)
+            if at < 0:
+                break
+            here = np.flatnonzero(self._exports["name"] == at)
+            if len(here):
+                return int(self._exports["value"][here[0]])
+        return None
 
-    def _bytes_of(self, section: Section) -> ByteArray:
-        """All of a section's bytes, or none of them."""
-        if section.address not in self._bytes:
-            try:
-                contents = self._elf.contents(section)
-            except NoDataError:
-                contents = b""
-            self._bytes[section.address] = np.frombuffer(contents, dtype=np.uint8)
-        return self._bytes[section.address]
+    def _code(self, section: Section, places: npt.NDArray[np.int64]) -> ByteArray:
+        """A section's bytes, read around these places; none where they cannot be read."""
+        if section.address not in self._pages:
+            self._pages[section.address] = SectionPages(self._elf, section)
+        return self._pages[section.address].around(places, REACH)
 
 
 def _ahead(end: int, distance: bytes) -> int:
@@ -117,9 +154,8 @@ def _ahead(end: int, distance: bytes) -> int:
     return end + int.from_bytes(distance, "little", signed=True) if len(distance) == DISTANCE else -1
 
 
-def _targets(code: ByteArray, last: AddressArray, begin: int) -> AddressArray:
-    """The targets of the calls in a section that begins at an address."""
-    at = (last - np.uint64(begin)).astype(np.int64) - DISTANCE
+def _targets(code: ByteArray, at: npt.NDArray[np.int64], last: AddressArray) -> AddressArray:
+    """The targets of the calls that begin at these places of a section, and end at these addresses."""
     distance = code[at[:, None] + np.arange(1, DISTANCE + 1)].view("<i4").ravel().astype(np.int64)
     before = [code[np.maximum(at - back, 0)] for back in (2, 1)]
     through_table = (at >= 2) & (before[0] == INDIRECT[0]) & (before[1] == INDIRECT[1])

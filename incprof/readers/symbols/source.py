@@ -17,6 +17,8 @@ from incprof.readers.symbols.cache import cached_symbols
 from incprof.readers.symbols.debug_files import fetched, installed, linked
 from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable
 
+# Sections that name functions which are not exported.
+ALL_FUNCTIONS = (".symtab", ".gnu_debugdata", ".gopclntab", ".data.rel.ro.gopclntab")
 FNV_OFFSET, FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
@@ -48,6 +50,8 @@ def find_symbols(module: Module, directory: str, exe: str | None = None) -> Modu
         return _explicit(module, exe)
     best = ModuleSymbols(EMPTY_TABLE, None)
     for elf in binaries(module, directory, fetch=True):
+        if len(best.table) and not any(elf.section(name) for name in ALL_FUNCTIONS):
+            continue  # What it exports is known.
         try:
             table = cached_symbols(elf)
         except NoDataError:

@@ -63,9 +63,16 @@ def build_table(
 
     limit: where each symbol's section ends, which bounds symbols without a size.
     """
-    start, end, owner = _ranges(address, size, limit)
     name_end = np.cumsum([len(name) for name in names], dtype=np.int64)
-    return SymbolTable(address, size, b"".join(names), name_end, start, end, owner, fortran)
+    return table_of(address, size, limit, b"".join(names), name_end, fortran=fortran)
+
+
+def table_of(
+    address: AddressArray, size: AddressArray, limit: AddressArray, names: bytes, name_end: IntArray, *, fortran: bool
+) -> SymbolTable:
+    """The same with the names as the table has them."""
+    start, end, owner = _ranges(address, size, limit)
+    return SymbolTable(address, size, names, name_end, start, end, owner, fortran)
 
 
 def whole(name: str) -> SymbolTable:

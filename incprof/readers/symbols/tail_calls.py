@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -213,22 +214,27 @@ class TailCalls:
             return NOTHING
         if table.name(at) == PLT_NAME.decode():
             code = self._code_of(module)
-            name = code.stubs.get(target) if code else None
+            name = code.stub(target) if code else None
             return self._definer(name) if name else NOTHING
         return int(self._space.of_symbols(module, symbol)[0]) if int(table.address[at]) == target else NOTHING
 
     def _definer(self, name: str) -> int:
         """The function of that name that exactly one module exports; OUTSIDE of the program, or not known."""
         if name not in self._definers:
-            codes = {module: self._code_of(module) for module in sorted(self._modules)}
-            places = [(module, code.exported(name)) for module, code in codes.items() if code]
+            places = [(module, code.exported(name)) for module, code in self._codes]
             found = [(module, place) for module, place in places if place is not None]
             self._definers[name] = self._function_at(*found[0]) if len(found) == 1 else OUTSIDE
         return self._definers[name]
 
+    @cached_property
+    def _codes(self) -> list[tuple[int, MachineCode]]:
+        """The machine code of all modules that there is."""
+        codes = [(module, self._code_of(module)) for module in sorted(self._modules)]
+        return [(module, code) for module, code in codes if code is not None]
+
     def _is_stub(self, module: int, target: int) -> bool:
         code = self._code_of(module)
-        return code is not None and target in code.stubs
+        return code is not None and code.stub(target) is not None
 
     def _is_symbol(self, number: int) -> bool:
         """Whether a number is a function, and not the rest of a module or a library."""
