@@ -42,7 +42,7 @@ def _of(room: str, names: str) -> tuple[str, ...]:
     return tuple(str(path.relative_to(ROOT)) for paths in found for path in paths)
 
 
-ELF = _of("preload", "cfi_program cfi_record cfi_table elf_file go_table object_file start_code") + _of(
+ELF = _of("preload", "cfi_program cfi_record cfi_table elf_file go_table object_file start_code unwind_sizes") + _of(
     "runtime", "build_id fixed_text"
 )
 CFI = _of("preload", "cfi")

@@ -11,6 +11,7 @@
 #include "object_file.h"
 #include "output.h"
 #include "sys.h"
+#include "unwind_sizes.h"
 
 #define MOST_DEBUG_BYTES ((uint64_t)32 << 20)
 #define MOST_BYTES ((uint64_t)1 << 30)
@@ -73,10 +74,21 @@ static bool debug_fits(const struct elf_file *elf)
     return true;
 }
 
+static void put_section(struct buffer *out, const struct elf_file *elf, const Elf64_Shdr *section)
+{
+    if (!buffer_reserve(out, section->sh_size))
+        return;
+    if (!elf_read(elf, out->data + out->length, section->sh_size, section->sh_offset))
+        out->failed = true;
+    out->length += section->sh_size;
+}
+
 /* Header, program headers and section headers first: their sizes are known; then what is kept. */
 static void put_file(struct buffer *out, const struct elf_file *elf)
 {
     bool with_debug = debug_fits(elf);
+    uint64_t unwind_sizes = unwind_sizes_length(elf);
+    const Elf64_Shdr *frames = unwind_sizes > 0 ? elf_section(elf, ".eh_frame") : NULL;
     out->failed = !is_sound(elf, with_debug);
     Elf64_Ehdr header = elf->header;
     header.e_phoff = sizeof header;
@@ -87,6 +99,10 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
     for (size_t i = 0; i < elf->section_count; i++) {
         Elf64_Shdr section = elf->sections[i];
         if (is_kept(elf, &section, with_debug)) {
+            if (&elf->sections[i] == frames) {
+                section.sh_type = SHT_UNWIND_SIZES;
+                section.sh_size = unwind_sizes;
+            }
             section.sh_offset = at;
             at += section.sh_size;
         } else if (section.sh_type != SHT_NULL) {
@@ -96,11 +112,12 @@ static void put_file(struct buffer *out, const struct elf_file *elf)
     }
     for (size_t i = 0; i < elf->section_count; i++) {
         const Elf64_Shdr *section = &elf->sections[i];
-        if (!is_kept(elf, section, with_debug) || !buffer_reserve(out, section->sh_size))
+        if (!is_kept(elf, section, with_debug))
             continue;
-        if (!elf_read(elf, out->data + out->length, section->sh_size, section->sh_offset))
-            out->failed = true;
-        out->length += section->sh_size;
+        if (section == frames)
+            unwind_sizes_put(out, elf);
+        else
+            put_section(out, elf, section);
     }
 }
 

@@ -1,6 +1,7 @@
 """Where functions begin and end in a file without symbols: by its unwind tables, which name nobody.
 
-Of .eh_frame_hdr the sorted table (the LSB's section 10.6.2), of .eh_frame the length of each entry's code.
+Of .eh_frame_hdr the sorted table (the LSB's section 10.6.2), of .eh_frame the length of each entry's code. The copies
+in run directories have these lengths alone in place of .eh_frame (preload/objects/unwind_sizes.h).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from incprof.readers.symbols.table import AddressArray
 # Version, and how the pointer to .eh_frame, the number of entries and the table are written (DW_EH_PE_*): the only way
 # in which linkers write them.
 HEAD = bytes([1, 0x1B, 0x03, 0x3B])
+UNWIND_SIZES = 0x80000000 + 0x696E6370
 ENTRY = np.dtype([("start", "<i4"), ("record", "<i4")])
 # An FDE's length, its way back to the CIE, where its code begins (from here), and for how long it goes on.
 FDE = np.dtype([("length", "<u4"), ("common", "<u4"), ("start", "<i4"), ("size", "<u4")])
@@ -36,7 +38,9 @@ def unwind_ranges(elf: ElfFile) -> tuple[AddressArray, AddressArray]:
     table = np.frombuffer(data, dtype=ENTRY, count=count, offset=12)
     start = np.uint64(header.address) + table["start"].astype(np.int64).astype(np.uint64)
     size = np.zeros(count, dtype=np.uint64)
-    if frames is not None:
+    if frames is not None and frames.type == UNWIND_SIZES:
+        size[:] = np.frombuffer(elf.contents(frames)[: 4 * count].ljust(4 * count, b"\0"), dtype="<u4")
+    elif frames is not None:
         base = np.uint64((header.address - frames.address) % 2**64)
         size = _sizes(
             elf.contents(frames), frames.address, start, base + table["record"].astype(np.int64).astype(np.uint64)
