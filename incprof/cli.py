@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from incprof import kept_answers
 from incprof.errors import GateError, IncprofError, UsageError
 from incprof.helping import START
 from incprof.printable import printable_output, say
@@ -53,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
         # Where numpy is loaded, its BLAS starts a thread for every processor; no table here is so large that they help.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     args = build_parser(verb, configured=not {"-h", "--help", "--help-all"} & set(asked)).parse_args(argv)
-    status: int = args.run(args)
+    status: int = kept_answers.answer(args) if verb in kept_answers.VERBS else args.run(args)
     sys.stdout.flush()
     return status
 

@@ -7,10 +7,13 @@ belongs to a recorded run lies in its directory, and no link leads from there to
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
 import stat
-from collections.abc import Container
+import time
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -19,6 +22,71 @@ LARGEST_HOLE = 1 << 30
 PIECE = 1 << 16
 
 AnyPath = str | os.PathLike[str]
+
+DIRECTORY = "directory"
+# Clocks of file systems stand still for up to 10 ms: what changes within the same tick has the same time.
+TICK_NS = 100_000_000
+# Of a file: device, inode, size, when it was written and changed. Of a directory: its names. None: it is not there.
+State = list[int | str] | None
+
+
+class Noticed:
+    """Files that were looked for, by absolute path, and their states before they were read.
+
+    complete: False where others may have been read, or one changed too short a time ago to see the next change.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, State] = {}
+        self.complete = True
+
+
+_noticed: Noticed | None = None
+
+
+@contextmanager
+def noticing() -> Iterator[Noticed]:
+    """Take note of all files that are looked for while the body runs."""
+    global _noticed
+    before, _noticed = _noticed, Noticed()
+    try:
+        yield _noticed
+    finally:
+        _noticed = before
+
+
+def notice(*paths: AnyPath) -> None:
+    """Take note of files, or of directories whose names matter, that an answer depends on, before they are read."""
+    for path in paths if _noticed is not None else ():
+        full = os.path.abspath(path)
+        if _noticed is not None and full not in _noticed.files:
+            state = _noticed.files[full] = state_of(full)
+            if state and state[-1] != DIRECTORY and int(state[-1]) > time.time_ns() - TICK_NS:
+                _noticed.complete = False
+
+
+def notice_own(path: AnyPath) -> None:
+    """Take note of a file that was written to be read the next time: it changes no answer."""
+    if _noticed is not None:
+        _noticed.files.pop(os.path.abspath(path), None)
+
+
+def notice_others() -> None:
+    """Take note that files are read that nobody takes note of: by other processes."""
+    if _noticed is not None:
+        _noticed.complete = False
+
+
+def state_of(path: AnyPath) -> State:
+    """What changes with a file. Names that begin with a point, and of what is kept (*.json), are no directory's."""
+    try:
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
+            names = sorted(name for name in os.listdir(path) if not name.startswith(".") and not name.endswith(".json"))
+            return [hashlib.sha256(repr(names).encode()).hexdigest(), DIRECTORY]
+    except (OSError, ValueError):
+        return None
+    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
 
 def open_input(
@@ -31,6 +99,7 @@ def open_input(
 
     Raises: OSError, also when it is anything else, or no file can have this name.
     """
+    notice(path)
     try:
         real = os.fspath(path) if within is None else _inside(path, within)
         _check_kind(os.stat(real, follow_symlinks=owners is None), path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from incprof.atomic import replacing
-from incprof.inputs import inside, read_input
+from incprof.inputs import inside, notice_own, read_input
 from incprof.jsontext import parse_json
 
 # Of the answers about a large program, some megabytes.
@@ -60,6 +60,7 @@ class JsonStore:
             self._path.parent.mkdir(exist_ok=True)
             with replacing(self._path) as file:
                 file.write(data)
+            notice_own(self._path)
 
 
 class InMemory:

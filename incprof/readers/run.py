@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from incprof.errors import IncprofError, NoDataError, UsageError
-from incprof.inputs import open_input, read_input
+from incprof.inputs import notice, open_input, read_input
 from incprof.model import IntervalProfile, Metadata, Process, Run
 from incprof.readers.gmon.directory import Snapshot, read_gmon_files
 from incprof.readers.programs import of_program
@@ -46,6 +46,7 @@ def open_run(directory: str | os.PathLike[str], *, exe: str | None = None, progr
 def open_all(directory: str | os.PathLike[str], *, exe: str | None = None) -> Run:
     """List the processes of a run directory, of all programs."""
     root = Path(directory)
+    notice(root)
     if not root.is_dir():
         what = "is a file: give the directory that holds it" if root.exists() else "no such directory"
         raise NoDataError(f"{root}: {what}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from incprof.atomic import replacing
 from incprof.elf.file import ElfFile
-from incprof.inputs import open_input
+from incprof.inputs import notice_own, open_input
 from incprof.readers.series.binary import HOSTILE
 from incprof.readers.symbols.elf_symbols import read_symbols
 from incprof.readers.symbols.table import SymbolTable
@@ -89,4 +89,5 @@ def _store(path: Path, table: SymbolTable) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
+            notice_own(path)
             np.savez(file, names=names, flags=np.array([table.fortran, table.exported_only]), **columns)

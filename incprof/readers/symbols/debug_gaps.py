@@ -9,7 +9,7 @@ from typing import Any
 
 from incprof.elf.file import ElfFile
 from incprof.errors import NoDataError
-from incprof.inputs import open_input
+from incprof.inputs import notice, open_input
 from incprof.readers.symbols.addr2line import Chain, lacks_names
 from incprof.readers.symbols.line_tables import DAMAGED, bloated
 
@@ -65,6 +65,7 @@ def _split(path: str, name: str) -> str | None:
     named = [part for part in parts if part]
     if not named:
         return None
+    notice(*named, f"{path}.dwp")
     missing = next((part for part in named if not os.path.exists(part)), None)
     if missing is None:
         why = "no tool here reads all of them"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from incprof.errors import NoDataError
-from incprof.inputs import read_input
+from incprof.inputs import notice, read_input
 from incprof.jsonstore import Store
 from incprof.model import Code
 
@@ -64,6 +64,7 @@ class KeptLoops:
 
 def _stamp(file: str) -> str:
     """What changes with a file; empty where there is none."""
+    notice(file)
     try:
         found = os.stat(file)
     except (OSError, ValueError):

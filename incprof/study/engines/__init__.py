@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
+from incprof.inputs import notice_others
 from incprof.study.engines.work import Work
 from incprof.study.options import StudyOptions
 
@@ -26,6 +27,7 @@ def mapped(work: Work[Item, Result], options: StudyOptions) -> list[Result]:
     """
     from incprof.study.engines.mpi import by_mpi, under_mpi
 
+    notice_others()
     number = min(options.jobs or len(os.sched_getaffinity(0)), len(work.items))
     if options.dask is not None:
         from incprof.study.engines.dask import by_dask
