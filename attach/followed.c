@@ -22,7 +22,7 @@ static void look_at(struct followed *process)
 {
     modules_use(process != NULL ? &process->code : NULL);
     python_use(process != NULL ? &process->python : NULL);
-    jit_map_use(process != NULL ? &process->jit_map : NULL);
+    jit_names_use(process != NULL ? &process->jit_names : NULL);
     peek_process = process != NULL ? process->pid : 0;
 }
 
@@ -46,13 +46,14 @@ static void look_at_process(struct followed *process)
     char path[48];
     struct buffer status = {0};
     snprintf(path, sizeof path, "%d/status", process->pid);
-    process->jit_map = (struct jit_map_process){.pid = process->pid, .inner = process->pid};
+    struct jit_process *self = &process->jit_names.process;
+    *self = (struct jit_process){.pid = process->pid, .inner = process->pid};
     if (task_read(path, &status)) {
-        process->jit_map.owner = (uid_t)number_of(task_field((const char *)status.data, "Uid:"), 2);
-        process->jit_map.inner = (pid_t)number_of(task_field((const char *)status.data, "NSpid:"), MOST_NAMESPACES);
+        self->owner = (uid_t)number_of(task_field((const char *)status.data, "Uid:"), 2);
+        self->inner = (pid_t)number_of(task_field((const char *)status.data, "NSpid:"), MOST_NAMESPACES);
     }
-    if (process->jit_map.inner == 0)
-        process->jit_map.inner = process->pid;
+    if (self->inner == 0)
+        self->inner = process->pid;
     buffer_free(&status);
 }
 

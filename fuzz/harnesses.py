@@ -50,7 +50,9 @@ MEMORY = _of("fuzz/harnesses", "watched")
 BUFFER = _of("runtime", "buffer")
 CLOCK = _of("runtime", "vdso")
 WORDS = _of("runtime", "environment fixed_text reason")
-MADE = _of("preload", "jit_map peek python_layout") + _of("runtime", "log output reason")
+MADE = _of("preload", "jit_dump jit_file jit_lines jit_map jit_names jit_objects peek python_layout") + _of(
+    "runtime", "log output reason"
+)
 PYTHON = MADE + _of("preload", "python_codes python_frames python_functions")
 
 HARNESSES = (

@@ -11,7 +11,7 @@
 #include "interval.h"
 #include "launch.h"
 #include "mappings.h"
-#include "jit_map.h"
+#include "jit_names.h"
 #include "modules.h"
 #include "python.h"
 #include "recording.h"
@@ -32,7 +32,7 @@ struct followed {
     struct unwind_cache cache;
     struct python_found python;
     struct python_thread *python_codes; /* of all its threads: there is one sample at a time. NULL without Python */
-    struct jit_map_process jit_map;
+    struct jit_names jit_names;
 
     struct recording recording;
     struct interval interval;

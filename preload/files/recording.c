@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixed_text.h"
-#include "jit_map.h"
+#include "jit_names.h"
 #include "log.h"
 #include "metadata.h"
 #include "snapshot.h"
@@ -33,7 +33,7 @@ static void keep_symbols_of(struct recording *recording, size_t id)
 
 /* Of the program and of what counts its calls at once, of a library once a path leads through it: most of those that a
  * program has loaded never come up. */
-static void keep_symbols(struct recording *recording, const struct interval *interval)
+static void keep_symbols(struct recording *recording, const struct interval *interval, bool is_end)
 {
     for (; recording->modules_seen < modules_count(); recording->modules_seen++)
         if (recording->modules_seen == 0 || modules_get(recording->modules_seen)->counts)
@@ -42,6 +42,8 @@ static void keep_symbols(struct recording *recording, const struct interval *int
     for (; recording->nodes_seen < interval->paths.count; recording->nodes_seen++)
         if (nodes[recording->nodes_seen].module < modules_count())
             keep_symbols_of(recording, nodes[recording->nodes_seen].module);
+    if (modules_have_jit() && recording->config->format == FORMAT_STREAM)
+        jit_names_keep(recording->launch->directory, is_end);
 }
 
 /* The interval thread writes them itself: only while nothing waits, as the file system may stand still. Rank 0 does so
@@ -51,7 +53,7 @@ void recording_keep_symbols(struct recording *recording, const struct interval *
 {
     bool early = recording->launch->rank != 0 && recording->intervals < 2;
     if (recording->open && !early && (!recording->has_writer || writer_waiting() == 0))
-        keep_symbols(recording, interval);
+        keep_symbols(recording, interval, false);
 }
 
 static void put_metadata(struct recording *recording)
@@ -289,9 +291,7 @@ void recording_end(struct recording *recording, const struct interval *interval,
         give_up(recording, writer_waiting());
         return;
     }
-    keep_symbols(recording, interval);
-    if (modules_have_jit())
-        jit_map_keep(recording->launch->directory);
+    keep_symbols(recording, interval, true);
     long error = append_end(recording, end_ns);
     if (recording->has_writer && error == 0) {
         writer_flush(deadline_ns);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "jit_map.h"
+#include "jit_names.h"
 #include "modules.h"
 
 static void put_function(struct buffer *out, const struct module_function *function)
@@ -31,8 +31,8 @@ void modules_json(struct buffer *out, size_t id)
     if (module->function != NULL)
         put_function(out, module->function);
     if (module->jit) {
-        char name[JIT_MAP_NAME];
-        jit_map_name(name);
+        char name[JIT_NAMES_FILE];
+        jit_names_file(name);
         buffer_json_text(out, "map", name);
     }
     buffer_u8(out, '}');

@@ -14,10 +14,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "jit_map.h"
 #include "module_look.h"
 #include "own_maps.h"
-#include "python.h"
 #include "sys.h"
 
 static struct code own_code;
@@ -53,29 +51,28 @@ static struct module *add_jit(uint64_t *base)
     memcpy(jit->path, JIT_PATH, sizeof JIT_PATH);
     jit->high = UINT64_MAX;
     jit->jit = true;
+    jit->app = code->libraries_are_own; /* readers leave out what has no name */
     return jit;
-}
-
-static bool is_java(const struct module *module)
-{
-    return strstr(module->path, "/libjvm.so") != NULL;
-}
-
-/* Only where somebody will say what it is called, which Java does at its end. Python's trampolines stand for frames
- * that are seen anyway; what else there is are small pieces between functions. */
-static void look_at_jit(void)
-{
-    bool has_java = false;
-    if (!code->jit.jit || code->jit.app || !code->libraries_are_own || python_current() != NULL)
-        return;
-    for (size_t i = 0; i < code->count && !has_java; i++)
-        has_java = is_java(code->modules[i]);
-    code->jit.app = has_java || jit_map_is_there();
 }
 
 bool modules_have_jit(void)
 {
-    return code->jit.app;
+    return code->jit.jit;
+}
+
+const char *modules_jit_dump(void)
+{
+    return code->jit_dump;
+}
+
+/* perf's file of such code, whose head the program has mapped so that it is found: jit-PID.dump. */
+static bool is_jit_dump(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    if (name == NULL || strncmp(name, "/jit-", 5) != 0)
+        return false;
+    const char *rest = name + 5 + strspn(name + 5, "0123456789");
+    return rest > name + 5 && strcmp(rest, ".dump") == 0;
 }
 
 static struct module *add_module(const struct mapping *mapping, uint64_t *base)
@@ -83,6 +80,10 @@ static struct module *add_module(const struct mapping *mapping, uint64_t *base)
     bool is_new;
     if (strcmp(mapping->path, JIT_PATH) == 0)
         return add_jit(base);
+    if (is_jit_dump(mapping->path)) {
+        memcpy(code->jit_dump, mapping->path, sizeof code->jit_dump);
+        return NULL;
+    }
     struct module *module = code->objects < MOST_OBJECTS ? module_look(code, mapping, base, &is_new) : NULL;
     if (module == NULL || !is_new)
         return module;
@@ -261,7 +262,6 @@ bool modules_scan_text(const char *text)
     if (code->count == 0)
         fill_map(map, text, true);
     fill_map(map, text, false);
-    look_at_jit();
     return publish(map);
 }
 

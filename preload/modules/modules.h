@@ -77,8 +77,9 @@ struct code {
     bool is_unreadable;     /* at the last scan */
     struct module *modules[MOST_MODULES];
     size_t count;
-    size_t objects;    /* of those */
-    struct module jit; /* what is in no file: one of them once there is any */
+    size_t objects;     /* of those */
+    struct module jit;  /* what is in no file: one of them once there is any */
+    char jit_dump[512]; /* where the program names that, or "" */
     struct code_map *current;
     struct code_map *maps;
     uint64_t published;
@@ -102,8 +103,11 @@ void modules_begin(bool libraries_too, bool python_too);
 /* Whether calls of some of the program's own code are counted. Collector. */
 bool modules_have_counts(void);
 
-/* Whether code that the program makes is among its functions. */
+/* Whether the program makes code as it runs. */
 bool modules_have_jit(void);
+
+/* The jit-PID.dump that it has mapped, or "". */
+const char *modules_jit_dump(void);
 
 /* Looks at the process again; publishes a new map if anything has changed and returns whether it has. Where it is not
  * to be read, as at the limit of descriptors, what is gone is left out. One caller at a time (the collector's lock).

@@ -53,7 +53,7 @@ static bool read_headers(struct elf_file *elf)
     Elf64_Ehdr *header = &elf->header;
     if (!elf_read(elf, header, sizeof *header, 0) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_machine != MACHINE_ELF || header->e_phentsize != sizeof(Elf64_Phdr) ||
+        header->e_machine != MACHINE_ELF || (header->e_phnum > 0 && header->e_phentsize != sizeof(Elf64_Phdr)) ||
         header->e_phnum > ELF_MOST_SEGMENTS)
         return false;
     elf->segment_count = header->e_phnum;
@@ -132,17 +132,19 @@ void elf_build_id(const struct elf_file *elf, char *text, size_t size)
     }
 }
 
-static bool has_any(const char *strings, size_t size, const char *const *wanted, size_t count)
+/* Where any of the names is among the strings, or NULL. */
+static const char *find_any(const char *strings, size_t size, const char *const *wanted, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (memmem(strings, size, wanted[i], strlen(wanted[i]) + 1) != NULL)
-            return true;
-    return false;
+    const char *found = NULL;
+    for (size_t i = 0; i < count && found == NULL; i++)
+        found = memmem(strings, size, wanted[i], strlen(wanted[i]) + 1);
+    return found;
 }
 
-/* Most objects lack the names altogether: their symbols need not be read, and their strings not be kept. Pieces overlap
- * by what a name may have in the one before. */
-static bool may_have(const struct elf_file *elf, const Elf64_Shdr *strings, const char *const *wanted, size_t count)
+/* Where the first of the names is in a section of strings, or UINT64_MAX. Most objects lack the names altogether: their
+ * symbols need not be read, and their strings not be kept. Pieces overlap by what a name may have in the one before. */
+static uint64_t place_of_any(const struct elf_file *elf, const Elf64_Shdr *strings, const char *const *wanted,
+                             size_t count)
 {
     char piece[16384];
     size_t longest = 0;
@@ -152,11 +154,38 @@ static bool may_have(const struct elf_file *elf, const Elf64_Shdr *strings, cons
         uint64_t left = strings->sh_size - at;
         size_t size = left < sizeof piece ? (size_t)left : sizeof piece;
         if (!elf_read(elf, piece, size, strings->sh_offset + at))
-            return false;
-        if (has_any(piece, size, wanted, count))
-            return true;
+            break;
+        const char *found = find_any(piece, size, wanted, count);
+        if (found != NULL)
+            return at + (uint64_t)(found - piece);
     }
-    return false;
+    return UINT64_MAX;
+}
+
+/* The value of the symbol in one of the tables, or 0. A table may be large: it is read in pieces. */
+static uint64_t value_in(const struct elf_file *elf, const char *table_name, const char *strings_name, const char *name)
+{
+    Elf64_Sym piece[512];
+    const Elf64_Shdr *table = elf_section(elf, table_name);
+    const Elf64_Shdr *strings = elf_section(elf, strings_name);
+    uint64_t place = table != NULL && strings != NULL ? place_of_any(elf, strings, &name, 1) : UINT64_MAX;
+    uint64_t count = place != UINT64_MAX ? table->sh_size / sizeof *piece : 0;
+    for (uint64_t first = 0; first < count; first += sizeof piece / sizeof *piece) {
+        uint64_t left = count - first;
+        size_t here = left < sizeof piece / sizeof *piece ? (size_t)left : sizeof piece / sizeof *piece;
+        if (!elf_read(elf, piece, here * sizeof *piece, table->sh_offset + first * sizeof *piece))
+            return 0;
+        for (size_t i = 0; i < here; i++)
+            if (piece[i].st_name == place && piece[i].st_shndx != SHN_UNDEF)
+                return piece[i].st_value;
+    }
+    return 0;
+}
+
+uint64_t elf_value(const struct elf_file *elf, const char *name)
+{
+    uint64_t value = value_in(elf, ".dynsym", ".dynstr", name);
+    return value != 0 ? value : value_in(elf, ".symtab", ".strtab", name);
 }
 
 /* Goes through the dynamic symbols that have one of the names; false as soon as `use` says so. */
@@ -170,7 +199,7 @@ static void look_up(const struct elf_file *elf, const char *const *wanted, size_
 {
     const Elf64_Shdr *table = elf_section(elf, ".dynsym");
     const Elf64_Shdr *strings = elf_section(elf, ".dynstr");
-    if (table == NULL || strings == NULL || !may_have(elf, strings, wanted, count))
+    if (table == NULL || strings == NULL || place_of_any(elf, strings, wanted, count) == UINT64_MAX)
         return;
     bool more = true;
     char *names = elf_load(elf, strings->sh_offset, strings->sh_size);

@@ -50,6 +50,9 @@ bool elf_imports(const struct elf_file *elf, const char *name);
 /* The dynamic symbols that the object defines, by name; those that it does not are left as they are. */
 void elf_exports(const struct elf_file *elf, const char *const *names, size_t count, Elf64_Sym *symbols);
 
+/* The value of a symbol that the object defines, for others or for itself; 0 where it has none of this name. */
+uint64_t elf_value(const struct elf_file *elf, const char *name);
+
 /* Whether the object calls mcount or __fentry__ (an undefined dynamic symbol of that name). */
 bool elf_calls_mcount(const struct elf_file *elf);
 

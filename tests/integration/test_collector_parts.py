@@ -32,19 +32,17 @@ SOURCES = [
 SOURCES_OF_THREADS = of_preload("mcount switch thread thread_life")
 # What the parts ask of those that are not here.
 STANDINS = """
-#include "jit_map.h"
+#include "jit_names.h"
 #include "worker.h"
-void jit_map_name(char name[JIT_MAP_NAME]) { name[0] = 0; }
-bool jit_map_is_there(void) { return false; }
+void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
 void worker_nudge(uint32_t request) { (void)request; }
 """
 
 # With records of threads as they are: what those ask for.
 STANDINS_OF_THREADS = """
-#include "jit_map.h"
+#include "jit_names.h"
 #include "mcount.h"
-void jit_map_name(char name[JIT_MAP_NAME]) { name[0] = 0; }
-bool jit_map_is_there(void) { return false; }
+void jit_names_file(char name[JIT_NAMES_FILE]) { name[0] = 0; }
 #include "sampler.h"
 #include "switch.h"
 #include "ticker.h"

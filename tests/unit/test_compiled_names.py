@@ -25,7 +25,9 @@ SCRIPT = "/home/me/app/run.js"
         ("void solver.Grid$Cell.<init>(double[], int)", Compiled("Grid::Cell::<init>(double[], int)")),
         ("void java.util.ArrayList.add(java.lang.Object)", Compiled("ArrayList::add(java.lang.Object)", shared=True)),
         ("Interpreter", Compiled("Interpreter")),
-        ("julia_step_123", Compiled("julia_step_123")),
+        ("julia_step_123", Compiled("step")),
+        ("solver::sweep[abi:v1][abi:c8tJTIeFIjx](Array<double, 1, C, mutable, aligned>)", Compiled("solver.sweep")),
+        ("cpython::solver::sweep[abi:v1][abi:c8tJTIeFIjx](long long)", Compiled("solver.sweep")),
         ("", Compiled("")),
     ],
 )
@@ -38,6 +40,8 @@ def test_a_function_is_the_same_however_it_was_compiled() -> None:
     made = {however_compiled(f"JS:{mark}sweep {SCRIPT}:12:17") for mark in ("", "~", "^", "*", "+")}
     assert len(made) == 1
     assert however_compiled(f"JS:*sweep {SCRIPT}:13:17") not in made
+    assert however_compiled("_ZN7cpython3app5sweepB2v1Ex") == however_compiled("cfunc._ZN3app5sweepB2v1Ex")
+    assert however_compiled("_ZN7cpython3app5sweepB2v1Ex") == "_ZN3app5sweepB2v1Ex"
 
 
 def test_code_that_is_made_again_is_of_one_function() -> None:

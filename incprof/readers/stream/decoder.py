@@ -10,6 +10,7 @@ from incprof.readers.profile_builder import FloatArray, Parts, SelfTime
 from incprof.readers.stream.arc_rows import call_arcs, read_records
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.lost_frames import Below, LostFrames, from_libraries
+from incprof.readers.stream.made_paths import MadePaths
 from incprof.readers.stream.nodes import NODE_BYTES, Nodes, decode_nodes
 from incprof.readers.stream.paths import extended, path_tree
 from incprof.readers.stream.records import Libs, chunks, histogram_time
@@ -45,15 +46,17 @@ class StreamDecoder:
         nodes, bad = decode_nodes(found.nodes, found.source.size // NODE_BYTES)
         found.nodes.clear()
         found.bad_images += bad
-        return self.decode_with(nodes, path_tree(nodes, self._space))
+        made = MadePaths(nodes, self._space, found) if any(m.map for m in found.modules.values()) else None
+        nodes = made.nodes if made else nodes
+        return self.decode_with(nodes, path_tree(nodes, self._space), made)
 
-    def decode_with(self, nodes: Nodes, paths: PathTree) -> Parts:
+    def decode_with(self, nodes: Nodes, paths: PathTree, made: MadePaths | None = None) -> Parts:
         """The same, when the nodes have been decoded and looked up already."""
         found, rate_hz = self._found, self._found.metadata.rate_hz
         node_limit = found.source.size // NODE_BYTES
         lost = LostFrames(nodes, paths, self._space, self._tail_calls) if self._tail_calls else None
         paths, suspect = (lost.paths, lost.suspect) if lost else (paths, None)
-        samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit, suspect)
+        samples = SampleDecoder(found, self._space, self._libs, nodes, paths.function, node_limit, suspect, made)
         self_time: list[SelfTime] = []
         calls = CallTable()
         counted = np.zeros(found.n_intervals)
@@ -71,6 +74,7 @@ class StreamDecoder:
             self_time += [_charged(time, below, paths) for time in samples.aside]
             paths, recorded = lost.inserted(paths, recorded, below)
         warnings, damaged = self._verdict(lost_nodes)
+        warnings += made.warnings if made else []
         return Parts(
             metadata=found.metadata,
             start_s=self._counters[:, 0] * NS,

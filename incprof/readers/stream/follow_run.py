@@ -29,7 +29,7 @@ class SharedSymbols:
 
     def load(self, module: Module) -> SymbolTable:
         """Symbols of a module; a program without any is one nameless function."""
-        key = (module.id == 0, module_key(module))
+        key = (module.id == 0, module.map or module_key(module))
         if key not in self._tables:
             self._tables[key] = self._loader.load(module)
         return self._tables[key]

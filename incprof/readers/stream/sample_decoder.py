@@ -13,6 +13,7 @@ from incprof.readers.long_table import LongTable
 from incprof.readers.profile_builder import SelfTime
 from incprof.readers.stream.collect import Collected
 from incprof.readers.stream.images import SAMPLES
+from incprof.readers.stream.made_paths import MadePaths
 from incprof.readers.stream.nodes import Nodes
 from incprof.readers.stream.records import Chunk, Libs
 from incprof.readers.stream.samples import RawSamples, decode_samples
@@ -33,11 +34,12 @@ class SampleDecoder:
     exact: (n,) intervals whose self time the samples tell; in the others it is up to the histograms.
     profiler_ticks: (n,) ticks inside the profiler. nodes_used: one more than the highest node of a sample.
     suspect: (p,) nodes whose time in libraries may be another function's: `aside` has it, by node for function.
+    made: moves samples in code that was made in the run.
     """
 
     def __init__(
         self, found: Collected, space: FunctionSpace, libs: Libs, nodes: Nodes, function: NumberArray, node_limit: int,
-        suspect: BoolArray | None = None,
+        suspect: BoolArray | None = None, made: MadePaths | None = None,
     ):  # fmt: skip
         self._found, self._space, self._libs = found, space, libs
         self._nodes, self._function = nodes, function
@@ -50,11 +52,13 @@ class SampleDecoder:
         self.exact: BoolArray = np.zeros(found.n_intervals, dtype=bool)
         self.profiler_ticks: FloatArray = np.zeros(found.n_intervals)
         self.nodes_used = 0
+        self._made = made
         self._suspect, self.aside = suspect, list[SelfTime]()
 
     def take(self, chunk: Chunk) -> SelfTime:
         """Decode the samples of a chunk, and return their self time."""
         raw, interval = self._usable(chunk)
+        raw = self._made.moved(raw, interval) if self._made else raw
         raw = replace(raw, kind=np.where(raw.weight == 0, PROFILER, raw.kind).astype(raw.kind.dtype))
         known = raw.node < len(self._function)
         node = np.where(known, raw.node, 0)

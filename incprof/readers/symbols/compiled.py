@@ -11,6 +11,11 @@ from incprof.readers.symbols.python_code import label
 SCRIPT = re.compile(r"((?:JS|LazyCompile|Function|Script|Eval|Regexp):)[~^+*]?((?:(\S*) )?(.+):(\d{1,9}):(\d{1,9}))")
 # A JVM's: `double solver.Grid$Cell.relax(int)`.
 METHOD = re.compile(r"(?:[\w.$]+(?:\[\])* )?([\w.$]+)\.([\w$<>]+)(\([^()]*\))")
+# Numba's: `solver::sweep[abi:v1][abi:c8t...](Array<double, 1, C>)`, and what calls it from Python or C.
+NUMBA = re.compile(r"(?:cpython::)?([^\[(]+)\[abi:v\d+\].*")
+NUMBA_CALLER = re.compile(r"(?:_ZN7cpython|cfunc\._ZN)(\d.*)")
+# Julia's: `julia_sweep_123`, with another number each time that it is compiled.
+JULIA = re.compile(r"julia_(.+)_\d{1,9}")
 # Whose classes are no program's own.
 JAVA = re.compile(r"(java|javax|jdk|sun|com\.sun|kotlin|scala)\.")
 
@@ -26,8 +31,11 @@ class Compiled(NamedTuple):
 
 def however_compiled(symbol: str) -> str:
     """One name for all that a run-time has made of a function."""
-    match = SCRIPT.fullmatch(symbol)
-    return f"JS:{match[2]}" if match else symbol
+    if match := SCRIPT.fullmatch(symbol):
+        return f"JS:{match[2]}"
+    if match := NUMBA_CALLER.fullmatch(symbol):
+        return f"_ZN{match[1]}"
+    return f"julia_{match[1]}_0" if (match := JULIA.fullmatch(symbol)) else symbol
 
 
 def compiled(symbol: str) -> Compiled:
@@ -40,4 +48,6 @@ def compiled(symbol: str) -> Compiled:
     if match := METHOD.fullmatch(symbol):
         parts = [part for part in match[1].rpartition(".")[2].split("$") if part]
         return Compiled("::".join([*parts, match[2]]) + match[3], shared=JAVA.match(match[1]) is not None)
-    return Compiled(symbol)
+    if match := NUMBA.fullmatch(symbol):
+        return Compiled(match[1].replace("::", "."))
+    return Compiled(match[1] if (match := JULIA.fullmatch(symbol)) else symbol)

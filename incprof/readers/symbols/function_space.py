@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from incprof.model import Code, Function, Module, distinct, module_label
-from incprof.readers.symbols.compiled import compiled
 from incprof.readers.symbols.demangle import display_names
 from incprof.readers.symbols.elf_symbols import PLT_NAME
+from incprof.readers.symbols.made_functions import made_functions
 from incprof.readers.symbols.ownership import is_rusts_own, is_shared_code, is_shared_module
 from incprof.readers.symbols.python_code import display_name, label, mangled_name
 from incprof.readers.symbols.table import NOWHERE, SymbolTable
@@ -129,7 +129,7 @@ class FunctionSpace:
         mangled = [self._mangled(module, symbol) for symbol in symbols]
         address = [int(table.address[s]) if s < len(table) else 0 for s in symbols]
         if described.map is not None:
-            return [_of_map(label, m, a) for m, a in zip(mangled, address, strict=True)]
+            return made_functions(label, mangled, address, table)
         names = display_names(mangled, fortran=table.fortran)
         package = self._is_package(module)
         found = zip(mangled, names, address, strict=True)
@@ -155,12 +155,6 @@ class FunctionSpace:
         module = Path(self._modules[int(self._ids[place])].path).name if known else "unknown library"
         name = f"[threads of {module}]" if of_threads else module_label(module)
         return Function(module, name, name, 0)
-
-
-def _of_map(module: str, mangled: str, address: int) -> Function:
-    """A function that a run-time has compiled, of which no more is known than its name in a map says."""
-    name, file, line, shared = compiled(mangled)
-    return Function(module, mangled, name, address, file or None, line or None, system=shared)
 
 
 def _of_code(path: str, code: Code) -> Function:

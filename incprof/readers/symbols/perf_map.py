@@ -1,34 +1,38 @@
-"""Names of code that a program made as it ran, as run-times tell perf of it: `START SIZE NAME` in hexadecimal."""
+"""Names of code that a program made as it ran, as the recording has them (docs/formats.md): `START SIZE NAME`."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from incprof.errors import NoDataError
 from incprof.inputs import read_input
-from incprof.readers.symbols.compiled import however_compiled
-from incprof.readers.symbols.table import EMPTY_TABLE, SymbolTable, build_table
+from incprof.readers.symbols.made_code import NO_CODE, MadeCode, Piece, made_code
 
 MOST_BYTES = 256 << 20
 # Where run-times put them: anybody may put anything there.
 PLACE = Path("/tmp")
 NAME = re.compile(r"perf-[0-9]+\.map")
 ROOT = 0
-LINE = re.compile(rb"^(?:0x)?([0-9a-fA-F]{1,16}) (?:0x)?([0-9a-fA-F]{1,16}) ([^\n]+)$", re.M)
+HEX = rb"(?:0x)?([0-9a-fA-F]{1,16})"
+CODE = re.compile(rb"%s %s ([^\n]+)" % (HEX, HEX))
+# What the collector adds: the time since when what follows is there, functions that were moved, and where one is from.
+SINCE = re.compile(rb"# since ([0-9]{1,19})")
+MOVE = re.compile(rb"# move %s %s %s" % (HEX, HEX, HEX))
+SOURCE = re.compile(rb"# source %s ([0-9]{1,9}) ([^\n]+)" % HEX)
+MOST_SIZE, MOST_ADDRESS = 2**32, 2**62
+# Python's trampolines stand for frames that are seen anyway.
+TRAMPOLINE = b"py::"
 
 
-def map_table(directory: str, name: str) -> SymbolTable:
-    """The table that a run has kept; while it runs, and after one that was killed, that of the program itself.
+def map_table(directory: str, name: str) -> MadeCode:
+    """The names that a run has kept; of one that has none, and while it runs, those of the program itself.
 
     The name is what the recording says. The program's own is the recording's owner's, the reader's or root's.
     """
     if NAME.fullmatch(name) is None:
-        return EMPTY_TABLE
+        return NO_CODE
     try:
         return parse_map(read_input(Path(directory) / "symbols" / name, MOST_BYTES, within=directory))
     except (OSError, NoDataError):
@@ -37,28 +41,29 @@ def map_table(directory: str, name: str) -> SymbolTable:
         owners = {os.stat(directory).st_uid, os.geteuid(), ROOT}
         return parse_map(read_input(PLACE / name, MOST_BYTES, owners=owners))
     except (OSError, NoDataError):
-        return EMPTY_TABLE
+        return NO_CODE
 
 
-def parse_map(text: bytes) -> SymbolTable:
-    """The functions of a map. Code that was thrown away leaves its room to other code: the later line counts.
+def parse_map(text: bytes) -> MadeCode:
+    """The functions of a map, which lists them as they were made; lines that are none are left out."""
+    pieces: list[Piece] = []
+    latest: dict[int, Piece] = {}
+    since, source = 0, (-1, b"", 0)
 
-    All code of one name is one function: run-times compile it again and again.
-    """
-    found: dict[int, tuple[int, bytes]] = {}
-    for match in LINE.finditer(text):
-        start, length = int(match[1], 16), int(match[2], 16)
-        if length and start + length < 2**63:
-            found[start] = (length, match[3].strip())
-    if not found:
-        return EMPTY_TABLE
-    starts = sorted(found)
-    address = np.array(starts, dtype=np.uint64)
-    size = np.array([found[start][0] for start in starts], dtype=np.uint64)
-    names = [however_compiled(found[start][1].decode("utf-8", "replace")) for start in starts]
-    first: dict[str, int] = {}
-    which = np.array([first.setdefault(name, len(first)) for name in names], dtype=np.int64)
-    each = build_table(address, size, address + size, [name.encode() for name in names])
-    at = np.unique(which, return_index=True)[1]
-    whole = build_table(address[at], size[at], address[at] + size[at], [name.encode() for name in first])
-    return replace(whole, start=each.start, end=each.end, owner=which[each.owner])
+    def add(start: int, size: int, name: bytes, place: tuple[bytes, int]) -> None:
+        if 0 < size <= MOST_SIZE and start < MOST_ADDRESS:
+            latest[start] = Piece(since, start, size, name.decode("utf-8", "replace"), place[0], place[1])
+            pieces.append(latest[start])
+
+    for line in text.split(b"\n"):
+        if found := CODE.fullmatch(line):
+            start, name = int(found[1], 16), found[3].strip()
+            if not name.startswith(TRAMPOLINE):
+                add(start, int(found[2], 16), name, source[1:] if source[0] == start else (b"", 0))
+        elif found := SINCE.fullmatch(line):
+            since = int(found[1])
+        elif found := SOURCE.fullmatch(line):
+            source = (int(found[1], 16), found[3], int(found[2]))
+        elif (found := MOVE.fullmatch(line)) and (moved := latest.get(int(found[1], 16))):
+            add(int(found[2], 16), int(found[3], 16), moved.name.encode(), (moved.file, moved.line))
+    return made_code(pieces)

@@ -1,0 +1,166 @@
+"""Call paths through code that a program made as it ran, see readers/symbols/made_code.py. p nodes of paths.
+
+A place holds different functions in the course of a run: each of them is a node of its own. Code that nobody has named
+is no function: it counts as its caller, as the code of a library does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from incprof.model import LIBRARY, OWN, BoolArray, IntArray
+from incprof.readers.stream.collect import Collected
+from incprof.readers.stream.images import SAMPLES
+from incprof.readers.stream.nodes import BROKEN_MODULE, ELIDED_MODULE, Nodes
+from incprof.readers.stream.records import chunks
+from incprof.readers.stream.samples import RawSamples, decode_samples
+from incprof.readers.symbols.function_space import FunctionSpace
+from incprof.readers.symbols.made_code import MadeCode
+from incprof.readers.symbols.table import NOWHERE
+
+US = 1000
+
+
+class MadePaths:
+    """The nodes of a stream with such code.
+
+    nodes: (q,) with new ones at the end; some have no samples any more. unnamed: samples in code without a name, by
+    weight, and all of them, of those that were moved so far.
+    """
+
+    def __init__(self, nodes: Nodes, space: FunctionSpace, found: Collected):
+        self.nodes, self.unnamed, self.all = nodes, 0, 0
+        self._start_ns = found.counters[:, 0].astype(np.int64)
+        begin = found.metadata.raw.get("start_mono_ns")
+        self._start_ns = self._start_ns + (begin if isinstance(begin, int) and 0 <= begin < 2**62 else 0)
+        tables = {module.id: space.table(module.id) for module in found.modules.values() if module.map}
+        self._tables = {number: table for number, table in tables.items() if isinstance(table, MadeCode)}
+        self._find_uses()
+        self._known: dict[tuple[int, int], int] = {}
+        self._new: dict[tuple[int, int, int], int] = {}
+        if self._uses:
+            for raw, time in self._samples(found):
+                self._split(raw.node, time)
+            self._append()
+        self._find_unnamed()
+
+    def moved(self, raw: RawSamples, interval: IntArray) -> RawSamples:
+        """Samples of these intervals at the nodes that they have come from."""
+        known = raw.node < len(self._up)
+        node = raw.node
+        if self._uses:
+            node = np.where(known, self._split(raw.node, self._time(raw, interval)), node)
+            known = node < len(self._up)
+        up = np.where(known, self._up[np.where(known, node, 0)], node)
+        gone = up != node
+        self.all += int(raw.weight.sum())
+        self.unnamed += int(raw.weight[gone & (raw.kind == OWN)].sum())
+        module = np.where(gone, self.nodes.module[np.where(known, node, 0)], raw.module)
+        kind = np.where(gone & (raw.kind == OWN), LIBRARY, raw.kind)
+        return replace(raw, node=up, kind=kind, module=np.where(kind != raw.kind, module, raw.module))
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line where more than one in a hundred samples has no name for that reason."""
+        if 100 * self.unnamed <= self.all:
+            return []
+        return [
+            f"{100 * self.unnamed / self.all:.0f} % of the samples are in code that the program made as it ran and "
+            "nobody has named: it counts as its callers (docs/python-programs.md says how to get names)"
+        ]
+
+    def _find_uses(self) -> None:
+        """Find the nodes that were different functions, and those above which one was."""
+        nodes = self.nodes
+        self._uses: dict[int, tuple[IntArray, IntArray]] = {}
+        for module, table in self._tables.items():
+            at = np.flatnonzero(nodes.module == module)
+            at = at[table.is_shared(nodes.address[at])]
+            known = {address: table.uses(address) for address in set(nodes.address[at].tolist())}
+            for node in at.tolist():
+                if uses := known[int(nodes.address[node])]:
+                    since, address = np.array(uses, dtype=np.int64).T
+                    self._uses[node] = (since, address)
+        self._changes = np.unique(np.concatenate([since for since, _ in self._uses.values()] or [nodes.parent[:0]]))
+        self._touched: BoolArray = np.zeros(len(nodes.parent), dtype=bool)
+        if self._uses:
+            self._touched[list(self._uses)] = True
+            self._touched = _or_above(self._touched, nodes.parent)
+
+    def _split(self, node: IntArray, time: IntArray) -> IntArray:
+        """The nodes that stand for these at these times, same shape."""
+        touched = np.flatnonzero(node < len(self._touched))
+        touched = touched[self._touched[node[touched]]]
+        epoch = np.searchsorted(self._changes, time[touched], side="right")
+        pairs, where = np.unique(np.stack([node[touched], epoch], axis=1), axis=0, return_inverse=True)
+        found = np.array([self._node(n, e) for n, e in pairs.tolist()], dtype=np.int64)
+        result = node.copy()
+        result[touched] = found[where.ravel()] if len(found) else 0
+        return result
+
+    def _node(self, node: int, epoch: int) -> int:
+        """The node that stands for one between two changes."""
+        path: list[int] = []
+        while self._touched[node] and (node, epoch) not in self._known:
+            path.append(node)
+            node = int(self.nodes.parent[node])
+        above = self._known[node, epoch] if self._touched[node] else node
+        for one in reversed(path):
+            key = (above, int(self.nodes.module[one]), self._address(one, epoch))
+            above = self._new.setdefault(key, len(self._touched) + len(self._new))
+            self._known[one, epoch] = above
+        return above
+
+    def _address(self, node: int, epoch: int) -> int:
+        """The address, in its table, of what a node was; of what came before all that is known, the first."""
+        if node not in self._uses:
+            return int(self.nodes.address[node])
+        since, address = self._uses[node]
+        there = np.flatnonzero(np.searchsorted(self._changes, since, side="right") <= epoch)
+        return int(address[there[-1] if len(there) else 0])
+
+    def _append(self) -> None:
+        """Put the new nodes behind the old ones."""
+        nodes = self.nodes
+        new = np.array(list(self._new), dtype=np.int64).reshape(-1, 3)
+        old = np.stack([nodes.parent, nodes.module, nodes.address], axis=1)
+        lost = np.concatenate([nodes.lost, np.zeros(len(new), dtype=bool)])
+        parent, module, address = np.concatenate([old, new]).T
+        self.nodes = Nodes(parent, module, address, lost, nodes.more_lost)
+
+    def _find_unnamed(self) -> None:
+        """Take nodes without a name out of the paths that they are on."""
+        nodes = self.nodes
+        unnamed = np.zeros(len(nodes.parent), dtype=bool)
+        for module, table in self._tables.items():
+            here = np.flatnonzero(nodes.module == module)
+            unnamed[here] = table.find(nodes.address[here].view(np.uint64)) == NOWHERE
+        outermost = (nodes.parent == 0) | np.isin(nodes.module[nodes.parent], (ELIDED_MODULE, BROKEN_MODULE))
+        unnamed &= ~outermost
+        up = np.where(unnamed, nodes.parent, np.arange(len(nodes.parent)))
+        while (further := up[up]).tolist() != up.tolist():
+            up = further
+        self._up = up
+        self.nodes = replace(nodes, parent=up[nodes.parent])
+
+    def _samples(self, found: Collected) -> Iterator[tuple[RawSamples, IntArray]]:
+        """All samples that can be read, and the time of each, nanoseconds on CLOCK_MONOTONIC."""
+        for chunk in chunks(found):
+            places = chunk.places[chunk.places["kind"] == SAMPLES]
+            read = found.source.array_at
+            raw, _ = decode_samples([read(o, n) for o, n in places[["offset", "length"]].tolist()])
+            yield raw, self._time(raw, places["interval"][raw.payload])
+
+    def _time(self, raw: RawSamples, interval: IntArray) -> IntArray:
+        time: IntArray = self._start_ns[interval] + raw.delay_us * US
+        return time
+
+
+def _or_above(mark: BoolArray, parent: IntArray) -> BoolArray:
+    """Which nodes are marked, or are above one that is, seen from the root."""
+    while not np.array_equal(more := mark | mark[parent], mark):
+        mark = more
+    return mark
